@@ -1,0 +1,39 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { bundle } from "./bundle";
+import { runtimePath } from "./runtime";
+
+const run = promisify(execFile);
+
+/**
+ * Nothing that lies in the caller's working directory may change what the executable does: by default a compiled
+ * executable reads bunfig.toml (and runs a `preload` named there) and .env.
+ */
+const SEALED = [
+  "--no-compile-autoload-bunfig",
+  "--no-compile-autoload-dotenv",
+  "--no-compile-autoload-tsconfig",
+  "--no-compile-autoload-package-json",
+];
+
+/** Compiles one TypeScript entry into one executable file for this machine's architecture, with bytecode inside. */
+export async function compileExecutable(entry: string, outfile: string): Promise<void> {
+  const runtime = runtimePath(process.arch);
+  await mkdir(dirname(outfile), { recursive: true });
+  const work = await mkdtemp(join(dirname(outfile), ".build-"));
+  try {
+    const script = join(work, "bundle.js");
+    const made = join(work, "executable");
+    await bundle(entry, script, { minify: true });
+    await run(
+      runtime,
+      ["build", script, "--compile", "--bytecode", "--format=cjs", "--minify", ...SEALED, `--outfile=${made}`],
+      { cwd: work },
+    );
+    await rename(made, outfile);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,16 @@
+import { join } from "node:path";
+
+/** The project's root. */
+export const root = join(__dirname, "..");
+const dist = join(root, "dist");
+
+/** What `npm run build` writes. */
+export const outputs = {
+  plugin: join(dist, "bin", "linkerd-cni"),
+  cli: join(dist, "bin", "l5d-cni"),
+  installer: join(dist, "app", "installer.js"),
+  controllers: join(dist, "app", "controllers.js"),
+  charts: join(dist, "charts"),
+  manifests: join(dist, "manifests"),
+  image: join(dist, "image", "linkerd-cni.oci.tar"),
+} as const;

@@ -1,0 +1,75 @@
+/**
+ * The plugin's own configuration: one entry in the `plugins` list of a CNI configuration list.
+ *
+ * This is the one declaration of it. The chart writes it into ConfigMap `linkerd-cni-config`, the installer puts it
+ * at the end of the node's chain, and the plugin reads it from standard input. Key names are linkerd's.
+ */
+
+/** The value of `type`: the file name of the plugin's executable. */
+export const PLUGIN_TYPE = "linkerd-cni";
+
+/** What the ConfigMap holds in place of `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
+export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";
+
+/** CNI capability by which a runtime passes the pod's annotations in `runtimeConfig` (containerd 1.5, CRI-O 1.29). */
+export const POD_ANNOTATIONS = "io.kubernetes.cri.pod-annotations";
+
+export const IPTABLES_MODES = ["auto", "native", "nft", "legacy", "plain"] as const;
+/** How the rules are programmed; see `cni/redirect`. */
+export type IptablesMode = (typeof IPTABLES_MODES)[number];
+
+export const POD_LOOKUPS = ["auto", "api", "annotations"] as const;
+/** Where the plugin learns about a pod: `auto` asks the API server only where annotations do not decide. */
+export type PodLookup = (typeof POD_LOOKUPS)[number];
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The `linkerd` object: what is redirected, and how. */
+export interface LinkerdConfig {
+  /** Port the proxy accepts inbound connections on. @default 4143 */
+  readonly "incoming-proxy-port": number;
+  /** Port the proxy accepts outbound connections on. @default 4140 */
+  readonly "outgoing-proxy-port": number;
+  /** User id the proxy runs as; its traffic is not redirected. @default 2102 */
+  readonly "proxy-uid": number;
+  /** Group id the proxy runs as. @default none: no rule */
+  readonly "proxy-gid"?: number;
+  /** Inbound ports that are redirected. @default [] (all) */
+  readonly "ports-to-redirect": readonly number[];
+  /** Inbound ports or `low-high` ranges that are not redirected. @default [] */
+  readonly "inbound-ports-to-ignore": readonly string[];
+  /** Outbound ports or `low-high` ranges that are not redirected. @default [] */
+  readonly "outbound-ports-to-ignore": readonly string[];
+  /** Source networks (CIDR) whose inbound connections are not redirected. @default [] */
+  readonly "subnets-to-ignore": readonly string[];
+  /** Destination networks (CIDR) to which connections are not redirected. @default [] */
+  readonly "outbound-subnets-to-ignore": readonly string[];
+  /** Decide and log, but program nothing. @default false */
+  readonly simulate: boolean;
+  /** Wait for the xtables lock (`-w`) in modes `nft`, `legacy` and `plain`. @default false */
+  readonly "use-wait-flag": boolean;
+  /** @default "auto" */
+  readonly "iptables-mode": IptablesMode;
+  /** Program the same rules for IPv6. @default false */
+  readonly ipv6: boolean;
+}
+
+/** The whole entry, as the plugin needs it: every default filled in. */
+export interface Stanza {
+  readonly name: string;
+  readonly type: typeof PLUGIN_TYPE;
+  /** @default "info" */
+  readonly log_level: LogLevel;
+  /** `kubeconfig` is the path on the node. */
+  readonly kubernetes: { readonly kubeconfig: string };
+  readonly linkerd: LinkerdConfig;
+  /** @default "auto" */
+  readonly "pod-lookup": PodLookup;
+  /** STATUS fails when the kubeconfig or its token cannot work. @default false */
+  readonly "strict-status": boolean;
+  /** The installer's own pods, which always pass. */
+  readonly "own-pods"?: { readonly namespace: string; readonly daemonset: string };
+  /** Declares what the runtime should pass in `runtimeConfig`. */
+  readonly capabilities?: Readonly<Record<string, boolean>>;
+}

@@ -1,0 +1,26 @@
+/** One project a suite: `unit` is what `npm test` runs; the others need root, a kernel feature or a program. */
+const suite = (displayName, testMatch) => ({
+  displayName,
+  testMatch,
+  testEnvironment: "node",
+  transform: {
+    "\\.ts$": [
+      "@swc/jest",
+      { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "commonjs" } },
+    ],
+  },
+  modulePathIgnorePatterns: ["<rootDir>/dist/"],
+});
+
+module.exports = {
+  projects: [
+    suite("unit", [
+      "<rootDir>/{cni,kubernetes,plugin,installer,controllers,constructs,charts,cli,build,demo}/**/*.test.ts",
+      "<rootDir>/test/unit/**/*.test.ts",
+    ]),
+    suite("kernel", ["<rootDir>/test/kernel/**/*.test.ts"]),
+    suite("chart", ["<rootDir>/test/chart/**/*.test.ts"]),
+    suite("image", ["<rootDir>/test/image/**/*.test.ts"]),
+    suite("cluster", ["<rootDir>/test/cluster/**/*.test.ts"]),
+  ],
+};
