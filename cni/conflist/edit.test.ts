@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { chained, isChained, listOf, unchained } from "./edit";
+import { type Config, readConfig } from "./read";
+
+const stanza = { name: "linkerd-cni", type: "linkerd-cni", linkerd: { "incoming-proxy-port": 4143 } };
+
+function list(text: string): Extract<Config, { kind: "list" }> {
+  const config = readConfig("10-x.conflist", Buffer.from(text));
+  if (config.kind !== "list") throw new Error(JSON.stringify(config));
+  return config;
+}
+
+const layouts: Readonly<Record<string, string>> = {
+  compact: '{"name":"a","plugins":[{"type":"bridge"},{"type":"portmap"}]}',
+  spaced: '{ "name": "a", "plugins": [ { "type": "bridge" } , { "type": "portmap" } ] }\n\n',
+  indented:
+    '{\n\t"name": "a",\n\t"plugins": [\n\t\t{\n\t\t\t"type": "bridge"\n\t\t}\n\t],\n\t"cniVersion": "1.0.0"\n}\n',
+  "numbers that do not survive parsing":
+    '{"name":"a","big":12345678901234567890,"x":1.0,"plugins":[{"type":"b","mtu":1e3}]}',
+  "a repeated key": '{"plugins":[{"type":"old"}],"name":"a","plugins":[{"type":"b"}]}',
+  "brackets in strings": '{"name":"]}\\"[","plugins":[{"type":"b","x":"],[\\\\"}],"args":{"plugins":[{"type":"no"}]}}',
+  "an escaped key": '{"name":"a","pl\\u0075gins":[{"type":"b"}]}',
+};
+
+describe("the chain in a list", () => {
+  test.each(Object.entries(layouts))(
+    "of layout %s: exactly once, last, all else kept, and undone exactly",
+    (_, text) => {
+      const made = list(chained(list(text), stanza));
+      expect(JSON.parse(made.text).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
+      expect(isChained(made, stanza)).toBe(true);
+      expect(chained(made, stanza)).toBe(made.text);
+      expect(unchained(made)).toBe(text);
+    },
+  );
+
+  test("follows the indentation of the other plugins", () => {
+    expect(chained(list('{"name":"a","plugins":[\n  {"type":"b"}\n]}'), { type: "linkerd-cni" })).toBe(
+      '{"name":"a","plugins":[\n  {"type":"b"},\n  {\n    "type": "linkerd-cni"\n  }\n]}',
+    );
+  });
+
+  test.each([
+    ["in front", '{"name":"a","plugins":[{"type":"linkerd-cni"}, {"type":"b"}]}'],
+    ["in the middle", '{"name":"a","plugins":[{"type":"b"},{"type":"linkerd-cni"},{"type":"c"}]}'],
+    ["twice", '{"name":"a","plugins":[{"type":"linkerd-cni"},{"type":"b"},{"type":"linkerd-cni"}]}'],
+    ["with other content", '{"name":"a","plugins":[{"type":"b"},{"type":"linkerd-cni","linkerd":{}}]}'],
+  ])("a stanza %s is replaced by one at the end", (_, text) => {
+    const types = JSON.parse(chained(list(text), stanza)).plugins.map(({ type }: { type: string }) => type);
+    expect(types.filter((type: string) => type === "linkerd-cni")).toHaveLength(1);
+    expect(types.at(-1)).toBe("linkerd-cni");
+    expect(unchained(list(text))).not.toContain("linkerd-cni");
+  });
+
+  test("is undone exactly for any list and any white space", () => {
+    const plugin = fc.record({ type: fc.constantFrom("a", "b"), more: fc.jsonValue() });
+    fc.assert(
+      fc.property(fc.array(plugin, { minLength: 1 }), fc.jsonValue(), fc.nat(4), (plugins, args, indent) => {
+        const text = JSON.stringify({ name: "n", args, plugins, last: args }, null, indent);
+        const made = list(chained(list(text), stanza));
+        expect(JSON.parse(made.text).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
+        expect(unchained(made)).toBe(text);
+      }),
+    );
+  });
+});
+
+test("a single plugin becomes a list of the same name and version", () => {
+  const single = readConfig("10-x.conf", Buffer.from('{"cniVersion":"0.3.1","name":"n","type":"bridge","mtu":1}\n'));
+  if (single.kind !== "single") throw new Error(JSON.stringify(single));
+  expect(JSON.parse(listOf(single, "10-x", stanza))).toEqual({
+    cniVersion: "0.3.1",
+    name: "n",
+    plugins: [{ cniVersion: "0.3.1", name: "n", type: "bridge", mtu: 1 }, stanza],
+  });
+});

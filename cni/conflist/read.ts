@@ -1,0 +1,87 @@
+/** Extensions of the files that container runtimes read in their CNI configuration directory. */
+const EXTENSIONS = [".conf", ".conflist", ".json"] as const;
+
+/** Larger files are no CNI configuration. */
+export const MAX_CONFIG_BYTES = 1024 * 1024;
+
+/** The content of a configuration file as a container runtime understands it. */
+export type Config =
+  | { readonly kind: "list"; readonly text: string; readonly types: readonly string[] }
+  | { readonly kind: "single"; readonly text: string; readonly name?: string; readonly cniVersion?: string }
+  | { readonly kind: "invalid"; readonly reason: string };
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether container runtimes read a file of this name. */
+export function isConfigName(name: string): boolean {
+  return EXTENSIONS.some((extension) => name.endsWith(extension));
+}
+
+/** The order of file names in which runtimes look for their configuration: that of their bytes. */
+export function compareNames(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const invalid = (reason: string): Config => ({ kind: "invalid", reason });
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(text: string): { readonly value: unknown } | { readonly error: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function pluginType(plugin: unknown): string {
+  const type = isObject(plugin) ? plugin["type"] : undefined;
+  return typeof type === "string" ? type : "";
+}
+
+function readList(text: string, value: JsonObject): Config {
+  const { name, cniVersion, plugins } = value;
+  if (typeof name !== "string" || name === "") return invalid(`"name" is missing or not a string`);
+  if (cniVersion !== undefined && typeof cniVersion !== "string") return invalid(`"cniVersion" is not a string`);
+  if (!Array.isArray(plugins)) return invalid(`"plugins" is missing or not a list`);
+  if (plugins.length === 0) return invalid(`"plugins" is empty`);
+  const types = plugins.map(pluginType);
+  const untyped = types.indexOf("");
+  return untyped < 0 ? { kind: "list", text, types } : invalid(`"plugins" item ${untyped} has no "type"`);
+}
+
+function readSingle(text: string, value: JsonObject): Config {
+  const { name, cniVersion } = value;
+  if (pluginType(value) === "") {
+    return invalid(`"type" is missing${"plugins" in value ? "; a list needs a name ending in .conflist" : ""}`);
+  }
+  if (cniVersion !== undefined && typeof cniVersion !== "string") return invalid(`"cniVersion" is not a string`);
+  return {
+    kind: "single",
+    text,
+    ...(typeof name === "string" ? { name } : {}),
+    ...(cniVersion === undefined ? {} : { cniVersion }),
+  };
+}
+
+/** Reads one file as containerd and CRI-O do: by its name a list of plugins, or a single plugin. */
+export function readConfig(fileName: string, bytes: Uint8Array): Config {
+  if (bytes.length === 0) return invalid("is empty");
+  if (bytes.length > MAX_CONFIG_BYTES) return invalid(`is larger than ${MAX_CONFIG_BYTES} bytes`);
+  const text = decode(bytes);
+  if (text === undefined) return invalid("is not valid UTF-8");
+  const parsed = parse(text);
+  if ("error" in parsed) return invalid(`is not valid JSON: ${parsed.error}`);
+  if (!isObject(parsed.value)) return invalid("is not a JSON object");
+  return fileName.endsWith(".conflist") ? readList(text, parsed.value) : readSingle(text, parsed.value);
+}

@@ -1,0 +1,88 @@
+import * as fs from "node:fs";
+import { dirname } from "node:path";
+
+/** The file-changing operations of the installer, one by one, so that a test can stop at each of them. */
+export interface Disk {
+  /** Creates a file that is not there yet, with its content safe on the disk. */
+  create(path: string, bytes: Uint8Array, mode: number): void;
+  /** Creates a copy of a file, with its content safe on the disk. */
+  copy(from: string, path: string, mode: number): void;
+  /** Creates a symbolic link. */
+  link(path: string, target: string): void;
+  /** Puts one name in another's place in one step. */
+  rename(from: string, to: string): void;
+  /** Removes a file; it may be gone already. */
+  remove(path: string): void;
+  /** Makes the names in a directory safe on the disk. */
+  settle(directory: string): void;
+}
+
+function withFile(path: string, flags: string, mode: number, use: (descriptor: number) => void): void {
+  const descriptor = fs.openSync(path, flags, mode);
+  try {
+    use(descriptor);
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** The node's own file system. */
+export const nodeDisk: Disk = {
+  create: (path, bytes, mode) =>
+    withFile(path, "wx", mode, (descriptor) => {
+      fs.writeFileSync(descriptor, bytes);
+      fs.fchmodSync(descriptor, mode);
+    }),
+  copy: (from, path, mode) => {
+    fs.copyFileSync(from, path, fs.constants.COPYFILE_EXCL);
+    withFile(path, "r", mode, (descriptor) => fs.fchmodSync(descriptor, mode));
+  },
+  link: (path, target) => fs.symlinkSync(target, path),
+  rename: (from, to) => fs.renameSync(from, to),
+  remove: (path) => fs.rmSync(path, { force: true }),
+  settle: (directory) => withFile(directory, "r", 0, () => undefined),
+};
+
+/** One planned change of one file. Applied in order; each is atomic for whoever reads the file. */
+export type Change =
+  | { readonly do: "write"; readonly path: string; readonly bytes: Uint8Array; readonly mode: number }
+  | { readonly do: "copy"; readonly from: string; readonly path: string; readonly mode: number }
+  | { readonly do: "link"; readonly path: string; readonly target: string }
+  | { readonly do: "rename"; readonly from: string; readonly path: string }
+  | { readonly do: "remove"; readonly path: string };
+
+/** No runtime reads a file of this extension, and {@link isTemporary} finds what a crash left behind. */
+const TEMPORARY = ".linkerd-cni-tmp";
+
+export function isTemporary(name: string): boolean {
+  return name.endsWith(TEMPORARY);
+}
+
+/** Applies one change; afterwards it is on the disk, or nothing has changed. */
+export function apply(change: Change, disk: Disk): void {
+  const temporary = `${change.path}${TEMPORARY}`;
+  const replace = (make: () => void) => {
+    disk.remove(temporary);
+    make();
+    disk.rename(temporary, change.path);
+  };
+  switch (change.do) {
+    case "write":
+      replace(() => disk.create(temporary, change.bytes, change.mode));
+      break;
+    case "copy":
+      replace(() => disk.copy(change.from, temporary, change.mode));
+      break;
+    case "link":
+      replace(() => disk.link(temporary, change.target));
+      break;
+    case "rename":
+      disk.rename(change.from, change.path);
+      break;
+    case "remove":
+      disk.remove(change.path);
+      break;
+  }
+  disk.settle(dirname(change.path));
+}

@@ -1,0 +1,35 @@
+/** What the installer must know after a crash and cannot see in the node's files themselves. */
+export interface Journal {
+  readonly version: 1;
+  /** The installer that installed last; an older one that stops later leaves its work alone. */
+  readonly owner: string;
+  /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
+  readonly made: Readonly<Record<string, string>>;
+}
+
+/** Beside the configuration, under a name that no runtime reads. */
+export const JOURNAL_NAME = "linkerd-cni.journal";
+const ORIGINAL = ".linkerd-cni-original";
+
+/** Name under which a file's original is kept beside it. */
+export const originalName = (name: string): string => `${name}${ORIGINAL}`;
+
+/** Name of the file that this is the original of. */
+export function nameOfOriginal(name: string): string | undefined {
+  return name.endsWith(ORIGINAL) ? name.slice(0, -ORIGINAL.length) : undefined;
+}
+
+export function encodeJournal(journal: Journal): Uint8Array {
+  return Buffer.from(`${JSON.stringify(journal, null, 2)}\n`);
+}
+
+/** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
+export function decodeJournal(bytes: Uint8Array): Journal | undefined {
+  try {
+    const { version, owner, made } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
+    const names = Object.entries(made ?? {}).filter(([, from]) => typeof from === "string");
+    return version === 1 && typeof owner === "string" ? { version, owner, made: Object.fromEntries(names) } : undefined;
+  } catch {
+    return undefined;
+  }
+}

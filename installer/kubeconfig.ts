@@ -1,0 +1,21 @@
+import { type ApiServer, authority } from "../kubernetes/client";
+
+/**
+ * The plugin's kubeconfig. Written as JSON, which is YAML too, so that the plugin reads it without a YAML parser and
+ * every other reader as usual.
+ */
+export function kubeconfig(server: ApiServer & { readonly token: string; readonly ca: string }): string {
+  const cluster = {
+    server: `https://${authority(server)}`,
+    "certificate-authority-data": Buffer.from(server.ca).toString("base64"),
+  };
+  const value = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "local", cluster }],
+    users: [{ name: "linkerd-cni", user: { token: server.token } }],
+    contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
+    "current-context": "linkerd-cni-context",
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

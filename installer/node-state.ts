@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from "node:util";
+import { hasStanza, unchained } from "../cni/conflist/edit";
+import { type Config, compareNames, readConfig } from "../cni/conflist/read";
+import type { Journal } from "./journal";
+
+/** A file as it lies on the node. */
+export interface FoundFile {
+  readonly name: string;
+  /** Absent where it cannot be read; `problem` says why. */
+  readonly bytes?: Uint8Array;
+  readonly problem?: string;
+  readonly mode: number;
+  /** Where it is a symbolic link. */
+  readonly target?: string;
+}
+
+/** Everything on the node that planning depends on. */
+export interface NodeState {
+  /** Files that container runtimes read. */
+  readonly configs: readonly FoundFile[];
+  /** Originals that are kept, by the name of the file they belong to. */
+  readonly originals: ReadonlyMap<string, FoundFile>;
+  readonly journal?: Journal;
+  readonly kubeconfig?: FoundFile;
+  readonly plugin: "current" | "other" | "missing";
+  /** Absolute paths of temporary files that a crash left. */
+  readonly leftovers: readonly string[];
+}
+
+/** A configuration as its owner wrote it: without us. */
+export interface Pristine {
+  readonly name: string;
+  readonly config: Config;
+  readonly bytes: Uint8Array;
+  /** The file that stands for it now; absent where a list that we made does. */
+  readonly file?: FoundFile;
+  /** The list that we made of it. */
+  readonly made?: FoundFile;
+}
+
+const EMPTY = new Uint8Array();
+
+function parseLoosely(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The original's very bytes, unless the owner has changed the content since they were kept. */
+function withoutUs(text: string, original: FoundFile | undefined): Uint8Array {
+  const stripped = Buffer.from(text);
+  if (original?.bytes === undefined) return stripped;
+  return isDeepStrictEqual(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
+}
+
+function ordinary(file: FoundFile, original: FoundFile | undefined): Pristine {
+  const { name, bytes, problem } = file;
+  if (bytes === undefined) {
+    return { name, file, bytes: EMPTY, config: { kind: "invalid", reason: problem ?? "cannot be read" } };
+  }
+  const config = readConfig(name, bytes);
+  if (config.kind !== "list" || !hasStanza(config)) return { name, file, bytes, config };
+  const own = withoutUs(unchained(config), original);
+  return { name, file, bytes: own, config: readConfig(name, own) };
+}
+
+function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | undefined {
+  if (state.configs.some(({ name }) => name === from)) return undefined;
+  const original = state.originals.get(from);
+  if (original?.bytes === undefined) return ordinary(made, undefined);
+  return { name: from, made, bytes: original.bytes, config: readConfig(from, original.bytes) };
+}
+
+/** The configuration directory as it would be without us, in the order in which runtimes look at it. */
+export function pristine(state: NodeState): readonly Pristine[] {
+  return state.configs
+    .map((file) => {
+      const from = state.journal?.made[file.name];
+      return from === undefined ? ordinary(file, state.originals.get(file.name)) : ofMade(file, from, state);
+    })
+    .filter((found) => found !== undefined)
+    .sort((left, right) => compareNames(left.name, right.name));
+}
+
+/** The configuration that containerd and CRI-O use: the first valid one. */
+export function activeOf(configs: readonly Pristine[]): Pristine | undefined {
+  return configs.find(({ config }) => config.kind !== "invalid");
+}

@@ -1,0 +1,147 @@
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { isConfigName } from "../cni/conflist/read";
+import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
+import type { InCluster } from "../kubernetes/in-cluster";
+
+export const STOP_POLICIES = ["auto", "always", "never"] as const;
+/** Whether a stopping installer removes what it installed; `auto` asks the API whether its DaemonSet is gone. */
+export type StopPolicy = (typeof STOP_POLICIES)[number];
+
+/** A directory of the node: where the node has it, and where it is mounted here. */
+export interface NodeDirectory {
+  readonly onNode: string;
+  readonly here: string;
+}
+
+/** All that the environment and the command line decide. */
+export interface Settings {
+  readonly logLevel: LogLevel;
+  readonly netDir: NodeDirectory;
+  readonly binDir: NodeDirectory;
+  /** Directory in this container that holds the plugin. */
+  readonly pluginDir: string;
+  readonly kubeconfigName: string;
+  /** The stanza, or the file that holds it. */
+  readonly stanza: { readonly text: string } | { readonly file: string };
+  readonly cluster: InCluster;
+  readonly stopPolicy: StopPolicy;
+  /** This installer among others: the pod's UID, or its name. */
+  readonly identity: string;
+  /** Absent where the environment does not name it: then a stopping installer leaves everything in place. */
+  readonly daemonSet?: { readonly namespace: string; readonly name: string };
+  readonly nodeName?: string;
+  /** 0 is off. */
+  readonly healthPort: number;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the environment of one installer; collects what is wrong. */
+class Reader {
+  readonly problems: string[] = [];
+  constructor(private readonly environment: Environment) {}
+
+  optional(name: string): string | undefined {
+    return this.environment[name] || undefined;
+  }
+
+  directory(name: string, fallback: string): string {
+    const value = this.optional(name) ?? fallback;
+    if (!value.startsWith("/")) this.problems.push(`${name} "${value}" is not an absolute path`);
+    return value;
+  }
+
+  port(name: string, fallback: number): number {
+    const value = this.optional(name) ?? String(fallback);
+    const port = Number(value);
+    if (/^\d+$/.test(value) && port <= 65535) return port;
+    this.problems.push(`${name} "${value}" is not a port (0 to 65535)`);
+    return fallback;
+  }
+
+  oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
+    const found = allowed.find((item) => item === value);
+    if (found === undefined) this.problems.push(`${name} "${value}" is not one of ${allowed.join(", ")}`);
+    return found ?? (value as T);
+  }
+
+  /** Empty is a value here: no prefix. */
+  prefix(): string {
+    return (this.environment["CONTAINER_MOUNT_PREFIX"] ?? "/host").replace(/\/+$/, "");
+  }
+
+  stanza(): Settings["stanza"] {
+    const file = this.optional("CNI_NETWORK_CONFIG_FILE");
+    const text = this.optional("CNI_NETWORK_CONFIG");
+    if (file === undefined && text === undefined) {
+      this.problems.push("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set: the chart sets one of them");
+    }
+    return file === undefined ? { text: text ?? "" } : { file };
+  }
+
+  kubeconfigName(): string {
+    const name = this.optional("KUBECONFIG_FILE_NAME") ?? "ZZZ-linkerd-cni-kubeconfig";
+    if (name.includes("/") || isConfigName(name)) {
+      this.problems.push(
+        `KUBECONFIG_FILE_NAME "${name}" must be a plain file name that container runtimes do not read`,
+      );
+    }
+    return name;
+  }
+}
+
+function daemonSet(read: Reader): Pick<Settings, "daemonSet"> {
+  const namespace = read.optional("POD_NAMESPACE");
+  const name = read.optional("DAEMONSET_NAME");
+  return namespace === undefined || name === undefined ? {} : { daemonSet: { namespace, name } };
+}
+
+function cluster(read: Reader): InCluster {
+  const host = read.optional("KUBERNETES_SERVICE_HOST");
+  const caFile = read.optional("KUBE_CA_FILE");
+  if (host === undefined) {
+    read.problems.push("KUBERNETES_SERVICE_HOST is not set: outside a pod, set it to the API server's address");
+  }
+  return {
+    host: (host ?? "").replace(/^\[|\]$/g, ""),
+    port: read.port("KUBERNETES_SERVICE_PORT", 443),
+    serviceAccountDir: read.directory("SERVICE_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount"),
+    ...(caFile === undefined ? {} : { caFile }),
+  };
+}
+
+function flags(args: readonly string[]): { readonly level?: string; readonly problem?: string } {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { "log-level": { type: "string" } }, strict: true });
+    return values["log-level"] === undefined ? {} : { level: values["log-level"] };
+  } catch (error) {
+    return { problem: `${error instanceof Error ? error.message : String(error)}; known is --log-level LEVEL` };
+  }
+}
+
+/** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
+export function readSettings(args: readonly string[], environment: Environment): Settings {
+  const read = new Reader(environment);
+  const given = flags(args);
+  if (given.problem !== undefined) read.problems.push(given.problem);
+  const prefix = read.prefix();
+  const at = (onNode: string): NodeDirectory => ({ onNode, here: join(prefix === "" ? "/" : prefix, onNode) });
+  const nodeName = read.optional("NODE_NAME");
+  const settings: Settings = {
+    logLevel: read.oneOf("log level", given.level ?? read.optional("LOG_LEVEL") ?? "info", LOG_LEVELS),
+    netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
+    binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
+    pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
+    kubeconfigName: read.kubeconfigName(),
+    stanza: read.stanza(),
+    cluster: cluster(read),
+    stopPolicy: read.oneOf("UNINSTALL_ON_STOP", read.optional("UNINSTALL_ON_STOP") ?? "auto", STOP_POLICIES),
+    identity: read.optional("POD_UID") ?? read.optional("POD_NAME") ?? read.optional("HOSTNAME") ?? "installer",
+    ...daemonSet(read),
+    ...(nodeName === undefined ? {} : { nodeName }),
+    healthPort: read.port("HEALTH_PORT", 0),
+  };
+  if (read.problems.length > 0) throw new Error(read.problems.join("; "));
+  return settings;
+}

@@ -1,0 +1,61 @@
+import type { Transport } from "../kubernetes/client";
+import type { Settings } from "./settings";
+
+/** What a stopping installer does with what it installed, and why. */
+export interface StopDecision {
+  readonly remove: boolean;
+  readonly why: string;
+}
+
+/** What the API server said about our own DaemonSet. */
+export type Answer =
+  | { readonly kind: "status"; readonly status: number; readonly deleting: boolean }
+  | { readonly kind: "silence"; readonly reason: string };
+
+/** Decides by the answer. Only a clear sign that the DaemonSet is gone removes anything. */
+export function decideByAnswer(answer: Answer): StopDecision {
+  if (answer.kind === "silence") return { remove: false, why: `the API server does not answer (${answer.reason})` };
+  switch (answer.status) {
+    case 200:
+      return answer.deleting
+        ? { remove: true, why: "our DaemonSet is being deleted" }
+        : { remove: false, why: "our DaemonSet is there: another pod of it goes on" };
+    case 404:
+      return { remove: true, why: "our DaemonSet is deleted" };
+    case 401:
+    case 403:
+      return { remove: true, why: `we may no longer ask (${answer.status}): our access is deleted` };
+    default:
+      return { remove: false, why: `the API server answers ${answer.status}` };
+  }
+}
+
+function isDeleting(body: string): boolean {
+  const object = JSON.parse(body) as { metadata?: { deletionTimestamp?: string } };
+  return object.metadata?.deletionTimestamp !== undefined;
+}
+
+/** Asks for the DaemonSet. */
+export async function askForDaemonSet(
+  daemonSet: { readonly namespace: string; readonly name: string },
+  transport: Transport,
+  deadlineMs: number,
+): Promise<Answer> {
+  const path = `/apis/apps/v1/namespaces/${daemonSet.namespace}/daemonsets/${daemonSet.name}`;
+  try {
+    const { status, body } = await transport({ path, deadlineMs });
+    return { kind: "status", status, deleting: status === 200 && isDeleting(body) };
+  } catch (error) {
+    return { kind: "silence", reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The decision without the API, where the settings alone decide. */
+export function decideBySettings(settings: Pick<Settings, "stopPolicy" | "daemonSet">): StopDecision | undefined {
+  if (settings.stopPolicy === "always") return { remove: true, why: "UNINSTALL_ON_STOP is always" };
+  if (settings.stopPolicy === "never") return { remove: false, why: "UNINSTALL_ON_STOP is never" };
+  if (settings.daemonSet === undefined) {
+    return { remove: false, why: "POD_NAMESPACE and DAEMONSET_NAME do not name our DaemonSet" };
+  }
+  return undefined;
+}

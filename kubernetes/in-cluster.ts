@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ApiServer } from "./client";
+
+/** Where a pod finds its API server and its identity. */
+export interface InCluster {
+  /** KUBERNETES_SERVICE_HOST: a name or an address, IPv6 without brackets. */
+  readonly host: string;
+  /** KUBERNETES_SERVICE_PORT. */
+  readonly port: number;
+  /** Directory with `token` and `ca.crt`. */
+  readonly serviceAccountDir: string;
+  /** File that takes the place of `ca.crt`. */
+  readonly caFile?: string;
+}
+
+/** Reads token and certificate authority anew, since both rotate. @throws where a file is missing or empty */
+export function readApiServer(cluster: InCluster): ApiServer & { readonly token: string; readonly ca: string } {
+  return {
+    host: cluster.host,
+    port: cluster.port,
+    token: readRequired(join(cluster.serviceAccountDir, "token"), "service account token").trim(),
+    ca: readRequired(cluster.caFile ?? join(cluster.serviceAccountDir, "ca.crt"), "certificate authority"),
+  };
+}
+
+function readRequired(path: string, what: string): string {
+  const text = readIfAny(path);
+  if (text.trim() === "") {
+    throw new Error(`${what} ${path} is missing or empty: mount a service account (automountServiceAccountToken)`);
+  }
+  return text;
+}
+
+function readIfAny(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
