@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import { bundle } from "./bundle";
 import { compileExecutable } from "./executable";
+import { buildImage } from "./image/image";
 import { outputs, root } from "./paths";
 
 /** What can be built, in order. `npm run build -- plugin cli` builds a part. */
 const steps: Readonly<Record<string, () => Promise<void>>> = {
   plugin: () => compileExecutable(join(root, "plugin", "main.ts"), outputs.plugin),
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
+  image: buildImage,
 };
 
 async function main(names: readonly string[]): Promise<void> {

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { extract } from "tar-stream";
+import { type ImageSpec, ociArchive } from "./oci";
+
+const spec: ImageSpec = {
+  reference: "example.org/linkerd-cni:1.2.3",
+  architecture: "amd64",
+  entrypoint: ["/bin/it"],
+  env: ["A=b"],
+  labels: { "org.opencontainers.image.title": "it" },
+};
+const files = [
+  { name: "opt/b/second", mode: 0o755, content: Buffer.from("two") },
+  { name: "opt/a/first", content: Buffer.from("one") },
+];
+
+interface Entry {
+  readonly mode: number | undefined;
+  readonly type: string | null | undefined;
+  readonly content: Buffer;
+}
+
+async function untar(archive: Buffer): Promise<Map<string, Entry>> {
+  const entries = new Map<string, Entry>();
+  const reader = extract();
+  reader.end(archive);
+  for await (const entry of reader) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
+    entries.set(entry.header.name, {
+      mode: entry.header.mode,
+      type: entry.header.type,
+      content: Buffer.concat(chunks),
+    });
+  }
+  return entries;
+}
+
+/** The blob that a descriptor names, after its digest and size were compared. */
+function blob(entries: Map<string, Entry>, descriptor: { digest: string; size: number }): Buffer {
+  const content = entries.get(`blobs/${descriptor.digest.replace(":", "/")}`)?.content ?? Buffer.alloc(0);
+  expect(`sha256:${createHash("sha256").update(content).digest("hex")}`).toBe(descriptor.digest);
+  expect(content.length).toBe(descriptor.size);
+  return content;
+}
+
+test("the archive leads from its index to every file by digests that hold", async () => {
+  const entries = await untar(await ociArchive(spec, files));
+  const json = (content: Buffer | undefined) => JSON.parse(content?.toString() ?? "");
+  expect(json(entries.get("oci-layout")?.content)).toEqual({ imageLayoutVersion: "1.0.0" });
+  const [descriptor] = json(entries.get("index.json")?.content).manifests;
+  expect(descriptor).toMatchObject({
+    platform: { architecture: "amd64", os: "linux" },
+    annotations: {
+      "io.containerd.image.name": "example.org/linkerd-cni:1.2.3",
+      "org.opencontainers.image.ref.name": "1.2.3",
+    },
+  });
+  const manifest = json(blob(entries, descriptor));
+  const config = json(blob(entries, manifest.config));
+  expect(config.config).toMatchObject({ User: "0:0", Entrypoint: ["/bin/it"], Env: ["A=b"], Labels: spec.labels });
+  const layer = gunzipSync(blob(entries, manifest.layers[0]));
+  expect(config.rootfs.diff_ids).toEqual([`sha256:${createHash("sha256").update(layer).digest("hex")}`]);
+  const inside = await untar(layer);
+  expect([...inside.keys()]).toEqual(["opt", "opt/a", "opt/b", "opt/a/first", "opt/b/second"]);
+  expect(inside.get("opt/b/second")).toMatchObject({ mode: 0o755, type: "file", content: Buffer.from("two") });
+});
+
+test("the same files in another order give the same bytes; another byte gives others", async () => {
+  const archive = await ociArchive(spec, files);
+  expect(archive.equals(await ociArchive(spec, [...files].reverse()))).toBe(true);
+  const changed = [{ name: "opt/a/first", content: Buffer.from("One") }];
+  expect(archive.equals(await ociArchive(spec, changed))).toBe(false);
+});

@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { type TarEntry, tarArchive } from "./tar";
+
+const compress = promisify(gzip);
+
+/** Media types of the OCI image specification 1.0. */
+const MEDIA = {
+  index: "application/vnd.oci.image.index.v1+json",
+  manifest: "application/vnd.oci.image.manifest.v1+json",
+  config: "application/vnd.oci.image.config.v1+json",
+  layer: "application/vnd.oci.image.layer.v1.tar+gzip",
+} as const;
+
+interface Descriptor {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+}
+
+/** What an image is apart from its files. */
+export interface ImageSpec {
+  /** Full reference, such as `example.org/name:1.0.0`. */
+  readonly reference: string;
+  readonly architecture: "amd64" | "arm64";
+  readonly entrypoint: readonly string[];
+  readonly env: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** An OCI image layout held in memory: blobs by their digest. */
+class Layout {
+  readonly entries: TarEntry[] = [];
+
+  add(mediaType: string, content: Buffer): Descriptor {
+    const hex = sha256(content);
+    this.entries.push({ name: `blobs/sha256/${hex}`, content });
+    return { mediaType, digest: `sha256:${hex}`, size: content.length };
+  }
+
+  addJson(mediaType: string, value: unknown): Descriptor {
+    return this.add(mediaType, Buffer.from(JSON.stringify(value)));
+  }
+}
+
+const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
+
+/** Writes one image of one layer as an OCI archive (a tar of an image layout); the same input gives the same bytes. */
+export async function ociArchive(spec: ImageSpec, files: readonly TarEntry[]): Promise<Buffer> {
+  const layout = new Layout();
+  const layer = await tarArchive(files);
+  const layerDescriptor = layout.add(MEDIA.layer, await compress(layer, { level: 9 }));
+  const platform = { architecture: spec.architecture, os: "linux" };
+  const config = layout.addJson(MEDIA.config, {
+    ...platform,
+    created: new Date(0).toISOString(),
+    config: {
+      User: "0:0",
+      WorkingDir: "/",
+      Entrypoint: spec.entrypoint,
+      Env: spec.env,
+      Labels: spec.labels,
+    },
+    rootfs: { type: "layers", diff_ids: [`sha256:${sha256(layer)}`] },
+    history: [{ created: new Date(0).toISOString(), created_by: "npm run build", comment: "FROM scratch" }],
+  });
+  const manifest = layout.addJson(MEDIA.manifest, {
+    schemaVersion: 2,
+    mediaType: MEDIA.manifest,
+    config,
+    layers: [layerDescriptor],
+    annotations: spec.labels,
+  });
+  const index = {
+    schemaVersion: 2,
+    mediaType: MEDIA.index,
+    manifests: [{ ...manifest, platform, annotations: names(spec.reference) }],
+  };
+  return tarArchive([
+    { name: "oci-layout", content: Buffer.from(JSON.stringify({ imageLayoutVersion: "1.0.0" })) },
+    { name: "index.json", content: Buffer.from(JSON.stringify(index)) },
+    ...layout.entries,
+  ]);
+}
+
+/** Annotations by which importers name an image: the specification's tag, and containerd's full name. */
+function names(reference: string): Record<string, string> {
+  const tag = reference.slice(reference.lastIndexOf(":") + 1);
+  return { "io.containerd.image.name": reference, "org.opencontainers.image.ref.name": tag };
+}

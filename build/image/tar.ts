@@ -1,0 +1,35 @@
+import { pack } from "tar-stream";
+
+export interface TarEntry {
+  /** Path without a leading slash. */
+  readonly name: string;
+  /** @default 0o644 */
+  readonly mode?: number;
+  readonly content: Buffer;
+}
+
+/** Every directory above the given paths, parents first. */
+function directories(names: readonly string[]): string[] {
+  const found = new Set<string>();
+  for (const name of names) {
+    const parts = name.split("/");
+    for (let depth = 1; depth < parts.length; depth++) found.add(parts.slice(0, depth).join("/"));
+  }
+  return [...found].sort();
+}
+
+/** A tar archive whose bytes depend on nothing but its entries: sorted, owned by root, dated 1970-01-01. */
+export async function tarArchive(entries: readonly TarEntry[]): Promise<Buffer> {
+  const archive = pack();
+  const common = { uid: 0, gid: 0, mtime: new Date(0) };
+  for (const name of directories(entries.map((entry) => entry.name))) {
+    archive.entry({ ...common, name, type: "directory", mode: 0o755 });
+  }
+  for (const { name, mode = 0o644, content } of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    archive.entry({ ...common, name, mode }, content);
+  }
+  archive.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,98 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ApiServer } from "./api-server";
+import { CniRunner, loadNetwork } from "./cni-runner";
+import { Demonstration } from "./demonstration";
+import { DemoNode } from "./node";
+import { demoPrimary, referencePrimary } from "./primary";
+import { Progress, type Step } from "./progress";
+import { type Report, render, succeeded } from "./report";
+import { Sandbox } from "./sandbox";
+import * as scene from "./scene";
+import { differences, snapshot } from "./snapshot";
+
+/** What the process outside the sandbox hands over to the one inside. */
+export interface Handover {
+  readonly json: boolean;
+  /** Bundled scripts. */
+  readonly podProcess: string;
+  readonly primaryPlugin: string;
+  /** Directory of the reference CNI plugins, where the user wants those. */
+  readonly referencePlugins?: string;
+  readonly steps: Step[];
+}
+
+/** The user id that linkerd's proxy has by default. */
+const PROXY_UID = 2102;
+const ONE_USER =
+  "the proxy's own user 2102, since this sandbox has one user only (run as root to see it); a pod whose proxy runs as that one user stands in";
+
+/** True where a user id is mapped: always in the initial user namespace. */
+async function userExists(uid: number): Promise<boolean> {
+  const map = (await readFile("/proc/self/uid_map", "utf8")).trim().split("\n");
+  return map.some((line) => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number);
+    return uid >= first && uid < first + count;
+  });
+}
+
+async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {
+  const proxyUid = (await userExists(PROXY_UID)) ? PROXY_UID : undefined;
+  const pods = [scene.meshed, scene.unmeshed, ...(proxyUid === undefined ? [scene.meshedAsRoot] : [])];
+  const sandbox = await progress.step("make a node's network", () => Sandbox.create(handover.podProcess));
+  const ipv6 = sandbox.families.includes(6);
+  const api = await ApiServer.start(scene.apiObjects(pods), "demo-token");
+  try {
+    const node = new DemoNode(join(directory, "node"));
+    const reference = handover.referencePlugins;
+    await node.create(
+      reference === undefined
+        ? demoPrimary(handover.primaryPlugin)
+        : referencePrimary(join(directory, "addresses"), ipv6),
+    );
+    const before = await snapshot(node.directory);
+    await progress.step("install: executable, kubeconfig, chain", () => node.install(api, ipv6));
+    const path = [node.binDir, ...(reference === undefined ? [] : [reference])];
+    const demonstration = new Demonstration(new CniRunner(await loadNetwork(node.netDir), path), sandbox, api);
+    await sandbox.listen(undefined, scene.outsideListeners);
+    for (const pod of pods) await progress.step(`start pod ${pod.name}`, () => demonstration.startPod(pod));
+    const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
+    await progress.step("check: the kernel's rules are those that should be", () => demonstration.check());
+    const rules = await demonstration.rules(scene.meshed.name);
+    await progress.step("stop the pods", () => demonstration.stopPods());
+    await progress.step("uninstall", () => node.uninstall());
+    return {
+      steps: progress.steps,
+      adds: demonstration.adds,
+      probes,
+      ...(rules === undefined ? {} : { rules }),
+      differences: differences(before, await snapshot(node.directory)),
+      notShown: [
+        ...(proxyUid === undefined ? [ONE_USER] : []),
+        ...(ipv6 ? [] : ["IPv6, which this kernel does not have"]),
+        ...(rules === undefined ? ["the rules as text, since nft is not installed (CHECK compared them)"] : []),
+      ],
+    };
+  } finally {
+    sandbox.close();
+    api.close();
+  }
+}
+
+async function main(handover: Handover): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), "linkerd-cni-"));
+  try {
+    const progress = new Progress(handover.json ? process.stderr : process.stdout, [...handover.steps]);
+    const report = await demonstrate(handover, directory, progress);
+    process.stdout.write(handover.json ? `${JSON.stringify(report, null, 2)}\n` : render(report));
+    process.exitCode = succeeded(report) ? 0 : 1;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+main(JSON.parse(process.argv[2] ?? "{}") as Handover).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,83 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Command } from "commander";
+import { bundle } from "../build/bundle";
+import { compileExecutable } from "../build/executable";
+import { outputs, root } from "../build/paths";
+import type { Handover } from "./inside";
+import { Progress } from "./progress";
+
+const run = promisify(execFile);
+const scripts = join(root, ".cache", "demo");
+
+interface Options {
+  readonly output: "text" | "json";
+  readonly plugins?: string;
+}
+
+/** Arguments of unshare for namespaces that end with their first process; an ordinary user gets a user namespace. */
+function namespaces(uid: number): string[] {
+  const own = uid === 0 ? [] : ["--user", "--map-root-user"];
+  return [...own, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+}
+
+/** Why no sandbox can be made on this machine; undefined where one can. */
+async function obstacle(): Promise<string | undefined> {
+  if (process.platform !== "linux") return `network namespaces need Linux, this is ${process.platform}`;
+  try {
+    await run("unshare", [...namespaces(process.getuid?.() ?? 0), "ip", "link", "set", "lo", "up"]);
+    return undefined;
+  } catch (error) {
+    const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
+    return code === "ENOENT" ? "unshare (util-linux) is not installed" : stderr.trim();
+  }
+}
+
+async function build(progress: Progress): Promise<void> {
+  await mkdir(scripts, { recursive: true });
+  await progress.step("build the plugin", () => compileExecutable(join(root, "plugin", "main.ts"), outputs.plugin));
+  await progress.step("build the installer", () => bundle(join(root, "installer", "main.ts"), outputs.installer));
+  await progress.step("build the demonstration", async () => {
+    for (const name of ["inside", "pod-process"]) {
+      await bundle(join(root, "demo", `${name}.ts`), join(scripts, `${name}.js`));
+    }
+    await bundle(join(root, "demo", "primary-plugin.ts"), join(scripts, "primary-plugin.js"), {
+      banner: { js: `#!${process.execPath}` },
+    });
+  });
+}
+
+async function main(options: Options): Promise<number> {
+  const json = options.output === "json";
+  const progress = new Progress(json ? process.stderr : process.stdout);
+  const missing = await obstacle();
+  if (process.platform === "linux") await build(progress);
+  if (missing !== undefined) {
+    progress.note(`no traffic can be shown here: ${missing}`);
+    return 0;
+  }
+  const handover: Handover = {
+    json,
+    podProcess: join(scripts, "pod-process.js"),
+    primaryPlugin: join(scripts, "primary-plugin.js"),
+    ...(options.plugins === undefined ? {} : { referencePlugins: options.plugins }),
+    steps: progress.steps,
+  };
+  const inside = [process.execPath, join(scripts, "inside.js"), JSON.stringify(handover)];
+  const child = spawn("unshare", [...namespaces(process.getuid?.() ?? 0), ...inside], { stdio: "inherit" });
+  return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
+}
+
+const command = new Command("npm start --")
+  .description("Installs the plugin on a node made for this run, starts pods, sends traffic, and takes all away again.")
+  .option("--output <format>", "text or json", "text")
+  .option("--plugins <directory>", "use bridge and host-local from this directory as the cluster's own CNI plugin")
+  .action(async (options: Options) => {
+    process.exitCode = await main(options);
+  });
+command.parseAsync().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

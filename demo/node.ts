@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { outputs } from "../build/paths";
+import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE, POD_ANNOTATIONS } from "../cni/stanza";
+import type { ApiServer } from "./api-server";
+
+/** The stanza as the chart's default values make it, with IPv6 as the sandbox has it. */
+export function stanza(ipv6: boolean): object {
+  return {
+    name: "linkerd-cni",
+    type: PLUGIN_TYPE,
+    log_level: "info",
+    kubernetes: { kubeconfig: KUBECONFIG_PLACEHOLDER },
+    linkerd: {
+      "incoming-proxy-port": 4143,
+      "outgoing-proxy-port": 4140,
+      "proxy-uid": 2102,
+      "ports-to-redirect": [],
+      "inbound-ports-to-ignore": ["4191", "4190"],
+      simulate: false,
+      "use-wait-flag": false,
+      "iptables-mode": "auto",
+      ipv6,
+    },
+    capabilities: { [POD_ANNOTATIONS]: true },
+  };
+}
+
+/** A node's directories below one folder, and the installer that works on them. */
+export class DemoNode {
+  readonly netDir: string;
+  readonly binDir: string;
+  private readonly accountDir: string;
+  private installer: ChildProcess | undefined;
+  /** What the installer wrote to its log. */
+  log = "";
+
+  constructor(readonly directory: string) {
+    this.netDir = join(directory, "etc/cni/net.d");
+    this.binDir = join(directory, "opt/cni/bin");
+    this.accountDir = join(directory, "serviceaccount");
+  }
+
+  /** Makes the directories as a cluster's own CNI plugin leaves them. */
+  async create(primary: { readonly config: object; readonly executable?: string }): Promise<void> {
+    await mkdir(this.netDir, { recursive: true });
+    await mkdir(this.binDir, { recursive: true });
+    await writeFile(join(this.netDir, "10-primary.conflist"), `${JSON.stringify(primary.config, null, 4)}\n`);
+    if (primary.executable === undefined) return;
+    const installed = join(this.binDir, "demo-veth");
+    await copyFile(primary.executable, installed);
+    await chmod(installed, 0o755);
+  }
+
+  /** Starts the installer and waits until the chain holds our plugin. */
+  async install(api: ApiServer, ipv6: boolean): Promise<void> {
+    await mkdir(this.accountDir, { recursive: true });
+    await writeFile(join(this.accountDir, "token"), api.token);
+    await writeFile(join(this.accountDir, "ca.crt"), api.ca);
+    await writeFile(join(this.accountDir, "namespace"), "linkerd-cni");
+    this.installer = spawn(outputs.plugin, [outputs.installer], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        BUN_BE_BUN: "1",
+        CONTAINER_MOUNT_PREFIX: "",
+        CONTAINER_CNI_BIN_DIR: join(outputs.plugin, ".."),
+        DEST_CNI_NET_DIR: this.netDir,
+        DEST_CNI_BIN_DIR: this.binDir,
+        CNI_NETWORK_CONFIG: JSON.stringify(stanza(ipv6)),
+        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+        KUBERNETES_SERVICE_PORT: String(api.port),
+        SERVICE_ACCOUNT_DIR: this.accountDir,
+        // There is no DaemonSet to ask for: a stop is an uninstall.
+        UNINSTALL_ON_STOP: "always",
+        HEALTH_PORT: "0",
+      },
+    });
+    for (const stream of [this.installer.stdout, this.installer.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        this.log += chunk.toString();
+      });
+    }
+    await this.until("the installer to chain the plugin", () => this.chained());
+  }
+
+  /** Stops the installer, which takes away what it installed. */
+  async uninstall(): Promise<void> {
+    this.installer?.kill("SIGTERM");
+    await this.until("the installer to stop", async () => this.installer?.exitCode !== null);
+    if (this.installer?.exitCode !== 0) throw new Error(`the installer failed:\n${this.log}`);
+  }
+
+  private async chained(): Promise<boolean> {
+    if (this.installer?.exitCode !== null) throw new Error(`the installer ended:\n${this.log}`);
+    const files = (await readdir(this.netDir)).filter((name) => name.endsWith(".conflist"));
+    const texts = await Promise.all(files.map((name) => readFile(join(this.netDir, name), "utf8")));
+    return texts.some((text) => text.includes(`"${PLUGIN_TYPE}"`));
+  }
+
+  private async until(what: string, condition: () => Promise<boolean>): Promise<void> {
+    for (const end = performance.now() + 20_000; performance.now() < end; await sleep(10)) {
+      if (await condition()) return;
+    }
+    throw new Error(`waited 20 s for ${what}:\n${this.log}`);
+  }
+}

@@ -1,0 +1,45 @@
+import pc from "picocolors";
+
+/** One finished step. */
+export interface Step {
+  readonly title: string;
+  readonly milliseconds: number;
+}
+
+/** Tells what is being done and how long each step took; a terminal sees a step while it runs. */
+export class Progress {
+  constructor(
+    private readonly stream: NodeJS.WriteStream,
+    readonly steps: Step[] = [],
+  ) {}
+
+  async step<T>(title: string, work: () => Promise<T>): Promise<T> {
+    const start = performance.now();
+    if (this.stream.isTTY) this.stream.write(`${pc.dim("…")} ${title}`);
+    try {
+      const result = await work();
+      const milliseconds = performance.now() - start;
+      this.steps.push({ title, milliseconds });
+      this.line(pc.green("✓"), `${title.padEnd(58)} ${duration(milliseconds)}`);
+      return result;
+    } catch (error) {
+      this.line(pc.red("✗"), title);
+      throw error;
+    }
+  }
+
+  note(text: string): void {
+    this.line(pc.yellow("!"), text);
+  }
+
+  private line(sign: string, text: string): void {
+    const clear = this.stream.isTTY ? "\r\u001b[2K" : "";
+    this.stream.write(`${clear}${sign} ${text}\n`);
+  }
+}
+
+/** Milliseconds below ten seconds, seconds from there on, right-aligned. */
+export function duration(milliseconds: number): string {
+  const text = milliseconds < 10_000 ? `${milliseconds.toFixed(0)} ms` : `${(milliseconds / 1000).toFixed(1)} s `;
+  return text.padStart(9);
+}

@@ -1,0 +1,72 @@
+import Table from "cli-table3";
+import pc from "picocolors";
+import type { Step } from "./progress";
+import type { Probe } from "./scene";
+
+/** One probe and who answered it. */
+export interface ProbeResult extends Probe {
+  readonly reached: string;
+  readonly passed: boolean;
+}
+
+/** One ADD through the whole chain. */
+export interface AddResult {
+  readonly pod: string;
+  readonly meshed: boolean;
+  /** Milliseconds that our plugin took, start of the process to its end. */
+  readonly milliseconds: number;
+  readonly apiRequests: number;
+}
+
+/** Everything the demonstration saw. */
+export interface Report {
+  readonly steps: readonly Step[];
+  readonly adds: readonly AddResult[];
+  readonly probes: readonly ProbeResult[];
+  /** The meshed pod's rules as nft lists them; absent where nft is not installed. */
+  readonly rules?: string;
+  /** Files of the node that the uninstall left different; empty is right. */
+  readonly differences: readonly string[];
+  /** What could not be shown on this machine. */
+  readonly notShown: readonly string[];
+}
+
+const plain = { style: { head: [], border: [] } };
+
+function addTable(adds: readonly AddResult[]): string {
+  const table = new Table({ ...plain, head: ["pod", "meshed", "ADD", "API requests"] });
+  for (const { pod, meshed, milliseconds, apiRequests } of adds) {
+    table.push([pod, meshed ? "yes" : "no", `${milliseconds.toFixed(1)} ms`, String(apiRequests)]);
+  }
+  return table.toString();
+}
+
+function probeTable(probes: readonly ProbeResult[]): string {
+  const table = new Table({ ...plain, head: ["connection", "from", "to", "IP", "as", "reached", ""] });
+  for (const { title, from, to, port, family, uid, reached, passed, expect } of probes) {
+    const verdict = passed ? pc.green("ok") : pc.red(`expected ${expect}`);
+    table.push([title, from ?? "node", `${to}:${port}`, `v${family}`, `uid ${uid ?? 0}`, reached, verdict]);
+  }
+  return table.toString();
+}
+
+/** True when everything that was tried went as it should. */
+export function succeeded(report: Report): boolean {
+  return report.probes.every((probe) => probe.passed) && report.differences.length === 0;
+}
+
+/** The report for people. */
+export function render(report: Report): string {
+  const redirected = report.probes.filter(({ reached }) => reached.startsWith("proxy")).length;
+  const sections = [
+    `${pc.bold("Pods started through the chain")}\n${addTable(report.adds)}`,
+    `${pc.bold("What was redirected")}: ${redirected} of ${report.probes.length} connections\n${probeTable(report.probes)}`,
+    report.rules === undefined ? undefined : `${pc.bold("Rules in the meshed pod")}\n${report.rules}`,
+    report.differences.length === 0
+      ? `${pc.bold("Uninstall")}: every byte of the node's files is as it was before`
+      : pc.red(`Uninstall left a difference in: ${report.differences.join(", ")}`),
+    ...report.notShown.map((what) => pc.yellow(`Not shown: ${what}`)),
+    `${pc.bold("Into a cluster")}\n  helm install linkerd-cni -n linkerd-cni --create-namespace dist/charts/linkerd2-cni\n  linkerd install --linkerd-cni-enabled | kubectl apply -f -`,
+  ];
+  return `\n${sections.filter((section) => section !== undefined).join("\n\n")}\n`;
+}

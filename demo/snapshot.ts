@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+
+const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
+
+/** What stands at a path: kind, permission bits, and a digest of a file's bytes or a link's target. */
+async function describe(path: string): Promise<string> {
+  const stat = await lstat(path);
+  const mode = (stat.mode & 0o7777).toString(8);
+  if (stat.isSymbolicLink()) return `link ${await readlink(path)}`;
+  if (stat.isDirectory()) return `directory ${mode}`;
+  return `file ${mode} ${sha256(await readFile(path))}`;
+}
+
+/** Every path below a directory with what stands there: two equal snapshots mean that no byte differs. */
+export async function snapshot(directory: string): Promise<Record<string, string>> {
+  const names = await readdir(directory, { recursive: true });
+  const entries = names.sort().map(async (name) => [name, await describe(join(directory, name))] as const);
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** The paths at which two snapshots differ. */
+export function differences(before: Record<string, string>, after: Record<string, string>): string[] {
+  const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...paths].filter((path) => before[path] !== after[path]).sort();
+}
