@@ -1,0 +1,90 @@
+import { CniError, ErrorCode } from "./errors";
+import { isVerb, REQUIRED, VARIABLES, type Variable } from "./verbs";
+
+/** The environment of a call; an empty value counts as unset. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a call is about. Which members are set depends on the verb: {@link REQUIRED}. */
+export interface CallTarget {
+  readonly containerId: string;
+  readonly netns: string;
+  readonly ifname: string;
+}
+
+const IDENTIFIER = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+const MAX_INTERFACE_NAME = 15;
+
+/** Whether a container id or a network's name is well-formed. A trailing newline is not. */
+export function isIdentifier(text: string): boolean {
+  return IDENTIFIER.test(text);
+}
+
+function interfaceNameProblem(name: string): string | undefined {
+  if (Buffer.byteLength(name) > MAX_INTERFACE_NAME) return `is longer than ${MAX_INTERFACE_NAME} bytes`;
+  if (name === "." || name === "..") return "is not a name";
+  return /[/:\p{White_Space}]/u.test(name) ? "holds a slash, a colon or white space" : undefined;
+}
+
+/** Says what is wrong with a value that is there, or nothing. */
+const problems: Readonly<Partial<Record<Variable, (value: string) => string | undefined>>> = {
+  CNI_CONTAINERID: (value) => (isIdentifier(value) ? undefined : "is not a container id"),
+  CNI_IFNAME: interfaceNameProblem,
+};
+
+function refuseInvalid(env: Environment, needed: readonly Variable[]): void {
+  for (const name of VARIABLES) {
+    const value = env[name];
+    const problem = value && needed.includes(name) ? problems[name]?.(value) : undefined;
+    if (problem !== undefined) {
+      throw new CniError(ErrorCode.environment, `${name} ${JSON.stringify(value)} ${problem}`);
+    }
+  }
+}
+
+/**
+ * What a call is about, checked as its verb needs it; an unknown verb needs nothing.
+ * @throws CniError 4: an invalid value first, else all that are missing at once
+ */
+export function readTarget(env: Environment, command: string): CallTarget {
+  const needed = isVerb(command) ? REQUIRED[command] : [];
+  refuseInvalid(env, needed);
+  const missing = needed.filter((name) => !env[name]);
+  if (missing.length > 0) {
+    throw new CniError(ErrorCode.environment, `${command} needs ${missing.join(", ")} in the environment`);
+  }
+  return {
+    containerId: env["CNI_CONTAINERID"] ?? "",
+    netns: env["CNI_NETNS"] ?? "",
+    ifname: env["CNI_IFNAME"] ?? "",
+  };
+}
+
+/** Which pod a sandbox belongs to, as the runtime says in `CNI_ARGS`. */
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Names that can stand in an API path as they are. */
+const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/**
+ * The pod named in `CNI_ARGS`, or none where a namespace or a name is missing: then the sandbox is no pod's.
+ * @throws CniError 4 where a name cannot be a Kubernetes object's
+ */
+export function readPodName(env: Environment): PodName | undefined {
+  const given = new Map<string, string>();
+  for (const pair of (env["CNI_ARGS"] ?? "").split(";")) {
+    const equals = pair.indexOf("=");
+    if (equals > 0) given.set(pair.slice(0, equals), pair.slice(equals + 1));
+  }
+  const namespace = given.get("K8S_POD_NAMESPACE");
+  const name = given.get("K8S_POD_NAME");
+  if (!namespace || !name) return undefined;
+  for (const [key, value] of Object.entries({ K8S_POD_NAMESPACE: namespace, K8S_POD_NAME: name })) {
+    if (!OBJECT_NAME.test(value)) {
+      throw new CniError(ErrorCode.environment, `CNI_ARGS: ${key} ${JSON.stringify(value)} is not an object's name`);
+    }
+  }
+  return { namespace, name };
+}

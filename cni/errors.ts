@@ -1,0 +1,41 @@
+/** Error codes of the CNI specification that this plugin uses; 100 and up are its own. */
+export const ErrorCode = {
+  incompatibleVersion: 1,
+  environment: 4,
+  io: 5,
+  decoding: 6,
+  config: 7,
+  tryAgainLater: 11,
+  /** STATUS: the plugin cannot serve an ADD now. */
+  notAvailable: 50,
+  /** CHECK: the rules in force are not what they should be. */
+  rulesDiffer: 100,
+  /** The kernel or a host program refused the rules. */
+  rulesRefused: 101,
+  /** A defect of the plugin itself. */
+  internal: 102,
+} as const;
+
+/** A failure as a CNI runtime is told of it. */
+export class CniError extends Error {
+  override readonly name = "CniError";
+  constructor(
+    readonly code: number,
+    message: string,
+    /** What helps to find the cause, beyond the message. */
+    readonly details = "",
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The message of anything that was thrown. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The one JSON document that a failing call prints on standard output. */
+export function errorDocument(error: CniError, cniVersion: string): string {
+  return JSON.stringify({ cniVersion, code: error.code, msg: error.message, details: error.details });
+}

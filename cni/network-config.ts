@@ -1,0 +1,51 @@
+import { isIdentifier } from "./environment";
+import { CniError, ErrorCode, reasonOf } from "./errors";
+import { isObject, type JsonObject, refuse } from "./json";
+import { POD_ANNOTATIONS } from "./stanza";
+import { IMPLIED_VERSION } from "./versions";
+
+/** What a runtime sends on standard input: checked as far as every verb needs it. */
+export interface NetworkConfig {
+  /** As given, or the implied one; whether it is supported is checked after the verb is known. */
+  readonly cniVersion: string;
+  readonly name: string;
+  /** Everything that was sent. */
+  readonly source: JsonObject;
+}
+
+function decode(text: string): unknown {
+  if (text.trim() === "") throw new CniError(ErrorCode.decoding, "standard input: no network configuration");
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CniError(ErrorCode.decoding, `standard input is not a JSON document: ${reasonOf(error)}`);
+  }
+}
+
+function requireString(source: JsonObject, key: string): string {
+  const value = source[key] ?? "";
+  if (typeof value === "string") return value;
+  throw new CniError(ErrorCode.decoding, `standard input: ${key} is not a string`);
+}
+
+/** @throws CniError 6 for what cannot be decoded, 7 for what is missing or malformed */
+export function parseNetworkConfig(text: string): NetworkConfig {
+  const source = decode(text);
+  if (source === null) throw new CniError(ErrorCode.config, "standard input: the network configuration is null");
+  if (!isObject(source)) throw new CniError(ErrorCode.decoding, "standard input is not a JSON object");
+  const cniVersion = requireString(source, "cniVersion") || IMPLIED_VERSION;
+  const name = requireString(source, "name");
+  if (name === "") throw new CniError(ErrorCode.config, "standard input: the network configuration has no name");
+  if (!isIdentifier(name)) refuse("standard input: name", name, "a network's name (letters, digits, _, . and -)");
+  return { cniVersion, name, source };
+}
+
+/** The pod's annotations as the runtime passed them; undefined where it does not know the capability. */
+export function passedAnnotations(config: NetworkConfig): Readonly<Record<string, string>> | undefined {
+  const runtime = config.source["runtimeConfig"];
+  if (!isObject(runtime) || !(POD_ANNOTATIONS in runtime)) return undefined;
+  const passed = runtime[POD_ANNOTATIONS] ?? {};
+  if (!isObject(passed)) return refuse(`runtimeConfig.${POD_ANNOTATIONS}`, passed, "an object");
+  const texts = Object.entries(passed).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  return Object.fromEntries(texts);
+}

@@ -1,0 +1,55 @@
+import { type JsonObject, ObjectReader } from "./json";
+import { IPTABLES_MODES, type LinkerdConfig, LOG_LEVELS, PLUGIN_TYPE, POD_LOOKUPS, type Stanza } from "./stanza";
+
+/** Ids as the kernel has them; the highest means "no id". */
+const MAX_ID = 0xffff_fffe;
+const MAX_PORT = 0xffff;
+
+const text = (item: unknown) => (typeof item === "string" ? item : undefined);
+const port = (item: unknown) =>
+  typeof item === "number" && Number.isInteger(item) && item >= 1 && item <= MAX_PORT ? item : undefined;
+
+function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
+  const gid = linkerd.integer("proxy-gid", 0, -1, MAX_ID);
+  return {
+    "incoming-proxy-port": linkerd.integer("incoming-proxy-port", 4143, 1, MAX_PORT),
+    "outgoing-proxy-port": linkerd.integer("outgoing-proxy-port", 4140, 1, MAX_PORT),
+    "proxy-uid": linkerd.integer("proxy-uid", 2102, 0, MAX_ID),
+    ...(gid >= 1 ? { "proxy-gid": gid } : {}),
+    "ports-to-redirect": linkerd.list("ports-to-redirect", port, "a port"),
+    "inbound-ports-to-ignore": linkerd.list("inbound-ports-to-ignore", text, "a port or a range in a string"),
+    "outbound-ports-to-ignore": linkerd.list("outbound-ports-to-ignore", text, "a port or a range in a string"),
+    "subnets-to-ignore": linkerd.list("subnets-to-ignore", text, "a network in CIDR notation"),
+    "outbound-subnets-to-ignore": linkerd.list("outbound-subnets-to-ignore", text, "a network in CIDR notation"),
+    simulate: linkerd.boolean("simulate", false),
+    "use-wait-flag": linkerd.boolean("use-wait-flag", false),
+    "iptables-mode": linkerd.oneOf("iptables-mode", "auto", IPTABLES_MODES),
+    ipv6: linkerd.boolean("ipv6", false),
+  };
+}
+
+function parseOwnPods(source: JsonObject, stanza: ObjectReader): Pick<Stanza, "own-pods"> {
+  if (source["own-pods"] === undefined || source["own-pods"] === null) return {};
+  const own = stanza.object("own-pods");
+  const namespace = own.string("namespace", "");
+  const daemonset = own.string("daemonset", "");
+  return namespace !== "" && daemonset !== "" ? { "own-pods": { namespace, daemonset } } : {};
+}
+
+/**
+ * The plugin's own configuration out of what a runtime sent, every default filled in.
+ * @throws CniError 7 that names the field
+ */
+export function parseStanza(source: JsonObject, name: string): Stanza {
+  const stanza = ObjectReader.of(source, "");
+  return {
+    name,
+    type: PLUGIN_TYPE,
+    log_level: stanza.oneOf("log_level", "info", LOG_LEVELS),
+    kubernetes: { kubeconfig: stanza.object("kubernetes").string("kubeconfig", "") },
+    linkerd: parseLinkerd(stanza.object("linkerd")),
+    "pod-lookup": stanza.oneOf("pod-lookup", "auto", POD_LOOKUPS),
+    "strict-status": stanza.boolean("strict-status", false),
+    ...parseOwnPods(source, stanza),
+  };
+}

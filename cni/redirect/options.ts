@@ -1,0 +1,21 @@
+import type { PortRange } from "../ports";
+import type { Subnet } from "../subnets";
+
+/** What is redirected in one pod, and what is not: everything resolved and checked. */
+export interface RedirectOptions {
+  /** The proxy's ports. */
+  readonly inboundPort: number;
+  readonly outboundPort: number;
+  /** The proxy's user, and its group where it has one: their traffic goes out directly. */
+  readonly proxyUid: number;
+  readonly proxyGid?: number;
+  /** Inbound ports that are redirected; empty: all. */
+  readonly portsToRedirect: readonly number[];
+  readonly skipInboundPorts: readonly PortRange[];
+  readonly skipOutboundPorts: readonly PortRange[];
+  /** Sources whose inbound connections are left alone. */
+  readonly skipInboundSubnets: readonly Subnet[];
+  /** Destinations to which connections are left alone. */
+  readonly skipOutboundSubnets: readonly Subnet[];
+  readonly ipv6: boolean;
+}

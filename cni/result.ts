@@ -1,0 +1,66 @@
+import { CniError, ErrorCode } from "./errors";
+import { isObject, type JsonObject, refuse } from "./json";
+import { atLeast, type CniVersion, requireSupported } from "./versions";
+
+/** The previous plugin's result, as the runtime hands it on; undefined where there is none. */
+export function previousResult(source: JsonObject): JsonObject | undefined {
+  const previous = source["prevResult"];
+  if (previous === undefined || previous === null) return undefined;
+  return isObject(previous) ? previous : refuse("prevResult", previous, "an object");
+}
+
+/** Members that 1.1.0 brought, dropped on the way to an older version. */
+const NEW_INTERFACE_MEMBERS = ["mtu", "socketPath", "pciID"];
+const NEW_ROUTE_MEMBERS = ["mtu", "advmss", "priority", "table", "scope"];
+
+type Edit = (item: JsonObject) => JsonObject;
+
+function without(names: readonly string[]): Edit {
+  return (item) => Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)));
+}
+
+const addressFamily = (address: unknown) => (typeof address === "string" && address.includes(":") ? "6" : "4");
+const addVersion: Edit = (item) => ({ version: addressFamily(item["address"]), ...item });
+
+/** Applies an edit to every object of a list member; whatever else stands there stays as it is. */
+function editList(result: JsonObject, member: string, edit: Edit): JsonObject {
+  const list = result[member];
+  if (!Array.isArray(list)) return result;
+  return { ...result, [member]: list.map((item) => (isObject(item) ? edit(item) : item)) };
+}
+
+function convertAddresses(result: JsonObject, from: CniVersion, to: CniVersion): JsonObject {
+  const had = !atLeast(from, "1.0.0");
+  const wants = !atLeast(to, "1.0.0");
+  if (had === wants) return result;
+  return editList(result, "ips", wants ? addVersion : without(["version"]));
+}
+
+function dropNewMembers(result: JsonObject, from: CniVersion, to: CniVersion): JsonObject {
+  if (!atLeast(from, "1.1.0") || atLeast(to, "1.1.0")) return result;
+  return editList(editList(result, "interfaces", without(NEW_INTERFACE_MEMBERS)), "routes", without(NEW_ROUTE_MEMBERS));
+}
+
+/** Before 0.3.0 a result had `ip4` and `ip6` in place of lists: the two shapes do not convert. */
+function refuseOldShape(from: CniVersion, to: CniVersion): void {
+  if (atLeast(from, "0.3.0") === atLeast(to, "0.3.0")) return;
+  throw new CniError(
+    ErrorCode.incompatibleVersion,
+    `prevResult: a result of version ${from} cannot be turned into one of version ${to}`,
+  );
+}
+
+/**
+ * The result of an ADD: what the previous plugin gave, in the configuration's version, everything else as it came.
+ * Without a previous result (called alone) it is empty.
+ */
+export function passResult(previous: JsonObject | undefined, version: CniVersion): JsonObject {
+  if (previous === undefined) return { cniVersion: version };
+  const given = previous["cniVersion"] ?? version;
+  if (typeof given !== "string") return refuse("prevResult.cniVersion", given, "a string");
+  const from = requireSupported(given || version, "prevResult");
+  if (from === version) return { ...previous, cniVersion: version };
+  refuseOldShape(from, version);
+  const converted = dropNewMembers(convertAddresses(previous, from, version), from, version);
+  return { ...converted, cniVersion: version };
+}

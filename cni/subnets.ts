@@ -1,0 +1,68 @@
+/** Address family, by its name in nftables. */
+export type Family = "ip" | "ip6";
+
+/** A network in CIDR notation. */
+export interface Subnet {
+  readonly family: Family;
+  /** The network's address: host bits are zero. */
+  readonly address: Uint8Array;
+  readonly prefix: number;
+  /** As it was written. */
+  readonly text: string;
+}
+
+const BYTE = /^(0|[1-9]\d{0,2})$/;
+const GROUP = /^[0-9a-f]{1,4}$/i;
+const GROUPS = 8;
+
+function parseIPv4(text: string): readonly number[] | undefined {
+  const parts = text.split(".");
+  const valid = parts.length === 4 && parts.every((part) => BYTE.test(part) && Number(part) <= 255);
+  return valid ? parts.map(Number) : undefined;
+}
+
+/** Colon-separated groups to bytes; the last group may be an IPv4 address. */
+function parseGroups(text: string): readonly number[] | undefined {
+  if (text === "") return [];
+  const bytes: number[] = [];
+  const groups = text.split(":");
+  for (const [index, group] of groups.entries()) {
+    const embedded = index === groups.length - 1 ? parseIPv4(group) : undefined;
+    if (embedded !== undefined) bytes.push(...embedded);
+    else if (GROUP.test(group)) bytes.push(Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff);
+    else return undefined;
+  }
+  return bytes;
+}
+
+function parseIPv6(text: string): readonly number[] | undefined {
+  const halves = text.split("::");
+  const [head, tail] = halves.map(parseGroups);
+  if (head === undefined || halves.length > 2) return undefined;
+  if (halves.length === 1) return head.length === 2 * GROUPS ? head : undefined;
+  if (tail === undefined) return undefined;
+  const gap = 2 * GROUPS - head.length - tail.length;
+  return gap >= 2 ? [...head, ...new Array<number>(gap).fill(0), ...tail] : undefined;
+}
+
+/** The bits of a netmask, `size` bytes. */
+export function netmask(prefix: number, size: number): Uint8Array {
+  return Uint8Array.from({ length: size }, (_, index) => {
+    const bits = Math.min(8, Math.max(0, prefix - 8 * index));
+    return (0xff << (8 - bits)) & 0xff;
+  });
+}
+
+/** A network like `10.0.0.0/8` or `fd00::/8`; undefined for anything else. White space around is allowed. */
+export function parseSubnet(given: string): Subnet | undefined {
+  const text = given.trim();
+  const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text);
+  if (match === null) return undefined;
+  const [, address = "", length = ""] = match;
+  const family: Family = address.includes(":") ? "ip6" : "ip";
+  const bytes = family === "ip6" ? parseIPv6(address) : parseIPv4(address);
+  const prefix = Number(length);
+  if (bytes === undefined || prefix > 8 * bytes.length) return undefined;
+  const mask = netmask(prefix, bytes.length);
+  return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
+}

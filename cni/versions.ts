@@ -1,0 +1,29 @@
+import { CniError, ErrorCode } from "./errors";
+
+/** Versions of the CNI specification that the plugin speaks, oldest first. */
+export const VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
+export type CniVersion = (typeof VERSIONS)[number];
+
+/** The version that errors and VERSION carry when the caller's is not known. */
+export const CURRENT_VERSION: CniVersion = "1.1.0";
+
+/** What a configuration without a version means. */
+export const IMPLIED_VERSION: CniVersion = "0.1.0";
+
+export function isSupported(version: string): version is CniVersion {
+  return (VERSIONS as readonly string[]).includes(version);
+}
+
+/** Whether `version` is `floor` or later. */
+export function atLeast(version: CniVersion, floor: CniVersion): boolean {
+  return VERSIONS.indexOf(version) >= VERSIONS.indexOf(floor);
+}
+
+/** @throws CniError 1 where the version is not spoken here */
+export function requireSupported(version: string, where: string): CniVersion {
+  if (isSupported(version)) return version;
+  throw new CniError(
+    ErrorCode.incompatibleVersion,
+    `${where}: CNI version ${JSON.stringify(version)} is not supported: supported are ${VERSIONS.join(", ")}`,
+  );
+}

@@ -1,0 +1,132 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { ApiServer } from "./client";
+
+/** A kubeconfig that cannot be used; the message names the file, the field and the remedy. */
+export class KubeconfigError extends Error {
+  override readonly name = "KubeconfigError";
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** One kubeconfig file: finds what its current context names, and the files it refers to. */
+class Kubeconfig {
+  constructor(
+    private readonly path: string,
+    private readonly document: Fields,
+  ) {}
+
+  fail(problem: string): never {
+    throw new KubeconfigError(`kubeconfig ${this.path}: ${problem}`);
+  }
+
+  text(fields: Fields, key: string): string | undefined {
+    const value = fields[key];
+    if (value === undefined || value === null || value === "") return undefined;
+    return typeof value === "string" ? value : this.fail(`${key} is not a string`);
+  }
+
+  /** The member `inner` of the entry called `name` in the list `list`. */
+  entry(list: string, inner: string, name: string | undefined): Fields {
+    const entries = this.document[list];
+    const found = Array.isArray(entries) ? entries.map(fieldsOf).find((each) => each["name"] === name) : undefined;
+    return found === undefined
+      ? this.fail(`${list} has no entry called ${JSON.stringify(name)}`)
+      : fieldsOf(found[inner]);
+  }
+
+  context(): Fields {
+    return this.entry("contexts", "context", this.text(this.document, "current-context"));
+  }
+
+  /** PEM text that stands in `KEY-data` as base64 or in the file that `KEY` names. */
+  material(fields: Fields, key: string): string | undefined {
+    const data = this.text(fields, `${key}-data`);
+    if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
+    const file = this.text(fields, key);
+    return file === undefined ? undefined : this.read(key, file);
+  }
+
+  token(user: Fields): string | undefined {
+    const inline = this.text(user, "token");
+    if (inline !== undefined) return inline;
+    const file = this.text(user, "tokenFile");
+    return file === undefined ? undefined : this.read("tokenFile", file).trim();
+  }
+
+  private read(key: string, file: string): string {
+    const path = resolve(dirname(this.path), file);
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      return this.fail(`${key}: ${(error as Error).message}`);
+    }
+  }
+}
+
+function decode(path: string, text: string): Fields {
+  if (text.trimStart().startsWith("{")) {
+    try {
+      return fieldsOf(JSON.parse(text));
+    } catch {
+      // YAML's own flow style begins like JSON.
+    }
+  }
+  const { parse } = require("yaml") as typeof import("yaml");
+  try {
+    return fieldsOf(parse(text));
+  } catch (error) {
+    throw new KubeconfigError(`kubeconfig ${path} is neither JSON nor YAML: ${(error as Error).message}`);
+  }
+}
+
+const SERVER = /^https:\/\/(\[[^\]]+\]|[^:/]+)(?::(\d+))?\/?$/;
+
+function address(config: Kubeconfig, cluster: Fields): Pick<ApiServer, "host" | "port"> {
+  const server = config.text(cluster, "server") ?? "";
+  const match = SERVER.exec(server);
+  if (match === null) return config.fail(`server ${JSON.stringify(server)} is not https://HOST[:PORT]`);
+  const [, host = "", port = "443"] = match;
+  return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
+}
+
+/** Drops what is undefined, so that an absent member is really absent. */
+function present<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}
+
+function certificate(config: Kubeconfig, user: Fields): ApiServer["certificate"] {
+  const cert = config.material(user, "client-certificate");
+  const key = config.material(user, "client-key");
+  return cert === undefined || key === undefined ? undefined : { cert, key };
+}
+
+/**
+ * The API server that a kubeconfig's current context names, and who to be there. The installer writes JSON, which is
+ * YAML too; the YAML library is loaded only for a file that somebody else wrote.
+ * @throws KubeconfigError
+ */
+export function loadKubeconfig(path: string): ApiServer {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new KubeconfigError(`kubeconfig ${path} cannot be read: ${(error as Error).message}`);
+  }
+  const config = new Kubeconfig(path, decode(path, text));
+  const context = config.context();
+  const cluster = config.entry("clusters", "cluster", config.text(context, "cluster"));
+  const user = config.entry("users", "user", config.text(context, "user"));
+  return present<ApiServer>({
+    ...address(config, cluster),
+    ca: config.material(cluster, "certificate-authority"),
+    serverName: config.text(cluster, "tls-server-name"),
+    insecure: cluster["insecure-skip-tls-verify"] === true ? true : undefined,
+    token: config.token(user),
+    certificate: certificate(config, user),
+  });
+}

@@ -1,0 +1,91 @@
+/**
+ * Connections by the runtime's own sockets: Node's https module takes 15 ms to load at every pod start, and the
+ * runtime's fetch 5 ms, against less than one for this.
+ */
+import { type ApiServer, authority } from "../../kubernetes/client";
+import type { Connect, WireEvents } from "./wire";
+
+interface Socket {
+  write(data: string): number;
+  end(): void;
+  terminate(): void;
+}
+
+interface Handlers {
+  handshake(socket: Socket, trusted: boolean, error: Error | null): void;
+  data(socket: Socket, bytes: Uint8Array): void;
+  drain(socket: Socket): void;
+  close(socket: Socket): void;
+  end(socket: Socket): void;
+  error(socket: Socket, error: Error): void;
+  connectError(socket: Socket, error: Error): void;
+}
+
+interface TlsOptions {
+  rejectUnauthorized: boolean;
+  ca?: string;
+  serverName?: string;
+  cert?: string;
+  key?: string;
+}
+
+/** The one member of the runtime's global object that is used here. */
+declare const Bun: {
+  connect(options: { hostname: string; port: number; tls: TlsOptions; socket: Handlers }): Promise<Socket>;
+};
+
+function tlsOptions(server: ApiServer): TlsOptions {
+  return {
+    rejectUnauthorized: server.insecure !== true,
+    ...(server.ca === undefined ? {} : { ca: server.ca }),
+    ...(server.serverName === undefined ? {} : { serverName: server.serverName }),
+    ...(server.certificate ?? {}),
+  };
+}
+
+/** Translates the runtime's events; what does not fit in the socket's buffer is sent when there is room again. */
+function handlers(server: ApiServer, events: WireEvents): Handlers {
+  let unsent = "";
+  const push = (socket: Socket) => {
+    const written = unsent === "" ? 0 : socket.write(unsent);
+    unsent = unsent.slice(Math.max(0, written));
+  };
+  return {
+    handshake(socket, trusted, error) {
+      if (!trusted && server.insecure !== true) {
+        events.ended(`its certificate is not trusted: ${error?.message ?? "no reason given"}`);
+        socket.terminate();
+        return;
+      }
+      events.ready({
+        send: (text) => {
+          unsent += text;
+          push(socket);
+        },
+        close: () => socket.terminate(),
+      });
+    },
+    data: (_, bytes) => events.received(bytes),
+    drain: push,
+    end: () => events.ended(),
+    close: () => events.ended(),
+    error: (_, error) => events.ended(error.message),
+    connectError: (_, error) => events.ended(error.message),
+  };
+}
+
+export const connectByRuntime: Connect = (server, events) => {
+  const opening = Bun.connect({
+    hostname: server.host,
+    port: server.port,
+    tls: tlsOptions(server),
+    socket: handlers(server, events),
+  });
+  opening.catch((error: Error) => events.ended(error.message || `cannot connect to ${authority(server)}`));
+  return () => {
+    opening.then(
+      (socket) => socket.terminate(),
+      () => undefined,
+    );
+  };
+};

@@ -1,0 +1,103 @@
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type ApiServer,
+  ApiUnreachable,
+  authority,
+  type Transport,
+} from "../../kubernetes/client";
+import { decodeResponse, encodeRequest } from "./http1";
+import type { Connect, Wire, WireEvents } from "./wire";
+
+/** Milliseconds within which a connection must be made and encrypted; the rest of the deadline is for the answer. */
+const CONNECT_MS = 3000;
+
+/** No response; `dropped` where the connection was made and broke before the first byte of one. */
+class NoResponse extends Error {
+  constructor(
+    reason: string,
+    readonly dropped: boolean,
+  ) {
+    super(reason);
+  }
+}
+
+/** One request on a connection of its own, with its two deadlines. */
+class Exchange implements WireEvents {
+  readonly response: Promise<ApiResponse>;
+  private settle: { resolve(response: ApiResponse): void; reject(error: Error): void } | undefined;
+  private bytes = Buffer.alloc(0);
+  private wire: Wire | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly abandon: () => void;
+
+  constructor(
+    private readonly server: ApiServer,
+    private readonly call: ApiRequest,
+    connect: Connect,
+  ) {
+    this.response = new Promise((resolve, reject) => {
+      this.settle = { resolve, reject };
+    });
+    const limit = Math.min(CONNECT_MS, call.deadlineMs);
+    this.timer = setTimeout(() => this.ended(`no connection within ${limit} ms`), limit);
+    this.abandon = connect(server, this);
+  }
+
+  ready(wire: Wire): void {
+    this.wire = wire;
+    clearTimeout(this.timer);
+    const limit = this.call.deadlineMs;
+    this.timer = setTimeout(() => this.ended(`no answer within ${limit} ms`), limit);
+    wire.send(encodeRequest(this.server, this.call));
+  }
+
+  received(bytes: Uint8Array): void {
+    this.bytes = Buffer.concat([this.bytes, bytes]);
+    this.decode(false);
+  }
+
+  ended(reason?: string): void {
+    if (reason === undefined) this.decode(true);
+    const dropped = this.wire !== undefined && this.bytes.length === 0;
+    this.finish()?.reject(new NoResponse(reason ?? "closed the connection without an answer", dropped));
+  }
+
+  private decode(whole: boolean): void {
+    try {
+      const response = decodeResponse(this.bytes, whole);
+      if (response !== undefined) this.finish()?.resolve(response);
+    } catch (error) {
+      this.finish()?.reject(new NoResponse((error as Error).message, false));
+    }
+  }
+
+  /** Lets go of the connection; gives the promise's ends the first time only. */
+  private finish() {
+    const settle = this.settle;
+    if (settle === undefined) return undefined;
+    this.settle = undefined;
+    clearTimeout(this.timer);
+    this.abandon();
+    return settle;
+  }
+}
+
+/** A transport whose every request is a connection of its own; a dropped one is tried once more. */
+export function leanTransport(server: ApiServer, connect: Connect): Transport {
+  return async (call) => {
+    const begin = performance.now();
+    const attempt = () => {
+      const deadlineMs = Math.max(1, Math.round(call.deadlineMs - (performance.now() - begin)));
+      return new Exchange(server, { ...call, deadlineMs }, connect).response;
+    };
+    const first = attempt().catch((error: unknown) => {
+      if (error instanceof NoResponse && error.dropped && performance.now() - begin < call.deadlineMs) return attempt();
+      throw error;
+    });
+    return await first.catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new ApiUnreachable(authority(server), reason, { cause: error });
+    });
+  };
+}

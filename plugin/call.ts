@@ -1,0 +1,23 @@
+import type { CallTarget, Environment } from "../cni/environment";
+import type { NetworkConfig } from "../cni/network-config";
+import type { CniVersion } from "../cni/versions";
+import type { ApiServer, Transport } from "../kubernetes/client";
+import type { Kernel } from "./netlink/port";
+
+/** The world as the verbs see it; main.ts makes the real one, tests a fake one. */
+export interface World {
+  readonly kernel: Kernel;
+  readonly connect: (server: ApiServer) => Transport;
+  /** Writes to standard error. */
+  readonly warn: (line: string) => void;
+  /** A number that is one network namespace's alone. @throws where the path is not there */
+  readonly identify: (path: string) => string;
+}
+
+/** One call that has passed the checks every verb shares. */
+export interface Call {
+  readonly env: Environment;
+  readonly target: CallTarget;
+  readonly config: NetworkConfig;
+  readonly version: CniVersion;
+}

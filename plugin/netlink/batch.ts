@@ -1,0 +1,123 @@
+/** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
+import type { Rule, RuleSet } from "../../cni/redirect/rules";
+import type { Family } from "../../cni/subnets";
+import { attribute, message, nested, number32, text } from "./codec";
+import { expressionLists } from "./expressions";
+
+/** The name of the table, in each family, that is this plugin's alone. */
+export const TABLE = "linkerd-cni";
+export const CHAINS = { inbound: "inbound", outbound: "outbound" } as const;
+export type Chain = keyof typeof CHAINS;
+
+export const NFPROTO: Readonly<Record<Family, number>> = { ip: 2, ip6: 10 };
+const AF_UNSPEC = 0;
+export const SUBSYSTEM = 10;
+const BATCH_BEGIN = 0x10;
+const BATCH_END = 0x11;
+const message16 = (type: number) => (SUBSYSTEM << 8) | type;
+const NEW = { table: message16(0), chain: message16(3), rule: message16(6) };
+const DELETE = { table: message16(2) };
+
+const REQUEST = 0x1;
+const ACK = 0x4;
+const EXCLUSIVE = 0x200;
+const CREATE = 0x400;
+const APPEND = 0x800;
+
+const NFTA_TABLE_NAME = 1;
+export const NFTA_CHAIN = { table: 1, name: 3, hook: 4, type: 7 };
+export const NFTA_HOOK = { number: 1, priority: 2 };
+export const NFTA_RULE = { table: 1, chain: 2, expressions: 4, userdata: 7 };
+
+export const HOOK: Readonly<Record<Chain, number>> = { inbound: 0, outbound: 3 };
+/** Where destinations are rewritten, as iptables' nat table does it. */
+export const PRIORITY = -100;
+
+/** A message but for its number in the batch. */
+interface Step {
+  readonly type: number;
+  readonly flags: number;
+  readonly family: number;
+  readonly attributes: readonly Uint8Array[];
+}
+
+function table(type: number, flags: number, family: Family): Step {
+  return { type, flags, family: NFPROTO[family], attributes: [text(NFTA_TABLE_NAME, TABLE)] };
+}
+
+function newChain(family: Family, chain: Chain): Step {
+  const hook = nested(NFTA_CHAIN.hook, number32(NFTA_HOOK.number, HOOK[chain]), number32(NFTA_HOOK.priority, PRIORITY));
+  return {
+    type: NEW.chain,
+    flags: CREATE | EXCLUSIVE,
+    family: NFPROTO[family],
+    attributes: [
+      text(NFTA_CHAIN.table, TABLE),
+      text(NFTA_CHAIN.name, CHAINS[chain]),
+      hook,
+      text(NFTA_CHAIN.type, "nat"),
+    ],
+  };
+}
+
+const COMMENT_TYPE = 0;
+const MAX_COMMENT = 128;
+
+/** A rule's comment as `nft` reads it. */
+function comment(written: string): Buffer {
+  const bytes = Buffer.from(`${written.slice(0, MAX_COMMENT - 1)}\0`);
+  return Buffer.concat([Buffer.of(COMMENT_TYPE, bytes.length), bytes]);
+}
+
+function newRules(family: Family, chain: Chain, rule: Rule): readonly Step[] {
+  return expressionLists(rule).map((expressions) => ({
+    type: NEW.rule,
+    flags: CREATE | APPEND,
+    family: NFPROTO[family],
+    attributes: [
+      text(NFTA_RULE.table, TABLE),
+      text(NFTA_RULE.chain, CHAINS[chain]),
+      nested(NFTA_RULE.expressions, ...expressions),
+      attribute(NFTA_RULE.userdata, comment(rule.comment)),
+    ],
+  }));
+}
+
+function content(set: RuleSet): readonly Step[] {
+  return [
+    newChain(set.family, "inbound"),
+    newChain(set.family, "outbound"),
+    ...set.inbound.flatMap((rule) => newRules(set.family, "inbound", rule)),
+    ...set.outbound.flatMap((rule) => newRules(set.family, "outbound", rule)),
+  ];
+}
+
+function frame(type: number, sequence: number): Buffer {
+  return message({ type, flags: REQUEST, sequence, family: AF_UNSPEC, resource: SUBSYSTEM, attributes: [] });
+}
+
+/** Only the last message asks for an acknowledgement; failures are reported for every one anyway. */
+function batch(steps: readonly Step[]): Buffer {
+  const last = steps.length - 1;
+  const body = steps.map((step, index) =>
+    message({ ...step, flags: REQUEST | step.flags | (index === last ? ACK : 0), sequence: index + 1 }),
+  );
+  return Buffer.concat([frame(BATCH_BEGIN, 0), ...body, frame(BATCH_END, steps.length + 1)]);
+}
+
+/** Creates the tables; fails with EEXIST where one is there. */
+export function creationBatch(sets: readonly RuleSet[]): Buffer {
+  return batch(sets.flatMap((set) => [table(NEW.table, CREATE | EXCLUSIVE, set.family), ...content(set)]));
+}
+
+/** Puts the tables in place of those that are there. Slower: the kernel waits for readers of the old ones. */
+export function replacementBatch(sets: readonly RuleSet[]): Buffer {
+  return batch(
+    sets.flatMap((set) => [
+      table(NEW.table, CREATE, set.family),
+      table(DELETE.table, 0, set.family),
+      table(NEW.table, CREATE | EXCLUSIVE, set.family),
+      ...content(set),
+    ]),
+  );
+}

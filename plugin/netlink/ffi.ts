@@ -1,0 +1,74 @@
+/// <reference types="bun-types/ffi" />
+import { dlopen, ptr, read } from "bun:ffi";
+import { Errno, type Kernel, SystemError } from "./port";
+
+const AF_NETLINK = 16;
+const SOCK_RAW = 3;
+const SOCK_CLOEXEC = 0x80000;
+const NETLINK_NETFILTER = 12;
+const O_RDONLY = 0;
+const O_CLOEXEC = 0x80000;
+const CLONE_NEWNET = 0x40000000;
+const MSG_DONTWAIT = 0x40;
+/** No reply of netlink is longer. */
+const RECEIVE_SIZE = 65536;
+
+const { symbols: libc } = dlopen("libc.so.6", {
+  open: { args: ["ptr", "i32"], returns: "i32" },
+  setns: { args: ["i32", "i32"], returns: "i32" },
+  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+  send: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
+  recv: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
+  __errno_location: { args: [], returns: "ptr" },
+  _exit: { args: ["i32"], returns: "void" },
+});
+
+function errno(): number {
+  const location = libc.__errno_location();
+  return location === null ? 0 : read.i32(location, 0);
+}
+
+/** The result of a system call. @throws SystemError where it is negative */
+function checked(operation: string, result: number | bigint): number {
+  if (Number(result) < 0) throw new SystemError(operation, errno());
+  return Number(result);
+}
+
+/** The kernel this process runs on, reached through libc. The socket is never closed: the process leaves soon. */
+export class LinuxKernel implements Kernel {
+  private socket: number | undefined;
+
+  enterNamespace(path: string): void {
+    const name = Buffer.from(`${path}\0`);
+    const fd = checked(`open ${path}`, libc.open(ptr(name), O_RDONLY | O_CLOEXEC));
+    checked(`enter network namespace ${path}`, libc.setns(fd, CLONE_NEWNET));
+  }
+
+  exchange(request: Uint8Array): readonly Uint8Array[] {
+    this.socket ??= checked(
+      "open a netfilter socket",
+      libc.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER),
+    );
+    checked("send to netfilter", libc.send(this.socket, ptr(request), request.length, 0));
+    const replies: Uint8Array[] = [];
+    // The kernel answers within the call that sends: what is not there now never comes.
+    for (let reply = this.receive(this.socket); reply !== undefined; reply = this.receive(this.socket)) {
+      replies.push(reply);
+    }
+    return replies;
+  }
+
+  private receive(socket: number): Uint8Array | undefined {
+    const buffer = new Uint8Array(RECEIVE_SIZE);
+    const size = Number(libc.recv(socket, ptr(buffer), buffer.length, MSG_DONTWAIT));
+    if (size >= 0) return buffer.subarray(0, size);
+    const cause = errno();
+    if (cause === Errno.EAGAIN) return undefined;
+    throw new SystemError("receive from netfilter", cause);
+  }
+}
+
+/** Leaves at once, without the runtime's own clean-up. */
+export function exitNow(status: number): void {
+  libc._exit(status);
+}
