@@ -1,0 +1,116 @@
+import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { IMAGE_NAME } from "../../build/image/image";
+import { outputs, root } from "../../build/paths";
+import { ApiServer } from "../../demo/api-server";
+import { stanza } from "../../demo/node";
+import { differences, snapshot } from "../../demo/snapshot";
+import { missing, suite } from "../support/requirements";
+import { Containerd } from "./containerd";
+
+/** What containerd gives a container by default, and the chart takes away. */
+const CAPABILITIES = [
+  ..."CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP".split(" "),
+  ..."NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE".split(" "),
+].map((name) => `CAP_${name}`);
+
+const PRIMARY = `{
+  "cniVersion": "0.4.0", "name": "cluster",
+     "plugins": [ { "type": "bridge" } , {"type":"portmap","capabilities":{"portMappings":true}} ]
+}
+`;
+
+const lacks =
+  missing({ root: true, programs: ["containerd", "ctr", "containerd-shim-runc-v2", "runc"] }) ??
+  (existsSync(outputs.image) ? undefined : "the built image: npm run build");
+
+async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(50)) if (await condition()) return;
+  throw new Error(`waited 30 s for ${what}`);
+}
+
+suite("the image in containerd", lacks, () => {
+  let directory: string;
+  let containerd: Containerd;
+  let api: ApiServer;
+  let reference: string;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "linkerd-cni-image-"));
+    const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+    reference = `${IMAGE_NAME}:${version}`;
+    containerd = new Containerd(join(directory, "containerd"));
+    await containerd.start();
+    api = await ApiServer.start(new Map(), "a-token");
+  }, 60_000);
+
+  afterAll(async () => {
+    api.close();
+    await containerd.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test("is imported under its full name for this machine's platform", async () => {
+    await containerd.ctr("image", "import", outputs.image);
+    expect(await containerd.ctr("image", "list", "--quiet")).toBe(`${reference}\n`);
+    expect(await containerd.ctr("image", "check")).toContain("complete");
+  }, 60_000);
+
+  function startInstaller(netDir: string, binDir: string, account: string): ChildProcess {
+    const bind = (source: string, destination: string, mode: string) =>
+      `--mount=type=bind,src=${source},dst=${destination},options=rbind:${mode}`;
+    const env = {
+      DEST_CNI_NET_DIR: "/etc/cni/net.d",
+      DEST_CNI_BIN_DIR: "/opt/cni/bin",
+      CNI_NETWORK_CONFIG: JSON.stringify(stanza(false)),
+      KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      KUBERNETES_SERVICE_PORT: String(api.port),
+      UNINSTALL_ON_STOP: "always",
+    };
+    return containerd.runContainer(
+      "--rm",
+      "--read-only",
+      "--net-host",
+      ...CAPABILITIES.flatMap((name) => ["--cap-drop", name]),
+      ...Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
+      bind(netDir, "/host/etc/cni/net.d", "rw"),
+      bind(binDir, "/host/opt/cni/bin", "rw"),
+      bind(account, "/var/run/secrets/kubernetes.io/serviceaccount", "ro"),
+      reference,
+      "installer",
+    );
+  }
+
+  test("installs on a node directory and takes everything away again, without a capability or a writable root", async () => {
+    const node = join(directory, "node");
+    const [netDir, binDir, account] = [join(node, "net.d"), join(node, "bin"), join(directory, "account")];
+    for (const path of [netDir, binDir, account]) await mkdir(path, { recursive: true });
+    await writeFile(join(netDir, "10-cluster.conflist"), PRIMARY);
+    await writeFile(join(binDir, "bridge"), "another plugin", { mode: 0o755 });
+    await writeFile(join(account, "token"), api.token);
+    await writeFile(join(account, "ca.crt"), api.ca);
+    await writeFile(join(account, "namespace"), "linkerd-cni");
+    const before = await snapshot(node);
+
+    const container = startInstaller(netDir, binDir, account);
+    let log = "";
+    for (const stream of [container.stdout, container.stderr]) stream?.on("data", (chunk) => (log += chunk));
+    const ended = new Promise<number | null>((resolve) => container.once("exit", resolve));
+    const chained = async () => (await readFile(join(netDir, "10-cluster.conflist"), "utf8")).includes("linkerd-cni");
+    await until("the chain", chained).catch((error: Error) => {
+      throw new Error(`${error.message}\n${log}`);
+    });
+    expect(await readdir(binDir)).toContain("linkerd-cni");
+    expect((await stat(join(netDir, "ZZZ-linkerd-cni-kubeconfig"))).mode & 0o777).toBe(0o600);
+    const { plugins } = JSON.parse(await readFile(join(netDir, "10-cluster.conflist"), "utf8"));
+    expect(plugins.map(({ type }: { type: string }) => type)).toEqual(["bridge", "portmap", "linkerd-cni"]);
+
+    await containerd.ctr("task", "kill", "--signal", "SIGTERM", "installer");
+    expect({ code: await ended, log }).toMatchObject({ code: 0 });
+    expect(differences(before, await snapshot(node))).toEqual([]);
+  }, 60_000);
+});
