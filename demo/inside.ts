@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ApiServer } from "./api-server";
 import { CniRunner, loadNetwork } from "./cni-runner";
 import { Demonstration } from "./demonstration";
-import { DemoNode } from "./node";
+import { DemoNode, type Product } from "./node";
 import { demoPrimary, referencePrimary } from "./primary";
 import { Progress, type Step } from "./progress";
 import { type Report, render, succeeded } from "./report";
@@ -15,12 +15,25 @@ import { differences, snapshot } from "./snapshot";
 /** What the process outside the sandbox hands over to the one inside. */
 export interface Handover {
   readonly json: boolean;
+  readonly product: Product;
   /** Bundled scripts. */
   readonly podProcess: string;
   readonly primaryPlugin: string;
   /** Directory of the reference CNI plugins, where the user wants those. */
   readonly referencePlugins?: string;
+  /** Why no network namespaces can be had on this machine; then the node's files are all that is shown. */
+  readonly obstacle?: string;
   readonly steps: Step[];
+}
+
+/** What pods are run with. */
+interface Scenery {
+  readonly node: DemoNode;
+  readonly sandbox: Sandbox;
+  readonly api: ApiServer;
+  readonly pods: readonly scene.DemoPod[];
+  readonly progress: Progress;
+  readonly proxyUid: number | undefined;
 }
 
 /** The user id that linkerd's proxy has by default. */
@@ -37,47 +50,61 @@ async function userExists(uid: number): Promise<boolean> {
   });
 }
 
+/** Pods, traffic and checks on a node whose chain is complete. */
+async function runPods(handover: Handover, scenery: Scenery): Promise<Partial<Report>> {
+  const { node, sandbox, api, pods, progress, proxyUid } = scenery;
+  const path = [node.binDir, ...(handover.referencePlugins === undefined ? [] : [handover.referencePlugins])];
+  const demonstration = new Demonstration(new CniRunner(await loadNetwork(node.netDir), path), sandbox, api);
+  await sandbox.listen(undefined, scene.outsideListeners);
+  for (const pod of pods) await progress.step(`start pod ${pod.name}`, () => demonstration.startPod(pod));
+  const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
+  await progress.step("check: the kernel's rules are those that should be", () => demonstration.check());
+  const rules = await demonstration.rules(scene.meshed.name);
+  await progress.step("stop the pods", () => demonstration.stopPods());
+  return { adds: demonstration.adds, probes, ...(rules === undefined ? {} : { rules }) };
+}
+
 async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {
+  const { obstacle, referencePlugins } = handover;
   const proxyUid = (await userExists(PROXY_UID)) ? PROXY_UID : undefined;
   const pods = [scene.meshed, scene.unmeshed, ...(proxyUid === undefined ? [scene.meshedAsRoot] : [])];
-  const sandbox = await progress.step("make a node's network", () => Sandbox.create(handover.podProcess));
-  const ipv6 = sandbox.families.includes(6);
+  const sandbox =
+    obstacle === undefined
+      ? await progress.step("make a node's network", () => Sandbox.create(handover.podProcess))
+      : undefined;
+  const ipv6 = sandbox?.families.includes(6) ?? false;
   const api = await ApiServer.start(scene.apiObjects(pods), "demo-token");
   try {
-    const node = new DemoNode(join(directory, "node"));
-    const reference = handover.referencePlugins;
+    const node = new DemoNode(join(directory, "node"), handover.product);
     await node.create(
-      reference === undefined
+      referencePlugins === undefined
         ? demoPrimary(handover.primaryPlugin)
         : referencePrimary(join(directory, "addresses"), ipv6),
     );
     const before = await snapshot(node.directory);
     await progress.step("install: executable, kubeconfig, chain", () => node.install(api, ipv6));
-    const path = [node.binDir, ...(reference === undefined ? [] : [reference])];
-    const demonstration = new Demonstration(new CniRunner(await loadNetwork(node.netDir), path), sandbox, api);
-    await sandbox.listen(undefined, scene.outsideListeners);
-    for (const pod of pods) await progress.step(`start pod ${pod.name}`, () => demonstration.startPod(pod));
-    const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
-    await progress.step("check: the kernel's rules are those that should be", () => demonstration.check());
-    const rules = await demonstration.rules(scene.meshed.name);
-    await progress.step("stop the pods", () => demonstration.stopPods());
+    const seen = sandbox === undefined ? {} : await runPods(handover, { node, sandbox, api, pods, progress, proxyUid });
     await progress.step("uninstall", () => node.uninstall());
     return {
       steps: progress.steps,
-      adds: demonstration.adds,
-      probes,
-      ...(rules === undefined ? {} : { rules }),
+      adds: [],
+      probes: [],
+      ...seen,
       differences: differences(before, await snapshot(node.directory)),
-      notShown: [
-        ...(proxyUid === undefined ? [ONE_USER] : []),
-        ...(ipv6 ? [] : ["IPv6, which this kernel does not have"]),
-        ...(rules === undefined ? ["the rules as text, since nft is not installed (CHECK compared them)"] : []),
-      ],
+      notShown: obstacle === undefined ? notShown(proxyUid, ipv6, seen) : [`pods and their traffic: ${obstacle}`],
     };
   } finally {
-    sandbox.close();
+    sandbox?.close();
     api.close();
   }
+}
+
+function notShown(proxyUid: number | undefined, ipv6: boolean, seen: Partial<Report>): string[] {
+  return [
+    ...(proxyUid === undefined ? [ONE_USER] : []),
+    ...(ipv6 ? [] : ["IPv6, which this kernel does not have"]),
+    ...(seen.rules === undefined ? ["the rules as text, since nft is not installed (CHECK compared them)"] : []),
+  ];
 }
 
 async function main(handover: Handover): Promise<void> {

@@ -25,7 +25,6 @@ function namespaces(uid: number): string[] {
 
 /** Why no sandbox can be made on this machine; undefined where one can. */
 async function obstacle(): Promise<string | undefined> {
-  if (process.platform !== "linux") return `network namespaces need Linux, this is ${process.platform}`;
   try {
     await run("unshare", [...namespaces(process.getuid?.() ?? 0), "ip", "link", "set", "lo", "up"]);
     return undefined;
@@ -52,21 +51,25 @@ async function build(progress: Progress): Promise<void> {
 async function main(options: Options): Promise<number> {
   const json = options.output === "json";
   const progress = new Progress(json ? process.stderr : process.stdout);
-  const missing = await obstacle();
-  if (process.platform === "linux") await build(progress);
-  if (missing !== undefined) {
-    progress.note(`no traffic can be shown here: ${missing}`);
+  if (process.platform !== "linux") {
+    progress.note(`The plugin and its node are Linux; on ${process.platform} only npm test and the charts can be run.`);
     return 0;
   }
+  await build(progress);
+  const missing = await obstacle();
   const handover: Handover = {
     json,
+    product: { plugin: outputs.plugin, installer: outputs.installer },
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),
     ...(options.plugins === undefined ? {} : { referencePlugins: options.plugins }),
+    ...(missing === undefined ? {} : { obstacle: missing }),
     steps: progress.steps,
   };
   const inside = [process.execPath, join(scripts, "inside.js"), JSON.stringify(handover)];
-  const child = spawn("unshare", [...namespaces(process.getuid?.() ?? 0), ...inside], { stdio: "inherit" });
+  const isolated = ["unshare", ...namespaces(process.getuid?.() ?? 0), ...inside];
+  const [program = "", ...args] = missing === undefined ? isolated : inside;
+  const child = spawn(program, args, { stdio: "inherit" });
   return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
 }
 

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { outputs } from "../build/paths";
 import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE, POD_ANNOTATIONS } from "../cni/stanza";
 import type { ApiServer } from "./api-server";
 
@@ -28,6 +27,12 @@ export function stanza(ipv6: boolean): object {
   };
 }
 
+/** What the build made: the plugin's executable, and the installer that it runs. */
+export interface Product {
+  readonly plugin: string;
+  readonly installer: string;
+}
+
 /** A node's directories below one folder, and the installer that works on them. */
 export class DemoNode {
   readonly netDir: string;
@@ -37,10 +42,13 @@ export class DemoNode {
   /** What the installer wrote to its log. */
   log = "";
 
-  constructor(readonly directory: string) {
+  constructor(
+    readonly directory: string,
+    private readonly product: Product,
+  ) {
     this.netDir = join(directory, "etc/cni/net.d");
     this.binDir = join(directory, "opt/cni/bin");
-    this.accountDir = join(directory, "serviceaccount");
+    this.accountDir = `${directory}-serviceaccount`;
   }
 
   /** Makes the directories as a cluster's own CNI plugin leaves them. */
@@ -60,12 +68,12 @@ export class DemoNode {
     await writeFile(join(this.accountDir, "token"), api.token);
     await writeFile(join(this.accountDir, "ca.crt"), api.ca);
     await writeFile(join(this.accountDir, "namespace"), "linkerd-cni");
-    this.installer = spawn(outputs.plugin, [outputs.installer], {
+    this.installer = spawn(this.product.plugin, [this.product.installer], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         BUN_BE_BUN: "1",
         CONTAINER_MOUNT_PREFIX: "",
-        CONTAINER_CNI_BIN_DIR: join(outputs.plugin, ".."),
+        CONTAINER_CNI_BIN_DIR: dirname(this.product.plugin),
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
         CNI_NETWORK_CONFIG: JSON.stringify(stanza(ipv6)),

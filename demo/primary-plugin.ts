@@ -28,7 +28,6 @@ function add(config: PrimaryConfig, netns: string, ifname: string, number: numbe
   ip("address", "add", `${gateway4}/30`, "dev", host);
   ip("-6", "address", "add", `${gateway6}/64`, "dev", host, "nodad");
   ip("link", "set", host, "up");
-  ip("-n", pod, "link", "set", "lo", "up");
   ip("-n", pod, "link", "set", ifname, "up");
   ip("-n", pod, "address", "add", `${address4}/30`, "dev", ifname);
   ip("-n", pod, "-6", "address", "add", `${address6}/64`, "dev", ifname, "nodad");

@@ -31,9 +31,18 @@ export interface Report {
   readonly notShown: readonly string[];
 }
 
-const plain = { style: { head: [], border: [] } };
+/** Columns two spaces apart, without lines. */
+const plain = {
+  chars: Object.fromEntries(
+    ["top", "bottom", "mid", "left", "right", "middle"].flatMap((side) =>
+      ["", "-mid", "-left", "-right"].map((corner) => [`${side}${corner}`, ""]),
+    ),
+  ),
+  style: { head: [], border: [], "padding-left": 2, "padding-right": 0 },
+};
 
 function addTable(adds: readonly AddResult[]): string {
+  if (adds.length === 0) return "  none";
   const table = new Table({ ...plain, head: ["pod", "meshed", "ADD", "API requests"] });
   for (const { pod, meshed, milliseconds, apiRequests } of adds) {
     table.push([pod, meshed ? "yes" : "no", `${milliseconds.toFixed(1)} ms`, String(apiRequests)]);

@@ -36,9 +36,10 @@ export class Sandbox {
     return new Sandbox(podProcess, families);
   }
 
-  /** Makes a pod's network namespace. @returns its path */
+  /** Makes a pod's network namespace as a runtime does, with loopback up. @returns its path */
   async addNamespace(name: string): Promise<string> {
     await ip("netns", "add", name);
+    await ip("-n", name, "link", "set", "lo", "up");
     const path = `/run/netns/${name}`;
     if (this.families.includes(6)) {
       // Addresses are to be usable at once: nobody else is on the link.

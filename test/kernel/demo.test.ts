@@ -1,0 +1,117 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { root } from "../../build/paths";
+import type { Report } from "../../demo/report";
+import { missing, suite } from "../support/requirements";
+
+const run = promisify(execFile);
+/** Where Debian's containernetworking-plugins are. */
+const REFERENCE_PLUGINS = "/usr/lib/cni";
+const MINUTE = 60_000;
+
+interface Where {
+  readonly directory: string;
+  /** Words before the command. */
+  readonly as?: readonly string[];
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/** What `npm start` runs, without its installation step. */
+async function demo({ directory, as = [], environment = {} }: Where, ...options: string[]): Promise<Report> {
+  const tsx = join(root, "node_modules", "tsx", "dist", "cli.mjs");
+  const command = [...as, process.execPath, tsx, join(directory, "demo", "main.ts"), "--output", "json", ...options];
+  const { stdout } = await run(command[0] as string, command.slice(1), {
+    cwd: directory,
+    env: { ...process.env, ...environment },
+  });
+  return JSON.parse(stdout) as Report;
+}
+
+/** Every connection that should be redirected was, and no other; the API server was asked for the meshed pod only. */
+function expectWholeWay(report: Report, families: readonly number[]): void {
+  const redirected = report.probes.filter(({ reached }) => reached.startsWith("proxy "));
+  expect(
+    redirected.map(({ from, to, port, family, reached }) => [from ?? "node", `${to}:${port}`, family, reached]),
+  ).toEqual(
+    families.flatMap((family) => [
+      ["node", "cart:8080", family, "proxy inbound (4143)"],
+      ["cart", "outside:80", family, "proxy outbound (4140)"],
+    ]),
+  );
+  expect(report.probes.filter(({ passed }) => !passed)).toEqual([]);
+  expect(report.probes).toHaveLength(11 * families.length);
+  expect(report.differences).toEqual([]);
+  const requests = Object.fromEntries(report.adds.map(({ pod, apiRequests }) => [pod, apiRequests]));
+  expect(requests).toMatchObject({ cart: 1, legacy: 0 });
+}
+
+const families = existsSync("/proc/sys/net/ipv6") ? [4, 6] : [4];
+
+suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter", "ip"] }), () => {
+  test(
+    "redirects what should be, leaves the rest alone, and restores the node",
+    async () => {
+      const report = await demo({ directory: root });
+      expectWholeWay(report, families);
+      expect(report.probes.filter(({ uid }) => uid === 2102).map(({ reached }) => reached)).toEqual(
+        families.map(() => "server:80"),
+      );
+    },
+    MINUTE,
+  );
+
+  test(
+    "says so where no namespace can be made, and still installs and uninstalls",
+    async () => {
+      const directory = await mkdtemp(join(tmpdir(), "no-unshare-"));
+      try {
+        const report = await demo({ directory: root, environment: { PATH: directory } });
+        expect(report).toMatchObject({
+          adds: [],
+          probes: [],
+          differences: [],
+          notShown: ["pods and their traffic: unshare (util-linux) is not installed"],
+        });
+      } finally {
+        await rm(directory, { recursive: true });
+      }
+    },
+    MINUTE,
+  );
+});
+
+const reference = existsSync(join(REFERENCE_PLUGINS, "bridge")) ? undefined : "containernetworking-plugins";
+
+suite("the reference plugins' chain", missing({ root: true }) ?? reference, () => {
+  test(
+    "bridge and host-local before ours give a pod whose traffic is redirected",
+    async () => expectWholeWay(await demo({ directory: root }, "--plugins", REFERENCE_PLUGINS), families),
+    MINUTE,
+  );
+});
+
+suite("npm start as an ordinary user", missing({ root: true, programs: ["setpriv", "chown"] }), () => {
+  test(
+    "shows the same in a user namespace",
+    async () => {
+      const directory = await mkdtemp(join(tmpdir(), "ordinary-user-"));
+      try {
+        const sources = ["build", "cni", "demo", "installer", "kubernetes", "plugin", "package.json", "tsconfig.json"];
+        for (const name of sources) await cp(join(root, name), join(directory, name), { recursive: true });
+        await symlink(join(root, "node_modules"), join(directory, "node_modules"));
+        await run("chown", ["-R", "65534", directory]);
+        const as = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        const report = await demo({ directory, as, environment: { HOME: directory } });
+        expectWholeWay(report, families);
+        expect(report.adds.map(({ pod, apiRequests }) => [pod, apiRequests])).toContainEqual(["cart-root", 1]);
+      } finally {
+        await rm(directory, { recursive: true, force: true });
+      }
+    },
+    MINUTE,
+  );
+});
