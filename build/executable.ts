@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { bundle } from "./bundle";
 import { runtimePath } from "./runtime";
+import { seal } from "./seal";
 
 const run = promisify(execFile);
 
@@ -32,6 +33,7 @@ export async function compileExecutable(entry: string, outfile: string): Promise
       ["build", script, "--compile", "--bytecode", "--format=cjs", "--minify", ...SEALED, `--outfile=${made}`],
       { cwd: work },
     );
+    await seal(made);
     await rename(made, outfile);
   } finally {
     await rm(work, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-import { type JsonObject, ObjectReader } from "./json";
+import { isObject, type JsonObject, ObjectReader } from "./json";
 import { IPTABLES_MODES, type LinkerdConfig, LOG_LEVELS, PLUGIN_TYPE, POD_LOOKUPS, type Stanza } from "./stanza";
 
 /** Ids as the kernel has them; the highest means "no id". */
@@ -28,12 +28,12 @@ function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
   };
 }
 
-function parseOwnPods(source: JsonObject, stanza: ObjectReader): Pick<Stanza, "own-pods"> {
-  if (source["own-pods"] === undefined || source["own-pods"] === null) return {};
-  const own = stanza.object("own-pods");
-  const namespace = own.string("namespace", "");
-  const daemonset = own.string("daemonset", "");
-  return namespace !== "" && daemonset !== "" ? { "own-pods": { namespace, daemonset } } : {};
+/** The installer's own pods; read before all else and leniently, so that a broken stanza does not keep them away. */
+export function ownPods(source: JsonObject): Stanza["own-pods"] {
+  const own = source["own-pods"];
+  if (!isObject(own)) return undefined;
+  const { namespace, daemonset } = own;
+  return typeof namespace === "string" && typeof daemonset === "string" ? { namespace, daemonset } : undefined;
 }
 
 /**
@@ -42,6 +42,7 @@ function parseOwnPods(source: JsonObject, stanza: ObjectReader): Pick<Stanza, "o
  */
 export function parseStanza(source: JsonObject, name: string): Stanza {
   const stanza = ObjectReader.of(source, "");
+  const own = ownPods(source);
   return {
     name,
     type: PLUGIN_TYPE,
@@ -50,6 +51,6 @@ export function parseStanza(source: JsonObject, name: string): Stanza {
     linkerd: parseLinkerd(stanza.object("linkerd")),
     "pod-lookup": stanza.oneOf("pod-lookup", "auto", POD_LOOKUPS),
     "strict-status": stanza.boolean("strict-status", false),
-    ...parseOwnPods(source, stanza),
+    ...(own === undefined ? {} : { "own-pods": own }),
   };
 }

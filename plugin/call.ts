@@ -10,7 +10,8 @@ export interface World {
   readonly connect: (server: ApiServer) => Transport;
   /** Writes to standard error. */
   readonly warn: (line: string) => void;
-  /** A number that is one network namespace's alone. @throws where the path is not there */
+  readonly now: () => Date;
+  /** A text that is one network namespace's alone. @throws where the path is not there */
   readonly identify: (path: string) => string;
 }
 

@@ -27,8 +27,8 @@ const handlers: Readonly<Record<Exclude<Verb, "VERSION">, Handler>> = {
   ADD: add,
   DEL: nothing,
   CHECK: (call, world) => (require("./check") as typeof import("./check")).check(call, world),
-  GC: nothing,
-  STATUS: nothing,
+  GC: (call) => (require("./gc") as typeof import("./gc")).gc(call),
+  STATUS: (call, world) => (require("./status") as typeof import("./status")).status(call, world),
 };
 
 function versions(): string {

@@ -24,6 +24,7 @@ const world: World = {
   kernel: new LinuxKernel(),
   connect: (server) => leanTransport(server, connectByRuntime),
   warn: (line) => write(STDERR, line),
+  now: () => new Date(),
   identify: (path) => {
     const { dev, ino } = statSync(path);
     return `${dev}:${ino}`;

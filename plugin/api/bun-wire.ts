@@ -2,7 +2,7 @@
  * Connections by the runtime's own sockets: Node's https module takes 15 ms to load at every pod start, and the
  * runtime's fetch 5 ms, against less than one for this.
  */
-import { type ApiServer, authority } from "../../kubernetes/client";
+import type { ApiServer } from "../../kubernetes/client";
 import type { Connect, WireEvents } from "./wire";
 
 interface Socket {
@@ -43,6 +43,18 @@ function tlsOptions(server: ApiServer): TlsOptions {
   };
 }
 
+const causes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ENOTFOUND: "its host name cannot be resolved",
+  EHOSTUNREACH: "no route to it",
+  ENETUNREACH: "no route to it",
+};
+
+/** Why a connection failed; the runtime's own message is often only "Failed to connect". */
+function causeOf({ code = "", message }: NodeJS.ErrnoException): string {
+  return causes[code] ?? (code === "" || message.includes(code) ? message : `${message} (${code})`);
+}
+
 /** Translates the runtime's events; what does not fit in the socket's buffer is sent when there is room again. */
 function handlers(server: ApiServer, events: WireEvents): Handlers {
   let unsent = "";
@@ -69,8 +81,8 @@ function handlers(server: ApiServer, events: WireEvents): Handlers {
     drain: push,
     end: () => events.ended(),
     close: () => events.ended(),
-    error: (_, error) => events.ended(error.message),
-    connectError: (_, error) => events.ended(error.message),
+    error: (_, error) => events.ended(causeOf(error)),
+    connectError: (_, error) => events.ended(causeOf(error)),
   };
 }
 
@@ -81,7 +93,7 @@ export const connectByRuntime: Connect = (server, events) => {
     tls: tlsOptions(server),
     socket: handlers(server, events),
   });
-  opening.catch((error: Error) => events.ended(error.message || `cannot connect to ${authority(server)}`));
+  opening.catch((error: Error) => events.ended(causeOf(error)));
   return () => {
     opening.then(
       (socket) => socket.terminate(),

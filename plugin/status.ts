@@ -1,0 +1,33 @@
+import { CniError, ErrorCode, reasonOf } from "../cni/errors";
+import { parseStanza } from "../cni/parse-stanza";
+import { loadKubeconfig } from "../kubernetes/kubeconfig";
+import { expiryOf } from "../kubernetes/token";
+import type { Call, World } from "./call";
+
+/** What keeps the kubeconfig from working, as far as it can be told without a request. */
+function problem(kubeconfig: string, now: Date): string | undefined {
+  const { token, certificate } = loadKubeconfig(kubeconfig);
+  if (token === undefined) return certificate === undefined ? `${kubeconfig} holds no credentials` : undefined;
+  const expiry = expiryOf(token);
+  return expiry !== undefined && expiry <= now
+    ? `the token in ${kubeconfig} expired at ${expiry.toISOString()}`
+    : undefined;
+}
+
+/**
+ * Ready by default: a failing STATUS keeps the node from becoming ready, and so the installer from mending it. With
+ * `strict-status` a kubeconfig or a token that cannot work is reported.
+ * @throws CniError 50
+ */
+export async function status(call: Call, world: World): Promise<string> {
+  if (call.config.source["strict-status"] !== true) return "";
+  const { kubernetes } = parseStanza(call.config.source, call.config.name);
+  let found: string | undefined;
+  try {
+    found = problem(kubernetes.kubeconfig, world.now());
+  } catch (error) {
+    found = reasonOf(error);
+  }
+  if (found !== undefined) throw new CniError(ErrorCode.notAvailable, found);
+  return "";
+}

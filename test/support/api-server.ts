@@ -1,0 +1,67 @@
+/** An API server for tests, over real TLS: answers as it is told, and can misbehave. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { generate } from "selfsigned";
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Answers with a status and an object. */
+export function json(status: number, object: object): Answer {
+  return (_, response) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(object));
+  };
+}
+
+export class ApiStub {
+  /** Paths asked for, in order. */
+  readonly requests: string[] = [];
+  answer: Answer;
+
+  private constructor(
+    private readonly server: Server,
+    readonly ca: string,
+    answer: Answer,
+  ) {
+    this.answer = answer;
+  }
+
+  static async start(answer: Answer, address = "127.0.0.1"): Promise<ApiStub> {
+    const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
+      keyType: "ec",
+      extensions: [
+        { name: "basicConstraints", cA: true },
+        { name: "subjectAltName", altNames: [{ type: 7, ip: address }] },
+      ],
+    });
+    const server = createServer({ cert, key });
+    const stub = new ApiStub(server, cert, answer);
+    server.on("request", (request, response) => {
+      stub.requests.push(request.url ?? "");
+      stub.answer(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return stub;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** A kubeconfig as the installer writes it. */
+  kubeconfig(changes: { readonly server?: string; readonly ca?: string } = {}): string {
+    const { server = `https://127.0.0.1:${this.port}`, ca = this.ca } = changes;
+    const cluster = { server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
+    return JSON.stringify({
+      clusters: [{ name: "local", cluster }],
+      users: [{ name: "linkerd-cni", user: { token: "secret" } }],
+      contexts: [{ name: "context", context: { cluster: "local", user: "linkerd-cni" } }],
+      "current-context": "context",
+    });
+  }
+
+  close(): void {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+}

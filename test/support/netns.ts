@@ -1,0 +1,104 @@
+/** Pod sandboxes for tests: network namespaces of their own, as root or, in a user namespace, as anybody. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { readlinkSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const isRoot = process.getuid?.() === 0;
+const HOLD = ["sleep", "3600"];
+
+function works(command: string, ...args: string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}
+
+/** Why tests with namespaces cannot run here, or nothing. */
+export function namespacesMissing(): string | undefined {
+  if (works("unshare", ...(isRoot ? ["-n"] : ["-rn"]), "true")) return undefined;
+  return "no network namespaces: neither root nor user namespaces";
+}
+
+/** Whether a program is there and runs. */
+export function hasProgram(name: string, ...args: string[]): boolean {
+  return works(name, ...(args.length === 0 ? ["--version"] : args));
+}
+
+export interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** Where pods' namespaces are made: the machine itself for root, else a user namespace that a process keeps. */
+export class Node {
+  private readonly holders: ChildProcess[] = [];
+  private prefix: readonly string[] = [];
+
+  static async open(): Promise<Node> {
+    const node = new Node();
+    if (!isRoot) {
+      const pid = await node.hold(["unshare", "-r", ...HOLD], "user");
+      node.prefix = ["nsenter", "-t", `${pid}`, "-U", "--preserve-credentials"];
+    }
+    return node;
+  }
+
+  /** A new network namespace; gives its path. */
+  async pod(): Promise<string> {
+    const pid = await this.hold([...this.prefix, "unshare", "-n", ...HOLD], "net");
+    const path = `/proc/${pid}/ns/net`;
+    this.within(path, "ip", ["link", "set", "lo", "up"]);
+    return path;
+  }
+
+  /** Runs a program on the node; its environment holds nothing but what is given. */
+  run(command: string, args: readonly string[], { input = "", env = {}, cwd = "/" }: RunOptions = {}): Promise<Ran> {
+    const [program = command, ...rest] = [...this.prefix, command, ...args];
+    const child = spawn(program, rest, { env, cwd });
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+      });
+    }
+    child.stdin.on("error", () => undefined).end(input);
+    return new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (status) => resolve({ status, ...output }));
+    });
+  }
+
+  /** Runs a program inside a pod's namespace. @throws where it fails */
+  within(path: string, command: string, args: readonly string[], input = ""): string {
+    const [program = "nsenter", ...rest] = [...this.prefix, "nsenter", `--net=${path}`, command, ...args];
+    return execFileSync(program, rest, { encoding: "utf8", input });
+  }
+
+  close(): void {
+    for (const holder of this.holders) holder.kill("SIGKILL");
+  }
+
+  /** Starts a process that keeps a namespace, and waits until it is in one of its own. */
+  private async hold([command = "", ...args]: readonly string[], kind: "net" | "user"): Promise<number> {
+    const holder = spawn(command, args, { stdio: "ignore" });
+    this.holders.push(holder);
+    const own = readlinkSync(`/proc/self/ns/${kind}`);
+    for (let tries = 0; tries < 500; tries++) {
+      await sleep(2);
+      if (holder.pid !== undefined && namespaceOf(holder.pid, kind) !== own) return holder.pid;
+    }
+    throw new Error(`${command} ${args.join(" ")} made no ${kind} namespace`);
+  }
+}
+
+function namespaceOf(pid: number, kind: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/${kind}`);
+  } catch {
+    return undefined;
+  }
+}

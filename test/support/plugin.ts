@@ -1,0 +1,54 @@
+/** The plugin's executable, built once for a test file, and calls of it. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compileExecutable } from "../../build/executable";
+import { root } from "../../build/paths";
+import { environment, kubeconfig } from "../../plugin/protocol-cases";
+import type { ApiStub } from "./api-server";
+import { Node, type Ran } from "./netns";
+
+export interface Called extends Ran {
+  /** What was printed, decoded; undefined for nothing. */
+  readonly document: unknown;
+}
+
+/** A node with the plugin on it, and a kubeconfig for a stub of an API server. */
+export class PluginNode {
+  private constructor(
+    readonly node: Node,
+    readonly directory: string,
+    readonly executable: string,
+  ) {}
+
+  static async open(api: ApiStub): Promise<PluginNode> {
+    const directory = await mkdtemp(join(tmpdir(), "plugin-"));
+    const executable = join(directory, "linkerd-cni");
+    await compileExecutable(join(root, "plugin", "main.ts"), executable);
+    const made = new PluginNode(await Node.open(), directory, executable);
+    await writeFile(made.kubeconfig, api.kubeconfig());
+    return made;
+  }
+
+  get kubeconfig(): string {
+    return join(this.directory, "kubeconfig");
+  }
+
+  /** Calls the executable; the configuration's kubeconfig is replaced by this node's. */
+  async call(env: Readonly<Record<string, string>>, stdin: unknown, cwd = "/"): Promise<Called> {
+    const text = typeof stdin === "string" ? stdin : JSON.stringify(stdin);
+    const input = text.replaceAll(kubeconfig, this.kubeconfig);
+    const ran = await this.node.run(this.executable, [], { input, env, cwd });
+    return { ...ran, document: ran.stdout === "" ? undefined : JSON.parse(ran.stdout) };
+  }
+
+  /** The environment of a call about a pod's namespace. */
+  environment(netns: string, changes: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return { ...environment, CNI_NETNS: netns, ...changes };
+  }
+
+  async close(): Promise<void> {
+    this.node.close();
+    await rm(this.directory, { recursive: true });
+  }
+}

@@ -1,0 +1,64 @@
+/** The encoded batches against the kernel that has to understand them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundle } from "../../build/bundle";
+import { root } from "../../build/paths";
+import { runtimePath } from "../../build/runtime";
+import { examples } from "../../cni/redirect/examples";
+import { hasProgram, Node, namespacesMissing } from "../support/netns";
+
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
+const suite = missing === undefined ? describe : describe.skip;
+const goldens = join(root, "plugin", "netlink", "goldens");
+
+/** The rule set as nft lists it, without what differs from run to run. */
+function listed(json: string): unknown[] {
+  const { nftables } = JSON.parse(json) as { nftables: Record<string, unknown>[] };
+  return JSON.parse(
+    JSON.stringify(
+      nftables.filter((each) => !("metainfo" in each)),
+      (key, value) => (key === "handle" ? undefined : value),
+    ),
+  );
+}
+
+suite(`golden batches in a real kernel${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+  const work = mkdtempSync(join(tmpdir(), "goldens-"));
+  const script = join(work, "send.js");
+  let node: Node;
+
+  beforeAll(async () => {
+    node = await Node.open();
+    await bundle(join(root, "test", "support", "send-datagrams.ts"), script);
+  });
+  afterAll(() => {
+    node.close();
+    rmSync(work, { recursive: true });
+  });
+
+  const send = (pod: string, golden: string) =>
+    node.within(pod, runtimePath(process.arch), [script, join(goldens, golden)]).trim();
+
+  function expectRuleset(pod: string, name: string): void {
+    const path = join(goldens, `${name}.ruleset.json`);
+    const actual = listed(node.within(pod, "nft", ["--json", "list", "ruleset"]));
+    if (process.env["UPDATE_GOLDENS"] === "1") writeFileSync(path, `${JSON.stringify(actual, undefined, 1)}\n`);
+    expect(actual).toEqual(JSON.parse(readFileSync(path, "utf8")));
+  }
+
+  it.each(Object.keys(examples))("%s", async (name) => {
+    const pod = await node.pod();
+    expect(send(pod, `${name}.create.hex`)).toBe("0");
+    expectRuleset(pod, name);
+  });
+
+  it("creates nothing where a table is there, and replaces it as a whole", async () => {
+    const pod = await node.pod();
+    expect(send(pod, "plain.create.hex")).toBe("0");
+    expect(send(pod, "whole.create.hex")).toMatch(/^-17/);
+    expectRuleset(pod, "plain");
+    expect(send(pod, "whole.replace.hex")).toBe("0");
+    expectRuleset(pod, "whole");
+  });
+});

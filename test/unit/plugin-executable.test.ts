@@ -1,0 +1,145 @@
+/** The built executable, called as a runtime calls it. */
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { config, environment, failures, NETNS, prevResult } from "../../plugin/protocol-cases";
+import { ApiStub, json } from "../support/api-server";
+import { hasProgram, namespacesMissing } from "../support/netns";
+import { PluginNode } from "../support/plugin";
+
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
+const suite = missing === undefined ? describe : describe.skip;
+const meshed = json(200, {
+  metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
+  spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
+});
+
+suite(`the executable${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+  let api: ApiStub;
+  let plugin: PluginNode;
+  let pod: string;
+
+  beforeAll(async () => {
+    api = await ApiStub.start(meshed);
+    plugin = await PluginNode.open(api);
+  });
+  beforeEach(async () => {
+    api.answer = meshed;
+    api.requests.length = 0;
+    pod = await plugin.node.pod();
+  });
+  afterAll(async () => {
+    await plugin.close();
+    api.close();
+  });
+
+  const rules = () => plugin.node.within(pod, "nft", ["list", "ruleset"]);
+
+  it.each(failures)("refuses %s", async (_, env, stdin, ...[code, message]) => {
+    const netns = env["CNI_NETNS"] === NETNS ? { CNI_NETNS: pod } : {};
+    const { document, status } = await plugin.call({ ...env, ...netns }, stdin);
+    expect(document).toMatchObject({ code, msg: expect.stringMatching(message), details: "" });
+    expect(status).toBe(1);
+    expect(rules()).toBe("");
+  });
+
+  it("redirects a meshed pod, again too, and finds that right", async () => {
+    for (const _ of [1, 2]) {
+      const { document, status } = await plugin.call(plugin.environment(pod), config);
+      expect([status, document]).toEqual([0, prevResult]);
+    }
+    expect(rules().match(/redirect to/g)).toHaveLength(2);
+    expect(rules()).not.toContain("ip6");
+    expect(api.requests).toEqual(["/api/v1/namespaces/shop/pods/cart-1", "/api/v1/namespaces/shop/pods/cart-1"]);
+    const checked = await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), config);
+    expect([checked.status, checked.stdout]).toEqual([0, ""]);
+  });
+
+  it("sets the rules of both families, or none where one is refused", async () => {
+    const both = { ...config, linkerd: { ipv6: true } };
+    expect((await plugin.call(plugin.environment(pod), both)).status).toBe(0);
+    expect(rules()).toContain("table ip6 linkerd-cni");
+  });
+
+  it("CHECK names the first difference", async () => {
+    const check = async () => (await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), config)).document;
+    expect(await check()).toMatchObject({ code: 100, msg: "table ip linkerd-cni is missing" });
+    await plugin.call(plugin.environment(pod), { ...config, linkerd: { "outgoing-proxy-port": 4000 } });
+    expect(await check()).toMatchObject({ code: 100, msg: expect.stringMatching(/is "[^"]* to 4000 .* to 4140/) });
+    await plugin.call(plugin.environment(pod), config);
+    const foreign = "table ip other { chain out { type nat hook output priority -100; tcp dport 1 accept\n }\n}";
+    plugin.node.within(pod, "nft", ["-f", "-"], foreign);
+    expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("table ip other, chain out") });
+  });
+
+  it.each([
+    ["refuses connections", "https://127.0.0.1:1", {}, /127\.0\.0\.1:1: .*refused/i],
+    ["has another name", "https://localhost:PORT", {}, /not trusted/],
+  ])("fails with one document and no rules where the API server %s", async (_, server, changes, message) => {
+    const path = join(plugin.directory, "other");
+    await writeFile(path, api.kubeconfig({ ...changes, server: server.replace("PORT", `${api.port}`) }));
+    const { document, status } = await plugin.call(plugin.environment(pod), {
+      ...config,
+      kubernetes: { kubeconfig: path },
+    });
+    expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
+    expect([status, rules(), api.requests]).toEqual([1, "", []]);
+    await rm(path);
+  });
+
+  it("tries a dropped connection once more", async () => {
+    api.answer = (request, response) => {
+      request.socket.destroy();
+      api.answer = meshed;
+      response.destroy();
+    };
+    expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
+    expect(api.requests).toHaveLength(2);
+  });
+
+  it("reads a chunked answer that comes in pieces", async () => {
+    api.answer = (_, response) => {
+      response.write('{"metadata":{"annotations":{"linkerd.io/created-by":"linkerd/proxy-injector x"}},');
+      setTimeout(() => response.end('"spec":{"initContainers":[{"name":"linkerd-proxy"}]}}'), 20);
+    };
+    expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
+    expect(rules()).toContain("redirect");
+  });
+
+  it("gives up after five seconds without an answer", async () => {
+    api.answer = () => undefined;
+    const begin = performance.now();
+    const { document } = await plugin.call(plugin.environment(pod), config);
+    expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(/no answer within \d+ ms/) });
+    expect(performance.now() - begin).toBeLessThan(6500);
+    expect(rules()).toBe("");
+  }, 10_000);
+
+  it("is not changed by files in the working directory or by the caller's environment", async () => {
+    const poison = 'require("node:fs").writeSync(1, "poison")';
+    await writeFile(join(plugin.directory, "poison.js"), poison);
+    await writeFile(join(plugin.directory, "bunfig.toml"), 'preload = ["./poison.js"]');
+    await writeFile(join(plugin.directory, ".env"), "CNI_COMMAND=VERSION\nCNI_ARGS=\n");
+    await writeFile(join(plugin.directory, "tsconfig.json"), "{");
+    await writeFile(join(plugin.directory, "package.json"), "{");
+    const variables = {
+      BUN_OPTIONS: "--preload ./poison.js",
+      BUN_CONFIG_VERBOSE_FETCH: "curl",
+      BUN_INSPECT_PRELOAD: "./poison.js",
+      NODE_OPTIONS: "--require ./poison.js",
+      NODE_EXTRA_CA_CERTS: "/nonexistent",
+      NODE_TLS_REJECT_UNAUTHORIZED: "0",
+      HTTPS_PROXY: "http://127.0.0.1:1",
+      https_proxy: "http://127.0.0.1:1",
+    };
+    const env = plugin.environment(pod, variables);
+    const { document, stderr } = await plugin.call(env, config, plugin.directory);
+    expect([document, stderr]).toEqual([prevResult, "linkerd-cni: info: meshed\n"]);
+  });
+
+  it("runs with nothing but its own variables, and without a verb says what it is", async () => {
+    const { stdout, stderr, status } = await plugin.call({}, "");
+    expect([stdout, status]).toEqual(["", 0]);
+    expect(stderr).toContain("CNI protocol versions supported");
+    expect(Object.keys(environment)).not.toContain("PATH");
+  });
+});
