@@ -1,0 +1,49 @@
+import { Chart, type ChartProps } from "cdk8s";
+import type { Construct, IConstruct } from "constructs";
+import { type Expr, type Input, ref } from "./expression";
+
+const HELM_CHART = Symbol.for("linkerd-cni-cdk8s.HelmChart");
+
+/** A chart that becomes a Helm chart: the constructs in it render expressions as template text. */
+export class HelmChart extends Chart {
+  private readonly defined = new Map<string, Readonly<Record<string, unknown>>>();
+
+  constructor(scope: Construct, id: string, props: ChartProps = {}) {
+    super(scope, id, props);
+    Object.defineProperty(this, HELM_CHART, { value: true });
+  }
+
+  /** The Helm chart that a construct is in, if it is in one. */
+  static find(construct: IConstruct): HelmChart | undefined {
+    return construct.node.scopes.find((scope): scope is HelmChart => HELM_CHART in scope);
+  }
+
+  /** Named templates, by name. */
+  get definitions(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
+    return this.defined;
+  }
+
+  /** Gives data a name of its own in the templates, so that it can be used as a whole. */
+  define(name: string, data: Readonly<Record<string, unknown>>): Expr<Readonly<Record<string, unknown>>> {
+    this.defined.set(name, data);
+    const root = ref("map");
+    const included: Expr<string> = { $helm: { op: "call", name: "include", args: [name, root], kind: "string" } };
+    return { $helm: { op: "call", name: "fromYaml", subject: included, kind: "map" } };
+  }
+}
+
+/** Data as a whole: a named template in a Helm chart, the data itself elsewhere. */
+export function define(
+  scope: IConstruct,
+  name: string,
+  data: Readonly<Record<string, unknown>>,
+): Input<Readonly<Record<string, unknown>>> {
+  return HelmChart.find(scope)?.define(name, data) ?? data;
+}
+
+/** The release that a chart is installed as. */
+export const release = {
+  name: ref<string>("string", "Release", "Name"),
+  namespace: ref<string>("string", "Release", "Namespace"),
+  service: ref<string>("string", "Release", "Service"),
+} as const;

@@ -1,0 +1,69 @@
+import { stringify } from "yaml";
+import type { z } from "zod";
+import { type Field, fieldsOf } from "./fields";
+
+/** Breaks a text into lines of at most a width. */
+function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.pop();
+    if (line === undefined) lines.push(word);
+    else if (line.length + word.length < width) lines.push(`${line} ${word}`);
+    else lines.push(line, word);
+  }
+  return lines;
+}
+
+const inline = (value: unknown): string => JSON.stringify(value);
+
+/** What is said about a value, besides its name. */
+function sentence(field: Field): string {
+  const choices = field.choices.length > 0 ? ` (one of ${field.choices.join(", ")})` : "";
+  const examples = field.examples.length > 0 ? `; for example ${field.examples.map(inline).join(", ")}` : "";
+  return `${field.description}${choices}${examples}`;
+}
+
+/** The comment over a value, in the form that helm-docs reads. */
+function comment(field: Field, indent: string): readonly string[] {
+  const [first = "", ...others] = wrapped(sentence(field), 110 - indent.length);
+  return [`${indent}# -- ${first}`, ...others.map((line) => `${indent}# ${line}`)];
+}
+
+function entry(field: Field, key: string, indent: string): readonly string[] {
+  if (field.default === undefined) return [`${indent}# ${key}:`];
+  const empty = typeof field.default === "object" && field.default !== null && Object.keys(field.default).length === 0;
+  const text = stringify({ [key]: field.default }, { lineWidth: 0, defaultStringType: "PLAIN" }).trimEnd();
+  return empty ? [`${indent}${key}: ${inline(field.default)}`] : text.split("\n").map((line) => `${indent}${line}`);
+}
+
+/** The groups that a value opens: those of its path that the value before it is not in. */
+function opened(path: readonly string[], before: readonly string[]): readonly string[] {
+  const groups = path.slice(0, -1);
+  const shared = groups.findIndex((key, depth) => before[depth] !== key);
+  if (shared < 0) return [];
+  return groups.slice(shared).map((key, index) => `${"  ".repeat(shared + index)}${key}:`);
+}
+
+/** values.yaml: every value with its default, and over it what it means. */
+export function valuesYaml(schema: z.ZodObject, head: string): string {
+  const fields = fieldsOf(schema);
+  const lines = fields.flatMap((field, index) => {
+    const indent = "  ".repeat(field.path.length - 1);
+    const key = field.path.at(-1) ?? "";
+    const gap = field.path.length === 1 || index === 0 || field.path[0] !== fields[index - 1]?.path[0] ? [""] : [];
+    const groups = opened(field.path, fields[index - 1]?.path.slice(0, -1) ?? []);
+    return [...gap, ...groups, ...comment(field, indent), ...entry(field, key, indent)];
+  });
+  return `${[`# ${head}`, ...lines].join("\n")}\n`;
+}
+
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+
+/** The values as a table in Markdown. */
+export function valuesTable(schema: z.ZodObject): string {
+  const rows = fieldsOf(schema).map((field) => {
+    const shown = field.default === undefined ? "" : `\`${inline(field.default)}\``;
+    return `| ${field.path.join(".")} | ${field.type} | ${cell(shown)} | ${cell(sentence(field))} |`;
+  });
+  return ["| Value | Type | Default | Meaning |", "|---|---|---|---|", ...rows].join("\n");
+}

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf } from "./expression";
+import { toJson as goJson, toPrettyJson as goPrettyJson, isTrue, merge as mergeMaps, toText } from "./go";
+
+/**
+ * The template functions. Each has both faces: its name in templates, and what it does with values that are known.
+ * An application whose arguments are all known is computed at once, so that one construct serves charts and plain
+ * manifests.
+ */
+interface TemplateFunction {
+  readonly kind: Kind;
+  readonly compute: (subject: never, ...args: never[]) => unknown;
+}
+
+/** Checks the table without widening its keys. */
+const declare = <Name extends string>(table: Readonly<Record<Name, TemplateFunction>>) => table;
+
+const functions = declare({
+  int: { kind: "int", compute: (value: unknown) => Number(value) },
+  toString: { kind: "string", compute: toText },
+  nospace: { kind: "string", compute: (value: string) => value.replace(/\s/g, "") },
+  splitList: { kind: "list", compute: (value: string, separator: string) => value.split(separator) },
+  compact: { kind: "list", compute: (list: readonly unknown[]) => list.filter(isTrue) },
+  first: { kind: "any", compute: (list: readonly unknown[]) => list[0] },
+  last: { kind: "any", compute: (list: readonly unknown[]) => list.at(-1) },
+  eq: { kind: "bool", compute: (b: unknown, a: unknown) => a === b },
+  le: { kind: "bool", compute: (b: number, a: number) => a <= b },
+  ge: { kind: "bool", compute: (b: number, a: number) => a >= b },
+  not: { kind: "bool", compute: (value: unknown) => !isTrue(value) },
+  and: { kind: "bool", compute: (...values: readonly unknown[]) => values.every(isTrue) },
+  or: { kind: "bool", compute: (...values: readonly unknown[]) => values.some(isTrue) },
+  default: { kind: "any", compute: (value: unknown, otherwise: unknown) => (isTrue(value) ? value : otherwise) },
+  regexMatch: { kind: "bool", compute: (text: string, pattern: string) => new RegExp(pattern).test(text) },
+  toJson: { kind: "string", compute: goJson },
+  toPrettyJson: { kind: "block", compute: goPrettyJson },
+  sha256sum: { kind: "string", compute: (text: string) => createHash("sha256").update(text).digest("hex") },
+});
+
+type FunctionName = keyof typeof functions;
+
+/** Applies a function: to a value when all arguments are known, else to an expression. */
+function call<T>(name: FunctionName, subject: unknown, args: readonly unknown[] = [], kind?: Kind): Input<T> {
+  const entry = functions[name];
+  if (!hasExpr([subject, ...args])) {
+    const compute = entry.compute as (subject: unknown, ...args: readonly unknown[]) => unknown;
+    return compute(subject, ...args) as T;
+  }
+  return { $helm: { op: "call", name, args, subject, kind: kind ?? entry.kind } };
+}
+
+/** A whole number, also where the value came as text (`--set-string`). */
+export const int = (value: Input<number | string>): Input<number> => call("int", value);
+
+/** A boolean, also where the value came as text (`--set-string`). */
+export const bool = (value: Input<boolean | string>): Input<boolean> => eq(text(value), "true");
+
+/** The text of a scalar. */
+export const text = (value: Input<string | number | boolean>): Input<string> => call("toString", value);
+
+/** Text without any white space. */
+export const nospace = (value: Input<string>): Input<string> => call("nospace", value);
+
+/** The parts of a text. */
+export const split = (value: Input<string>, separator: string): Input<readonly string[]> =>
+  call("splitList", value, [separator]);
+
+/** The items of a list that are not empty. */
+export const compact = <T>(list: Input<readonly T[]>): Input<readonly T[]> => call("compact", list);
+
+export const first = <T>(list: Input<readonly T[]>): Input<T> => call("first", list);
+export const last = <T>(list: Input<readonly T[]>): Input<T> => call("last", list);
+
+export const eq = <T extends string | number | boolean>(a: Input<T>, b: Input<T>): Input<boolean> => call("eq", b, [a]);
+export const le = (a: Input<number>, b: Input<number>): Input<boolean> => call("le", b, [a]);
+export const ge = (a: Input<number>, b: Input<number>): Input<boolean> => call("ge", b, [a]);
+export const not = (value: Input<unknown>): Input<boolean> => call("not", value);
+export const and = (...values: readonly Input<unknown>[]): Input<boolean> =>
+  call("and", values.at(-1), values.slice(0, -1));
+export const or = (...values: readonly Input<unknown>[]): Input<boolean> =>
+  call("or", values.at(-1), values.slice(0, -1));
+export const matches = (value: Input<string>, pattern: string): Input<boolean> => call("regexMatch", value, [pattern]);
+
+/** The value, or another one where it is empty. */
+export const orElse = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
+  call("default", value, [otherwise], kindOf(otherwise));
+
+/** Compact JSON, as Go writes it. */
+export const toJson = (value: unknown): Input<string> => call("toJson", value);
+
+/** Indented JSON, as Go writes it. */
+export const toPrettyJson = (value: unknown): Input<string> => call("toPrettyJson", value);
+
+export const sha256 = (value: Input<string>): Input<string> => call("sha256sum", value);
+
+/** One text out of several parts. */
+export function concat(...parts: readonly Input<string | number>[]): Input<string> {
+  if (!hasExpr(parts)) return parts.join("");
+  const format = parts.map((part) => (isExpr(part) ? "%v" : String(part).replaceAll("%", "%%"))).join("");
+  const [firstPart, ...others] = parts.filter((part) => isExpr(part));
+  const args = [format, firstPart, ...others];
+  return { $helm: { op: "call", name: "printf", args: args.slice(0, -1), subject: args.at(-1), kind: "string" } };
+}
+
+/** One map out of several: what stands first wins, unless it is empty (as sprig's `merge`). */
+export function merge<T>(...maps: readonly Input<Readonly<Record<string, T>>>[]): Input<Readonly<Record<string, T>>> {
+  if (!hasExpr(maps)) return mergeMaps(maps as readonly Record<string, unknown>[]) as Record<string, T>;
+  const dict: Expr<unknown> = { $helm: { op: "call", name: "dict", kind: "map" } };
+  return {
+    $helm: { op: "call", name: "merge", args: [dict, ...maps.slice(0, -1)], subject: maps.at(-1), kind: "map" },
+  };
+}

@@ -1,0 +1,32 @@
+export { define, HelmChart, release } from "./chart";
+export { assert, each, items, present, spread, when } from "./control";
+export type { Expr, Input, Kind } from "./expression";
+export { isExpr, ref } from "./expression";
+export {
+  and,
+  bool,
+  compact,
+  concat,
+  eq,
+  first,
+  ge,
+  int,
+  last,
+  le,
+  matches,
+  merge,
+  nospace,
+  not,
+  or,
+  orElse,
+  sha256,
+  split,
+  text,
+  toJson,
+  toPrettyJson,
+} from "./functions";
+export { writeManifests } from "./manifests";
+export { type HelmManifest, type HelmMetadata, HelmObject } from "./object";
+export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
+export { type Refs, valueRefs } from "./refs";
+export type { Templated } from "./templated";

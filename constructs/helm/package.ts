@@ -1,0 +1,58 @@
+import { stringify } from "yaml";
+import type { z } from "zod";
+import type { HelmChart } from "./chart";
+import { valuesTable, valuesYaml } from "./documents";
+import { valuesSchema } from "./schema";
+import { writeDefinition, writeTemplate } from "./writer";
+
+/** What Chart.yaml says; see Helm's documentation of it. */
+export interface ChartMetadata {
+  readonly name: string;
+  readonly version: string;
+  readonly appVersion: string;
+  readonly description: string;
+  readonly kubeVersion: string;
+  readonly home?: string;
+  readonly icon?: string;
+  readonly keywords?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface ChartPackage {
+  readonly chart: HelmChart;
+  readonly metadata: ChartMetadata;
+  readonly values: z.ZodObject;
+  /** What README.md says before the table of values. */
+  readonly introduction: string;
+}
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: unknown };
+}
+
+/** The file of a template: its kind, and its name too where several are of one kind. */
+function fileName(manifest: Manifest, all: readonly Manifest[]): string {
+  const alone = all.filter(({ kind }) => kind === manifest.kind).length === 1;
+  const name = typeof manifest.metadata.name === "string" ? `-${manifest.metadata.name}` : "";
+  return `templates/${manifest.kind.toLowerCase()}${alone ? "" : name}.yaml`;
+}
+
+/** All files of a Helm chart, by path. */
+export function chartFiles({ chart, metadata, values, introduction }: ChartPackage): ReadonlyMap<string, string> {
+  const manifests = chart.toJson() as Manifest[];
+  const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
+  const files = new Map<string, string>([
+    ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
+    ["values.yaml", valuesYaml(values, `Default values of ${metadata.name}.`)],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`))],
+    ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(values)}\n`],
+  ]);
+  for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));
+  for (const manifest of manifests) {
+    const name = fileName(manifest, manifests);
+    if (files.has(name)) throw new Error(`two resources would both be written to ${name}: give them different names`);
+    files.set(name, writeTemplate({ ...manifest }));
+  }
+  return files;
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { rangePattern } from "./range";
+
+interface JsonSchema {
+  type?: string | readonly string[];
+  pattern?: string;
+  enum?: readonly unknown[];
+  minimum?: number;
+  maximum?: number;
+  properties?: Readonly<Record<string, unknown>>;
+}
+
+interface Overridden {
+  readonly zodSchema: unknown;
+  readonly jsonSchema: JsonSchema;
+}
+
+/** Numbers and booleans may come as text, as `--set-string` passes them; a port list of one port comes as a number. */
+const loosened: Readonly<Record<string, (schema: JsonSchema) => void>> = {
+  integer: (schema) => {
+    schema.type = ["integer", "string"];
+    schema.pattern = `^${rangePattern(schema.minimum ?? 0, schema.maximum ?? Number.MAX_SAFE_INTEGER)}$`;
+  },
+  boolean: (schema) => {
+    schema.type = ["boolean", "string"];
+    schema.enum = [true, false, "true", "false"];
+  },
+  string: (schema) => {
+    schema.type = ["string", "integer"];
+  },
+};
+
+function loosen({ zodSchema, jsonSchema }: Overridden): void {
+  const { def } = zodSchema as { def: { type: string } };
+  if (def.type === "pipe" && typeof jsonSchema.type === "string") loosened[jsonSchema.type]?.(jsonSchema);
+}
+
+/** The JSON schema of a chart's values: closed at every level, besides what Helm itself adds (`global`). */
+export function valuesSchema(schema: z.ZodObject, title: string): Readonly<Record<string, unknown>> {
+  const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
+  const { $schema, ...rest } = made;
+  const global = { type: "object", description: "Values that Helm shares between a chart and its subcharts" };
+  return { $schema, title, ...rest, properties: { ...made.properties, global } };
+}

@@ -1,0 +1,70 @@
+import { type Expr, isExpr, type Node } from "./expression";
+
+/** Where a text stands: `root` leads to the built-in objects (`$` where `with` or `range` has moved the dot). */
+export interface Place {
+  readonly root: "" | "$";
+}
+
+const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** A Go string literal. */
+export function goString(value: string): string {
+  return JSON.stringify(value);
+}
+
+/** An argument of a function. */
+function argument(value: unknown, place: Place): string {
+  if (!isExpr(value)) return literal(value, place);
+  const written = operation(value.$helm, place);
+  return written.includes(" ") ? `(${written})` : written;
+}
+
+function literal(value: unknown, place: Place): string {
+  if (typeof value === "string") return goString(value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value)) return `(${["list", ...value.map((item) => argument(item, place))].join(" ")})`;
+  if (typeof value !== "object" || value === null) throw new Error(`a template has no literal for ${String(value)}`);
+  const entries = Object.entries(value).map(([key, item]) => `${goString(key)} ${argument(item, place)}`);
+  return `(${["dict", ...entries].join(" ")})`;
+}
+
+function reference(path: readonly string[], place: Place): string {
+  if (path.length === 0) return place.root === "" ? "." : place.root;
+  const plain = path.findIndex((key) => !identifier.test(key));
+  const dotted = plain < 0 ? path : path.slice(0, plain);
+  const start = `${place.root}.${dotted.join(".")}`;
+  return plain < 0 ? start : `index ${[start, ...path.slice(plain).map(goString)].join(" ")}`;
+}
+
+/** An operation in prefix form, as it stands between parentheses. */
+function operation(node: Node, place: Place): string {
+  switch (node.op) {
+    case "ref":
+      return reference(node.path, place);
+    case "item":
+      return `$${node.name}`;
+    case "call":
+      return [node.name, ...callArguments(node).map((value) => argument(value, place))].join(" ");
+    case "when":
+      return ["ternary", node.then, node.else, node.test]
+        .map((part, index) => (index === 0 ? String(part) : argument(part, place)))
+        .join(" ");
+    default:
+      throw new Error(`\`${node.op}\` stands for a key or an item, not for an argument of a function`);
+  }
+}
+
+function callArguments(node: Extract<Node, { op: "call" }>): readonly unknown[] {
+  return [...(node.args ?? []), ...(node.subject === undefined ? [] : [node.subject])];
+}
+
+/** Functions that read better in front of their arguments than at the end of a pipeline. */
+const prefixed: ReadonlySet<string> = new Set(["and", "eq", "ge", "le", "merge", "not", "or", "printf"]);
+
+/** An expression as it stands in an action: a pipeline. */
+export function pipeline(expr: Expr<unknown>, place: Place): string {
+  const node = expr.$helm;
+  if (node.op !== "call" || prefixed.has(node.name) || !isExpr(node.subject)) return operation(node, place);
+  const own = [node.name, ...(node.args ?? []).map((value) => argument(value, place))].join(" ");
+  return `${pipeline(node.subject, place)} | ${own}`;
+}

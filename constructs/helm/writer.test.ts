@@ -1,0 +1,85 @@
+import { assert, each, items, present, spread, when } from "./control";
+import { type Expr, ref } from "./expression";
+import { bool, compact, concat, eq, int, merge, nospace, sha256, split, text, toJson, toPrettyJson } from "./functions";
+import { writeTemplate } from "./writer";
+
+const name = ref<string>("string", "Values", "name");
+const count = int(ref<number>("any", "Values", "count"));
+const enabled = bool(ref<boolean>("any", "Values", "enabled"));
+const labels = ref<Record<string, string>>("map", "Values", "labels");
+const list = ref<readonly string[]>("list", "Values", "list");
+const dashed = ref<string>("any", "Values", "a", "b-c", "d");
+
+/** What is written for the value of one key. */
+const cases: Readonly<Record<string, readonly [unknown, string]>> = {
+  "text is quoted": [name, "key: {{ .Values.name | quote }}"],
+  "numbers are not": [count, "key: {{ .Values.count | int }}"],
+  "booleans are not": [enabled, 'key: {{ eq (toString .Values.enabled) "true" }}'],
+  "text of a number is quoted once": [text(count), "key: {{ .Values.count | int | quote }}"],
+  "what may be text or a number is JSON": [dashed, 'key: {{ index .Values.a "b-c" "d" | toJson }}'],
+  "texts are joined": [concat("100%/", name), 'key: {{ printf "100%%/%v" .Values.name | quote }}'],
+  "functions of functions": [sha256(toJson(list)), "key: {{ .Values.list | toJson | sha256sum | quote }}"],
+  "a literal that looks like a template": ["{{ x }}", 'key: {{ "{{ x }}" | quote }}'],
+  "a literal that looks like another type": ["true", 'key: "true"'],
+  "empty literals": [{ a: [], b: {} }, "key:\n  a: []\n  b: {}"],
+  "a map": [labels, "key:\n  {{- toYaml .Values.labels | nindent 2 }}"],
+  "a map among entries": [
+    { ...spread(labels), own: "x" },
+    'key:\n  own: x\n  {{- with omit .Values.labels "own" }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}',
+  ],
+  "maps merged": [
+    { ...spread(merge(labels, labels)) },
+    "key:\n  {{- with merge dict .Values.labels .Values.labels }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}",
+  ],
+  "many lines": [toPrettyJson(list), "key: |-\n  {{- .Values.list | toPrettyJson | nindent 2 }}"],
+  "a key on condition": [
+    when(enabled, name),
+    '{{- if eq (toString .Values.enabled) "true" }}\nkey: {{ .Values.name | quote }}\n{{- end }}',
+  ],
+  "one of two": [
+    when(eq(name, "x"), { a: 1 }, { b: 2 }),
+    '{{- if eq .Values.name "x" }}\nkey:\n  a: 1\n{{- else }}\nkey:\n  b: 2\n{{- end }}',
+  ],
+  "a key that may be empty": [
+    present(list),
+    "{{- with .Values.list }}\nkey:\n  {{- toYaml . | nindent 2 }}\n{{- end }}",
+  ],
+  "items made of a list": [
+    each(compact(split(nospace(name), ",")), "port", (port) => int(port as Expr<string>)),
+    'key:\n  {{- range $port := .Values.name | nospace | splitList "," | compact }}\n  - {{ $port | int }}\n' +
+      "  {{- else }}\n  []\n  {{- end }}",
+  ],
+  "items among others, with the root in reach": [
+    ["x", ...items(each(list, "item", (item) => ({ item: text(item), name })))],
+    "key:\n  - x\n  {{- range $item := .Values.list }}\n  - name: {{ $.Values.name | quote }}\n" +
+      "    item: {{ $item | quote }}\n  {{- end }}",
+  ],
+  "an item on condition": [
+    ["x", when(enabled, { a: "y" })],
+    'key:\n  - x\n  {{- if eq (toString .Values.enabled) "true" }}\n  - a: "y"\n  {{- end }}',
+  ],
+  "a check": [
+    assert(eq(name, "x"), concat("bad ", name), name),
+    '{{- if not (eq .Values.name "x") }}\n  {{- fail (printf "bad %v" .Values.name) }}\n{{- end }}\n' +
+      "key: {{ .Values.name | quote }}",
+  ],
+};
+
+test.each(Object.entries(cases))("%s", (_, [value, expected]) => {
+  expect(writeTemplate({ key: value })).toBe(`${expected}\n`);
+});
+
+test("a whole manifest on condition", () => {
+  const template = writeTemplate({ $when: enabled, kind: "Role", apiVersion: "v1" });
+  expect(template).toBe('{{- if eq (toString .Values.enabled) "true" }}\napiVersion: v1\nkind: Role\n{{- end }}\n');
+});
+
+test("with known values the same functions compute", () => {
+  expect(concat("100%/", "x", 1)).toBe("100%/x1");
+  expect(when(bool("true"), "a", "b")).toBe("a");
+  expect(each(compact(split(nospace("1, 2,"), ",")), "port", int)).toEqual([1, 2]);
+  expect({ ...spread({ own: "y", other: "z" }), own: "x" }).toEqual({ own: "x", other: "z" });
+  expect(merge({ a: "", b: "1" }, { a: "2", b: "3" })).toEqual({ a: "2", b: "1" });
+  expect(toJson({ b: "<&>", a: [1, true] })).toBe('{"a":[1,true],"b":"\\u003c\\u0026\\u003e"}');
+  expect(() => assert(eq("a", "b"), "a is not b", "a")).toThrow("a is not b");
+});

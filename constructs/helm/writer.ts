@@ -1,0 +1,165 @@
+import { type Expr, isExpr, kindOf, type Node, SPREAD, WHEN } from "./expression";
+import { inOrder } from "./order";
+import { yamlScalar } from "./scalar";
+import { goString, type Place, pipeline } from "./text";
+
+/** Where a value is written: its depth, and what leads to the built-in objects there. */
+interface Spot extends Place {
+  readonly depth: number;
+}
+
+/** One manifest as the text of a template file. */
+export function writeTemplate(manifest: Readonly<Record<string, unknown>>): string {
+  const { [WHEN]: test, ...body } = manifest;
+  const spot: Spot = { depth: 0, root: "" };
+  const lines = writeMap(body, spot);
+  return `${(isExpr(test) ? guarded(test, lines, spot) : lines).join("\n")}\n`;
+}
+
+/** A value as the body of a named template, from the first column on. */
+export function writeDefinition(name: string, value: Readonly<Record<string, unknown>>): string {
+  return [`{{- define ${goString(name)} -}}`, ...writeMap(value, { depth: 0, root: "" }), "{{- end }}", ""].join("\n");
+}
+
+const pad = (spot: Spot): string => "  ".repeat(spot.depth);
+const deeper = (spot: Spot): Spot => ({ ...spot, depth: spot.depth + 1 });
+const action = (spot: Spot, text: string): string => `${pad(spot)}{{- ${text} }}`;
+
+/** A whole map or list that Helm renders, indented by as many spaces as the place has. */
+function dumped(expr: string, spot: Spot): string {
+  return action(spot, `toYaml ${expr.includes(" ") ? `(${expr})` : expr} | nindent ${spot.depth * 2}`);
+}
+
+function block(value: Expr<unknown>, spot: Spot): string {
+  return action(spot, `${pipeline(value, spot)} | nindent ${spot.depth * 2}`);
+}
+
+function guarded(
+  test: Expr<unknown>,
+  then: readonly string[],
+  spot: Spot,
+  otherwise: readonly string[] = [],
+): string[] {
+  const alternative = otherwise.length > 0 ? [action(spot, "else"), ...otherwise] : [];
+  return [action(spot, `if ${pipeline(test, spot)}`), ...then, ...alternative, action(spot, "end")];
+}
+
+/** A scalar as it stands after a key or a dash: text is quoted, numbers and booleans are not. */
+function scalar(value: unknown, spot: Spot): string {
+  if (!isExpr(value)) return literalScalar(value);
+  const kind = kindOf(value);
+  if (kind === "string") return `{{ ${quoted(value, spot)} }}`;
+  return `{{ ${pipeline(value, spot)}${kind === "any" ? " | toJson" : ""} }}`;
+}
+
+function literalScalar(value: unknown): string {
+  if (typeof value === "string" && value.includes("{{")) return `{{ ${goString(value)} | quote }}`;
+  return yamlScalar(value as string | number | boolean);
+}
+
+/** `quote` writes numbers as text by itself: a `toString` before it says nothing. */
+function quoted(value: Expr<unknown>, spot: Spot): string {
+  const node = value.$helm;
+  const inner = node.op === "call" && node.name === "toString" && isExpr(node.subject) ? node.subject : value;
+  return `${pipeline(inner, spot)} | quote`;
+}
+
+function isCollection(value: unknown): boolean {
+  return ["map", "list"].includes(kindOf(value));
+}
+
+function isEmpty(value: unknown): boolean {
+  return !isExpr(value) && typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+type Lines = (value: unknown, spot: Spot) => readonly string[];
+
+/** Writes what decides about a key or an item as a block around it, and the rest by `plain`. */
+function decided(value: unknown, spot: Spot, plain: Lines): readonly string[] {
+  const node: Node | undefined = isExpr(value) ? value.$helm : undefined;
+  switch (node?.op) {
+    case "when": {
+      const otherwise = node.else === undefined ? [] : decided(node.else, spot, plain);
+      return guarded(node.test as Expr<unknown>, decided(node.then, spot, plain), spot, otherwise);
+    }
+    case "present":
+      return presence(node.value as Expr<unknown>, spot, plain);
+    case "assert": {
+      const failure = action(deeper(spot), `fail ${failureMessage(node.message, spot)}`);
+      const test: Expr<unknown> = { $helm: { op: "call", name: "not", subject: node.test, kind: "bool" } };
+      return [...guarded(test, [failure], spot), ...decided(node.value, spot, plain)];
+    }
+    default:
+      return plain(value, spot);
+  }
+}
+
+function failureMessage(message: unknown, spot: Spot): string {
+  return isExpr(message) ? `(${pipeline(message, spot)})` : goString(String(message));
+}
+
+function presence(value: Expr<unknown>, spot: Spot, plain: Lines): readonly string[] {
+  const dot: Expr<unknown> = { $helm: { op: "ref", path: [], kind: kindOf(value) } };
+  return [action(spot, `with ${pipeline(value, spot)}`), ...plain(dot, { ...spot, root: "" }), action(spot, "end")];
+}
+
+function writeMap(map: Readonly<Record<string, unknown>>, spot: Spot): readonly string[] {
+  const { [SPREAD]: spread, ...own } = map;
+  const lines = inOrder(own).flatMap(([key, value]) => decided(value, spot, (item, at) => entry(key, item, at)));
+  return isExpr(spread) ? [...lines, ...spreadLines(spread, Object.keys(own), spot)] : lines;
+}
+
+/** The entries of another map, without those that are written out. */
+function spreadLines(map: Expr<unknown>, own: readonly string[], spot: Spot): readonly string[] {
+  const keys = own.map(goString).join(" ");
+  const written = pipeline(map, spot);
+  const others = keys === "" ? written : `omit ${written.includes(" ") ? `(${written})` : written} ${keys}`;
+  return [action(spot, `with ${others}`), dumped(".", spot), action(spot, "end")];
+}
+
+function entry(key: string, value: unknown, spot: Spot): readonly string[] {
+  const name = `${pad(spot)}${yamlScalar(key)}:`;
+  if (isEmpty(value)) return [`${name} ${Array.isArray(value) ? "[]" : "{}"}`];
+  if (isExpr(value) && kindOf(value) === "block") return [`${name} |-`, block(value, deeper(spot))];
+  if (!isCollection(value)) return [`${name} ${scalar(value, spot)}`];
+  return [name, ...collection(value, deeper(spot))];
+}
+
+function collection(value: unknown, spot: Spot): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => listItem(item, spot));
+  if (!isExpr(value)) return writeMap(value as Readonly<Record<string, unknown>>, spot);
+  return value.$helm.op === "each"
+    ? ranged(value.$helm, spot, [action(spot, "else"), `${pad(spot)}[]`])
+    : [dumped(pipeline(value, spot), spot)];
+}
+
+/** Items that Helm makes out of a list. */
+function ranged(node: Extract<Node, { op: "each" }>, spot: Spot, otherwise: readonly string[] = []): readonly string[] {
+  const list = pipeline(node.list as Expr<unknown>, spot);
+  const inside: Spot = { ...spot, root: "$" };
+  return [
+    action(spot, `range $${node.name} := ${list}`),
+    ...listItem(node.item, inside),
+    ...otherwise,
+    action(spot, "end"),
+  ];
+}
+
+function listItem(value: unknown, spot: Spot): readonly string[] {
+  if (isExpr(value) && value.$helm.op === "each") return ranged(value.$helm, spot);
+  return decided(value, spot, plainItem);
+}
+
+function plainItem(value: unknown, spot: Spot): readonly string[] {
+  if (isExpr(value) && kindOf(value) === "list") return [dumped(pipeline(value, spot), spot)];
+  if (isEmpty(value) || !isCollection(value)) return [`${pad(spot)}- ${isEmpty(value) ? "{}" : scalar(value, spot)}`];
+  return dashed(collection(value, deeper(spot)), spot);
+}
+
+/** Puts the dash of an item before the first of its lines. */
+function dashed(lines: readonly string[], spot: Spot): readonly string[] {
+  const [firstLine = "", ...others] = lines;
+  const start = `${pad(spot)}  `;
+  const fits = firstLine.startsWith(start) && !firstLine.startsWith(`${start}{{-`);
+  return fits ? [`${pad(spot)}- ${firstLine.slice(start.length)}`, ...others] : [`${pad(spot)}-`, ...lines];
+}

@@ -1,0 +1,60 @@
+import { App, Chart } from "cdk8s";
+import { HelmChart, ref } from "./helm";
+import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+
+const make = (props: unknown) => new LinkerdCni(new Chart(new App(), "chart"), "cni", props as LinkerdCniProps);
+
+/** Values that are refused, with what the message says about them. */
+const refused: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [
+  [{ inboundProxyPort: 0 }, "inboundProxyPort: 0 is less than 1"],
+  [{ inboundProxyPort: 65536 }, "inboundProxyPort: 65536 is more than 65535"],
+  [{ inboundProxyPort: "http" }, 'inboundProxyPort: "http" is not of type number'],
+  [{ inboundProxyPort: 1.5 }, "inboundProxyPort: 1.5 is not a whole number"],
+  [{ ignoreInboundPorts: "200-100" }, 'ignoreInboundPorts: "200-100" has 200-100, which is not a port or a range'],
+  [{ ignoreOutboundPorts: "1-70000" }, 'ignoreOutboundPorts: "1-70000" has 1-70000, which is not a port or a range'],
+  [{ ignoreOutboundPorts: "http" }, 'ignoreOutboundPorts: "http" is not a list of ports and ranges'],
+  [{ portsToRedirect: "80-90" }, 'portsToRedirect: "80-90" is not a list of ports'],
+  [{ proxyUID: -1 }, "proxyUID: -1 is less than 0"],
+  [{ proxyGID: -2 }, "proxyGID: -2 is less than -1"],
+  [{ logLevel: "verbose" }, 'logLevel: "verbose" is not one of trace, debug, info, warn, error'],
+  [{ destCNIBinDir: "opt/cni/bin" }, 'destCNIBinDir: "opt/cni/bin" is not an absolute path'],
+  [{ useWaitFlag: "yes" }, 'useWaitFlag: "yes" is not of type boolean'],
+  [{ image: { pullPolicy: "Sometimes" } }, 'image.pullPolicy: "Sometimes" is not one of IfNotPresent, Always, Never'],
+  [{ tolerations: [{ operator: "Any" }] }, 'tolerations.0.operator: "Any" is not one of Exists, Equal'],
+  [{ podLabels: { a: 1 } }, "podLabels.a: 1 is not of type string"],
+  [{ resources: { cpu: { limit: "many" } } }, 'resources.cpu.limit: "many" is not a quantity such as 100m'],
+  [{ updateStrategy: { rollingUpdate: { maxUnavailable: "half" } } }, '"half" is not a number or a percentage'],
+  [{ inboundPort: 1 }, "inboundPort is not a value"],
+  [{ destCniBinDir: "/x" }, "destCniBinDir is not a value: did you mean destCNIBinDir?"],
+  [{ image: { tag: "1" } }, "image.tag is not a value"],
+  [{ repairController: { enable: true } }, "did you mean repairController.enabled?"],
+];
+
+test.each(refused)("%j is refused", (props, message) => {
+  expect(() => make(props)).toThrow(message);
+});
+
+test("every problem is reported at once", () => {
+  expect(() => make({ logLevel: "loud", proxyUID: -1, imag: {} })).toThrow(
+    /logLevel.*\n.*proxyUID.*|proxyUID.*\n.*logLevel.*/,
+  );
+  expect(() => make({ logLevel: "loud", imag: {} })).toThrow("did you mean image?");
+});
+
+test("numbers and booleans may come as text", () => {
+  const { values } = make({ inboundProxyPort: "5143", useWaitFlag: "true", portsToRedirect: 80, proxyGID: "-1" });
+  expect(values).toMatchObject({ inboundProxyPort: 5143, useWaitFlag: true, portsToRedirect: "80", proxyGID: -1 });
+});
+
+test("expressions are for Helm charts", () => {
+  const logLevel = ref<"info">("string", "Values", "logLevel");
+  expect(() => make({ logLevel })).toThrow("HelmChart");
+});
+
+test("in a Helm chart, what is given is fixed and the rest are references", () => {
+  const chart = new HelmChart(new App(), "chart");
+  const cni = new LinkerdCni(chart, "cni", { inboundProxyPort: 5143, image: { name: "registry/cni" } });
+  expect(cni.values.inboundProxyPort).toBe(5143);
+  expect(cni.values.image.name).toBe("registry/cni");
+  expect(cni.values.image.version).toEqual(ref("string", "Values", "image", "version"));
+});

@@ -1,0 +1,76 @@
+import type { IConstruct } from "constructs";
+import type { z } from "zod";
+import { HelmChart } from "./helm/chart";
+import { hasExpr, type Input, isExpr } from "./helm/expression";
+import { baseOf, type Refs, valueRefs } from "./helm/refs";
+import { problemsOf, ValuesError } from "./problems";
+
+/** Values as one may give them: any part may be missing, and in a Helm chart any part may be an expression. */
+export type Given<T> = {
+  readonly [Key in keyof T]?: Input<T[Key]> | GivenGroup<T[Key]> | undefined;
+};
+
+type GivenGroup<T> = T extends readonly unknown[] ? never : T extends object ? Given<T> : never;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isExpr(value);
+
+/** What is left of given values when the expressions are taken out. */
+function known(given: unknown): unknown {
+  if (!isFields(given)) return given;
+  return Object.fromEntries(
+    Object.entries(given)
+      .filter(([, value]) => !isExpr(value) && value !== undefined)
+      .map(([key, value]) => [key, known(value)]),
+  );
+}
+
+function keysOf(schema: z.ZodObject, path: readonly PropertyKey[]): readonly string[] {
+  let keys = schema.shape as Readonly<Record<string, z.ZodType>>;
+  for (const key of path) {
+    const field = keys[String(key)];
+    if (field === undefined) return [];
+    const base = baseOf(field);
+    if (base.type !== "object") return [];
+    keys = (base.schema as z.ZodObject).shape;
+  }
+  return Object.keys(keys);
+}
+
+/** Reads values and fills in the defaults. @throws a ValuesError with every problem */
+export function readValues<T extends z.ZodObject>(schema: T, given: unknown): z.output<T> {
+  const read = schema.safeParse(given);
+  if (read.success) return read.data;
+  throw new ValuesError(problemsOf(read.error, given, (path) => keysOf(schema, path)));
+}
+
+/** Puts what was given over a base, group by group. */
+function overlay(base: Fields, read: Fields, given: Fields): Fields {
+  const entries = Object.entries(given)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => {
+      const under = base[key];
+      const inner = read[key];
+      if (isExpr(value)) return [key, value];
+      return [key, isFields(value) && isFields(under) && isFields(inner) ? overlay(under, inner, value) : inner];
+    });
+  return { ...base, ...Object.fromEntries(entries) };
+}
+
+/**
+ * The values that a construct works with. In a Helm chart each one that is not given is a reference to `.Values`;
+ * elsewhere it is the default.
+ */
+export function inputsOf<T extends z.ZodObject>(
+  scope: IConstruct,
+  schema: T,
+  given: Given<z.output<T>>,
+): Refs<z.output<T>> {
+  const read = readValues(schema, known(given)) as Fields;
+  const inChart = HelmChart.find(scope) !== undefined;
+  if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");
+  const base = inChart ? (valueRefs(schema) as Fields) : read;
+  return overlay(base, read, given as Fields) as Refs<z.output<T>>;
+}

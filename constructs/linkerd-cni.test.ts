@@ -1,0 +1,183 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { App, Chart } from "cdk8s";
+import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+import { version } from "./version";
+
+type Manifest = Record<string, never> & { kind: string; metadata: { name: string; labels: Record<string, string> } };
+
+function synthesized(props: LinkerdCniProps = {}): readonly Manifest[] {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdCni(chart, "cni", props);
+  return chart.toJson() as Manifest[];
+}
+
+function found(kind: string, props: LinkerdCniProps = {}): Manifest {
+  const manifest = synthesized(props).find((item) => item.kind === kind);
+  if (manifest === undefined) throw new Error(`no ${kind}`);
+  return manifest;
+}
+
+const stanza = (props: LinkerdCniProps = {}) =>
+  JSON.parse((found("ConfigMap", props) as unknown as { data: Record<string, string> }).data["cni_network_config"]!);
+
+interface Container {
+  name: string;
+  env: { name: string; value?: string }[];
+  securityContext?: object;
+  volumeMounts?: { mountPath: string }[];
+  resources?: object;
+  command?: string[];
+}
+
+const podOf = (props: LinkerdCniProps = {}) =>
+  (
+    found("DaemonSet", props) as unknown as {
+      spec: { template: { metadata: { annotations: Record<string, string> }; spec: { containers: Container[] } } };
+    }
+  ).spec.template;
+
+const containers = (props: LinkerdCniProps = {}) => podOf(props).spec.containers;
+
+test("the version is the package's", () => {
+  expect(version).toBe(JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")).version);
+});
+
+test("the resources that linkerd check looks for, each with the label that pruning selects", () => {
+  const manifests = synthesized({ commonLabels: { team: "mesh" } });
+  expect(manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`)).toEqual([
+    "ServiceAccount/linkerd-cni",
+    "ClusterRole/linkerd-cni",
+    "ClusterRoleBinding/linkerd-cni",
+    "ConfigMap/linkerd-cni-config",
+    "DaemonSet/linkerd-cni",
+  ]);
+  for (const { metadata } of manifests) {
+    expect(metadata.labels).toMatchObject({ "linkerd.io/cni-resource": "true", team: "mesh" });
+  }
+});
+
+test("labels of users do not replace the chart's own", () => {
+  const labels = { "k8s-app": "other", "linkerd.io/cni-resource": "false" };
+  expect(found("DaemonSet", { commonLabels: labels, podLabels: labels })).toMatchObject({
+    metadata: { labels: { "k8s-app": "linkerd-cni", "linkerd.io/cni-resource": "true" } },
+    spec: { template: { metadata: { labels: { "k8s-app": "linkerd-cni", "linkerd.io/cni-resource": "true" } } } },
+  });
+});
+
+test("the stanza by default", () => {
+  expect(stanza()).toEqual({
+    name: "linkerd-cni",
+    type: "linkerd-cni",
+    log_level: "info",
+    kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
+    linkerd: {
+      "incoming-proxy-port": 4143,
+      "outgoing-proxy-port": 4140,
+      "proxy-uid": 2102,
+      "ports-to-redirect": [],
+      "inbound-ports-to-ignore": ["4191", "4190"],
+      simulate: false,
+      "use-wait-flag": false,
+      "iptables-mode": "auto",
+      ipv6: false,
+    },
+    "pod-lookup": "auto",
+    "strict-status": false,
+    "own-pods": { namespace: "linkerd-cni", daemonset: "linkerd-cni" },
+    capabilities: { "io.kubernetes.cri.pod-annotations": true },
+  });
+});
+
+test("the stanza with changed values", () => {
+  const { linkerd, ...rest } = stanza({
+    namespace: "mesh",
+    proxyGID: 0,
+    portsToRedirect: "80, 443",
+    ignoreInboundPorts: "25,8000-8100",
+    ignoreOutboundPorts: "3306",
+    disableIPv6: false,
+    logLevel: "debug",
+  });
+  expect(linkerd).toMatchObject({
+    "proxy-gid": 0,
+    "ports-to-redirect": [80, 443],
+    "inbound-ports-to-ignore": ["4191", "4190", "25", "8000-8100"],
+    "outbound-ports-to-ignore": ["3306"],
+    ipv6: true,
+  });
+  expect(rest).toMatchObject({ log_level: "debug", "own-pods": { namespace: "mesh" } });
+});
+
+test("directories with any characters are mounted, and only once when they are one", () => {
+  const apart = containers({ destCNIBinDir: '/opt/my "bin"', destCNINetDir: "/etc/größe" })[0];
+  expect(apart?.volumeMounts?.map((mount) => mount.mountPath)).toEqual([
+    '/host/opt/my "bin"',
+    "/host/etc/größe",
+    "/host/run/linkerd-cni",
+    "/tmp",
+  ]);
+  const one = containers({ destCNIBinDir: "/cni", destCNINetDir: "/cni", pluginLog: false })[0];
+  expect(one?.volumeMounts?.map((mount) => mount.mountPath)).toEqual(["/host/cni", "/tmp"]);
+});
+
+test("no privilege unless asked for", () => {
+  expect(containers()[0]?.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"] },
+    privileged: false,
+    readOnlyRootFilesystem: true,
+    runAsUser: 0,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+  const privileged = containers({ privileged: true })[0]?.securityContext;
+  expect(privileged).toMatchObject({ privileged: true, allowPrivilegeEscalation: true });
+});
+
+test("the repair controller loses its security context alone when that is switched off", () => {
+  const repair = (enableSecurityContext: boolean) =>
+    containers({ repairController: { enabled: true, enableSecurityContext } })[1];
+  const { securityContext, ...rest } = repair(true)!;
+  expect(securityContext).toBeDefined();
+  expect(repair(false)).toEqual(rest);
+  expect(rest.command?.at(-1)).toBe("repair");
+  expect(containers()).toHaveLength(1);
+});
+
+test("the repair controller's rights come with it", () => {
+  const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
+  expect(rules({})).not.toContain("delete");
+  expect(rules({ repairController: { enabled: true } })).toContain('"delete"');
+});
+
+test("requests and limits that are empty are left out", () => {
+  expect(containers()[0]).not.toHaveProperty("resources");
+  const resources = { cpu: { request: "10m" }, "ephemeral-storage": { limit: "100Mi" } };
+  expect(containers({ resources })[0]?.resources).toEqual({
+    limits: { "ephemeral-storage": "100Mi" },
+    requests: { cpu: "10m" },
+  });
+});
+
+test("a PodSecurityPolicy and the right to use it on request", () => {
+  const kinds = synthesized({ enablePSP: true, namespace: "mesh" }).map(({ kind, metadata }) => [kind, metadata.name]);
+  expect(kinds).toContainEqual(["PodSecurityPolicy", "linkerd-mesh-cni"]);
+  expect(kinds).toContainEqual(["Role", "linkerd-cni"]);
+  expect(kinds).toContainEqual(["RoleBinding", "linkerd-cni"]);
+});
+
+test("pods are replaced when the configuration changes, and not by the number of revisions", () => {
+  const checksum = (props: LinkerdCniProps) => podOf(props).metadata.annotations["checksum/config"];
+  expect(checksum({ proxyUID: 2103 })).not.toBe(checksum({}));
+  expect(checksum({ revisionHistoryLimit: 3 })).toBe(checksum({}));
+});
+
+test("a rolling update has a number or a percentage, another strategy neither", () => {
+  const strategy = (updateStrategy: NonNullable<LinkerdCniProps["updateStrategy"]>) =>
+    (found("DaemonSet", { updateStrategy }) as unknown as { spec: { updateStrategy: object } }).spec.updateStrategy;
+  expect(strategy({})).toEqual({ type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1 } });
+  expect(strategy({ rollingUpdate: { maxUnavailable: "25%" } })).toMatchObject({
+    rollingUpdate: { maxUnavailable: "25%" },
+  });
+  expect(strategy({ type: "OnDelete" })).toEqual({ type: "OnDelete" });
+});

@@ -1,0 +1,172 @@
+import type { ApiObject, GroupVersionKind } from "cdk8s";
+import { k8s } from "cdk8s-plus-27";
+import { Construct } from "constructs";
+import {
+  concat,
+  define,
+  HelmChart,
+  type HelmManifest,
+  type HelmMetadata,
+  HelmObject,
+  type Input,
+  merge,
+  present,
+  type Refs,
+  release,
+  sha256,
+  spread,
+  toJson,
+  toPrettyJson,
+} from "./helm";
+import { type Given, inputsOf } from "./inputs";
+import { podSpec, updateStrategy } from "./pod";
+import { binding, podSecurityPolicy, roleRules } from "./rbac";
+import { type StanzaTemplate, stanzaOf } from "./stanza";
+import { type Values, values } from "./values";
+
+/** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
+export const NAME = "linkerd-cni";
+
+/** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
+export interface LinkerdCniProps extends Given<Values> {
+  /** @default "linkerd-cni"; in a Helm chart the release's namespace */
+  readonly namespace?: Input<string> | undefined;
+}
+
+type Labels = Readonly<Record<string, Input<string>>>;
+
+/** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
+const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
+
+/** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
+export class LinkerdCni extends Construct {
+  /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
+  readonly values: Refs<Values>;
+  readonly namespace: Input<string>;
+  readonly serviceAccount: ApiObject;
+  readonly clusterRole: ApiObject;
+  readonly clusterRoleBinding: ApiObject;
+  readonly configMap: ApiObject;
+  readonly daemonSet: ApiObject;
+
+  constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
+    super(scope, id);
+    const { namespace, ...given } = props;
+    this.values = inputsOf(this, values, given);
+    this.namespace = namespace ?? (HelmChart.find(this) === undefined ? NAME : release.namespace);
+    this.serviceAccount = this.createServiceAccount();
+    this.createPodSecurityPolicy();
+    this.clusterRole = this.createClusterRole();
+    this.clusterRoleBinding = this.createClusterRoleBinding();
+    this.configMap = this.createConfigMap();
+    this.daemonSet = this.createDaemonSet();
+  }
+
+  /** The plugin's configuration, before the installer puts it into the node's chain. */
+  protected stanza(): StanzaTemplate {
+    return stanzaOf(this.values, { namespace: this.namespace, daemonset: NAME });
+  }
+
+  /** What the ConfigMap holds. */
+  protected configuration(): Labels {
+    return {
+      dest_cni_net_dir: this.values.destCNINetDir,
+      dest_cni_bin_dir: this.values.destCNIBinDir,
+      cni_network_config: toPrettyJson(define(this, `${NAME}.stanza`, this.stanza())),
+    };
+  }
+
+  protected createServiceAccount(): ApiObject {
+    return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
+      metadata: this.metadata(),
+      imagePullSecrets: present(this.values.imagePullSecrets),
+    });
+  }
+
+  /** With `enablePSP`: a PodSecurityPolicy, and the right to use it. */
+  protected createPodSecurityPolicy(): void {
+    const when = this.values.enablePSP;
+    const name = concat("linkerd-", this.namespace, "-cni");
+    const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames: [name], verbs: ["use"] };
+    HelmObject.on<{ spec: object }>(this, "psp", PSP, {
+      when,
+      metadata: { ...this.clusterMetadata(), name },
+      spec: podSecurityPolicy(this.values),
+    });
+    HelmObject.on<k8s.KubeRoleProps>(this, "role", k8s.KubeRole.GVK, {
+      when,
+      metadata: this.metadata(),
+      rules: [rule],
+    });
+    HelmObject.on<k8s.KubeRoleBindingProps>(this, "role-binding", k8s.KubeRoleBinding.GVK, {
+      when,
+      metadata: this.metadata(),
+      ...binding("Role", NAME, this.namespace),
+    });
+  }
+
+  protected createClusterRole(): ApiObject {
+    return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
+      metadata: this.clusterMetadata(),
+      rules: roleRules(this.values, NAME),
+    });
+  }
+
+  protected createClusterRoleBinding(): ApiObject {
+    return this.add<k8s.KubeClusterRoleBindingProps>("cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+      metadata: this.clusterMetadata(),
+      ...binding("ClusterRole", NAME, this.namespace),
+    });
+  }
+
+  protected createConfigMap(): ApiObject {
+    return this.add<k8s.KubeConfigMapProps>("config-map", k8s.KubeConfigMap.GVK, {
+      metadata: { ...this.metadata(), name: `${NAME}-config` },
+      data: this.configuration(),
+    });
+  }
+
+  protected createDaemonSet(): ApiObject {
+    const selector = { "k8s-app": NAME };
+    const created = { "linkerd.io/created-by": concat("linkerd/helm ", this.values.image.version) };
+    const podLabels = merge(this.values.podLabels, this.values.commonLabels);
+    const annotations = {
+      ...created,
+      "linkerd.io/inject": "disabled",
+      // Containers read the configuration when they start: a changed one has to replace the pods.
+      "checksum/config": sha256(toJson(this.configuration())),
+    };
+    return this.add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
+      metadata: { ...this.metadata(selector), annotations: created },
+      spec: {
+        selector: { matchLabels: selector },
+        revisionHistoryLimit: this.values.revisionHistoryLimit,
+        updateStrategy: updateStrategy(this.values),
+        template: {
+          metadata: { labels: this.labels(selector, podLabels), annotations },
+          spec: podSpec(this.values, NAME),
+        },
+      },
+    });
+  }
+
+  /** The labels of a resource: the chart's own ones win over what users add. */
+  protected labels(
+    own: Labels = {},
+    added: Input<Readonly<Record<string, string>>> = this.values.commonLabels,
+  ): Labels {
+    return { ...spread(added), "linkerd.io/cni-resource": "true", ...own };
+  }
+
+  protected metadata(labels?: Labels): HelmMetadata {
+    return { name: NAME, namespace: this.namespace, labels: this.labels(labels) };
+  }
+
+  protected clusterMetadata(): HelmMetadata {
+    return { name: NAME, labels: this.labels() };
+  }
+
+  private add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
+    return new HelmObject(this, id, type, manifest);
+  }
+}

@@ -1,0 +1,24 @@
+import { k8s } from "cdk8s-plus-27";
+import { Construct } from "constructs";
+import { NAME } from "./linkerd-cni";
+
+export interface LinkerdNamespaceProps {
+  /** @default "linkerd-cni" */
+  readonly name?: string | undefined;
+}
+
+/**
+ * The namespace that the plugin is installed in. Not part of a Helm chart: Helm makes it by `--create-namespace`.
+ * The installer mounts directories of the node, which is for privileged namespaces only.
+ */
+export class LinkerdNamespace extends Construct {
+  constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
+    super(scope, id);
+    const labels = {
+      "linkerd.io/cni-resource": "true",
+      "config.linkerd.io/admission-webhooks": "disabled",
+      "pod-security.kubernetes.io/enforce": "privileged",
+    };
+    new k8s.KubeNamespace(this, "namespace", { metadata: { name: props.name ?? NAME, labels } });
+  }
+}

@@ -1,0 +1,162 @@
+import type { k8s } from "cdk8s-plus-27";
+import { concat, eq, type Input, int, matches, not, or, present, type Refs, type Templated, text, when } from "./helm";
+import type { Values } from "./values";
+
+type Container = Templated<k8s.Container>;
+type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
+type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
+type Env = readonly Templated<k8s.EnvVar>[];
+
+/** Where the image has its executable and programs. */
+const EXECUTABLE = "/opt/cni/bin/linkerd-cni";
+const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
+/** Where the container sees the node's directories. */
+const HOST = "/host";
+/** Where the plugin writes its log on the node. */
+const RUN_DIR = "/run/linkerd-cni";
+const REPAIR_PORT = 9990;
+
+const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+
+/** How a container asks for what it needs; what is empty is left out. */
+function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {
+  const limited = or(cpu.limit, memory.limit, storage.limit);
+  const requested = or(cpu.request, memory.request, storage.request);
+  return when(or(limited, requested), {
+    limits: when(limited, {
+      cpu: present(cpu.limit),
+      memory: present(memory.limit),
+      "ephemeral-storage": present(storage.limit),
+    }),
+    requests: when(requested, {
+      cpu: present(cpu.request),
+      memory: present(memory.request),
+      "ephemeral-storage": present(storage.request),
+    }),
+  });
+}
+
+/** Both directories may be one: then it is mounted once. */
+const netDirApart = (values: Refs<Values>): Input<boolean> => not(eq(values.destCNIBinDir, values.destCNINetDir));
+
+function mounts(values: Refs<Values>): Mounts {
+  return [
+    { name: "cni-bin-dir", mountPath: concat(HOST, values.destCNIBinDir) },
+    when(netDirApart(values), { name: "cni-net-dir", mountPath: concat(HOST, values.destCNINetDir) }),
+    when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${HOST}${RUN_DIR}` }),
+    { name: "linkerd-tmp-dir", mountPath: "/tmp" },
+  ];
+}
+
+function volumes(values: Refs<Values>): Volumes {
+  return [
+    { name: "cni-bin-dir", hostPath: { path: values.destCNIBinDir } },
+    when(netDirApart(values), { name: "cni-net-dir", hostPath: { path: values.destCNINetDir } }),
+    when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: RUN_DIR, type: "DirectoryOrCreate" } }),
+    { name: "linkerd-tmp-dir", emptyDir: {} },
+  ];
+}
+
+function installerEnv(values: Refs<Values>, name: string): Env {
+  const configured = (variable: string, key: string) => ({
+    name: variable,
+    valueFrom: { configMapKeyRef: { name: `${name}-config`, key } },
+  });
+  return [
+    configured("DEST_CNI_NET_DIR", "dest_cni_net_dir"),
+    configured("DEST_CNI_BIN_DIR", "dest_cni_bin_dir"),
+    configured("CNI_NETWORK_CONFIG", "cni_network_config"),
+    { name: "DAEMONSET_NAME", value: name },
+    { name: "HEALTH_PORT", value: text(values.healthPort) },
+    { name: "LOG_LEVEL", value: values.logLevel },
+    fromField("NODE_NAME", "spec.nodeName"),
+    fromField("POD_NAMESPACE", "metadata.namespace"),
+    fromField("POD_UID", "metadata.uid"),
+  ];
+}
+
+const imageOf = ({ image }: Refs<Values>) => ({
+  image: concat(image.name, ":", image.version),
+  imagePullPolicy: image.pullPolicy,
+});
+
+/** The container that installs the plugin on the node; the image's entrypoint is the installer. */
+export function installer(values: Refs<Values>, name: string): Container {
+  const port = values.healthPort;
+  return {
+    name: "install-cni",
+    ...imageOf(values),
+    env: installerEnv(values, name),
+    ports: [{ name: "health", containerPort: port, protocol: "TCP" }],
+    livenessProbe: { httpGet: { path: "/live", port }, initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 3 },
+    readinessProbe: { httpGet: { path: "/ready", port }, periodSeconds: 5, timeoutSeconds: 3 },
+    resources: resourcesOf(values.resources),
+    securityContext: {
+      allowPrivilegeEscalation: values.privileged,
+      capabilities: { drop: ["ALL"] },
+      privileged: values.privileged,
+      readOnlyRootFilesystem: true,
+      runAsUser: 0,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    volumeMounts: mounts(values),
+  };
+}
+
+/** The container that replaces pods which started before the plugin was in place. */
+export function repairController(values: Refs<Values>): Container {
+  const { repairController: repair } = values;
+  return {
+    name: "repair-controller",
+    ...imageOf(values),
+    command: [EXECUTABLE, CONTROLLERS, "repair"],
+    args: [
+      `--admin-addr=:${REPAIR_PORT}`,
+      concat("--log-level=", repair.logLevel),
+      concat("--log-format=", repair.logFormat),
+    ],
+    env: [
+      fromField("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "spec.nodeName"),
+      fromField("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "metadata.name"),
+    ],
+    ports: [{ name: "admin-http", containerPort: REPAIR_PORT, protocol: "TCP" }],
+    livenessProbe: { httpGet: { path: "/live", port: REPAIR_PORT } },
+    readinessProbe: { httpGet: { path: "/ready", port: REPAIR_PORT }, failureThreshold: 7, initialDelaySeconds: 10 },
+    resources: resourcesOf(repair.resources),
+    securityContext: when(repair.enableSecurityContext, {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      seccompProfile: { type: "RuntimeDefault" },
+    }),
+  };
+}
+
+/** How pods are replaced; a rolling update has a limit, which is a number or a percentage. */
+export function updateStrategy({ updateStrategy: { type, rollingUpdate } }: Refs<Values>) {
+  const most = rollingUpdate.maxUnavailable;
+  return {
+    type,
+    rollingUpdate: when(eq<string>(type, "RollingUpdate"), {
+      maxUnavailable: when(matches(most, "%"), most, int(most)),
+    }),
+  } as Templated<k8s.DaemonSetUpdateStrategy>;
+}
+
+/** The DaemonSet's pods. */
+export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSpec> {
+  return {
+    serviceAccountName: name,
+    hostNetwork: values.hostNetwork,
+    nodeSelector: { "kubernetes.io/os": "linux" },
+    affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
+    tolerations: present(values.tolerations),
+    priorityClassName: present(values.priorityClassName),
+    securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+    initContainers: present(values.extraInitContainers),
+    containers: [installer(values, name), when(values.repairController.enabled, repairController(values))],
+    volumes: volumes(values),
+  };
+}

@@ -1,0 +1,59 @@
+import type { z } from "zod";
+import { nearest } from "./nearest";
+
+/** Everything that is wrong with the values that were given. */
+export class ValuesError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`invalid values:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    this.name = "ValuesError";
+  }
+}
+
+const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join(".");
+
+function at(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === "object" && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined,
+    value,
+  );
+}
+
+function unknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, known: readonly string[]): readonly string[] {
+  return issue.keys.map((key) => {
+    const guess = nearest(key, known);
+    const name = pathOf([...issue.path, key]);
+    return `${name} is not a value${guess === undefined ? "" : `: did you mean ${pathOf([...issue.path, guess])}?`}`;
+  });
+}
+
+function allowed(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_value":
+      return `is not one of ${issue.values.join(", ")}`;
+    case "too_small":
+      return issue.origin === "string" || issue.origin === "array" ? "is empty" : `is less than ${issue.minimum}`;
+    case "too_big":
+      return `is more than ${issue.maximum}`;
+    case "invalid_type":
+      return `is not ${issue.expected === "int" ? "a whole number" : `of type ${issue.expected}`}`;
+    case "invalid_union":
+      return `is none of the types allowed: ${issue.errors.flat().map(allowed).join("; ")}`;
+    default:
+      return issue.message;
+  }
+}
+
+/** The problems that a schema found, one sentence each: the value's name, what was given, what is allowed. */
+export function problemsOf(
+  error: z.ZodError,
+  given: unknown,
+  keysAt: (path: readonly PropertyKey[]) => readonly string[],
+): readonly string[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code === "unrecognized_keys") return unknownKeys(issue, keysAt(issue.path));
+    const value = at(given, issue.path);
+    const shown = value === undefined ? "is missing and" : JSON.stringify(value);
+    return [`${pathOf(issue.path)}: ${shown} ${allowed(issue)}`];
+  });
+}

@@ -1,0 +1,41 @@
+import type { k8s } from "cdk8s-plus-27";
+import { type Input, type Refs, type Templated, when } from "./helm";
+import type { Values } from "./values";
+
+type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
+
+/** What the plugin, the installer and the repair controller may do in the cluster. */
+export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
+  const repair = values.repairController.enabled;
+  return [
+    { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"], verbs: ["list", "get", "watch"] },
+    // A stopping installer asks whether its own DaemonSet is gone.
+    { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
+    when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete"] }),
+    when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
+  ];
+}
+
+/** What binds a role to the service account, both of the same name. */
+export function binding(kind: "Role" | "ClusterRole", name: string, namespace: Input<string>) {
+  return {
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
+    subjects: [{ kind: "ServiceAccount", name, namespace }],
+  };
+}
+
+/** The PodSecurityPolicy that the pods need, for clusters that still have these. */
+export function podSecurityPolicy(values: Refs<Values>) {
+  const any = { rule: "RunAsAny" };
+  return {
+    allowPrivilegeEscalation: values.privileged,
+    privileged: values.privileged,
+    readOnlyRootFilesystem: true,
+    hostNetwork: values.hostNetwork,
+    fsGroup: any,
+    runAsUser: any,
+    seLinux: any,
+    supplementalGroups: any,
+    volumes: ["hostPath", "secret", "emptyDir", "projected"],
+  };
+}

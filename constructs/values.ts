@@ -1,0 +1,198 @@
+import { z } from "zod";
+import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
+import { directory, flag, integer, port, portRanges, ports, quantity, share, textMap, word } from "./valueTypes";
+import { version } from "./version";
+
+/** A group of values: where the group or a part of it is not given, the defaults of its members hold. */
+const group = <T extends z.ZodRawShape>(members: T) =>
+  z.strictObject(members).prefault({} as z.input<z.ZodObject<T, z.core.$strict>>);
+
+/** Requests and limits of one container; what is empty is left out. */
+const resources = () =>
+  group({
+    cpu: bounds("CPU", "100m"),
+    memory: bounds("memory", "64Mi"),
+    "ephemeral-storage": bounds("local storage", "100Mi"),
+  });
+
+const bounds = (what: string, example: string) =>
+  group({
+    limit: quantity()
+      .default("")
+      .meta({ description: `The most ${what} that the container may use`, examples: [example] }),
+    request: quantity()
+      .default("")
+      .meta({ description: `The ${what} that the container asks for`, examples: [example] }),
+  });
+
+const toleration = z.strictObject({
+  key: z.string().optional(),
+  operator: z.enum(["Exists", "Equal"]).optional(),
+  value: z.string().optional(),
+  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+  tolerationSeconds: z.int().optional(),
+});
+
+const nodeRequirement = z.strictObject({
+  key: z.string(),
+  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
+  values: z.array(z.string()).optional(),
+});
+
+const nodeTerm = z.strictObject({
+  matchExpressions: z.array(nodeRequirement).optional(),
+  matchFields: z.array(nodeRequirement).optional(),
+});
+
+const nodeAffinity = z.strictObject({
+  requiredDuringSchedulingIgnoredDuringExecution: z.strictObject({ nodeSelectorTerms: z.array(nodeTerm) }).optional(),
+  preferredDuringSchedulingIgnoredDuringExecution: z
+    .array(z.strictObject({ preference: nodeTerm, weight: z.int().min(1).max(100) }))
+    .optional(),
+});
+
+/** A Kubernetes container: the API server knows its fields, here it only needs a name and an image. */
+const container = z.looseObject({ name: z.string().min(1), image: z.string().min(1) });
+
+const image = group({
+  name: word().min(1).default("ghcr.io/linkerd-cni-cdk8s/linkerd-cni").meta({ description: "Name of the image" }),
+  version: word()
+    .min(1)
+    .default(version)
+    .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
+  pullPolicy: z
+    .enum(["IfNotPresent", "Always", "Never"])
+    .default("IfNotPresent")
+    .meta({ description: "When the image is pulled" }),
+});
+
+const updateStrategy = group({
+  type: z
+    .enum(["RollingUpdate", "OnDelete"])
+    .default("RollingUpdate")
+    .meta({ description: "How pods are replaced when the DaemonSet changes" }),
+  rollingUpdate: group({
+    maxUnavailable: share()
+      .default("1")
+      .meta({
+        description: "How many nodes may be without the installer during an update, as a number or a percentage",
+        examples: ["25%"],
+      }),
+  }),
+});
+
+const repairController = group({
+  enabled: flag().default(false).meta({
+    description: "Run the repair controller, which replaces pods that started before the plugin was in place",
+  }),
+  logLevel: z.enum(LOG_LEVELS).default("info").meta({ description: "Log level of the repair controller" }),
+  logFormat: z.enum(["plain", "json"]).default("plain").meta({ description: "Log format of the repair controller" }),
+  enableSecurityContext: flag()
+    .default(true)
+    .meta({ description: "Give the repair controller's container a security context" }),
+  resources: resources(),
+});
+
+/** Every value of the chart: its type, default and meaning. All else about values is derived from this. */
+export const values = z.strictObject({
+  inboundProxyPort: port().default(4143).meta({ description: "Port on which the proxy accepts inbound connections" }),
+  outboundProxyPort: port().default(4140).meta({ description: "Port on which the proxy accepts outbound connections" }),
+  proxyAdminPort: port().default(4191).meta({ description: "The proxy's admin port; inbound, it is not redirected" }),
+  proxyControlPort: port()
+    .default(4190)
+    .meta({ description: "The proxy's control port (tap); inbound, it is not redirected" }),
+  ignoreInboundPorts: portRanges()
+    .default("")
+    .meta({
+      description: "Inbound ports and ranges that are not redirected, comma-separated",
+      examples: ["25,587,8000-8100"],
+    }),
+  ignoreOutboundPorts: portRanges()
+    .default("")
+    .meta({
+      description: "Outbound ports and ranges that are not redirected, comma-separated",
+      examples: ["25,3306"],
+    }),
+  portsToRedirect: ports()
+    .default("")
+    .meta({
+      description: "Inbound ports that are redirected, comma-separated; empty for all",
+      examples: ["8080,9090"],
+    }),
+  proxyUID: integer(0, 2147483647).default(2102).meta({ description: "User id that the proxy runs as" }),
+  proxyGID: integer(-1, 2147483647)
+    .default(-1)
+    .meta({ description: "Group id that the proxy runs as; -1 for no rule about it", examples: [2102] }),
+  logLevel: z.enum(LOG_LEVELS).default("info").meta({ description: "Log level of the plugin and the installer" }),
+  destCNINetDir: directory()
+    .default("/etc/cni/net.d")
+    .meta({ description: "Directory on the node with the CNI configuration" }),
+  destCNIBinDir: directory()
+    .default("/opt/cni/bin")
+    .meta({ description: "Directory on the node with the CNI plugins' executables", examples: ["/var/lib/cni/bin"] }),
+  useWaitFlag: flag().default(false).meta({
+    description: "Wait for the xtables lock (`-w`); modes nft, legacy and plain only",
+  }),
+  iptablesMode: z
+    .enum(IPTABLES_MODES)
+    .default("auto")
+    .meta({
+      description:
+        "How the rules are programmed: `native` over netlink without any program of the host, " +
+        "`nft`, `legacy` and `plain` by the host's iptables, `auto` by what the host has",
+    }),
+  disableIPv6: flag().default(true).meta({ description: "Program rules for IPv4 only" }),
+  podLookup: z
+    .enum(POD_LOOKUPS)
+    .default("auto")
+    .meta({
+      description:
+        "Where the plugin learns about a pod: `auto` asks the API server where annotations do not decide, " +
+        "`annotations` never asks, `api` always asks",
+    }),
+  strictStatus: flag().default(false).meta({
+    description: "Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work",
+  }),
+  healthPort: port().default(9991).meta({ description: "Port of the installer's probes (/live, /ready) and /metrics" }),
+  pluginLog: flag().default(true).meta({
+    description: "Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own",
+  }),
+  hostNetwork: flag().default(false).meta({ description: "Run the pods in the node's network namespace" }),
+  priorityClassName: word()
+    .default("")
+    .meta({
+      description: "Priority class of the pods; recommended where the namespace may use it: system-node-critical",
+      examples: ["system-node-critical"],
+    }),
+  revisionHistoryLimit: integer(0, 2147483647)
+    .default(10)
+    .meta({ description: "How many old revisions of the DaemonSet are kept" }),
+  updateStrategy,
+  enablePSP: flag().default(false).meta({
+    description: "Create a PodSecurityPolicy (Kubernetes before 1.25) with a Role and a RoleBinding for it",
+  }),
+  privileged: flag().default(false).meta({
+    description: "Run the installer's container privileged; needed where SELinux denies writing to the directories",
+  }),
+  tolerations: z
+    .array(toleration)
+    .default([{ operator: "Exists" }])
+    .meta({ description: "Tolerations of the pods; the plugin is needed on every node that runs meshed pods" }),
+  nodeAffinity: nodeAffinity.optional().meta({ description: "Node affinity of the pods" }),
+  image,
+  imagePullSecrets: z
+    .array(z.strictObject({ name: z.string().min(1) }))
+    .default([])
+    .meta({ description: "Names of secrets to pull the image with", examples: [[{ name: "registry" }]] }),
+  extraInitContainers: z
+    .array(container)
+    .default([])
+    .meta({ description: "Containers that run to their end before the installer starts" }),
+  podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
+  repairController,
+  resources: resources(),
+});
+
+/** All values, each known. */
+export type Values = z.output<typeof values>;

@@ -1,0 +1,60 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { parseAllDocuments } from "yaml";
+
+const root = join(__dirname, "..", "..");
+export const chart = join(root, "dist", "charts", "linkerd2-cni");
+
+function findHelm(): string | undefined {
+  const folders = [join(root, ".cache", "bin"), ...(process.env["PATH"] ?? "").split(delimiter)];
+  const candidates = [process.env["HELM"] ?? "", ...folders.map((folder) => join(folder, "helm"))];
+  return candidates.find((path) => path !== "" && existsSync(path));
+}
+
+/** The real helm, where there is one: by HELM, in .cache/bin or on PATH. */
+export const helm = findHelm();
+
+export interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly [key: string]: unknown;
+}
+
+/** Runs helm and returns what it wrote. @throws an Error with what it said */
+export function run(...args: readonly string[]): string {
+  return execFileSync(helm ?? "", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
+}
+
+/** What helm says when it refuses. */
+export function refusal(...args: readonly string[]): string {
+  const { status, stderr } = spawnSync(helm ?? "", args, { encoding: "utf8" });
+  if (status === 0) throw new Error(`helm ${args.join(" ")} succeeded`);
+  return stderr;
+}
+
+export const documents = (text: string): readonly Rendered[] =>
+  parseAllDocuments(text)
+    .map((document) => document.toJS() as Rendered | null)
+    .filter((item) => item !== null);
+
+const release = ["linkerd-cni", chart, "--namespace", "linkerd-cni"];
+
+/** The objects that helm renders with some flags. */
+export const template = (...flags: readonly string[]): readonly Rendered[] =>
+  documents(run("template", ...release, ...flags));
+
+export const templateRefusal = (...flags: readonly string[]): string => refusal("template", ...release, ...flags);
+
+/** Calls with the path of a file that holds some values. */
+export function withValues<T>(values: unknown, use: (path: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), "values-"));
+  try {
+    const path = join(folder, "values.json");
+    writeFileSync(path, JSON.stringify(values));
+    return use(path);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
