@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { synthesize } from "../charts/synth";
 import { bundle } from "./bundle";
 import { compileExecutable } from "./executable";
 import { buildImage } from "./image/image";
@@ -8,6 +9,7 @@ import { outputs, root } from "./paths";
 const steps: Readonly<Record<string, () => Promise<void>>> = {
   plugin: () => compileExecutable(join(root, "plugin", "main.ts"), outputs.plugin),
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
+  charts: () => synthesize(join(root, "dist")),
   image: buildImage,
 };
 
