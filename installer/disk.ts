@@ -64,8 +64,13 @@ export function apply(change: Change, disk: Disk): void {
   const temporary = `${change.path}${TEMPORARY}`;
   const replace = (make: () => void) => {
     disk.remove(temporary);
-    make();
-    disk.rename(temporary, change.path);
+    try {
+      make();
+      disk.rename(temporary, change.path);
+    } catch (error) {
+      disk.remove(temporary);
+      throw error;
+    }
   };
   switch (change.do) {
     case "write":

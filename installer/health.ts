@@ -1,17 +1,20 @@
 import { createServer, type Server } from "node:http";
 
-/** Answers of the health port, by path. */
-export type Answers = Readonly<Record<string, () => { readonly status: number; readonly body: string }>>;
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
 
-const TEXT = "text/plain; version=0.0.4; charset=utf-8";
+/** Answers of the health port, by path. */
+export type Answers = Readonly<Record<string, () => Answer | Promise<Answer>>>;
+
+const HEADERS = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 
 /** Serves GET on every address of the pod. */
-export function serve(port: number, answers: Answers): Server {
+export function serve(port: number, answers: Answers, failed: (error: Error) => void): Server {
   const server = createServer((request, response) => {
-    const answer = answers[(request.url ?? "/").split("?")[0] ?? "/"];
-    const { status, body } = answer?.() ?? { status: 404, body: "not found\n" };
-    response.writeHead(status, { "content-type": TEXT });
-    response.end(body);
+    const answer = answers[(request.url ?? "/").split("?")[0] ?? "/"] ?? (() => ({ status: 404, body: "not found\n" }));
+    void Promise.resolve(answer()).then(({ status, body }) => response.writeHead(status, HEADERS).end(body));
   });
-  return server.listen(port);
+  return server.on("error", failed).listen(port);
 }

@@ -1,23 +1,33 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readApiServer } from "../kubernetes/in-cluster";
 import { nodeDisk } from "./disk";
-import { createKeeper } from "./keeper";
+import { createInstruments } from "./instruments";
+import { Keeper } from "./keeper";
+import { kubeconfig } from "./kubeconfig";
 import { createLog } from "./log";
-import { pluginCopy } from "./plugin-copy";
+import { placesOf } from "./places";
+import { pluginFile } from "./plugin-file";
 import { readSettings } from "./settings";
+import { readStanza } from "./stanza-source";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
+/** Answers VERSION, and nothing else. */
+const PLUGIN = `#!/bin/sh
+echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
+`;
 const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
 
 /** A node's directories in a place of their own, and installers on it. */
 class Node {
   readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
   readonly lines: string[] = [];
+  now = 0;
 
   constructor(files: Readonly<Record<string, string>>) {
     for (const directory of ["net.d", "bin", "image", "account"]) mkdirSync(this.path(directory));
-    writeFileSync(this.path("image", "linkerd-cni"), "plugin");
+    writeFileSync(this.path("image", "linkerd-cni"), PLUGIN);
     chmodSync(this.path("image", "linkerd-cni"), 0o755);
     writeFileSync(this.path("account", "token"), "token-1\n");
     writeFileSync(this.path("account", "ca.crt"), "CA");
@@ -62,8 +72,17 @@ class Node {
         kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
       }),
     });
-    const log = createLog("info", (line) => this.lines.push(line));
-    return createKeeper({ settings, owner, disk: nodeDisk, plugin: pluginCopy(), log });
+    const log = createLog("info", "plain", (line) => this.lines.push(line));
+    const keeper = new Keeper({
+      places: placesOf(settings),
+      owner,
+      wanted: () => ({ stanza: readStanza(settings), kubeconfig: kubeconfig(readApiServer(settings.cluster)) }),
+      disk: nodeDisk,
+      plugin: pluginFile(),
+      log,
+      instruments: createInstruments(),
+    });
+    return { reconcile: () => keeper.reconcile(this.now), remove: (keep: boolean) => keeper.remove(keep) };
   }
 }
 
@@ -84,7 +103,7 @@ test("plugin, kubeconfig and chain are put in place, in this order, and removed 
     "/net.d/ZZZ-linkerd-cni-kubeconfig",
   );
   expect(node.read("20-other.conflist")).toBe(LIST);
-  expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe("plugin");
+  expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
   expect(statSync(node.path("bin", "linkerd-cni")).mode & 0o777).toBe(0o755);
   expect(statSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig")).mode & 0o777).toBe(0o600);
   expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig"))).toMatchObject({

@@ -1,53 +1,47 @@
-import { join } from "node:path";
-import { type InCluster, readApiServer } from "../kubernetes/in-cluster";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { readConfig } from "../cni/conflist/read";
+import { PLUGIN_TYPE } from "../cni/stanza";
+import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "./damper";
 import { apply, type Change, type Disk } from "./disk";
-import { kubeconfig } from "./kubeconfig";
+import type { Instruments } from "./instruments";
 import type { Log } from "./log";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
-import { type Places, type Plan, planInstall, planRemoval } from "./plan";
-import type { PluginCopy } from "./plugin-copy";
-import type { Settings } from "./settings";
-import { readStanza } from "./stanza-source";
+import { Patience } from "./patience";
+import type { Places } from "./places";
+import { type Plan, planInstall, planRemoval, STEPS, type Step, type Wanted } from "./plan";
+import type { PluginFile } from "./plugin-file";
+import { likelyWriter } from "./writers";
 
-/** What the node looks like after the last look. */
+/** What the node looks like after a look at it. */
 export interface Status {
   /** Absolute path of the file that holds the chain. */
   readonly chain?: string;
   /** Why a pod that starts now is not chained. */
   readonly problem?: string;
+  /** When the next look is due, whatever happens. */
+  readonly againInMs?: number;
 }
 
 export interface Tools {
-  readonly settings: Settings;
+  readonly places: Places;
   /** This process among all installers that this node has had and has. */
   readonly owner: string;
+  /** What is to be installed. Asked at each look, since it changes. @throws where it cannot be told */
+  readonly wanted: () => Omit<Wanted, "owner">;
   readonly disk: Disk;
-  readonly plugin: PluginCopy;
+  readonly plugin: PluginFile;
   readonly log: Log;
+  readonly instruments: Instruments;
 }
 
-/** Brings the node into the wanted state, and back. */
-export interface Keeper {
-  /** Looks, and changes what has to be changed. Never throws. */
-  reconcile(): Status;
-  /** Puts the node back as it was, unless another installer has taken it over. */
-  remove(keepPlugin: boolean): void;
-}
-
-export function placesOf(settings: Settings): Places {
-  return {
-    netDir: settings.netDir.here,
-    binDir: settings.binDir.here,
-    pluginSource: join(settings.pluginDir, "linkerd-cni"),
-    kubeconfigName: settings.kubeconfigName,
-  };
-}
+/** Time after which an installer that made way for another takes over where the other left the node unchained. */
+const SUCCESSOR_SILENT_MS = 10_000;
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function describe(change: Change): string {
-  if (change.do === "copy") return `wrote ${change.path}`;
   if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
   return `${change.do === "remove" ? "removed" : "wrote"} ${change.path}`;
 }
@@ -61,59 +55,177 @@ function sayOnce(say: (message: string) => void): (messages: readonly string[]) 
   };
 }
 
-function statusOf(plan: Plan, places: Places): Status {
-  if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
-  return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
+/** The last try of a step. */
+interface Try {
+  readonly damper: Damper;
+  /** What was wanted. */
+  readonly wanted: string;
+  readonly failure?: string;
 }
 
-export function createKeeper({ settings, owner, disk, plugin, log }: Tools): Keeper {
-  const places = placesOf(settings);
-  const warnings = sayOnce(log.warn);
-  const problems = sayOnce(log.error);
-  const chains = sayOnce((path) => log.info(`${path} ends in our stanza: pods that start from now on are chained`));
-  const run = (changes: readonly Change[]) => {
+/** Whether everything is in place, in whatever version. */
+function isWhole(state: NodeState, plan: Plan): boolean {
+  const file = state.configs.find(({ name }) => name === plan.chain);
+  const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
+  const last = config?.kind === "list" ? config.types.at(-1) : undefined;
+  return last === PLUGIN_TYPE && state.plugin !== "missing" && state.kubeconfig !== undefined;
+}
+
+/** Brings one node into the wanted state, keeps it there, and puts it back. */
+export class Keeper {
+  private readonly warn: (messages: readonly string[]) => void;
+  private readonly complain: (messages: readonly string[]) => void;
+  private readonly announce: (messages: readonly string[]) => void;
+  private readonly tries = new Map<Step, Try>();
+  private readonly patience = new Patience();
+  private installed = false;
+  private unchainedSince: number | undefined;
+
+  constructor(private readonly tools: Tools) {
+    this.warn = sayOnce(tools.log.warn);
+    this.complain = sayOnce(tools.log.error);
+    this.announce = sayOnce((path) =>
+      tools.log.info(`${path} ends in our stanza: pods that start from now on are chained`),
+    );
+  }
+
+  /** Looks, and changes what has to be changed. Never throws. `now` is in milliseconds, on any clock. */
+  reconcile(now: number): Status {
+    const status = this.look(now);
+    this.complain(status.problem === undefined ? [] : [status.problem]);
+    this.announce(status.chain === undefined ? [] : [status.chain]);
+    return status;
+  }
+
+  /** Puts the node back as it was, unless another installer has taken it over. */
+  remove(keepPlugin: boolean): void {
+    const { places, plugin, owner, log } = this.tools;
+    const state = observe(places, plugin);
+    if (state.journal?.owner !== owner) {
+      log.info(
+        `nothing to remove: ${state.journal === undefined ? "not installed" : `${state.journal.owner} installed last`}`,
+      );
+      return;
+    }
+    this.run(planRemoval(state, places, keepPlugin));
+  }
+
+  private look(now: number): Status {
+    try {
+      return this.install(now);
+    } catch (error) {
+      this.tools.instruments.failures.add();
+      return { problem: textOf(error) };
+    }
+  }
+
+  private install(now: number): Status {
+    const { places, plugin, owner } = this.tools;
+    const state = observe(places, plugin);
+    const wanted: Wanted = { owner, ...this.tools.wanted() };
+    const plan = planInstall(state, places, wanted);
+    const successor = this.successor(state, plan, now);
+    if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
+    const againInMs = this.patience.waitMs(state, plan, now);
+    if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
+    this.warn(plan.findings.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`));
+    return this.take(plan, wanted, now);
+  }
+
+  /** Another installer that came after us and keeps the node chained. */
+  private successor(state: NodeState, plan: Plan, now: number): string | undefined {
+    const other = state.journal?.owner;
+    if (!this.installed || other === undefined || other === this.tools.owner) return undefined;
+    this.unchainedSince = isWhole(state, plan) ? undefined : (this.unchainedSince ?? now);
+    if (this.unchainedSince === undefined || now - this.unchainedSince < SUCCESSOR_SILENT_MS) return other;
+    this.tools.log.warn(`${other} leaves the node unchained: taking over again`);
+    this.installed = false;
+    this.unchainedSince = undefined;
+    return undefined;
+  }
+
+  /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
+  private take(plan: Plan, wanted: Wanted, now: number): Status {
+    const { places } = this.tools;
+    for (const step of STEPS) {
+      if (step === "chain") this.requirePlugin();
+      const held = this.step(step, plan, wanted, now);
+      if (held !== undefined) return held;
+    }
+    this.installed = true;
+    this.patience.settled(plan);
+    if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
+    return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
+  }
+
+  /** A chain with a plugin that does not run would keep the node from starting any pod. */
+  private requirePlugin(): void {
+    const { places, plugin } = this.tools;
+    const failure = plugin.failure(places.plugin);
+    if (failure !== undefined) throw new Error(`${places.plugin} does not answer VERSION: ${failure}`);
+  }
+
+  /** Takes one step; a status where it has to wait. */
+  private step(step: Step, plan: Plan, wanted: Wanted, now: number): Status | undefined {
+    const changes = plan.steps[step];
+    if (changes.length === 0) return undefined;
+    const next = this.nextTry(step, plan, wanted, now);
+    this.tries.set(step, next);
+    const againInMs = waitMs(next.damper, now);
+    if (againInMs > 0) {
+      return { problem: next.failure ?? `${changes.at(-1)?.path} is contested: waiting to change it again`, againInMs };
+    }
+    const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
+    this.tries.set(step, tried);
+    try {
+      this.run(changes);
+    } catch (error) {
+      this.tries.set(step, { ...tried, failure: textOf(error) });
+      throw error;
+    }
+    this.count(step, plan, next.damper);
+    return undefined;
+  }
+
+  /** The step's next try; a first one where what is wanted has changed, since then nobody else is to blame. */
+  private nextTry(step: Step, plan: Plan, wanted: Wanted, now: number): Try {
+    const text = step === "kubeconfig" ? wanted.kubeconfig : `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
+    const last = this.tries.get(step);
+    if (last?.wanted !== text) return { damper: PEACE, wanted: text };
+    const damper = undone(last.damper, now);
+    if (last.failure === undefined && damper !== last.damper && isContested(damper)) {
+      this.contested(plan.steps[step], damper);
+    }
+    return { ...last, damper };
+  }
+
+  private contested(changes: readonly Change[], { level }: Damper): void {
+    const path = changes.at(-1)?.path ?? "";
+    const { writer, remedy } = likelyWriter(basename(path), readLoosely(path));
+    this.tools.instruments.contested.add(basename(path), writer);
+    const message = `${path} was changed back, probably by ${writer} (time ${level}): ${remedy}`;
+    if (level < 3) this.tools.log.info(message);
+    else this.tools.log.warn(message);
+  }
+
+  private count(step: Step, plan: Plan, damper: Damper): void {
+    const { instruments } = this.tools;
+    instruments.installs.add(step);
+    if (step === "chain" && damper !== PEACE) instruments.rechains.add(plan.chain ?? "");
+  }
+
+  private run(changes: readonly Change[]): void {
     for (const change of changes) {
-      apply(change, disk);
-      log.info(describe(change));
+      apply(change, this.tools.disk);
+      this.tools.log.info(describe(change));
     }
-  };
-  let installed = false;
-  const install = (): Status => {
-    const cluster: InCluster = settings.cluster;
-    const state: NodeState = observe(places, plugin);
-    const successor = state.journal?.owner;
-    if (installed && successor !== undefined && successor !== owner) {
-      return { problem: `${successor} has installed since: leaving the node to it` };
-    }
-    const plan = planInstall(state, places, {
-      owner,
-      stanza: readStanza(settings),
-      kubeconfig: kubeconfig(readApiServer(cluster)),
-    });
-    warnings(plan.findings.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`));
-    run(plan.changes);
-    installed = true;
-    return statusOf(plan, places);
-  };
-  return {
-    reconcile: () => {
-      let status: Status;
-      try {
-        status = install();
-      } catch (error) {
-        status = { problem: textOf(error) };
-      }
-      problems(status.problem === undefined ? [] : [status.problem]);
-      chains(status.chain === undefined ? [] : [status.chain]);
-      return status;
-    },
-    remove: (keepPlugin) => {
-      const state = observe(places, plugin);
-      if (state.journal !== undefined && state.journal.owner !== owner) {
-        log.info(`${state.journal.owner} has installed since: left all in place`);
-        return;
-      }
-      run(planRemoval(state, places, keepPlugin));
-    },
-  };
+  }
+}
+
+function readLoosely(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
 }

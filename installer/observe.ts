@@ -1,12 +1,11 @@
 import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../cni/conflist/read";
-import { PLUGIN_TYPE } from "../cni/stanza";
 import { isTemporary } from "./disk";
-import { decodeJournal, JOURNAL_NAME, nameOfOriginal } from "./journal";
+import { decodeJournal, nameOfOriginal } from "./journal";
 import type { FoundFile, NodeState } from "./node-state";
-import type { Places } from "./plan";
-import type { PluginCopy } from "./plugin-copy";
+import type { Places } from "./places";
+import type { PluginFile } from "./plugin-file";
 
 function problemOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code;
@@ -33,7 +32,7 @@ function find(path: string): FoundFile | undefined {
 }
 
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
-export function observe(places: Places, plugin: PluginCopy): NodeState {
+export function observe(places: Places, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(places.netDir).sort();
   const inNetDir = (name: string) => find(join(places.netDir, name));
   const originals = names.flatMap((name) => {
@@ -49,15 +48,15 @@ export function observe(places: Places, plugin: PluginCopy): NodeState {
         .map((name) => join(directory, name)),
     ),
   );
-  const journal = inNetDir(JOURNAL_NAME)?.bytes;
+  const journal = find(places.journal)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
-  const kubeconfig = inNetDir(places.kubeconfigName);
+  const kubeconfig = find(places.kubeconfig);
   return {
     configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    plugin: plugin.compare(places.pluginSource, join(places.binDir, PLUGIN_TYPE)),
+    plugin: plugin.compare(places.pluginSource, places.plugin),
     leftovers: [...leftovers],
   };
 }

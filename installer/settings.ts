@@ -3,6 +3,8 @@ import { parseArgs } from "node:util";
 import { isConfigName } from "../cni/conflist/read";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import type { InCluster } from "../kubernetes/in-cluster";
+import type { PluginAccount } from "./credentials";
+import { LOG_FORMATS, type LogFormat } from "./log";
 
 export const STOP_POLICIES = ["auto", "always", "never"] as const;
 /** Whether a stopping installer removes what it installed; `auto` asks the API whether its DaemonSet is gone. */
@@ -17,6 +19,7 @@ export interface NodeDirectory {
 /** All that the environment and the command line decide. */
 export interface Settings {
   readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
   readonly netDir: NodeDirectory;
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
@@ -30,10 +33,20 @@ export interface Settings {
   readonly identity: string;
   /** Absent where the environment does not name it: then a stopping installer leaves everything in place. */
   readonly daemonSet?: { readonly namespace: string; readonly name: string };
+  /** The service account whose token the plugin gets; absent: the installer's own token. */
+  readonly pluginAccount?: PluginAccount;
   readonly nodeName?: string;
+  readonly podName?: string;
+  /** The plugin's log, as seen from here. */
+  readonly pluginLog: string;
   /** 0 is off. */
   readonly healthPort: number;
 }
+
+const PORTS = [0, 65_535] as const;
+/** The API server gives no token for less than ten minutes. */
+const TOKEN_SECONDS = [600, 2 ** 31] as const;
+const DAY_SECONDS = 24 * 60 * 60;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -52,11 +65,11 @@ class Reader {
     return value;
   }
 
-  port(name: string, fallback: number): number {
+  integer(name: string, fallback: number, [low, high]: readonly [number, number]): number {
     const value = this.optional(name) ?? String(fallback);
-    const port = Number(value);
-    if (/^\d+$/.test(value) && port <= 65535) return port;
-    this.problems.push(`${name} "${value}" is not a port (0 to 65535)`);
+    const number = Number(value);
+    if (/^\d+$/.test(value) && number >= low && number <= high) return number;
+    this.problems.push(`${name} "${value}" is not a number from ${low} to ${high}`);
     return fallback;
   }
 
@@ -97,6 +110,21 @@ function daemonSet(read: Reader): Pick<Settings, "daemonSet"> {
   return namespace === undefined || name === undefined ? {} : { daemonSet: { namespace, name } };
 }
 
+function pluginAccount(read: Reader): Pick<Settings, "pluginAccount"> {
+  const namespace = read.optional("POD_NAMESPACE");
+  const name = read.optional("PLUGIN_SERVICE_ACCOUNT");
+  const seconds = read.integer("PLUGIN_TOKEN_SECONDS", DAY_SECONDS, TOKEN_SECONDS);
+  if (name === undefined) return {};
+  if (namespace === undefined) read.problems.push("PLUGIN_SERVICE_ACCOUNT needs POD_NAMESPACE, the namespace it is in");
+  return { pluginAccount: { namespace: namespace ?? "", name, seconds } };
+}
+
+function names(read: Reader): Pick<Settings, "nodeName" | "podName"> {
+  const nodeName = read.optional("NODE_NAME");
+  const podName = read.optional("POD_NAME");
+  return { ...(nodeName === undefined ? {} : { nodeName }), ...(podName === undefined ? {} : { podName }) };
+}
+
 function cluster(read: Reader): InCluster {
   const host = read.optional("KUBERNETES_SERVICE_HOST");
   const caFile = read.optional("KUBE_CA_FILE");
@@ -105,7 +133,7 @@ function cluster(read: Reader): InCluster {
   }
   return {
     host: (host ?? "").replace(/^\[|\]$/g, ""),
-    port: read.port("KUBERNETES_SERVICE_PORT", 443),
+    port: read.integer("KUBERNETES_SERVICE_PORT", 443, PORTS),
     serviceAccountDir: read.directory("SERVICE_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount"),
     ...(caFile === undefined ? {} : { caFile }),
   };
@@ -127,9 +155,9 @@ export function readSettings(args: readonly string[], environment: Environment):
   if (given.problem !== undefined) read.problems.push(given.problem);
   const prefix = read.prefix();
   const at = (onNode: string): NodeDirectory => ({ onNode, here: join(prefix === "" ? "/" : prefix, onNode) });
-  const nodeName = read.optional("NODE_NAME");
   const settings: Settings = {
     logLevel: read.oneOf("log level", given.level ?? read.optional("LOG_LEVEL") ?? "info", LOG_LEVELS),
+    logFormat: read.oneOf("LOG_FORMAT", read.optional("LOG_FORMAT") ?? "plain", LOG_FORMATS),
     netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
     binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
     pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
@@ -139,9 +167,16 @@ export function readSettings(args: readonly string[], environment: Environment):
     stopPolicy: read.oneOf("UNINSTALL_ON_STOP", read.optional("UNINSTALL_ON_STOP") ?? "auto", STOP_POLICIES),
     identity: read.optional("POD_UID") ?? read.optional("POD_NAME") ?? read.optional("HOSTNAME") ?? "installer",
     ...daemonSet(read),
-    ...(nodeName === undefined ? {} : { nodeName }),
-    healthPort: read.port("HEALTH_PORT", 0),
+    ...pluginAccount(read),
+    ...names(read),
+    pluginLog: at(read.directory("PLUGIN_LOG", "/run/linkerd-cni/plugin.log")).here,
+    healthPort: read.integer("HEALTH_PORT", 0, PORTS),
   };
+  if (settings.binDir.here === join(settings.pluginDir)) {
+    read.problems.push(
+      `CONTAINER_CNI_BIN_DIR "${settings.pluginDir}" is the node's directory itself: it must be the image's`,
+    );
+  }
   if (read.problems.length > 0) throw new Error(read.problems.join("; "));
   return settings;
 }

@@ -18,11 +18,15 @@ test.each([
   ["never", { namespace: "n", name: "d" }, false],
   ["auto", undefined, false],
 ] as const)("policy %s decides without asking", (stopPolicy, daemonSet, remove) => {
-  expect(decideBySettings({ stopPolicy, ...(daemonSet ? { daemonSet } : {}) })?.remove).toBe(remove);
+  const decided = decideBySettings({ stopPolicy, ...(daemonSet ? { daemonSet } : {}) });
+  expect(decided).toMatchObject({ kind: "decided", remove });
 });
 
 test("policy auto asks where the DaemonSet is known", () => {
-  expect(decideBySettings({ stopPolicy: "auto", daemonSet: { namespace: "n", name: "d" } })).toBeUndefined();
+  expect(decideBySettings({ stopPolicy: "auto", daemonSet: { namespace: "n", name: "d" } })).toEqual({
+    kind: "undecided",
+    ask: { namespace: "n", name: "d" },
+  });
 });
 
 test("a mark of deletion counts only on the object itself", async () => {

@@ -50,12 +50,16 @@ export async function askForDaemonSet(
   }
 }
 
-/** The decision without the API, where the settings alone decide. */
-export function decideBySettings(settings: Pick<Settings, "stopPolicy" | "daemonSet">): StopDecision | undefined {
-  if (settings.stopPolicy === "always") return { remove: true, why: "UNINSTALL_ON_STOP is always" };
-  if (settings.stopPolicy === "never") return { remove: false, why: "UNINSTALL_ON_STOP is never" };
-  if (settings.daemonSet === undefined) {
-    return { remove: false, why: "POD_NAMESPACE and DAEMONSET_NAME do not name our DaemonSet" };
-  }
-  return undefined;
+/** What the settings alone decide, or the DaemonSet to ask for. */
+export function decideBySettings({
+  stopPolicy,
+  daemonSet,
+}: Pick<Settings, "stopPolicy" | "daemonSet">):
+  | ({ readonly kind: "decided" } & StopDecision)
+  | { readonly kind: "undecided"; readonly ask: NonNullable<Settings["daemonSet"]> } {
+  const decided = (remove: boolean, why: string) => ({ kind: "decided", remove, why }) as const;
+  if (stopPolicy === "always") return decided(true, "UNINSTALL_ON_STOP is always");
+  if (stopPolicy === "never") return decided(false, "UNINSTALL_ON_STOP is never");
+  if (daemonSet === undefined) return decided(false, "POD_NAMESPACE and DAEMONSET_NAME do not name our DaemonSet");
+  return { kind: "undecided", ask: daemonSet };
 }

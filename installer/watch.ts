@@ -1,35 +1,74 @@
-import { watch } from "node:fs";
+import { statSync, watch as watchDirectory } from "node:fs";
 
-/** Ends a watch. */
-export type Stop = () => void;
+type Watch = (
+  directory: string,
+  changed: () => void,
+) => { close(): void; on(event: "error", listener: (error: Error) => void): unknown };
+
+interface Armed {
+  readonly inode: number;
+  readonly close: () => void;
+}
+
+/** A burst of changes is one change. */
+const BURST_MS = 40;
 
 /**
- * Calls back soon after something changed in one of the directories, once for a burst of changes. Where the kernel
- * refuses (inotify instances used up), says so by `refused`; the caller then has to look by itself.
+ * Watches directories. A watch that the kernel refuses (inotify instances used up), or whose directory is replaced, is
+ * set up again at each {@link Watcher.arm}; until then the caller has to look by itself.
  */
-export function watchDirectories(
-  directories: readonly string[],
-  changed: () => void,
-  refused: (directory: string, reason: string) => void,
-): Stop {
-  let timer: NodeJS.Timeout | undefined;
-  const soon = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      changed();
-    }, 50);
-  };
-  const watchers = directories.flatMap((directory) => {
-    const fail = (error: unknown) => refused(directory, error instanceof Error ? error.message : String(error));
+export class Watcher {
+  private readonly armed = new Map<string, Armed>();
+  private timer: NodeJS.Timeout | undefined;
+  private readonly refused = new Map<string, string>();
+
+  constructor(
+    private readonly directories: readonly string[],
+    private readonly changed: () => void,
+    private readonly watch: Watch = (directory, listener) => watchDirectory(directory, listener),
+  ) {}
+
+  /** Sets up what is not, or no longer, watched. Tells the directories that cannot be watched, and why. */
+  arm(): ReadonlyMap<string, string> {
+    for (const directory of this.directories) this.armOne(directory);
+    return this.refused;
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    for (const { close } of this.armed.values()) close();
+    this.armed.clear();
+  }
+
+  private armOne(directory: string): void {
+    const inode = statSync(directory, { throwIfNoEntry: false })?.ino;
+    if (inode !== undefined && this.armed.get(directory)?.inode === inode) return;
+    this.disarm(directory);
     try {
-      return [watch(directory, soon).on("error", fail)];
+      if (inode === undefined) throw new Error("there is no such directory");
+      const watcher = this.watch(directory, () => this.soon());
+      watcher.on("error", (error) => this.lose(directory, error));
+      this.armed.set(directory, { inode, close: () => watcher.close() });
+      this.refused.delete(directory);
     } catch (error) {
-      fail(error);
-      return [];
+      this.lose(directory, error);
     }
-  });
-  return () => {
-    clearTimeout(timer);
-    for (const watcher of watchers) watcher.close();
-  };
+  }
+
+  private lose(directory: string, error: unknown): void {
+    this.disarm(directory);
+    this.refused.set(directory, error instanceof Error ? error.message : String(error));
+  }
+
+  private disarm(directory: string): void {
+    this.armed.get(directory)?.close();
+    this.armed.delete(directory);
+  }
+
+  private soon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.changed();
+    }, BURST_MS);
+  }
 }

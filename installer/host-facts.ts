@@ -1,0 +1,72 @@
+import * as fs from "node:fs";
+import type { Places } from "./places";
+import type { HostFacts } from "./preflight";
+
+type Directory = HostFacts["directories"][number];
+
+function readIfAny(path: string): string | undefined {
+  try {
+    return fs.readFileSync(path, "utf8").replace(/\0/g, "").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Mount points of /proc/self/mountinfo write blanks and the like as octal escapes. */
+const unescaped = (field: string): string =>
+  field.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
+
+/** The options of the mount that a path lies on: of those whose mount point leads to it, the longest and last. */
+export function mountOptions(mountinfo: string, path: string): readonly string[] {
+  let best = { point: "", options: "" };
+  for (const line of mountinfo.split("\n")) {
+    const fields = line.split(" ");
+    const point = unescaped(fields[4] ?? "");
+    const leads = point === "/" || path === point || path.startsWith(`${point}/`);
+    if (point !== "" && leads && point.length >= best.point.length) best = { point, options: fields[5] ?? "" };
+  }
+  return best.options.split(",");
+}
+
+function stateOf(path: string): Directory["state"] {
+  const stat = fs.statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return "missing";
+  if (!stat.isDirectory()) return "not a directory";
+  try {
+    fs.accessSync(path, fs.constants.W_OK | fs.constants.X_OK);
+    return "writable";
+  } catch {
+    return "not writable";
+  }
+}
+
+function freeBytes(path: string): { readonly freeBytes?: number } {
+  try {
+    const { bavail, bsize } = fs.statfsSync(path);
+    return { freeBytes: bavail * bsize };
+  } catch {
+    return {};
+  }
+}
+
+function directory(path: string, mountinfo: string, holdsPlugin: boolean): Directory {
+  const state = stateOf(path);
+  const options = state === "missing" ? [] : mountOptions(mountinfo, fs.realpathSync(path));
+  return { path, state, mountOptions: options, holdsPlugin, ...freeBytes(path) };
+}
+
+/** Finds out what can be told from inside the container. */
+export function hostFacts(places: Places, runtime: string | undefined): HostFacts {
+  const mountinfo = readIfAny("/proc/self/mountinfo") ?? "";
+  const modules = readIfAny("/proc/modules") ?? "";
+  const has = (module: string) => fs.existsSync(`/sys/module/${module}`) || modules.includes(`\n${module} `);
+  const enforce = readIfAny("/sys/fs/selinux/enforce");
+  const label = readIfAny("/proc/self/attr/current") ?? "";
+  return {
+    directories: [directory(places.binDir, mountinfo, true), directory(places.netDir, mountinfo, false)],
+    pluginBytes: fs.statSync(places.pluginSource, { throwIfNoEntry: false })?.size ?? 0,
+    kernel: { nfTables: has("nf_tables"), legacy: has("ip_tables") || has("x_tables") },
+    ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
+    ...(runtime === undefined ? {} : { runtime }),
+  };
+}

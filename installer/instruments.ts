@@ -1,0 +1,44 @@
+import { type Counter, type Histogram, Metrics } from "./metrics";
+
+/** What the installer counts and measures. */
+export interface Instruments {
+  readonly metrics: Metrics;
+  /** A step that put something in place for the first time. */
+  readonly installs: Counter;
+  readonly rechains: Counter;
+  readonly contested: Counter;
+  readonly failures: Counter;
+  readonly tokenRenewals: Counter;
+  readonly pluginCalls: Counter;
+  readonly lookupSeconds: Histogram;
+  readonly rulesSeconds: Histogram;
+  readonly pluginRequests: Histogram;
+}
+
+/** Seconds. An ADD takes milliseconds; a lookup may take its whole deadline of 5 s. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+export function createInstruments(): Instruments {
+  const metrics = new Metrics();
+  const counter = (name: string, help: string, ...labels: readonly string[]) =>
+    metrics.counter({ name: `linkerd_cni_${name}`, help, labels });
+  const histogram = (name: string, help: string, bounds: readonly number[]) =>
+    metrics.histogram({ name: `linkerd_cni_${name}`, help }, bounds);
+  return {
+    metrics,
+    installs: counter("installs_total", "Steps that changed files of the node, by step.", "step"),
+    rechains: counter("rechains_total", "Times that the stanza was put back into a configuration.", "file"),
+    contested: counter(
+      "config_contested",
+      "Times that another writer undid a repair within ten seconds, by file and likely writer.",
+      "file",
+      "writer",
+    ),
+    failures: counter("failures_total", "Looks at the node that ended in an error."),
+    tokenRenewals: counter("token_renewals_total", "Tokens asked for the plugin, by result.", "result"),
+    pluginCalls: counter("plugin_calls_total", "Calls of the plugin, from its log.", "verb", "decision", "code"),
+    lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to learn about its pod.", SECONDS),
+    rulesSeconds: histogram("plugin_rules_seconds", "Time a plugin call took to set or check rules.", SECONDS),
+    pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3]),
+  };
+}

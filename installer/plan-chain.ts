@@ -1,0 +1,96 @@
+import { join } from "node:path";
+import { chained, hasStanza, isChained, listOf, type StanzaJson } from "../cni/conflist/edit";
+import { compareNames, readConfig } from "../cni/conflist/read";
+import type { Change } from "./disk";
+import { originalName } from "./journal";
+import type { FoundFile, NodeState, Pristine } from "./node-state";
+import type { Places } from "./places";
+
+export interface Context {
+  readonly places: Places;
+  readonly state: NodeState;
+}
+
+/** How the active configuration comes to end in our stanza. */
+export interface Chaining {
+  /** In the order in which they must happen. */
+  readonly changes: readonly Change[];
+  /** The file that holds the chain. */
+  readonly file?: string;
+  /** The file whose original must be kept. */
+  readonly keeps?: string;
+  /** The list made, and what it is made of. */
+  readonly made?: Readonly<Record<string, string>>;
+}
+
+export const same = (left: Uint8Array | undefined, right: Uint8Array): boolean =>
+  left !== undefined && Buffer.compare(left, right) === 0;
+
+function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
+  return { do: "write", path: join(context.places.netDir, name), bytes, mode: file?.mode ?? 0o644 };
+}
+
+function keep({ places, state }: Context, file: FoundFile, bytes: Uint8Array): readonly Change[] {
+  const path = join(places.netDir, originalName(file.name));
+  const kept = state.originals.get(file.name);
+  if (same(kept?.bytes, bytes) && (file.target === undefined || kept?.target === file.target)) return [];
+  return same(file.bytes, bytes) && file.target !== undefined
+    ? [{ do: "link", path, target: file.target }]
+    : [{ do: "write", path, bytes, mode: file.mode }];
+}
+
+function chainList(context: Context, active: Pristine, file: FoundFile, stanza: StanzaJson): Chaining {
+  const chaining = { file: file.name, keeps: file.name };
+  const now = file.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
+  if (active.config.kind !== "list" || (now?.kind === "list" && isChained(now, stanza))) {
+    return { ...chaining, changes: [] };
+  }
+  const bytes = Buffer.from(chained(active.config, stanza));
+  return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
+}
+
+/** A name for the list made of a single plugin's file: free, and with no other configuration between the two. */
+function madeName({ state }: Context, from: string): string {
+  const reuse = Object.entries(state.journal?.made ?? {}).find(([, original]) => original === from)?.[0];
+  if (reuse !== undefined) return reuse;
+  const others = state.configs.map(({ name }) => name).filter((name) => name !== from);
+  const between = (name: string, candidate: string) =>
+    compareNames(name, candidate) === 0 || compareNames(name, from) === compareNames(candidate, name);
+  const candidates = [`${from.slice(0, from.lastIndexOf("."))}.conflist`, `${from}.conflist`];
+  return candidates.find((candidate) => !others.some((name) => between(name, candidate))) ?? `${from}.conflist`;
+}
+
+function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chaining {
+  if (active.config.kind !== "single") return { changes: [] };
+  const { netDir } = context.places;
+  const name = active.made?.name ?? madeName(context, active.name);
+  const bytes = Buffer.from(listOf(active.config, active.name, stanza));
+  const there = context.state.configs.find((file) => file.name === name);
+  const write = same(there?.bytes, bytes) ? [] : [put(context, name, bytes, active.file ?? there)];
+  const aside: readonly Change[] =
+    active.file === undefined
+      ? []
+      : [{ do: "rename", from: join(netDir, active.name), path: join(netDir, originalName(active.name)) }];
+  return { changes: [...write, ...aside], file: name, keeps: active.name, made: { [name]: active.name } };
+}
+
+/** Plans the chain in the active configuration, if there is one. */
+export function chain(context: Context, active: Pristine | undefined, stanza: StanzaJson): Chaining {
+  if (active === undefined) return { changes: [] };
+  return active.config.kind === "list" && active.file !== undefined
+    ? chainList(context, active, active.file, stanza)
+    : chainSingle(context, active, stanza);
+}
+
+/** Puts one configuration back as its owner wrote it. */
+export function restore({ places, state }: Context, found: Pristine): readonly Change[] {
+  const { name, bytes, file, made } = found;
+  const path = join(places.netDir, name);
+  const back: Change = { do: "rename", from: join(places.netDir, originalName(name)), path };
+  if (made !== undefined && file === undefined) return [back, { do: "remove", path: join(places.netDir, made.name) }];
+  if (file?.bytes === undefined || same(file.bytes, bytes)) return [];
+  const now = readConfig(name, file.bytes);
+  if (now.kind !== "list" || !hasStanza(now)) return [];
+  const kept = state.originals.get(name);
+  return [same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode }];
+}

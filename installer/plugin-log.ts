@@ -1,0 +1,85 @@
+import * as fs from "node:fs";
+import type { Instruments } from "./instruments";
+import type { Log } from "./log";
+
+/** Most bytes that are read at once; what a flood leaves behind is read at the next look. */
+const MAX_READ = 256 * 1024;
+
+/** Follows a file that another process appends to and replaces by a fresh one from time to time. */
+export class Tail {
+  private inode: number | undefined;
+  private offset = 0;
+  private rest = "";
+
+  constructor(private readonly path: string) {
+    const stat = fs.statSync(path, { throwIfNoEntry: false });
+    this.inode = stat?.ino;
+    this.offset = stat?.size ?? 0;
+  }
+
+  /** The whole lines that have been added since the last call. */
+  lines(): readonly string[] {
+    const stat = fs.statSync(this.path, { throwIfNoEntry: false });
+    if (stat === undefined) return [];
+    if (stat.ino !== this.inode || stat.size < this.offset) {
+      this.inode = stat.ino;
+      this.offset = 0;
+      this.rest = "";
+    }
+    if (stat.size === this.offset) return [];
+    const lines = (this.rest + this.read(stat.size - this.offset)).split("\n");
+    this.rest = (lines.pop() ?? "").slice(0, MAX_READ);
+    return lines.filter((line) => line !== "");
+  }
+
+  private read(length: number): string {
+    const buffer = Buffer.alloc(Math.min(length, MAX_READ));
+    const descriptor = fs.openSync(this.path, "r");
+    try {
+      const read = fs.readSync(descriptor, buffer, 0, buffer.length, this.offset);
+      this.offset += read;
+      return buffer.toString("utf8", 0, read);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  }
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+function parse(line: string): Entry | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? (value as Entry) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const word = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+
+/** Counts one call of the plugin. */
+function count(entry: Entry, instruments: Instruments): void {
+  instruments.pluginCalls.add(word(entry["verb"]), word(entry["decision"]), word(entry["code"]));
+  const seconds = (name: string) => (typeof entry[name] === "number" ? entry[name] / 1000 : undefined);
+  const [lookup, rules] = [seconds("lookupMs"), seconds("rulesMs")];
+  if (lookup !== undefined) instruments.lookupSeconds.observe(lookup);
+  if (rules !== undefined) instruments.rulesSeconds.observe(rules);
+  if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"]);
+}
+
+/** Shows the plugin's lines in the installer's log and counts them. */
+export function follow(tail: Tail, log: Log, instruments: Instruments): void {
+  for (const line of tail.lines()) {
+    const entry = parse(line);
+    if (entry === undefined) {
+      log.info(`plugin: ${line}`);
+      continue;
+    }
+    count(entry, instruments);
+    const text = Object.entries(entry).map(
+      ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+    );
+    log[word(entry["code"]) === "" ? "info" : "error"](`plugin: ${text.join(" ")}`);
+  }
+}

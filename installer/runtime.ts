@@ -1,0 +1,20 @@
+import type { Transport } from "../kubernetes/client";
+
+const DEADLINE_MS = 3_000;
+
+/** The node's container runtime as the kubelet reports it, `containerd://1.7.13`; undefined where nobody tells. */
+export async function askForRuntime(
+  connect: () => Transport & { close(): void },
+  path: string,
+): Promise<string | undefined> {
+  try {
+    const transport = connect();
+    const { status, body } = await transport({ path, deadlineMs: DEADLINE_MS });
+    transport.close();
+    if (status !== 200) return undefined;
+    const node = JSON.parse(body) as { status?: { nodeInfo?: { containerRuntimeVersion?: string } } };
+    return node.status?.nodeInfo?.containerRuntimeVersion;
+  } catch {
+    return undefined;
+  }
+}

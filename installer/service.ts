@@ -1,0 +1,199 @@
+import { readFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { dirname } from "node:path";
+import { type ApiServer, httpsTransport } from "../kubernetes/client";
+import { readApiServer } from "../kubernetes/in-cluster";
+import { AccessCheck } from "./access";
+import { Credentials } from "./credentials";
+import type { Disk } from "./disk";
+import { type Answer, serve } from "./health";
+import { hostFacts } from "./host-facts";
+import { createInstruments } from "./instruments";
+import { Keeper, type Status } from "./keeper";
+import { kubeconfig } from "./kubeconfig";
+import type { Log } from "./log";
+import { type Places, placesOf } from "./places";
+import { pluginFile } from "./plugin-file";
+import { follow, Tail } from "./plugin-log";
+import { isCrio, preflight } from "./preflight";
+import { askForRuntime } from "./runtime";
+import type { Settings } from "./settings";
+import { readStanza } from "./stanza-source";
+import { askForDaemonSet, decideByAnswer, decideBySettings, type StopDecision } from "./stop";
+import { Watcher } from "./watch";
+
+interface Outside {
+  readonly settings: Settings;
+  readonly disk: Disk;
+  readonly log: Log;
+  /** This process among all installers of this node. */
+  readonly owner: string;
+}
+
+/** A look without an event: for what no event tells, such as a directory that was replaced. */
+const LOOK_EVERY_MS = 10_000;
+/** The same where the kernel refuses a watch. */
+const POLL_EVERY_MS = 1_000;
+const RENEW_EVERY_MS = 5_000;
+/** Asking and removing fit into 10 s, well inside a terminationGracePeriodSeconds of 30. */
+const STOP_DEADLINE_MS = 6_000;
+const LIVE_WITHIN_MS = 60_000;
+
+/** The token of the kubeconfig that lies on the node. */
+function knownToken({ kubeconfig: path }: Places): string | undefined {
+  try {
+    const { users } = JSON.parse(readFileSync(path, "utf8")) as { users?: { user?: { token?: string } }[] };
+    return users?.[0]?.user?.token;
+  } catch {
+    return undefined;
+  }
+}
+
+const transport = (server: ApiServer) => httpsTransport(server);
+
+/** Runs one installer: looks when something changes, renews the token, answers health checks, and stops in order. */
+export class Service {
+  private readonly instruments = createInstruments();
+  private readonly places: Places;
+  private readonly keeper: Keeper;
+  private readonly credentials: Credentials;
+  private readonly access: AccessCheck;
+  private readonly watcher: Watcher;
+  private readonly tail: Tail;
+  private status: Status = { problem: "starting" };
+  private lookedAt = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private renewal: NodeJS.Timeout | undefined;
+  private server: Server | undefined;
+  private runtime: string | undefined;
+  private unwatched = "";
+
+  constructor(private readonly outside: Outside) {
+    const { settings, disk, log, owner } = outside;
+    this.places = placesOf(settings);
+    const own = () => readApiServer(settings.cluster);
+    const { pluginAccount: account } = settings;
+    const renewals = this.instruments.tokenRenewals;
+    const tools = { own, transport, log, renewals, ...(account === undefined ? {} : { account }) };
+    this.credentials = new Credentials(tools, knownToken(this.places));
+    const pod = `/api/v1/namespaces/${settings.daemonSet?.namespace ?? "default"}/pods/${settings.podName ?? "linkerd-cni"}`;
+    this.access = new AccessCheck({ transport, path: pod });
+    const wanted = () => ({
+      stanza: readStanza(settings),
+      kubeconfig: kubeconfig(this.credentials.current(Date.now())),
+    });
+    const plugin = pluginFile();
+    this.keeper = new Keeper({ places: this.places, owner, wanted, disk, plugin, log, instruments: this.instruments });
+    this.watcher = new Watcher(this.watched(), () => this.look());
+    this.tail = new Tail(settings.pluginLog);
+    this.instruments.metrics.gauge(
+      { name: "linkerd_cni_chained", help: "Whether the active configuration ends in the stanza." },
+      () => (this.status.problem === undefined ? 1 : 0),
+    );
+  }
+
+  async start(): Promise<void> {
+    const { settings, log } = this.outside;
+    if (settings.healthPort > 0) this.listen(settings.healthPort);
+    for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
+    await this.credentials.renew(Date.now());
+    this.look();
+    this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
+    await this.learnRuntime();
+  }
+
+  /** Decides what becomes of the node, and does it. */
+  async stop(): Promise<void> {
+    clearTimeout(this.timer);
+    clearInterval(this.renewal);
+    this.watcher.close();
+    this.server?.close();
+    const { remove, why } = await this.decide();
+    const { log } = this.outside;
+    const keepPlugin = isCrio(this.runtime);
+    log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving all in place"}`);
+    if (remove && keepPlugin) log.info("CRI-O calls the plugin for pods that are still there: leaving its executable");
+    if (remove) this.keeper.remove(keepPlugin);
+  }
+
+  private watched(): readonly string[] {
+    const { settings } = this.outside;
+    const mounted = "file" in settings.stanza ? [dirname(settings.stanza.file)] : [];
+    const { netDir, binDir } = this.places;
+    return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted])];
+  }
+
+  private look(): void {
+    clearTimeout(this.timer);
+    const refused = this.watcher.arm();
+    this.sayUnwatched(refused);
+    this.status = this.keeper.reconcile(performance.now());
+    this.followPlugin();
+    this.lookedAt = performance.now();
+    const pause = refused.size > 0 ? POLL_EVERY_MS : LOOK_EVERY_MS;
+    this.timer = setTimeout(() => this.look(), Math.min(this.status.againInMs ?? pause, pause));
+  }
+
+  private sayUnwatched(refused: ReadonlyMap<string, string>): void {
+    const text = [...refused].map(([directory, reason]) => `${directory} (${reason})`).join(", ");
+    if (text !== this.unwatched && text !== "") {
+      this.outside.log.warn(`cannot watch ${text}: looking every ${POLL_EVERY_MS} ms instead`);
+    }
+    this.unwatched = text;
+  }
+
+  private followPlugin(): void {
+    try {
+      follow(this.tail, this.outside.log, this.instruments);
+    } catch (error) {
+      this.outside.log.debug(`${this.outside.settings.pluginLog}: ${String(error)}`);
+    }
+  }
+
+  private async renew(): Promise<void> {
+    if (await this.credentials.renew(Date.now())) this.look();
+    else this.followPlugin();
+  }
+
+  private async learnRuntime(): Promise<void> {
+    const { settings, log } = this.outside;
+    if (settings.nodeName === undefined) return;
+    const path = `/api/v1/nodes/${settings.nodeName}`;
+    this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
+    if (this.runtime === undefined) return;
+    const facts = { directories: [], pluginBytes: 0, kernel: { nfTables: true, legacy: true }, runtime: this.runtime };
+    for (const { level, message } of preflight(facts)) log[level](message);
+  }
+
+  private async decide(): Promise<StopDecision> {
+    const { settings } = this.outside;
+    const decided = decideBySettings(settings);
+    if (decided.kind === "decided") return decided;
+    try {
+      const api = transport(readApiServer(settings.cluster));
+      return decideByAnswer(await askForDaemonSet(decided.ask, api, STOP_DEADLINE_MS));
+    } catch (error) {
+      return { remove: false, why: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  private listen(port: number): void {
+    const live = () => performance.now() - this.lookedAt < LIVE_WITHIN_MS;
+    const answers = {
+      "/live": () => (live() ? { status: 200, body: "live\n" } : { status: 503, body: "has not looked at the node\n" }),
+      "/ready": () => this.ready(),
+      "/metrics": () => ({ status: 200, body: this.instruments.metrics.text() }),
+    };
+    this.server = serve(port, answers, (error) => this.outside.log.error(`health port ${port}: ${error.message}`));
+  }
+
+  /** Ready means: a pod that starts now is chained, and the plugin can ask for it. */
+  private async ready(): Promise<Answer> {
+    const { problem } = this.status;
+    if (problem !== undefined) return { status: 503, body: `${problem}\n` };
+    const verdict = await this.access.check(this.credentials.current(Date.now()), Date.now());
+    if (verdict.kind !== "refused") return { status: 200, body: "ready\n" };
+    this.credentials.rejected();
+    return { status: 503, body: `${verdict.why}\n` };
+  }
+}
