@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { bundle } from "./bundle";
-import { runtimePath } from "./runtime";
+import { root } from "./paths";
+import { type Architecture, hostArchitecture, hostRuntime, runtimePath } from "./runtime";
 import { seal } from "./seal";
 
 const run = promisify(execFile);
@@ -19,20 +20,24 @@ const SEALED = [
   "--no-compile-autoload-package-json",
 ];
 
-/** Compiles one TypeScript entry into one executable file for this machine's architecture, with bytecode inside. */
-export async function compileExecutable(entry: string, outfile: string): Promise<void> {
-  const runtime = runtimePath(process.arch);
+/** Where the plugin's executable is compiled from. */
+export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
+
+/** Compiles one TypeScript entry into one executable file, with bytecode inside. @default architecture this machine's */
+export async function compileExecutable(
+  entry: string,
+  outfile: string,
+  architecture: Architecture = hostArchitecture(),
+): Promise<void> {
+  const target = [`--target=bun-linux-${architecture}`, `--compile-executable-path=${await runtimePath(architecture)}`];
   await mkdir(dirname(outfile), { recursive: true });
   const work = await mkdtemp(join(dirname(outfile), ".build-"));
   try {
     const script = join(work, "bundle.js");
     const made = join(work, "executable");
     await bundle(entry, script, { minify: true });
-    await run(
-      runtime,
-      ["build", script, "--compile", "--bytecode", "--format=cjs", "--minify", ...SEALED, `--outfile=${made}`],
-      { cwd: work },
-    );
+    const options = ["--compile", "--bytecode", "--format=cjs", "--minify", ...target, ...SEALED, `--outfile=${made}`];
+    await run(hostRuntime(), ["build", script, ...options], { cwd: work });
     await seal(made);
     await rename(made, outfile);
   } finally {

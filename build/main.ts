@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { synthesize } from "../charts/synth";
 import { bundle } from "./bundle";
-import { compileExecutable } from "./executable";
+import { compileExecutable, PLUGIN_ENTRY } from "./executable";
 import { buildImage } from "./image/image";
 import { outputs, root } from "./paths";
 
-/** What can be built, in order. `npm run build -- plugin cli` builds a part. */
-const steps: Readonly<Record<string, () => Promise<void>>> = {
-  plugin: () => compileExecutable(join(root, "plugin", "main.ts"), outputs.plugin),
+/** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
+const steps: Readonly<Record<string, () => Promise<unknown>>> = {
+  plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
   charts: () => synthesize(join(root, "dist")),
   image: buildImage,
@@ -19,8 +19,10 @@ async function main(names: readonly string[]): Promise<void> {
   for (const [name, step] of Object.entries(steps)) {
     if (names.length > 0 && !names.includes(name)) continue;
     const start = performance.now();
-    await step();
-    process.stdout.write(`${name.padEnd(12)} ${(performance.now() - start).toFixed(0).padStart(6)} ms\n`);
+    const made = await step();
+    process.stdout.write(
+      `${name.padEnd(12)} ${(performance.now() - start).toFixed(0).padStart(6)} ms  ${typeof made === "string" ? made : ""}\n`,
+    );
   }
 }
 

@@ -2,6 +2,8 @@ import { join } from "node:path";
 
 /** The project's root. */
 export const root = join(__dirname, "..");
+/** What speeds the next build up, and may go at any time. */
+export const cache = join(root, ".cache");
 const dist = join(root, "dist");
 
 /** What `npm run build` writes. */

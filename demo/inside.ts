@@ -11,11 +11,14 @@ import { type Report, render, succeeded } from "./report";
 import { Sandbox } from "./sandbox";
 import * as scene from "./scene";
 import { differences, snapshot } from "./snapshot";
+import { defaultStanza } from "./stanza";
 
 /** What the process outside the sandbox hands over to the one inside. */
 export interface Handover {
   readonly json: boolean;
   readonly product: Product;
+  /** Folder of the default manifests. */
+  readonly manifests: string;
   /** Bundled scripts. */
   readonly podProcess: string;
   readonly primaryPlugin: string;
@@ -81,8 +84,9 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
         ? demoPrimary(handover.primaryPlugin)
         : referencePrimary(join(directory, "addresses"), ipv6),
     );
+    const stanza = await defaultStanza(handover.manifests, ipv6);
     const before = await snapshot(node.directory);
-    await progress.step("install: executable, kubeconfig, chain", () => node.install(api, ipv6));
+    await progress.step("install: executable, kubeconfig, chain", () => node.install(api, stanza));
     const seen = sandbox === undefined ? {} : await runPods(handover, { node, sandbox, api, pods, progress, proxyUid });
     await progress.step("uninstall", () => node.uninstall());
     return {

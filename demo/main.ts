@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Command } from "commander";
 import { bundle } from "../build/bundle";
-import { compileExecutable } from "../build/executable";
+import { compileExecutable, PLUGIN_ENTRY } from "../build/executable";
 import { outputs, root } from "../build/paths";
 import type { Handover } from "./inside";
 import { Progress } from "./progress";
@@ -36,7 +36,7 @@ async function obstacle(): Promise<string | undefined> {
 
 async function build(progress: Progress): Promise<void> {
   await mkdir(scripts, { recursive: true });
-  await progress.step("build the plugin", () => compileExecutable(join(root, "plugin", "main.ts"), outputs.plugin));
+  await progress.step("build the plugin", () => compileExecutable(PLUGIN_ENTRY, outputs.plugin));
   await progress.step("build the installer", () => bundle(join(root, "installer", "main.ts"), outputs.installer));
   await progress.step("build the demonstration", async () => {
     for (const name of ["inside", "pod-process"]) {
@@ -60,6 +60,7 @@ async function main(options: Options): Promise<number> {
   const handover: Handover = {
     json,
     product: { plugin: outputs.plugin, installer: outputs.installer },
+    manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),
     ...(options.plugins === undefined ? {} : { referencePlugins: options.plugins }),

@@ -2,30 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE, POD_ANNOTATIONS } from "../cni/stanza";
+import { PLUGIN_TYPE } from "../cni/stanza";
 import type { ApiServer } from "./api-server";
-
-/** The stanza as the chart's default values make it, with IPv6 as the sandbox has it. */
-export function stanza(ipv6: boolean): object {
-  return {
-    name: "linkerd-cni",
-    type: PLUGIN_TYPE,
-    log_level: "info",
-    kubernetes: { kubeconfig: KUBECONFIG_PLACEHOLDER },
-    linkerd: {
-      "incoming-proxy-port": 4143,
-      "outgoing-proxy-port": 4140,
-      "proxy-uid": 2102,
-      "ports-to-redirect": [],
-      "inbound-ports-to-ignore": ["4191", "4190"],
-      simulate: false,
-      "use-wait-flag": false,
-      "iptables-mode": "auto",
-      ipv6,
-    },
-    capabilities: { [POD_ANNOTATIONS]: true },
-  };
-}
 
 /** What the build made: the plugin's executable, and the installer that it runs. */
 export interface Product {
@@ -63,7 +41,7 @@ export class DemoNode {
   }
 
   /** Starts the installer and waits until the chain holds our plugin. */
-  async install(api: ApiServer, ipv6: boolean): Promise<void> {
+  async install(api: ApiServer, stanza: string): Promise<void> {
     await mkdir(this.accountDir, { recursive: true });
     await writeFile(join(this.accountDir, "token"), api.token);
     await writeFile(join(this.accountDir, "ca.crt"), api.ca);
@@ -76,7 +54,7 @@ export class DemoNode {
         CONTAINER_CNI_BIN_DIR: dirname(this.product.plugin),
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
-        CNI_NETWORK_CONFIG: JSON.stringify(stanza(ipv6)),
+        CNI_NETWORK_CONFIG: stanza,
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
         KUBERNETES_SERVICE_PORT: String(api.port),
         SERVICE_ACCOUNT_DIR: this.accountDir,

@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
-import { promisify } from "node:util";
+import { basename, join } from "node:path";
 import { outputs } from "../paths";
-
-const run = promisify(execFile);
+import type { Architecture } from "../runtime";
 
 /** One regular file of the image. */
 export interface ImageFile {
@@ -14,22 +13,69 @@ export interface ImageFile {
   readonly mode: number;
 }
 
-/**
- * The shared libraries that an executable is linked with, its loader among them: pairs of the path that the executable
- * asks for and the file that stands there on this machine.
- */
-export async function sharedLibraries(executable: string): Promise<ImageFile[]> {
-  const { stdout } = await run("ldd", [executable]);
-  const paths = [...stdout.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/gm)].map((match) => match[1] ?? "");
-  if (paths.length === 0) throw new Error(`ldd names no library of ${executable}: it said ${JSON.stringify(stdout)}`);
-  return Promise.all(paths.map(async (path) => ({ path, source: await realpath(path), mode: 0o755 })));
+/** The GNU C library of one architecture. */
+interface Glibc {
+  /** The path that executables name as their interpreter. */
+  readonly loader: string;
+  /** Where it may stand on the machine that builds, and where a loader from there looks for libraries. */
+  readonly homes: readonly { readonly onHost: string; readonly inImage: string }[];
+  /** Debian's package with it for machines of another architecture. */
+  readonly crossPackage: string;
+}
+
+/** What the runtime is linked with besides the loader: the NEEDED entries of its ELF header. */
+const LIBRARIES = ["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0"];
+
+const GLIBC: Readonly<Record<Architecture, Glibc>> = {
+  x64: {
+    loader: "/lib64/ld-linux-x86-64.so.2",
+    homes: [
+      { onHost: "/lib/x86_64-linux-gnu", inImage: "/lib/x86_64-linux-gnu" },
+      { onHost: "/usr/x86_64-linux-gnu/lib", inImage: "/lib/x86_64-linux-gnu" },
+      { onHost: "/lib64", inImage: "/lib64" },
+    ],
+    crossPackage: "libc6-amd64-cross",
+  },
+  arm64: {
+    loader: "/lib/ld-linux-aarch64.so.1",
+    homes: [
+      { onHost: "/lib/aarch64-linux-gnu", inImage: "/lib/aarch64-linux-gnu" },
+      { onHost: "/usr/aarch64-linux-gnu/lib", inImage: "/lib/aarch64-linux-gnu" },
+      { onHost: "/lib64", inImage: "/lib64" },
+    ],
+    crossPackage: "libc6-arm64-cross",
+  },
+};
+
+/** True where this machine has the C library of an architecture. */
+export function hasGlibc(architecture: Architecture): boolean {
+  return home(architecture) !== undefined;
+}
+
+function home(architecture: Architecture) {
+  const { homes, loader } = GLIBC[architecture];
+  return homes.find(({ onHost }) => existsSync(join(onHost, basename(loader))));
+}
+
+async function glibcFiles(architecture: Architecture): Promise<ImageFile[]> {
+  const { loader, crossPackage } = GLIBC[architecture];
+  const found = home(architecture);
+  if (found === undefined) {
+    throw new Error(`the image for ${architecture} needs its C library: apt-get install ${crossPackage}`);
+  }
+  const file = async (path: string): Promise<ImageFile> => ({
+    path,
+    source: await realpath(join(found.onHost, basename(path))),
+    mode: 0o755,
+  });
+  return Promise.all([loader, ...LIBRARIES.map((name) => join(found.inImage, name))].map(file));
 }
 
 /** Everything the image holds: the runtime with the plugin inside, the scripts it runs, and what it is linked with. */
-export async function imageFiles(): Promise<ImageFile[]> {
+export async function imageFiles(architecture: Architecture, plugin: string): Promise<ImageFile[]> {
   return [
-    { path: "/opt/cni/bin/linkerd-cni", source: outputs.plugin, mode: 0o755 },
+    { path: "/opt/cni/bin/linkerd-cni", source: plugin, mode: 0o755 },
     { path: "/opt/linkerd-cni/installer.js", source: outputs.installer, mode: 0o644 },
-    ...(await sharedLibraries(outputs.plugin)),
+    ...(await glibcFiles(architecture)),
   ];
 }

@@ -1,14 +1,16 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { outputs, root } from "../paths";
-import { type ImageFile, imageFiles } from "./contents";
-import { ociArchive } from "./oci";
+import { compileExecutable, PLUGIN_ENTRY } from "../executable";
+import { cache, outputs, root } from "../paths";
+import { ARCHITECTURES, type Architecture, hostArchitecture } from "../runtime";
+import { hasGlibc, type ImageFile, imageFiles } from "./contents";
+import { type ImageSpec, ociArchive, type PlatformFiles } from "./oci";
 import type { TarEntry } from "./tar";
 
 /** The image's name where none is given in the chart's values. */
 export const IMAGE_NAME = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
 
-const ARCHITECTURES: Readonly<Record<string, "amd64" | "arm64">> = { x64: "amd64", arm64: "arm64" };
+const OCI_NAMES = { x64: "amd64", arm64: "arm64" } as const;
 
 interface PackageManifest {
   readonly version: string;
@@ -20,29 +22,48 @@ async function load(file: ImageFile): Promise<TarEntry> {
   return { name: file.path.slice(1), mode: file.mode, content: await readFile(file.source) };
 }
 
-/** Makes dist/image/linkerd-cni.oci.tar for this machine's architecture from what the build has made before. */
-export async function buildImage(): Promise<void> {
-  const architecture = ARCHITECTURES[process.arch];
-  if (architecture === undefined) throw new Error(`no image for ${process.arch}: supported are x64 and arm64`);
+/** The plugin for an architecture: as the build has made it for this machine, else compiled for the other. */
+async function plugin(architecture: Architecture): Promise<string> {
+  if (architecture === hostArchitecture()) return outputs.plugin;
+  const path = join(cache, "image", architecture, "linkerd-cni");
+  await compileExecutable(PLUGIN_ENTRY, path, architecture);
+  return path;
+}
+
+async function platformFiles(architecture: Architecture): Promise<PlatformFiles> {
+  const files = await imageFiles(architecture, await plugin(architecture));
+  return { architecture: OCI_NAMES[architecture], files: await Promise.all(files.map(load)) };
+}
+
+async function imageSpec(): Promise<ImageSpec> {
   const about = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as PackageManifest;
-  const files = await Promise.all((await imageFiles()).map(load));
-  const archive = await ociArchive(
-    {
-      reference: `${IMAGE_NAME}:${about.version}`,
-      architecture,
-      entrypoint: ["/opt/cni/bin/linkerd-cni", "/opt/linkerd-cni/installer.js"],
-      // The plugin's executable carries the JavaScript runtime; this variable makes it be that and no plugin.
-      env: ["PATH=/opt/cni/bin", "HOME=/tmp", "BUN_BE_BUN=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0"],
-      labels: {
-        "org.opencontainers.image.title": "linkerd-cni",
-        "org.opencontainers.image.description": about.description,
-        "org.opencontainers.image.licenses": about.license,
-        "org.opencontainers.image.version": about.version,
-      },
+  return {
+    reference: `${IMAGE_NAME}:${about.version}`,
+    entrypoint: ["/opt/cni/bin/linkerd-cni", "/opt/linkerd-cni/installer.js"],
+    // The plugin's executable carries the JavaScript runtime; this variable makes it be that and no plugin.
+    env: ["PATH=/opt/cni/bin", "HOME=/tmp", "BUN_BE_BUN=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0"],
+    labels: {
+      "org.opencontainers.image.title": "linkerd-cni",
+      "org.opencontainers.image.description": about.description,
+      "org.opencontainers.image.licenses": about.license,
+      "org.opencontainers.image.version": about.version,
     },
-    files,
+  };
+}
+
+/**
+ * Makes dist/image/linkerd-cni.oci.tar from what the build has made before, for every architecture whose C library is
+ * on this machine.
+ * @returns what was made, in words
+ */
+export async function buildImage(): Promise<string> {
+  const architectures = ARCHITECTURES.filter(
+    (architecture) => architecture === hostArchitecture() || hasGlibc(architecture),
   );
+  const platforms = await Promise.all(architectures.map(platformFiles));
   await mkdir(dirname(outputs.image), { recursive: true });
-  await writeFile(`${outputs.image}.part`, archive);
+  await writeFile(`${outputs.image}.part`, await ociArchive(await imageSpec(), platforms));
   await rename(`${outputs.image}.part`, outputs.image);
+  const { size } = await stat(outputs.image);
+  return `${platforms.map(({ architecture }) => `linux/${architecture}`).join(", ")}, ${(size / 1e6).toFixed(1)} MB`;
 }

@@ -5,15 +5,20 @@ import { type ImageSpec, ociArchive } from "./oci";
 
 const spec: ImageSpec = {
   reference: "example.org/linkerd-cni:1.2.3",
-  architecture: "amd64",
   entrypoint: ["/bin/it"],
   env: ["A=b"],
   labels: { "org.opencontainers.image.title": "it" },
 };
-const files = [
+const amd64 = [
   { name: "opt/b/second", mode: 0o755, content: Buffer.from("two") },
   { name: "opt/a/first", content: Buffer.from("one") },
 ];
+
+const arm64 = [{ name: "opt/b/second", mode: 0o755, content: Buffer.from("zwei") }];
+const platforms = [
+  { architecture: "amd64", files: amd64 },
+  { architecture: "arm64", files: arm64 },
+] as const;
 
 interface Entry {
   readonly mode: number | undefined;
@@ -46,18 +51,22 @@ function blob(entries: Map<string, Entry>, descriptor: { digest: string; size: n
 }
 
 test("the archive leads from its index to every file by digests that hold", async () => {
-  const entries = await untar(await ociArchive(spec, files));
+  const entries = await untar(await ociArchive(spec, platforms));
   const json = (content: Buffer | undefined) => JSON.parse(content?.toString() ?? "");
   expect(json(entries.get("oci-layout")?.content)).toEqual({ imageLayoutVersion: "1.0.0" });
   const [descriptor] = json(entries.get("index.json")?.content).manifests;
   expect(descriptor).toMatchObject({
-    platform: { architecture: "amd64", os: "linux" },
     annotations: {
       "io.containerd.image.name": "example.org/linkerd-cni:1.2.3",
       "org.opencontainers.image.ref.name": "1.2.3",
     },
   });
-  const manifest = json(blob(entries, descriptor));
+  const { manifests } = json(blob(entries, descriptor));
+  expect(manifests.map(({ platform }: { platform: unknown }) => platform)).toEqual([
+    { architecture: "amd64", os: "linux" },
+    { architecture: "arm64", os: "linux" },
+  ]);
+  const manifest = json(blob(entries, manifests[0]));
   const config = json(blob(entries, manifest.config));
   expect(config.config).toMatchObject({ User: "0:0", Entrypoint: ["/bin/it"], Env: ["A=b"], Labels: spec.labels });
   const layer = gunzipSync(blob(entries, manifest.layers[0]));
@@ -68,8 +77,8 @@ test("the archive leads from its index to every file by digests that hold", asyn
 });
 
 test("the same files in another order give the same bytes; another byte gives others", async () => {
-  const archive = await ociArchive(spec, files);
-  expect(archive.equals(await ociArchive(spec, [...files].reverse()))).toBe(true);
-  const changed = [{ name: "opt/a/first", content: Buffer.from("One") }];
-  expect(archive.equals(await ociArchive(spec, changed))).toBe(false);
+  const archive = await ociArchive(spec, platforms);
+  const of = (files: typeof arm64) => ociArchive(spec, [{ architecture: "amd64", files }, platforms[1]]);
+  expect(archive.equals(await of([...(amd64 as typeof arm64)].reverse()))).toBe(true);
+  expect(archive.equals(await of([{ name: "opt/a/first", mode: 0o644, content: Buffer.from("One") }]))).toBe(false);
 });

@@ -23,10 +23,15 @@ interface Descriptor {
 export interface ImageSpec {
   /** Full reference, such as `example.org/name:1.0.0`. */
   readonly reference: string;
-  readonly architecture: "amd64" | "arm64";
   readonly entrypoint: readonly string[];
   readonly env: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
+}
+
+/** The files for one processor, as OCI names it. */
+export interface PlatformFiles {
+  readonly architecture: "amd64" | "arm64";
+  readonly files: readonly TarEntry[];
 }
 
 /** An OCI image layout held in memory: blobs by their digest. */
@@ -44,17 +49,18 @@ class Layout {
   }
 }
 
+/** The one time that stands in the image. */
+const EPOCH = new Date(0).toISOString();
 const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
 
-/** Writes one image of one layer as an OCI archive (a tar of an image layout); the same input gives the same bytes. */
-export async function ociArchive(spec: ImageSpec, files: readonly TarEntry[]): Promise<Buffer> {
-  const layout = new Layout();
+/** Adds one platform's image of one layer. @returns its entry in an index */
+async function addImage(layout: Layout, spec: ImageSpec, { architecture, files }: PlatformFiles) {
   const layer = await tarArchive(files);
   const layerDescriptor = layout.add(MEDIA.layer, await compress(layer, { level: 9 }));
-  const platform = { architecture: spec.architecture, os: "linux" };
+  const platform = { architecture, os: "linux" };
   const config = layout.addJson(MEDIA.config, {
     ...platform,
-    created: new Date(0).toISOString(),
+    created: EPOCH,
     config: {
       User: "0:0",
       WorkingDir: "/",
@@ -63,7 +69,7 @@ export async function ociArchive(spec: ImageSpec, files: readonly TarEntry[]): P
       Labels: spec.labels,
     },
     rootfs: { type: "layers", diff_ids: [`sha256:${sha256(layer)}`] },
-    history: [{ created: new Date(0).toISOString(), created_by: "npm run build", comment: "FROM scratch" }],
+    history: [{ created: EPOCH, created_by: "npm run build", comment: "FROM scratch" }],
   });
   const manifest = layout.addJson(MEDIA.manifest, {
     schemaVersion: 2,
@@ -72,10 +78,26 @@ export async function ociArchive(spec: ImageSpec, files: readonly TarEntry[]): P
     layers: [layerDescriptor],
     annotations: spec.labels,
   });
+  return { ...manifest, platform };
+}
+
+/**
+ * Writes an image of one layer for each platform as an OCI archive (a tar of an image layout). The same input gives
+ * the same bytes. An importer that takes no nested index can name the platform's manifest.
+ */
+export async function ociArchive(spec: ImageSpec, platforms: readonly PlatformFiles[]): Promise<Buffer> {
+  const layout = new Layout();
+  const manifests = await Promise.all(platforms.map((platform) => addImage(layout, spec, platform)));
+  const image = layout.addJson(MEDIA.index, {
+    schemaVersion: 2,
+    mediaType: MEDIA.index,
+    manifests,
+    annotations: spec.labels,
+  });
   const index = {
     schemaVersion: 2,
     mediaType: MEDIA.index,
-    manifests: [{ ...manifest, platform, annotations: names(spec.reference) }],
+    manifests: [{ ...image, annotations: names(spec.reference) }],
   };
   return tarArchive([
     { name: "oci-layout", content: Buffer.from(JSON.stringify({ imageLayoutVersion: "1.0.0" })) },

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { IMAGE_NAME } from "../../build/image/image";
 import { outputs, root } from "../../build/paths";
 import { ApiServer } from "../../demo/api-server";
-import { stanza } from "../../demo/node";
 import { differences, snapshot } from "../../demo/snapshot";
+import { defaultStanza } from "../../demo/stanza";
 import { missing, suite } from "../support/requirements";
 import { Containerd } from "./containerd";
 
@@ -60,13 +60,13 @@ suite("the image in containerd", lacks, () => {
     expect(await containerd.ctr("image", "check")).toContain("complete");
   }, 60_000);
 
-  function startInstaller(netDir: string, binDir: string, account: string): ChildProcess {
+  function startInstaller(stanza: string, netDir: string, binDir: string, account: string): ChildProcess {
     const bind = (source: string, destination: string, mode: string) =>
       `--mount=type=bind,src=${source},dst=${destination},options=rbind:${mode}`;
     const env = {
       DEST_CNI_NET_DIR: "/etc/cni/net.d",
       DEST_CNI_BIN_DIR: "/opt/cni/bin",
-      CNI_NETWORK_CONFIG: JSON.stringify(stanza(false)),
+      CNI_NETWORK_CONFIG: stanza,
       KUBERNETES_SERVICE_HOST: "127.0.0.1",
       KUBERNETES_SERVICE_PORT: String(api.port),
       UNINSTALL_ON_STOP: "always",
@@ -96,7 +96,7 @@ suite("the image in containerd", lacks, () => {
     await writeFile(join(account, "namespace"), "linkerd-cni");
     const before = await snapshot(node);
 
-    const container = startInstaller(netDir, binDir, account);
+    const container = startInstaller(await defaultStanza(outputs.manifests, false), netDir, binDir, account);
     let log = "";
     for (const stream of [container.stdout, container.stderr]) stream?.on("data", (chunk) => (log += chunk));
     const ended = new Promise<number | null>((resolve) => container.once("exit", resolve));

@@ -100,7 +100,17 @@ suite("npm start as an ordinary user", missing({ root: true, programs: ["setpriv
     async () => {
       const directory = await mkdtemp(join(tmpdir(), "ordinary-user-"));
       try {
-        const sources = ["build", "cni", "demo", "installer", "kubernetes", "plugin", "package.json", "tsconfig.json"];
+        const sources = [
+          "build",
+          "cni",
+          "demo",
+          "dist/manifests",
+          "installer",
+          "kubernetes",
+          "plugin",
+          "package.json",
+          "tsconfig.json",
+        ];
         for (const name of sources) await cp(join(root, name), join(directory, name), { recursive: true });
         await symlink(join(root, "node_modules"), join(directory, "node_modules"));
         await run("chown", ["-R", "65534", directory]);

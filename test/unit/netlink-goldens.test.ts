@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundle } from "../../build/bundle";
 import { root } from "../../build/paths";
-import { runtimePath } from "../../build/runtime";
+import { hostRuntime } from "../../build/runtime";
 import { examples } from "../../cni/redirect/examples";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
 
@@ -37,8 +37,7 @@ suite(`golden batches in a real kernel${missing === undefined ? "" : ` (skipped:
     rmSync(work, { recursive: true });
   });
 
-  const send = (pod: string, golden: string) =>
-    node.within(pod, runtimePath(process.arch), [script, join(goldens, golden)]).trim();
+  const send = (pod: string, golden: string) => node.within(pod, hostRuntime(), [script, join(goldens, golden)]).trim();
 
   function expectRuleset(pod: string, name: string): void {
     const path = join(goldens, `${name}.ruleset.json`);
