@@ -1,6 +1,6 @@
 import { CniError, ErrorCode } from "./errors";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
-import { type PortRange, parsePortRange } from "./ports";
+import { parsePortRange } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
 import type { LinkerdConfig, Stanza } from "./stanza";
 import { parseSubnet, type Subnet } from "./subnets";
@@ -73,12 +73,6 @@ function parseId(source: Text): number {
   throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(source.text)} is not a numeric id`);
 }
 
-/** One entry each, in the order of their first appearance. */
-function distinct(ranges: readonly PortRange[]): readonly PortRange[] {
-  const seen = new Map(ranges.map((range) => [`${range.low}-${range.high}`, range]));
-  return [...seen.values()];
-}
-
 type ListField = Extract<keyof LinkerdConfig, `${string}-to-ignore`>;
 
 function configured<T>(stanza: Stanza, field: ListField, parse: (source: Text) => readonly T[]): readonly T[] {
@@ -107,25 +101,24 @@ function portOptions(
   const inbound = find("skip-inbound-ports");
   const outbound = find("skip-outbound-ports");
   return {
-    skipInboundPorts: distinct([
+    skipInboundPorts: [
       ...configured(stanza, "inbound-ports-to-ignore", ports),
       ...(inbound === undefined ? [] : ports(inbound)),
-    ]),
-    skipOutboundPorts: distinct([
+    ],
+    skipOutboundPorts: [
       ...(outbound === undefined ? configured(stanza, "outbound-ports-to-ignore", ports) : ports(outbound)),
       ...apiPorts.map((port) => ({ low: port, high: port })),
-    ]),
+    ],
   };
 }
 
+/** Root is never the proxy's, and an id below one means none: no rule, as with linkerd's own plugin. */
 function identity(stanza: Stanza, find: Find): Pick<RedirectOptions, "proxyUid" | "proxyGid"> {
   const uid = find("proxy-uid");
   const gid = find("proxy-gid");
-  const proxyGid = gid === undefined ? stanza.linkerd["proxy-gid"] : parseId(gid);
-  return {
-    proxyUid: uid === undefined ? stanza.linkerd["proxy-uid"] : parseId(uid),
-    ...(proxyGid !== undefined && proxyGid >= 1 ? { proxyGid } : {}),
-  };
+  const proxyUid = uid === undefined ? stanza.linkerd["proxy-uid"] : parseId(uid);
+  const proxyGid = gid === undefined ? (stanza.linkerd["proxy-gid"] ?? 0) : parseId(gid);
+  return { ...(proxyUid >= 1 ? { proxyUid } : {}), ...(proxyGid >= 1 ? { proxyGid } : {}) };
 }
 
 /**

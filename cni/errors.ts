@@ -36,6 +36,6 @@ export function reasonOf(thrown: unknown): string {
 }
 
 /** The one JSON document that a failing call prints on standard output. */
-export function errorDocument(error: CniError, cniVersion: string): string {
+export function errorDocument(error: Pick<CniError, "code" | "message" | "details">, cniVersion: string): string {
   return JSON.stringify({ cniVersion, code: error.code, msg: error.message, details: error.details });
 }

@@ -14,7 +14,7 @@ function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
   return {
     "incoming-proxy-port": linkerd.integer("incoming-proxy-port", 4143, 1, MAX_PORT),
     "outgoing-proxy-port": linkerd.integer("outgoing-proxy-port", 4140, 1, MAX_PORT),
-    "proxy-uid": linkerd.integer("proxy-uid", 2102, 0, MAX_ID),
+    "proxy-uid": linkerd.integer("proxy-uid", 2102, -1, MAX_ID),
     ...(gid >= 1 ? { "proxy-gid": gid } : {}),
     "ports-to-redirect": linkerd.list("ports-to-redirect", port, "a port"),
     "inbound-ports-to-ignore": linkerd.list("inbound-ports-to-ignore", text, "a port or a range in a string"),

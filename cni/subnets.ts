@@ -66,3 +66,20 @@ export function parseSubnet(given: string): Subnet | undefined {
   const mask = netmask(prefix, bytes.length);
   return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
 }
+
+/** The longest run of at least two zero groups is what `::` stands for. */
+const ZERO_RUN = /(?:^|:)0(?::0)+(?:$|:)/g;
+
+function formatIPv6(address: Uint8Array): string {
+  const groups = Array.from({ length: GROUPS }, (_, index) =>
+    (((address[2 * index] ?? 0) << 8) | (address[2 * index + 1] ?? 0)).toString(16),
+  );
+  const text = groups.join(":");
+  const longest = [...text.matchAll(ZERO_RUN)].reduce((best, [run]) => (run.length > best.length ? run : best), "");
+  return longest === "" ? text : text.replace(longest, "::");
+}
+
+/** The network as the kernel's tools print it: host bits cleared, IPv6 shortened. */
+export function formatSubnet({ family, address, prefix }: Subnet): string {
+  return `${family === "ip" ? address.join(".") : formatIPv6(address)}/${prefix}`;
+}

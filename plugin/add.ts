@@ -1,17 +1,26 @@
 import { redirectRules } from "../cni/redirect/rules";
 import { passResult, previousResult } from "../cni/result";
 import type { Call, World } from "./call";
-import { decideCall } from "./decide-call";
+import { decideCall, type Redirect } from "./decide-call";
+import { withApplier } from "./modes";
 import { inNamespace } from "./namespace";
-import { applyNative } from "./netlink/apply";
+
+function program({ options, linkerd, log }: Redirect, call: Call, world: World): void {
+  const sets = redirectRules(options);
+  const mode = inNamespace(world, call.target.netns, () =>
+    withApplier({ linkerd, world, log }, (applier) => {
+      applier.apply(sets);
+      return applier.mode;
+    }),
+  );
+  call.record.note({ mode });
+  log("info", `redirected, by ${mode}`);
+}
 
 /** Redirects the traffic of a meshed pod and passes the previous plugin's result on. */
 export async function add(call: Call, world: World): Promise<string> {
   const result = passResult(previousResult(call.config.source), call.version);
-  const decision = await decideCall(call, world);
-  if (decision.kind === "redirect") {
-    const sets = redirectRules(decision.options);
-    inNamespace(world, call.target.netns, () => applyNative(world.kernel, sets));
-  }
+  const redirect = await decideCall(call, world);
+  if (redirect !== undefined) await call.record.time("rulesMs", () => program(redirect, call, world));
   return JSON.stringify(result);
 }

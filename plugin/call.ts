@@ -2,15 +2,20 @@ import type { CallTarget, Environment } from "../cni/environment";
 import type { NetworkConfig } from "../cni/network-config";
 import type { CniVersion } from "../cni/versions";
 import type { ApiServer, Transport } from "../kubernetes/client";
+import type { HostPrograms } from "./iptables/host";
 import type { Kernel } from "./netlink/port";
+import type { Recorder } from "./record";
 
 /** The world as the verbs see it; main.ts makes the real one, tests a fake one. */
 export interface World {
   readonly kernel: Kernel;
+  readonly host: HostPrograms;
   readonly connect: (server: ApiServer) => Transport;
   /** Writes to standard error. */
   readonly warn: (line: string) => void;
   readonly now: () => Date;
+  /** Milliseconds since the process started. */
+  readonly elapsed: () => number;
   /** A text that is one network namespace's alone. @throws where the path is not there */
   readonly identify: (path: string) => string;
 }
@@ -21,4 +26,5 @@ export interface Call {
   readonly target: CallTarget;
   readonly config: NetworkConfig;
   readonly version: CniVersion;
+  readonly record: Recorder;
 }

@@ -3,22 +3,21 @@ import { redirectRules } from "../cni/redirect/rules";
 import { previousResult } from "../cni/result";
 import type { Call, World } from "./call";
 import { decideCall } from "./decide-call";
+import { withApplier } from "./modes";
 import { inNamespace } from "./namespace";
-import { firstDifference } from "./netlink/compare";
-import { natChains } from "./netlink/readback";
 
 /** Compares the rules in force in a meshed pod's namespace with those an ADD would set now. */
 export async function check(call: Call, world: World): Promise<string> {
   if (previousResult(call.config.source) === undefined) {
     throw new CniError(ErrorCode.config, "CHECK needs a prevResult");
   }
-  const decision = await decideCall(call, world);
-  if (decision.kind === "skip") return "";
-  const sets = redirectRules(decision.options);
-  const differences = inNamespace(world, call.target.netns, () =>
-    sets.map((set) => firstDifference(set, natChains(world.kernel, set.family))),
+  const redirect = await decideCall(call, world);
+  if (redirect === undefined) return "";
+  const { linkerd, log } = redirect;
+  const sets = redirectRules(redirect.options);
+  const difference = inNamespace(world, call.target.netns, () =>
+    withApplier({ linkerd, world, log }, (applier) => applier.difference(sets)),
   );
-  const first = differences.find((difference) => difference !== undefined);
-  if (first !== undefined) throw new CniError(ErrorCode.rulesDiffer, first);
+  if (difference !== undefined) throw new CniError(ErrorCode.rulesDiffer, difference);
   return "";
 }

@@ -2,11 +2,13 @@ import { type Decision, decide } from "../cni/decide";
 import { type PodName, readPodName } from "../cni/environment";
 import { passedAnnotations } from "../cni/network-config";
 import { ownPods, parseStanza } from "../cni/parse-stanza";
-import { isDaemonSetPod } from "../cni/pod";
-import type { Stanza } from "../cni/stanza";
+import { isDaemonSetPod, type SkipReason } from "../cni/pod";
+import type { RedirectOptions } from "../cni/redirect/options";
+import type { LinkerdConfig, Stanza } from "../cni/stanza";
+import type { ApiRequest } from "../kubernetes/client";
 import { loadKubeconfig } from "../kubernetes/kubeconfig";
 import type { Call, World } from "./call";
-import { lineLog } from "./log";
+import { type Log, lineLog } from "./log";
 import { type Learned, lookUp } from "./lookup";
 import { requireOtherNamespace } from "./namespace";
 
@@ -16,10 +18,17 @@ function isOwnPod(call: Call, pod: PodName): boolean {
   return own !== undefined && isDaemonSetPod(pod, own);
 }
 
-async function learn(call: Call, pod: PodName, stanza: Stanza, world: World): Promise<Learned> {
+function learn(call: Call, pod: PodName, stanza: Stanza, world: World): Promise<Learned> {
   const { kubeconfig } = stanza.kubernetes;
   const question = { pod, annotations: passedAnnotations(call.config), policy: stanza["pod-lookup"], kubeconfig };
-  return lookUp(question, () => world.connect(loadKubeconfig(kubeconfig)));
+  const open = () => {
+    const transport = world.connect(loadKubeconfig(kubeconfig));
+    return (request: ApiRequest) => {
+      call.record.countRequest();
+      return transport(request);
+    };
+  };
+  return call.record.time("lookupMs", () => lookUp(question, open));
 }
 
 function settle(learned: Learned, stanza: Stanza): Decision {
@@ -28,19 +37,38 @@ function settle(learned: Learned, stanza: Stanza): Decision {
   return decision.kind === "redirect" && stanza.linkerd.simulate ? { kind: "skip", reason: "simulated" } : decision;
 }
 
-/** What an ADD or CHECK has to do. Nothing has been changed when this fails. */
-export async function decideCall(call: Call, world: World): Promise<Decision> {
-  requireOtherNamespace(call.target.netns, world.identify);
-  const pod = readPodName(call.env);
-  if (pod === undefined) return { kind: "skip", reason: "not a pod" };
-  if (isOwnPod(call, pod)) return { kind: "skip", reason: "own pod" };
+/** A meshed pod: what to redirect, and how. */
+export interface Redirect {
+  readonly options: RedirectOptions;
+  readonly linkerd: LinkerdConfig;
+  readonly log: Log;
+}
+
+function skip(call: Call, reason: SkipReason, log: Log): undefined {
+  call.record.note({ decision: "skip", reason });
+  log("info", `left alone: ${reason}`);
+}
+
+async function decideForPod(call: Call, pod: PodName, world: World): Promise<Redirect | undefined> {
   const stanza = parseStanza(call.config.source, call.config.name);
   const log = lineLog(world.warn, stanza.log_level);
   const learned = await learn(call, pod, stanza, world);
   if (learned.kind === "pod" && learned.because !== undefined) {
+    call.record.note({ reason: learned.because });
     log("warn", `deciding by the annotations alone: ${learned.because}`);
   }
   const decision = settle(learned, stanza);
-  log("info", decision.kind === "skip" ? `left alone: ${decision.reason}` : "meshed");
-  return decision;
+  if (decision.kind === "skip") return skip(call, decision.reason, log);
+  call.record.note({ decision: "redirect" });
+  return { options: decision.options, linkerd: stanza.linkerd, log };
+}
+
+/** What an ADD or CHECK has to redirect; undefined for nothing. Nothing has been changed when this fails. */
+export async function decideCall(call: Call, world: World): Promise<Redirect | undefined> {
+  requireOtherNamespace(call.target.netns, world.identify);
+  const pod = readPodName(call.env);
+  const log = lineLog(world.warn, "info");
+  if (pod === undefined) return skip(call, "not a pod", log);
+  call.record.note({ pod: `${pod.namespace}/${pod.name}` });
+  return isOwnPod(call, pod) ? skip(call, "own pod", log) : decideForPod(call, pod, world);
 }

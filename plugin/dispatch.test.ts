@@ -25,6 +25,8 @@ function makeWorld(api: Api = meshed) {
       return api(request.path);
     },
     warn: (line) => log.push(line),
+    host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
+    elapsed: () => 0,
     now: () => new Date("2026-07-01T00:00:00Z"),
     identify: (path) => (path === "/proc/self/ns/net" ? "4:1" : `4:${path}`),
   };

@@ -5,12 +5,15 @@ import { isVerb, SINCE, type Verb } from "../cni/verbs";
 import { atLeast, type CniVersion, CURRENT_VERSION, isSupported, requireSupported, VERSIONS } from "../cni/versions";
 import { add } from "./add";
 import type { Call, World } from "./call";
+import { Recorder } from "./record";
 
 /** What a call prints and leaves with. */
 export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
   readonly status: 0 | 1;
+  /** The line for the log of calls. */
+  readonly record?: string;
 }
 
 const ABOUT = `linkerd-cni: redirects the traffic of meshed pods to their Linkerd proxy
@@ -63,38 +66,55 @@ function settleVerb(command: string, config: NetworkConfig): { verb: Exclude<Ver
 /** A call in progress: remembers the caller's version, which an error must carry. */
 class Dispatcher {
   private speaks: string = CURRENT_VERSION;
+  private readonly record: Recorder;
 
   constructor(
     private readonly env: Environment,
+    private readonly command: string,
     private readonly world: World,
-  ) {}
+  ) {
+    this.record = new Recorder(command, world.elapsed);
+  }
 
-  async run(command: string, readStdin: () => string): Promise<Outcome> {
+  async run(readStdin: () => string): Promise<Outcome> {
     try {
-      if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0 };
-      return { stdout: await this.call(command, readStdin), stderr: "", status: 0 };
+      return { stdout: await this.call(readStdin), stderr: "", status: 0, record: this.line() };
     } catch (error) {
-      const failure =
-        error instanceof CniError
-          ? error
-          : new CniError(ErrorCode.internal, `a defect of linkerd-cni: ${reasonOf(error)}`);
-      const stderr = `linkerd-cni: error: ${failure.message.replaceAll("\n", " ")}\n`;
-      return { stdout: errorDocument(failure, this.speaks), stderr, status: 1 };
+      return this.failed(error);
     }
   }
 
-  private async call(command: string, readStdin: () => string): Promise<string> {
-    const target = readTarget(this.env, command);
+  private async call(readStdin: () => string): Promise<string> {
+    const target = readTarget(this.env, this.command);
     const config = parseNetworkConfig(readInput(readStdin));
     if (isSupported(config.cniVersion)) this.speaks = config.cniVersion;
-    const { verb, version } = settleVerb(command, config);
-    return handlers[verb]({ env: this.env, target, config, version }, this.world);
+    const { verb, version } = settleVerb(this.command, config);
+    return handlers[verb]({ env: this.env, target, config, version, record: this.record }, this.world);
   }
+
+  private failed(error: unknown): Outcome {
+    const { code, message, details } =
+      error instanceof CniError
+        ? error
+        : new CniError(ErrorCode.internal, `a defect of linkerd-cni: ${reasonOf(error)}`, stackOf(error));
+    this.record.note({ code, error: message });
+    const stderr = `linkerd-cni: error: ${message.replaceAll("\n", " ")}\n`;
+    return { stdout: errorDocument({ code, message, details }, this.speaks), stderr, status: 1, record: this.line() };
+  }
+
+  private line(): string {
+    return this.record.line(this.world.now());
+  }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? "") : "";
 }
 
 /** Answers one call. Never throws: every failure is a CNI error. */
 export async function dispatch(env: Environment, readStdin: () => string, world: World): Promise<Outcome> {
   const command = env["CNI_COMMAND"];
   if (!command) return { stdout: "", stderr: ABOUT, status: 0 };
-  return new Dispatcher(env, world).run(command, readStdin);
+  if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0 };
+  return new Dispatcher(env, command, world).run(readStdin);
 }

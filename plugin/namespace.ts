@@ -28,6 +28,7 @@ export function inNamespace<T>(world: World, netns: string, work: () => T): T {
     world.kernel.enterNamespace(netns);
     return work();
   } catch (error) {
+    if (error instanceof CniError) throw error;
     throw new CniError(ErrorCode.rulesRefused, reasonOf(error), "", { cause: error });
   }
 }

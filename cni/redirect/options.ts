@@ -6,8 +6,8 @@ export interface RedirectOptions {
   /** The proxy's ports. */
   readonly inboundPort: number;
   readonly outboundPort: number;
-  /** The proxy's user, and its group where it has one: their traffic goes out directly. */
-  readonly proxyUid: number;
+  /** The proxy's user and group, where it has them: their traffic goes out directly. */
+  readonly proxyUid?: number;
   readonly proxyGid?: number;
   /** Inbound ports that are redirected; empty: all. */
   readonly portsToRedirect: readonly number[];

@@ -5,6 +5,7 @@ import type { RedirectOptions } from "./options";
 /** One condition of a rule, in netfilter's own nouns; all of a rule's conditions must hold. */
 export type Match =
   | { readonly kind: "tcp" }
+  | { readonly kind: "tcp-port"; readonly port: number }
   /** TCP to one of these ports; a list is never longer than {@link MAX_SLOTS} slots. */
   | { readonly kind: "tcp-ports"; readonly ports: readonly PortRange[] }
   | { readonly kind: "source" | "destination"; readonly subnet: Subnet }
@@ -76,26 +77,19 @@ function redirectInbound(options: RedirectOptions): readonly Rule[] {
     return [{ matches: [{ kind: "tcp" }], verdict, comment: "proxy-init/redirect-all-incoming-to-proxy-port" }];
   }
   return options.portsToRedirect.map((port) => ({
-    matches: [{ kind: "tcp-ports", ports: [{ low: port, high: port }] }],
+    matches: [{ kind: "tcp-port", port }],
     verdict,
     comment: `proxy-init/redirect-port-${port}-to-proxy-port`,
   }));
 }
 
 /** The proxy's own traffic, which would otherwise come back to it for ever. */
-function ignoreProxy(options: RedirectOptions): readonly Rule[] {
-  const user: Rule = {
-    matches: [{ kind: "uid", id: options.proxyUid }],
-    verdict: leave,
-    comment: "proxy-init/ignore-proxy-user-id",
-  };
-  if (options.proxyGid === undefined) return [user];
-  const group: Rule = {
-    matches: [{ kind: "gid", id: options.proxyGid }],
-    verdict: leave,
-    comment: "proxy-init/ignore-proxy-group-id",
-  };
-  return [user, group];
+function ignoreProxy({ proxyUid, proxyGid }: RedirectOptions): readonly Rule[] {
+  const ignore = (kind: "uid" | "gid", id: number | undefined, whose: string): readonly Rule[] =>
+    id === undefined
+      ? []
+      : [{ matches: [{ kind, id }], verdict: leave, comment: `proxy-init/ignore-proxy-${whose}-id` }];
+  return [...ignore("uid", proxyUid, "user"), ...ignore("gid", proxyGid, "group")];
 }
 
 const ignoreLoopback: Rule = {

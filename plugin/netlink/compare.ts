@@ -4,7 +4,8 @@ import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
 import { attributeList } from "./codec";
 import { describeRule } from "./describe";
 import { expressionLists } from "./expressions";
-import type { NatChain } from "./readback";
+import type { Kernel } from "./port";
+import { type NatChain, natChains } from "./readback";
 
 /** What a chain should hold, a line a rule. */
 function wantedRules(set: RuleSet, chain: Chain): readonly string[] {
@@ -45,7 +46,13 @@ function chainDifference(set: RuleSet, chain: Chain, chains: readonly NatChain[]
 }
 
 /** The first difference between the nat chains of a family and what they should be. */
-export function firstDifference(set: RuleSet, chains: readonly NatChain[]): string | undefined {
+function firstDifference(set: RuleSet, chains: readonly NatChain[]): string | undefined {
   if (!chains.some(({ table }) => table === TABLE)) return `table ${set.family} ${TABLE} is missing`;
   return chainDifference(set, "inbound", chains) ?? chainDifference(set, "outbound", chains);
+}
+
+/** The first difference between the rules in force, in the namespace of the calling thread, and those that should be. */
+export function nativeDifference(kernel: Kernel, sets: readonly RuleSet[]): string | undefined {
+  const differences = sets.map((set) => firstDifference(set, natChains(kernel, set.family)));
+  return differences.find((difference) => difference !== undefined);
 }

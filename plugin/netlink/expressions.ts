@@ -97,6 +97,8 @@ function alternatives(match: Match): readonly (readonly Buffer[])[] {
   switch (match.kind) {
     case "tcp":
       return [tcp()];
+    case "tcp-port":
+      return [toPort({ low: match.port, high: match.port })];
     case "tcp-ports":
       return match.ports.map(toPort);
     case "source":

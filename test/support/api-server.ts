@@ -55,8 +55,8 @@ export class ApiStub {
     return JSON.stringify({
       clusters: [{ name: "local", cluster }],
       users: [{ name: "linkerd-cni", user: { token: "secret" } }],
-      contexts: [{ name: "context", context: { cluster: "local", user: "linkerd-cni" } }],
-      "current-context": "context",
+      contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
+      "current-context": "linkerd-cni-context",
     });
   }
 

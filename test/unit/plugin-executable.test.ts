@@ -133,7 +133,7 @@ suite(`the executable${missing === undefined ? "" : ` (skipped: ${missing})`}`, 
     };
     const env = plugin.environment(pod, variables);
     const { document, stderr } = await plugin.call(env, config, plugin.directory);
-    expect([document, stderr]).toEqual([prevResult, "linkerd-cni: info: meshed\n"]);
+    expect([document, stderr]).toEqual([prevResult, "linkerd-cni: info: redirected, by native\n"]);
   });
 
   it("runs with nothing but its own variables, and without a verb says what it is", async () => {

@@ -1,0 +1,121 @@
+/** The rules as iptables has them: the text that `iptables-restore` takes and `iptables-save` prints. */
+import { formatSubnet } from "../subnets";
+import { type Match, portText, type Rule, type RuleSet, type Verdict } from "./rules";
+
+/** A chain of ours, the one that leads to it, and the comment on the jump. */
+interface IptablesChain {
+  readonly name: string;
+  readonly from: string;
+  readonly comment: string;
+  readonly rules: (set: RuleSet) => readonly Rule[];
+}
+
+export const IPTABLES_CHAINS: readonly IptablesChain[] = [
+  {
+    name: "PROXY_INIT_REDIRECT",
+    from: "PREROUTING",
+    comment: "proxy-init/install-proxy-init-prerouting",
+    rules: (set) => set.inbound,
+  },
+  {
+    name: "PROXY_INIT_OUTPUT",
+    from: "OUTPUT",
+    comment: "proxy-init/install-proxy-init-output",
+    rules: (set) => set.outbound,
+  },
+];
+
+function subnetText(flag: "-s" | "-d", match: Extract<Match, { subnet: unknown }>): string {
+  return match.subnet.prefix === 0 ? "" : `${flag} ${formatSubnet(match.subnet)}`;
+}
+
+function matchText(match: Match): string {
+  switch (match.kind) {
+    case "tcp":
+      return "-p tcp";
+    case "tcp-port":
+      return `-p tcp -m tcp --dport ${match.port}`;
+    case "tcp-ports":
+      return `-p tcp -m multiport --dports ${match.ports.map(portText).join(",")}`;
+    case "source":
+      return subnetText("-s", match);
+    case "destination":
+      return subnetText("-d", match);
+    case "uid":
+      return `-m owner --uid-owner ${match.id}`;
+    case "gid":
+      return `-m owner --gid-owner ${match.id}`;
+    case "out-interface":
+      return `-o ${match.name}`;
+  }
+}
+
+function verdictText(verdict: Verdict): string {
+  return verdict.kind === "return" ? "-j RETURN" : `-j REDIRECT --to-ports ${verdict.port}`;
+}
+
+function line(chain: string, parts: readonly string[]): string {
+  return ["-A", chain, ...parts.filter((part) => part !== "")].join(" ");
+}
+
+function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
+  return line(chain, [...matches.map(matchText), `-m comment --comment "${comment}"`, verdictText(verdict)]);
+}
+
+/** The rule that leads from a built-in chain to one of ours. */
+export function jumpLine({ name, from, comment }: IptablesChain): string {
+  return line(from, [`-m comment --comment "${comment}"`, `-j ${name}`]);
+}
+
+/** What our chain holds, a line a rule, as `iptables-save` prints it. */
+export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[] {
+  return chain.rules(set).map((rule) => ruleLine(chain.name, rule));
+}
+
+/**
+ * One transaction: our chains emptied and filled, and the jumps to them where they are not there yet.
+ * @param saved what `iptables-save` printed before
+ */
+export function restoreText(set: RuleSet, saved: string): string {
+  const present = new Set(saved.split("\n"));
+  return [
+    "*nat",
+    ...IPTABLES_CHAINS.map(({ name }) => `:${name} - [0:0]`),
+    ...IPTABLES_CHAINS.flatMap((chain) => chainLines(set, chain)),
+    ...IPTABLES_CHAINS.map(jumpLine).filter((jump) => !present.has(jump)),
+    "COMMIT",
+    "",
+  ].join("\n");
+}
+
+/** The first difference between what `iptables-save` prints and what it should. */
+export function savedDifference(set: RuleSet, saved: string): string | undefined {
+  const lines = saved.split("\n");
+  for (const chain of IPTABLES_CHAINS) {
+    const difference = jumpDifference(lines, chain) ?? rulesDifference(lines, chain, chainLines(set, chain));
+    if (difference !== undefined) return `${set.family} nat, ${difference}`;
+  }
+  return undefined;
+}
+
+const rulesOf = (lines: readonly string[], chain: string) => lines.filter((each) => each.startsWith(`-A ${chain} `));
+
+function jumpDifference(lines: readonly string[], chain: IptablesChain): string | undefined {
+  const rules = rulesOf(lines, chain.from);
+  const at = rules.indexOf(jumpLine(chain));
+  if (at < 0) return `${chain.from}: the jump to ${chain.name} is missing`;
+  return at === 0 ? undefined : `${chain.from}: "${rules[0]}" comes before the jump to ${chain.name}`;
+}
+
+function rulesDifference(
+  lines: readonly string[],
+  { name }: IptablesChain,
+  wanted: readonly string[],
+): string | undefined {
+  const actual = rulesOf(lines, name);
+  const at = Array.from({ length: Math.max(wanted.length, actual.length) }, (_, index) => index).find(
+    (index) => wanted[index] !== actual[index],
+  );
+  if (at === undefined) return undefined;
+  return `${name}, rule ${at + 1}: is ${JSON.stringify(actual[at] ?? "missing")}, should be ${JSON.stringify(wanted[at] ?? "none")}`;
+}
