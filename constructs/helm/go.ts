@@ -44,9 +44,9 @@ export function toText(value: unknown): string {
 
 /** `merge` into an empty dict: what stands first wins, unless it is empty. */
 export function merge(maps: readonly Readonly<Record<string, unknown>>[]): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const map of maps) {
-    for (const [key, value] of Object.entries(map)) if (!isTrue(result[key])) result[key] = value;
+  const result = new Map<string, unknown>();
+  for (const [key, value] of maps.flatMap((map) => Object.entries(map))) {
+    if (!isTrue(result.get(key))) result.set(key, value);
   }
-  return result;
+  return Object.fromEntries(result);
 }

@@ -1,13 +1,9 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
-import { chart, helm, type Rendered, run, template, templateRefusal, withValues } from "./helm";
+import { byName, chart, helm, type Rendered, run, template, templateRefusal, withValues } from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
 const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
-
-/** Objects by kind and name, since helm and cdk8s put them in different orders. */
-const byName = (manifests: readonly Rendered[]) =>
-  Object.fromEntries(manifests.map((manifest) => [`${manifest.kind}/${manifest.metadata.name}`, manifest]));
 
 function constructed(props: LinkerdCniProps = {}): readonly Rendered[] {
   const scope = new Chart(new App(), "chart");

@@ -34,6 +34,10 @@ export function refusal(...args: readonly string[]): string {
   return stderr;
 }
 
+/** Objects by kind and name, since helm and cdk8s put them in different orders. */
+export const byName = (manifests: readonly Rendered[]) =>
+  Object.fromEntries(manifests.map((manifest) => [`${manifest.kind}/${manifest.metadata.name}`, manifest]));
+
 export const documents = (text: string): readonly Rendered[] =>
   parseAllDocuments(text)
     .map((document) => document.toJS() as Rendered | null)

@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import type { z } from "zod";
+import { baseOf } from "../../constructs/helm/refs";
+
+/** Texts that a template, YAML or JSON may take for something else. */
+const awkward = [
+  "",
+  " ",
+  "yes",
+  "null",
+  "~",
+  "1e3",
+  "0x10",
+  "01",
+  "2001-01-01",
+  "{{ .Values.x }}",
+  "{{",
+  "a: b",
+  "- a",
+  "# a",
+  "'",
+  '"',
+  "\\",
+  "%s",
+  "&a",
+  "*a",
+  "<b>&amp;",
+  "größe",
+  "日本語",
+  "🙂",
+  "\ufeff",
+  "=",
+  "a\\nb",
+];
+
+/**
+ * Without the line separators that Helm's `toYaml` itself does not keep, and without the space that the YAML parser of
+ * this test takes for white space.
+ */
+const texts = fc
+  .oneof(fc.constantFrom(...awkward), fc.string({ unit: "grapheme", maxLength: 12 }))
+  .map((text) => text.replace(/[\u0085\u00a0\u2028\u2029]/g, ""));
+/** Without control characters, as names are. */
+const lines = texts.map((text) => text.replace(/\p{Cc}/gu, ""));
+/** Directories are quoted, not dumped: these may have any character. */
+const paths = fc.oneof(lines, fc.constantFrom("\u00a0", "a\u2028b", "\u2029")).map((text) => `/${text}`);
+
+const port = fc.oneof(fc.integer({ min: 1, max: 65535 }), fc.constantFrom(1, 65535));
+const range = fc.tuple(port, port).map(([a, b]) => `${Math.min(a, b)}-${Math.max(a, b)}`);
+const separator = fc.constantFrom(",", ", ", " ,");
+const listOf = (item: fc.Arbitrary<string>) =>
+  fc.tuple(fc.array(item, { maxLength: 4 }), separator).map(([list, between]) => list.join(between));
+
+const labels = fc.dictionary(
+  fc
+    .oneof(fc.constantFrom("k8s-app", "linkerd.io/cni-resource", "team", "a.b/c", "yes", "1"), lines)
+    .filter((key) => key !== "__proto__"),
+  texts,
+  { maxKeys: 4 },
+);
+
+const quantities = fc.oneof(
+  fc.constantFrom("", "1", "100m", "64Mi", "0.5", "1e3", "2G"),
+  fc.integer({ min: 0, max: 1 << 30 }),
+  fc.constantFrom(0.5, 1.25),
+);
+
+const containers = fc.array(
+  fc.record(
+    {
+      name: lines.map((text) => `c${text}`),
+      image: lines.map((text) => `i${text}`),
+      args: fc.array(texts, { maxLength: 3 }),
+      env: fc.array(fc.record({ name: lines, value: texts }), { maxLength: 2 }),
+      restartPolicy: fc.constant("Always"),
+      tty: fc.boolean(),
+    },
+    { requiredKeys: ["name", "image"] },
+  ),
+  { maxLength: 2 },
+);
+
+/** Values that their schema describes by a pattern, or that it leaves open. */
+const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  ignoreInboundPorts: fc.oneof(listOf(fc.oneof(port.map(String), range)), port),
+  ignoreOutboundPorts: fc.oneof(listOf(fc.oneof(port.map(String), range)), port),
+  portsToRedirect: fc.oneof(listOf(port.map(String)), port),
+  destCNINetDir: fc.oneof(paths, fc.constant("/one")),
+  destCNIBinDir: fc.oneof(paths, fc.constant("/one")),
+  maxUnavailable: fc.oneof(
+    fc.integer({ min: 0, max: 99999 }),
+    fc.integer({ min: 0, max: 100 }).map((share) => `${share}%`),
+    fc.constantFrom("1", "0", "10"),
+  ),
+  limit: quantities,
+  request: quantities,
+  extraInitContainers: containers,
+  podLabels: labels,
+  commonLabels: labels,
+  podAnnotations: labels,
+};
+
+/** Numbers and booleans, now and then as `--set-string` passes them. */
+const loosely = (values: fc.Arbitrary<number | boolean>) =>
+  fc.tuple(values, fc.boolean()).map(([value, asText]) => (asText ? String(value) : value));
+
+function numbers(schema: z.ZodType): fc.Arbitrary<number> {
+  const { minValue, maxValue } = schema as unknown as { minValue: number; maxValue: number };
+  const [min, max] = [Math.max(minValue, -(2 ** 31)), Math.min(maxValue, 2 ** 31 - 1)];
+  return fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
+}
+
+type Make = (schema: z.ZodType, loose: boolean) => fc.Arbitrary<unknown>;
+
+const makers: Readonly<Record<string, Make>> = {
+  number: (schema, loose) => (loose ? loosely(numbers(schema)) : numbers(schema)),
+  boolean: (_, loose) => (loose ? loosely(fc.boolean()) : fc.boolean()),
+  enum: (schema) => fc.constantFrom(...(schema as unknown as { options: readonly string[] }).options),
+  string: () => lines.map((text) => (text === "" ? "x" : text)),
+  array: (schema) => fc.array(arbitraryOf((schema as unknown as { element: z.ZodType }).element, ""), { maxLength: 2 }),
+  object: (schema) => arbitraryValues(schema as z.ZodObject),
+};
+
+function arbitraryOf(schema: z.ZodType, name: string): fc.Arbitrary<unknown> {
+  const base = baseOf(schema);
+  const make = makers[base.type];
+  const arbitrary = special[name] ?? make?.(base.schema, base.loose);
+  if (arbitrary === undefined) throw new Error(`no values are made up for ${name} (${base.type})`);
+  return arbitrary;
+}
+
+const mandatory = (schema: z.ZodType): boolean => !schema.safeParse(undefined).success;
+
+/** Value sets that a schema allows: any part may be missing. */
+export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string, unknown>> {
+  const fields = Object.entries(schema.shape) as [string, z.ZodType][];
+  const members = fields.map(([name, field]) => [name, arbitraryOf(field, name)] as const);
+  const requiredKeys = fields.filter(([, field]) => mandatory(field)).map(([name]) => name);
+  return fc.record(Object.fromEntries(members), { requiredKeys, noNullPrototype: true });
+}
+
+/** Sets with one value each, many for every value. */
+export function singleValues(schema: z.ZodObject, count: number): readonly Record<string, unknown>[] {
+  const fields = Object.entries(schema.shape) as [string, z.ZodType][];
+  return fields.flatMap(([name, field]) =>
+    fc.sample(arbitraryOf(field, name), { numRuns: count, seed: 1 }).map((value) => ({ [name]: value })),
+  );
+}

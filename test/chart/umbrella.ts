@@ -1,0 +1,53 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { chart, documents, type Rendered, run } from "./helm";
+
+/** JSON that is YAML too, which does not take all of JSON's characters. */
+function json(value: unknown): string {
+  const hidden = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
+  return JSON.stringify(value).replace(hidden, (text) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** A chart that has linkerd2-cni as a subchart, once for each of some value sets. */
+function write(folder: string, sets: readonly unknown[], version: string): void {
+  const aliases = sets.map((_, index) => `set${index}`);
+  mkdirSync(join(folder, "charts"));
+  cpSync(chart, join(folder, "charts", "linkerd2-cni"), { recursive: true });
+  const dependencies = aliases.map((alias) => ({ name: "linkerd2-cni", version, alias }));
+  writeFileSync(
+    join(folder, "Chart.yaml"),
+    stringify({ apiVersion: "v2", name: "all", version: "1.0.0", dependencies }),
+  );
+  const values = Object.fromEntries(sets.map((set, index) => [`set${index}`, set]));
+  writeFileSync(join(folder, "values.json"), json({ ...values, global: { any: "thing" } }));
+}
+
+/** Helm names the template that each document comes from in a line before it. */
+const source = /^---\n# Source: all\/charts\/set(\d+)\/.*\n/m;
+
+function bySet(text: string, count: number): readonly (readonly Rendered[])[] {
+  const rendered: Rendered[][] = Array.from({ length: count }, () => []);
+  const [, ...parts] = text.split(source);
+  for (let part = 0; part < parts.length; part += 2) {
+    rendered[Number(parts[part])]?.push(...documents(parts[part + 1] ?? ""));
+  }
+  return rendered;
+}
+
+/** What the real helm renders for each of some value sets, in one run. */
+export function renderAll(
+  sets: readonly unknown[],
+  namespace: string,
+  version: string,
+): readonly (readonly Rendered[])[] {
+  const folder = mkdtempSync(join(tmpdir(), "umbrella-"));
+  try {
+    write(folder, sets, version);
+    const values = join(folder, "values.json");
+    return bySet(run("template", "cni", folder, "--namespace", namespace, "--values", values), sets.length);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
