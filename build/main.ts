@@ -4,12 +4,14 @@ import { bundle } from "./bundle";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
 import { buildImage } from "./image/image";
 import { outputs, root } from "./paths";
+import { updateReadme } from "./readme";
 
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
   charts: () => synthesize(join(root, "dist")),
+  readme: updateReadme,
   image: buildImage,
 };
 
