@@ -1,0 +1,115 @@
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import type { Progress } from "../../demo/progress";
+import { paths } from "./paths";
+
+const execute = promisify(execFile);
+
+export const KUBERNETES_VERSION = "v1.34.4";
+
+/** An executable that is built from a Go module of this project. */
+interface GoProgram {
+  /** Directory of the module. */
+  readonly module: string;
+  readonly package: string;
+  readonly linkerFlags: string;
+  /** What to expect, for whoever waits. */
+  readonly about: string;
+}
+
+const version = (name: string, value: string) => `-X k8s.io/component-base/version.${name}=${value}`;
+const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? [];
+
+const KUBERNETES: GoProgram = {
+  module: join(__dirname, "kubernetes"),
+  package: ".",
+  // Helm compares a chart's kubeVersion with what the API server says of itself.
+  linkerFlags: [version("gitVersion", KUBERNETES_VERSION), version("gitMajor", major), version("gitMinor", minor)].join(
+    " ",
+  ),
+  about: `Kubernetes ${KUBERNETES_VERSION} (once, 5 to 10 minutes)`,
+};
+const PROGRAMS: GoProgram = {
+  module: join(__dirname, "programs"),
+  package: ".",
+  linkerFlags: "",
+  about: "the containers' programs",
+};
+const HELM: GoProgram = {
+  module: join(__dirname, "..", "tools", "helm"),
+  package: "helm.sh/helm/v3/cmd/helm",
+  linkerFlags: "",
+  about: "helm (once, 2 to 4 minutes)",
+};
+
+/** Names under which the Kubernetes executable is called. */
+const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"] as const;
+
+/** The static executable that pauses, stands in for a proxy, serves and dials. */
+export const programs = join(paths.binaries, "programs");
+
+/** Builds what is not yet in the cache. */
+export async function buildBinaries(progress: Progress): Promise<void> {
+  await mkdir(paths.binaries, { recursive: true });
+  await build(KUBERNETES, join(paths.binaries, "kubernetes"), progress);
+  await build(PROGRAMS, programs, progress);
+  if (!existsSync(paths.helm)) await copy(await build(HELM, join(paths.binaries, "helm"), progress), paths.helm);
+  for (const name of CALLED) {
+    const link = join(paths.binaries, name);
+    if (!existsSync(link)) await symlink("kubernetes", link);
+  }
+}
+
+/** Builds a program unless its sources are those that the cached executable was made from. */
+async function build(program: GoProgram, executable: string, progress: Progress): Promise<string> {
+  const cached = `${executable}-${await digest(program)}`;
+  if (!existsSync(cached)) {
+    await progress.step(program.about, () => compile(program, cached, progress));
+  }
+  await rm(executable, { force: true });
+  await symlink(cached, executable);
+  return cached;
+}
+
+async function compile(program: GoProgram, executable: string, progress: Progress): Promise<void> {
+  const part = `${executable}.part`;
+  const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${program.linkerFlags}`];
+  const go = spawn("go", ["build", "-v", ...flags, "-o", part, program.package], {
+    cwd: program.module,
+    env: { ...process.env, CGO_ENABLED: "0" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let output = "";
+  let compiled = 0;
+  go.stderr.on("data", (chunk: Buffer) => {
+    output += chunk;
+    compiled += chunk.toString().split("\n").length - 1;
+  });
+  const report = setInterval(() => progress.note(`${compiled} packages compiled`), 20_000);
+  const code = await new Promise((resolve, reject) => go.once("error", reject).once("close", resolve)).finally(() =>
+    clearInterval(report),
+  );
+  if (code !== 0) throw new Error(`go build in ${program.module} failed:\n${output.slice(-4000)}`);
+  await rename(part, executable);
+}
+
+/** What a program is built from: its module's files, the flags and the compiler. */
+async function digest(program: GoProgram): Promise<string> {
+  const hash = createHash("sha256");
+  hash.update((await execute("go", ["env", "GOVERSION"])).stdout).update(JSON.stringify(program.linkerFlags));
+  for (const name of (await readdir(program.module)).sort()) {
+    hash.update(name).update(await readFile(join(program.module, name)));
+  }
+  return hash.digest("hex").slice(0, 12);
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await copyFile(from, `${to}.part`);
+  await chmod(`${to}.part`, 0o755);
+  await rename(`${to}.part`, to);
+}

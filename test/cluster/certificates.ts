@@ -1,0 +1,80 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { generate } from "selfsigned";
+import { API_SERVER, API_SERVICE, NODE } from "./addresses";
+import { paths } from "./paths";
+
+/** Who speaks to the API server, and the groups that say what each may do. */
+const USERS = {
+  admin: { name: "admin", groups: ["system:masters"] },
+  "controller-manager": { name: "system:kube-controller-manager", groups: ["system:masters"] },
+  scheduler: { name: "system:kube-scheduler", groups: [] },
+  kubelet: { name: `system:node:${NODE.name}`, groups: ["system:nodes"] },
+} as const;
+
+export const credentials = {
+  /** The API server's own certificate, which is what its clients trust. */
+  certificate: join(paths.certificates, "api-server.crt"),
+  key: join(paths.certificates, "api-server.key"),
+  /** Users by token, as the API server reads them. */
+  tokens: join(paths.certificates, "tokens.csv"),
+  /** Signs service account tokens; the public half checks them. */
+  accountsKey: join(paths.certificates, "service-accounts.key"),
+  accountsPublicKey: join(paths.certificates, "service-accounts.pub"),
+} as const;
+
+export const kubeconfig = (user: keyof typeof USERS) => join(paths.kubeconfigs, user);
+
+/** Makes everything by which the cluster's parts know each other. */
+export async function makeCredentials(): Promise<void> {
+  for (const directory of [paths.certificates, paths.kubeconfigs]) {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  }
+  const { cert, private: key } = await generate([{ name: "commonName", value: "test cluster" }], {
+    keyType: "ec",
+    extensions: [
+      { name: "basicConstraints", cA: true },
+      {
+        name: "subjectAltName",
+        altNames: [
+          ...[NODE.address, API_SERVICE, "127.0.0.1"].map((ip) => ({ type: 7, ip }) as const),
+          ...["kubernetes", "kubernetes.default.svc"].map((value) => ({ type: 2, value }) as const),
+        ],
+      },
+    ],
+  });
+  await writeFile(credentials.certificate, cert);
+  await writeFile(credentials.key, key, { mode: 0o600 });
+  await makeAccountsKey();
+  const lines: string[] = [];
+  for (const [file, { name, groups }] of Object.entries(USERS)) {
+    const token = randomBytes(16).toString("hex");
+    lines.push(`${token},${name},${name},"${groups.join(",")}"`);
+    await writeFile(join(paths.kubeconfigs, file), kubeconfigText(cert, name, token), { mode: 0o600 });
+  }
+  await writeFile(credentials.tokens, `${lines.join("\n")}\n`, { mode: 0o600 });
+}
+
+/** Makes a new key for service accounts: tokens signed with an older one are refused once the API server has read it. */
+export async function makeAccountsKey(): Promise<void> {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", {
+    namedCurve: "P-256",
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  await writeFile(credentials.accountsKey, privateKey, { mode: 0o600 });
+  await writeFile(credentials.accountsPublicKey, publicKey);
+}
+
+function kubeconfigText(certificate: string, user: string, token: string): string {
+  const cluster = { server: API_SERVER, "certificate-authority-data": Buffer.from(certificate).toString("base64") };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "cluster", cluster }],
+    users: [{ name: user, user: { token } }],
+    contexts: [{ name: "context", context: { cluster: "cluster", user } }],
+    "current-context": "context",
+  });
+}

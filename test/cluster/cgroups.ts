@@ -1,0 +1,41 @@
+import { mkdir, readdir, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Below this group of each hierarchy stands everything that the kubelet makes. */
+export const CGROUP = "linkerd-cni-cluster";
+const MOUNT = "/sys/fs/cgroup";
+
+/** The hierarchies of cgroup v1 (one a controller), or the one of v2. */
+async function hierarchies(): Promise<string[]> {
+  const entries = await readdir(MOUNT, { withFileTypes: true });
+  if (entries.some((entry) => entry.name === "cgroup.controllers")) return [MOUNT];
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => join(MOUNT, entry.name));
+}
+
+export async function makeCgroups(): Promise<void> {
+  for (const hierarchy of await hierarchies()) await mkdir(join(hierarchy, CGROUP), { recursive: true });
+}
+
+/** Removes the groups once all their processes have ended. */
+export async function removeCgroups(): Promise<void> {
+  for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, CGROUP));
+}
+
+async function removeTree(directory: string): Promise<void> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) return;
+  for (const entry of entries) if (entry.isDirectory()) await removeTree(join(directory, entry.name));
+  await removeGroup(directory, 100);
+}
+
+/** A group is busy until the kernel has buried its last process. */
+async function removeGroup(directory: string, tries: number): Promise<void> {
+  try {
+    await rmdir(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EBUSY" || tries === 0) throw error;
+    await sleep(50);
+    await removeGroup(directory, tries - 1);
+  }
+}

@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { outputs } from "../../build/paths";
+import type { Progress } from "../../demo/progress";
+import { NODE } from "./addresses";
+import { buildBinaries, programs } from "./binaries";
+import { makeCredentials } from "./certificates";
+import { makeCgroups, removeCgroups } from "./cgroups";
+import { controlPlane, type Daemon } from "./control-plane";
+import { importImage, importTestImages } from "./images";
+import { Machine } from "./machine";
+import { mountDisk } from "./mounts";
+import { connect } from "./network";
+import { containerd, kubelet, prepareNode } from "./node";
+import { paths } from "./paths";
+import { missing } from "./requirements";
+
+/** Every daemon of the cluster, in the order in which they start. */
+export const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet];
+
+/** Brings up a one-node cluster; builds its programs first where they are not cached. */
+export async function up(progress: Progress): Promise<Machine> {
+  const running = await Machine.find();
+  if (running !== undefined) return running;
+  const problems = missing();
+  if (problems.length > 0) throw new Error(`this machine cannot run a cluster yet:\n  ${problems.join("\n  ")}`);
+  await buildBinaries(progress);
+  await removeRemains();
+  try {
+    return await start(progress);
+  } catch (error) {
+    await down();
+    throw error;
+  }
+}
+
+async function start(progress: Progress): Promise<Machine> {
+  for (const directory of [paths.logs, paths.pids, paths.home]) await mkdir(directory, { recursive: true });
+  const machine = await progress.step("namespaces, disk and network of the node", async () => {
+    const made = await Machine.start(programs);
+    await mountDisk(made);
+    await connect(made);
+    await makeCgroups();
+    await makeCredentials();
+    await prepareNode();
+    return made;
+  });
+  await Promise.all([
+    progress.step("container runtime and images", async () => {
+      await startDaemon(machine, containerd);
+      await importTestImages(machine);
+      if (existsSync(outputs.image)) await importImage(machine, outputs.image);
+    }),
+    progress.step("control plane", async () => {
+      for (const daemon of controlPlane) await startDaemon(machine, daemon);
+    }),
+  ]);
+  await progress.step("node ready", async () => {
+    await startDaemon(machine, kubelet);
+    await waitForNode(machine);
+  });
+  return machine;
+}
+
+/** Starts a daemon and waits until it is of use. */
+export async function startDaemon(machine: Machine, daemon: Daemon): Promise<void> {
+  await machine.daemon(daemon.name, daemon.command);
+  if (daemon.ready === undefined) return;
+  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(100)) {
+    const works = await machine.run(daemon.ready).then(
+      () => true,
+      () => false,
+    );
+    if (works) return;
+  }
+  throw new Error(`${daemon.name} is not ready after 60 s: see ${paths.logs}/${daemon.name}`);
+}
+
+async function waitForNode(machine: Machine): Promise<void> {
+  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(200)) {
+    const found = await machine.run(["kubectl", "get", "node", NODE.name, "--ignore-not-found", "--output=name"]);
+    if (found !== "") break;
+  }
+  await machine.run(["kubectl", "wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s"]);
+}
+
+/** Ends the cluster and removes all of its state; the built programs stay. */
+export async function down(): Promise<void> {
+  await (await Machine.find())?.stop();
+  await removeRemains();
+}
+
+async function removeRemains(): Promise<void> {
+  await removeCgroups();
+  await rm(paths.state, { recursive: true, force: true });
+}
+
+/** What runs, and since how long the API server has answered for it. */
+export async function status(): Promise<string> {
+  const machine = await Machine.find();
+  if (machine === undefined) return "no cluster runs here: npm run cluster -- up\n";
+  const lines = await Promise.all(
+    daemons.map(async ({ name }) => {
+      const pid = await machine.pidOf(name);
+      return `${name.padEnd(26)}${pid === undefined ? `not running: see ${paths.logs}/${name}` : `pid ${pid}`}\n`;
+    }),
+  );
+  const objects = await machine
+    .run(["kubectl", "get", "nodes,pods", "--all-namespaces"])
+    .catch((error) => `${error}\n`);
+  return `${lines.join("")}\n${objects}`;
+}

@@ -1,0 +1,34 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ociArchive } from "../../build/image/oci";
+import { programs } from "./binaries";
+import type { Machine } from "./machine";
+import { paths } from "./paths";
+
+/** The image of all the test's containers: `pause`, `proxy`, `serve PORT`, `dial ADDRESS`. */
+export const PROGRAMS_IMAGE = "linkerd-cni.test/programs:1";
+/** The same, with an entrypoint that pauses: what holds a pod's namespaces. */
+export const PAUSE = "linkerd-cni.test/pause:1";
+
+const ENTRYPOINTS: Readonly<Record<string, readonly string[]>> = {
+  [PROGRAMS_IMAGE]: ["/programs"],
+  [PAUSE]: ["/programs", "pause"],
+};
+
+/** Makes the test's images and gives them to the node's container runtime. */
+export async function importTestImages(machine: Machine): Promise<void> {
+  await mkdir(paths.images, { recursive: true });
+  const architecture = process.arch === "arm64" ? "arm64" : "amd64";
+  const files = [{ name: "programs", mode: 0o755, content: await readFile(programs) }];
+  for (const [reference, entrypoint] of Object.entries(ENTRYPOINTS)) {
+    const archive = await ociArchive({ reference, entrypoint, env: [], labels: {} }, [{ architecture, files }]);
+    const path = join(paths.images, `${reference.replace(/[^a-z0-9]/g, "-")}.tar`);
+    await writeFile(path, archive);
+    await importImage(machine, path);
+  }
+}
+
+/** Gives an OCI archive to the node's container runtime: there is no registry. */
+export async function importImage(machine: Machine, archive: string): Promise<void> {
+  await machine.run(["ctr", "--namespace=k8s.io", "images", "import", archive]);
+}

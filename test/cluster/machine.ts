@@ -1,0 +1,134 @@
+import { execFile, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { paths } from "./paths";
+
+const execute = promisify(execFile);
+
+/** How a command in the machine is run. */
+export interface RunOptions {
+  readonly input?: string;
+  readonly directory?: string;
+}
+
+/**
+ * The node: mount, network and PID namespaces of its own, held by one process that is process 1 inside. Whatever is
+ * mounted, addressed or started in it ends with that process, so nothing of it can be left on the host.
+ */
+export class Machine {
+  private constructor(
+    /** The holder's process id on the host. */
+    private readonly pid: number,
+  ) {}
+
+  private static readonly pidFile = join(paths.state, "machine.pid");
+
+  /** Makes the namespaces. @param init static executable that waits, and buries orphans, when called with `pause` */
+  static async start(init: string): Promise<Machine> {
+    const isolation = [
+      "--mount",
+      "--net",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "--mount-proc",
+      "--propagation",
+      "private",
+    ];
+    const holder = spawn("unshare", [...isolation, init, "pause", paths.state], { detached: true, stdio: "ignore" });
+    holder.unref();
+    for (let tries = 0; tries < 200; tries++) {
+      await sleep(10);
+      const children = await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, "utf8").catch(() => "");
+      const pid = Number(children.trim());
+      if (pid > 0 && (await holds(pid))) {
+        await mkdir(paths.state, { recursive: true });
+        await writeFile(Machine.pidFile, String(pid));
+        return new Machine(pid);
+      }
+    }
+    throw new Error("unshare made no namespaces: the kernel must allow mount, network and PID namespaces");
+  }
+
+  /** The machine that an earlier command started, where it still runs. */
+  static async find(): Promise<Machine | undefined> {
+    const pid = Number(await readFile(Machine.pidFile, "utf8").catch(() => "0"));
+    return pid > 0 && (await holds(pid)) ? new Machine(pid) : undefined;
+  }
+
+  /** The command line that runs a command inside. */
+  enter(command: readonly string[], directory = "/"): string[] {
+    const env = [`HOME=${paths.home}`, `KUBECONFIG=${join(paths.kubeconfigs, "admin")}`, `PATH=${searchPath()}`];
+    const namespaces = ["--target", String(this.pid), "--mount", "--net", "--pid"];
+    return ["nsenter", ...namespaces, "env", `--chdir=${directory}`, ...env, ...command];
+  }
+
+  /** Runs a command inside to its end. @returns its standard output */
+  async run(command: readonly string[], options: RunOptions = {}): Promise<string> {
+    const [program, ...args] = this.enter(command, options.directory) as [string, ...string[]];
+    const running = execute(program, args, { maxBuffer: 1 << 26 });
+    running.child.stdin?.end(options.input ?? "");
+    try {
+      return (await running).stdout;
+    } catch (error) {
+      const { stderr, stdout, code } = error as { stderr?: string; stdout?: string; code?: number };
+      throw new Error(`${command.join(" ")} ended with ${code}: ${`${stderr}${stdout}`.trim()}`, { cause: error });
+    }
+  }
+
+  /** Starts a daemon inside; its process id there is kept in `paths.pids`, its output in `paths.logs`. */
+  async daemon(name: string, command: readonly string[]): Promise<void> {
+    const script = 'echo $$ > "$0"; exec "$@"';
+    const [program, ...args] = this.enter(["sh", "-c", script, join(paths.pids, name), ...command]) as [string];
+    const log = openSync(join(paths.logs, name), "a");
+    spawn(program, args, { detached: true, stdio: ["ignore", log, log] }).unref();
+    closeSync(log);
+  }
+
+  /** Process id that a daemon has inside, where it runs. */
+  async pidOf(name: string): Promise<number | undefined> {
+    const pid = Number(await readFile(join(paths.pids, name), "utf8").catch(() => "0"));
+    // Seen from outside: a daemon that ended may stay a zombie for a moment.
+    const stat = await readFile(`/proc/${this.pid}/root/proc/${pid}/stat`, "utf8").catch(() => ") Z");
+    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z") ? undefined : pid;
+  }
+
+  /** Ends a daemon and waits until it has ended. */
+  async endDaemon(name: string, signal = "TERM"): Promise<void> {
+    const pid = await this.pidOf(name);
+    if (pid === undefined) return;
+    await this.run(["kill", `-${signal}`, String(pid)]);
+    for (let tries = 0; tries < 300; tries++) {
+      if ((await this.pidOf(name)) === undefined) return;
+      await sleep(50);
+    }
+    throw new Error(`${name} did not end within 15 s of SIG${signal}`);
+  }
+
+  /** Ends everything inside at once: the kernel kills all of a PID namespace with its first process. */
+  async stop(): Promise<void> {
+    process.kill(this.pid, "SIGKILL");
+    for (let tries = 0; tries < 500 && (await holds(this.pid)); tries++) await sleep(20);
+  }
+}
+
+/** Whether a process is the holder of this checkout's machine. */
+async function holds(pid: number): Promise<boolean> {
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+  return commandLine.split("\0").slice(1, 3).join(" ") === `pause ${paths.state}`;
+}
+
+const searchPath = () =>
+  [
+    paths.binaries,
+    join(paths.helm, ".."),
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+  ].join(delimiter);

@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { Command } from "commander";
+import pc from "picocolors";
+import { root } from "../../build/paths";
+import { Progress } from "../../demo/progress";
+import { down, status, up } from "./cluster";
+import { Machine } from "./machine";
+
+const progress = new Progress(process.stdout);
+
+/** An interactive shell inside the machine, or one command there. */
+async function shell(words: readonly string[]): Promise<void> {
+  const machine = await Machine.find();
+  if (machine === undefined) throw new Error("no cluster runs here: npm run cluster -- up");
+  const [program, ...args] = machine.enter(words.length > 0 ? words : ["bash"], root) as [string, ...string[]];
+  const child = spawn(program, args, { stdio: "inherit" });
+  process.exitCode = await new Promise<number>((resolve) => child.once("close", (code) => resolve(code ?? 1)));
+}
+
+const program = new Command("cluster")
+  .description("A one-node Kubernetes cluster in namespaces of its own: nothing of it is left after `down`.")
+  .enablePositionalOptions()
+  .configureOutput({ outputError: (text, write) => write(pc.red(text)) });
+program
+  .command("up")
+  .description("build what is not cached, and start the cluster")
+  .action(async () => {
+    await up(progress);
+    process.stdout.write("\nkubectl, helm and ctr: npm run cluster -- shell [COMMAND…]\n");
+  });
+program
+  .command("down")
+  .description("end the cluster and remove its state")
+  .action(() => progress.step("cluster ended, its state removed", down));
+program
+  .command("status")
+  .description("daemons, nodes and pods")
+  .action(async () => void process.stdout.write(await status()));
+program
+  .command("shell [command...]")
+  .description("a shell on the node, or one command there")
+  .passThroughOptions()
+  .allowUnknownOption()
+  .action(shell);
+
+program.parseAsync().catch((error: unknown) => {
+  process.stderr.write(`${pc.red("cluster:")} ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

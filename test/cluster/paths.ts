@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { root } from "../../build/paths";
+
+const cache = join(root, ".cache", "cluster");
+const state = join(cache, "node");
+
+/** Everything the cluster keeps, all of it below the checkout's cache. */
+export const paths = {
+  /** Executables, kept from one cluster to the next. */
+  binaries: join(cache, "bin"),
+  helm: join(root, ".cache", "bin", "helm"),
+  /** One cluster's state: gone after `down`. */
+  state,
+  logs: join(state, "logs"),
+  /** Process ids inside the machine, a file a daemon. */
+  pids: join(state, "pids"),
+  certificates: join(state, "certificates"),
+  kubeconfigs: join(state, "kubeconfigs"),
+  images: join(state, "images"),
+  /** HOME of what runs in the machine: caches of kubectl and helm. */
+  home: join(state, "home"),
+  /** Directories that stand at the usual places inside the machine. */
+  disk: join(state, "disk"),
+} as const;
+
+/** Where a directory of the machine, such as `/etc/cni/net.d`, lies outside of it. */
+export const onDisk = (directory: string) => join(paths.disk, directory);
+
+/** Directories of the machine that outlive its mount namespace, at their usual places. */
+export const DISK = [
+  "/etc/cni/net.d",
+  "/etc/kubernetes/manifests",
+  "/opt/cni/bin",
+  "/var/lib/cni",
+  "/var/lib/containerd",
+  "/var/lib/etcd",
+  "/var/lib/kubelet",
+  "/var/log/containers",
+  "/var/log/pods",
+] as const;

@@ -1,0 +1,3 @@
+module linkerd-cni.test/programs
+
+go 1.24

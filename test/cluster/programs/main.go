@@ -1,0 +1,25 @@
+// What runs in the test cluster's containers: one static executable, chosen by its first argument.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+var programs = map[string]func(args []string) error{
+	"pause": pause,
+	"proxy": proxy,
+	"serve": serve,
+	"dial":  dial,
+}
+
+func main() {
+	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: programs pause | proxy | serve PORT | dial ADDRESS")
+		os.Exit(2)
+	}
+	if err := programs[os.Args[1]](os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
