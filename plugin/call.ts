@@ -10,7 +10,8 @@ import type { Recorder } from "./record";
 export interface World {
   readonly kernel: Kernel;
   readonly host: HostPrograms;
-  readonly connect: (server: ApiServer) => Transport;
+  /** `whileWaiting` is run whenever a request has been sent. */
+  readonly connect: (server: ApiServer, whileWaiting: () => void) => Transport;
   /** Writes to standard error. */
   readonly warn: (line: string) => void;
   readonly now: () => Date;

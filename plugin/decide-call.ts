@@ -11,6 +11,7 @@ import type { Call, World } from "./call";
 import { type Log, lineLog } from "./log";
 import { type Learned, lookUp } from "./lookup";
 import { requireOtherNamespace } from "./namespace";
+import { warmUp } from "./warm-up";
 
 /** The installer's own pods always pass: with a broken stanza or token they are what mends it. */
 function isOwnPod(call: Call, pod: PodName): boolean {
@@ -22,7 +23,7 @@ function learn(call: Call, pod: PodName, stanza: Stanza, world: World): Promise<
   const { kubeconfig } = stanza.kubernetes;
   const question = { pod, annotations: passedAnnotations(call.config), policy: stanza["pod-lookup"], kubeconfig };
   const open = () => {
-    const transport = world.connect(loadKubeconfig(kubeconfig));
+    const transport = world.connect(loadKubeconfig(kubeconfig), () => warmUp(world.kernel));
     return (request: ApiRequest) => {
       call.record.countRequest();
       return transport(request);

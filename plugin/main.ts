@@ -6,7 +6,7 @@ import type { World } from "./call";
 import { appendLine, CALL_LOG } from "./call-log";
 import { dispatch } from "./dispatch";
 import { hostPrograms } from "./iptables/host";
-import { exitNow, LinuxKernel } from "./netlink/ffi";
+import type { Kernel } from "./netlink/port";
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -22,10 +22,29 @@ function write(descriptor: number, text: string): void {
   }
 }
 
+/** Reaching libc takes most of a millisecond, which a pod that is not meshed need not spend. */
+let loaded: typeof import("./netlink/ffi") | undefined;
+function native(): typeof import("./netlink/ffi") {
+  loaded ??= require("./netlink/ffi") as typeof import("./netlink/ffi");
+  return loaded;
+}
+
+const kernel: Kernel = {
+  prepare: () => native().linuxKernel.prepare(),
+  enterNamespace: (path) => native().linuxKernel.enterNamespace(path),
+  exchange: (request) => native().linuxKernel.exchange(request),
+};
+
+/** Leaves at once; the runtime's own clean-up is quick only while little was used. */
+function leave(status: number): void {
+  if (loaded === undefined) process.exit(status);
+  loaded.exitNow(status);
+}
+
 const world: World = {
-  kernel: new LinuxKernel(),
+  kernel,
   host: hostPrograms(process.env["PATH"]),
-  connect: (server) => leanTransport(server, connectByRuntime),
+  connect: (server, whileWaiting) => leanTransport({ server, connect: connectByRuntime, whileWaiting }),
   warn: (line) => write(STDERR, line),
   now: () => new Date(),
   elapsed: () => performance.now(),
@@ -39,5 +58,5 @@ dispatch(process.env, () => readFileSync(STDIN, "utf8"), world).then(({ stdout, 
   if (stderr !== "") write(STDERR, stderr);
   if (stdout !== "") write(STDOUT, `${stdout}\n`);
   if (record !== undefined) appendLine(CALL_LOG, record);
-  exitNow(status);
+  leave(status);
 });

@@ -38,7 +38,8 @@ export function portText(range: PortRange): string {
   return range.low === range.high ? `${range.low}` : `${range.low}:${range.high}`;
 }
 
-function chunks(ports: readonly PortRange[]): readonly (readonly PortRange[])[] {
+/** Ports in the lists that single rules can hold. */
+export function chunkedPorts(ports: readonly PortRange[]): readonly (readonly PortRange[])[] {
   const made: PortRange[][] = [];
   let room = 0;
   for (const range of ports) {
@@ -53,7 +54,7 @@ function chunks(ports: readonly PortRange[]): readonly (readonly PortRange[])[] 
 }
 
 function ignorePorts(ports: readonly PortRange[]): readonly Rule[] {
-  return chunks(ports).map((chunk) => ({
+  return chunkedPorts(ports).map((chunk) => ({
     matches: [{ kind: "tcp-ports", ports: chunk }],
     verdict: leave,
     comment: `proxy-init/ignore-port-${chunk.map(portText).join(",")}`,

@@ -32,16 +32,15 @@ class Exchange implements WireEvents {
   private readonly abandon: () => void;
 
   constructor(
-    private readonly server: ApiServer,
     private readonly call: ApiRequest,
-    connect: Connect,
+    private readonly way: Way,
   ) {
     this.response = new Promise((resolve, reject) => {
       this.settle = { resolve, reject };
     });
     const limit = Math.min(CONNECT_MS, call.deadlineMs);
     this.timer = setTimeout(() => this.ended(`no connection within ${limit} ms`), limit);
-    this.abandon = connect(server, this);
+    this.abandon = way.connect(way.server, this);
   }
 
   ready(wire: Wire): void {
@@ -49,7 +48,8 @@ class Exchange implements WireEvents {
     clearTimeout(this.timer);
     const limit = this.call.deadlineMs;
     this.timer = setTimeout(() => this.ended(`no answer within ${limit} ms`), limit);
-    wire.send(encodeRequest(this.server, this.call));
+    wire.send(encodeRequest(this.way.server, this.call));
+    this.way.whileWaiting();
   }
 
   received(bytes: Uint8Array): void {
@@ -83,13 +83,21 @@ class Exchange implements WireEvents {
   }
 }
 
+/** How requests get to a server. */
+export interface Way {
+  readonly server: ApiServer;
+  readonly connect: Connect;
+  /** Run when a request has been sent and there is nothing to do until the answer comes. */
+  readonly whileWaiting: () => void;
+}
+
 /** A transport whose every request is a connection of its own; a dropped one is tried once more. */
-export function leanTransport(server: ApiServer, connect: Connect): Transport {
+export function leanTransport(way: Way): Transport {
   return async (call) => {
     const begin = performance.now();
     const attempt = () => {
       const deadlineMs = Math.max(1, Math.round(call.deadlineMs - (performance.now() - begin)));
-      return new Exchange(server, { ...call, deadlineMs }, connect).response;
+      return new Exchange({ ...call, deadlineMs }, way).response;
     };
     const first = attempt().catch((error: unknown) => {
       if (error instanceof NoResponse && error.dropped && performance.now() - begin < call.deadlineMs) return attempt();
@@ -97,7 +105,7 @@ export function leanTransport(server: ApiServer, connect: Connect): Transport {
     });
     return await first.catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new ApiUnreachable(authority(server), reason, { cause: error });
+      throw new ApiUnreachable(authority(way.server), reason, { cause: error });
     });
   };
 }

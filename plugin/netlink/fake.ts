@@ -22,11 +22,16 @@ function answer(sequence: number, errno: number): Buffer {
 export class FakeKernel implements Kernel {
   /** Every datagram that was sent, and where. */
   readonly sent: { readonly namespace: string; readonly datagram: Uint8Array }[] = [];
+  prepared = false;
   private readonly tables = new Map<string, Set<string>>();
   private current = "own";
 
   constructor(namespaces: readonly string[]) {
     for (const path of namespaces) this.tables.set(path, new Set());
+  }
+
+  prepare(): void {
+    this.prepared = true;
   }
 
   enterNamespace(path: string): void {

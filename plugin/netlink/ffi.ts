@@ -35,8 +35,12 @@ function checked(operation: string, result: number | bigint): number {
 }
 
 /** The kernel this process runs on, reached through libc. The socket is never closed: the process leaves soon. */
-export class LinuxKernel implements Kernel {
+class LinuxKernel implements Kernel {
   private socket: number | undefined;
+
+  prepare(): void {
+    errno();
+  }
 
   enterNamespace(path: string): void {
     const name = Buffer.from(`${path}\0`);
@@ -67,6 +71,8 @@ export class LinuxKernel implements Kernel {
     throw new SystemError("receive from netfilter", cause);
   }
 }
+
+export const linuxKernel: Kernel = new LinuxKernel();
 
 /** Leaves at once, without the runtime's own clean-up. */
 export function exitNow(status: number): void {

@@ -1,5 +1,7 @@
 /** What the plugin asks of the kernel, so that everything above it runs without one. */
 export interface Kernel {
+  /** Gets ready for the other two, so that they are quick. Nothing depends on it. */
+  prepare(): void;
   /** Moves the calling thread into the network namespace at `path`. @throws SystemError */
   enterNamespace(path: string): void;
   /** Sends one datagram to netfilter and returns every datagram it answers at once. @throws SystemError */

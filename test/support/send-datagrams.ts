@@ -1,10 +1,10 @@
 /** Run by the runtime inside a namespace: sends each line of a golden file, all as one datagram, prints the answers. */
 import { readFileSync } from "node:fs";
 import { messages } from "../../plugin/netlink/codec";
-import { exitNow, LinuxKernel } from "../../plugin/netlink/ffi";
+import { exitNow, linuxKernel } from "../../plugin/netlink/ffi";
 
 const [, , path = ""] = process.argv;
 const datagram = Buffer.from(readFileSync(path, "utf8").replaceAll("\n", ""), "hex");
-const replies = new LinuxKernel().exchange(datagram).flatMap((reply) => [...messages(reply)]);
+const replies = linuxKernel.exchange(datagram).flatMap((reply) => [...messages(reply)]);
 process.stdout.write(`${replies.map(({ payload }) => payload.readInt32LE(0)).join(" ")}\n`);
 exitNow(0);

@@ -1,0 +1,127 @@
+import { decide, type Surroundings } from "./decide";
+import { parseStanza } from "./parse-stanza";
+import type { Pod } from "./pod";
+import type { RedirectOptions } from "./redirect/options";
+import { chunkedPorts } from "./redirect/rules";
+
+const prefix = "config.linkerd.io/";
+const meshed: Pod = {
+  namespace: "shop",
+  name: "cart-1",
+  annotations: {},
+  labels: {},
+  containers: ["app", "linkerd-proxy"],
+  initContainers: [],
+};
+
+function options(pod: Partial<Pod>, linkerd: object = {}, around: Surroundings = {}): RedirectOptions {
+  const decision = decide({ ...meshed, ...pod }, around, parseStanza({ linkerd: linkerd as never }, "pods"));
+  if (decision.kind === "skip") throw new Error(`skipped: ${decision.reason}`);
+  return decision.options;
+}
+const settings = (values: Record<string, string>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]));
+const ports = (ranges: RedirectOptions["skipInboundPorts"]) =>
+  ranges.map(({ low, high }) => (low === high ? low : `${low}-${high}`));
+
+describe("which pods", () => {
+  it.each([
+    [{ containers: ["app"] }, "no proxy"],
+    [{ initContainers: ["linkerd-init"] }, "linkerd-init sets the rules"],
+    [{ containers: ["app"], initContainers: ["linkerd-init", "linkerd-proxy"] }, "linkerd-init sets the rules"],
+  ])("%j are left alone: %s", (pod, reason) => {
+    expect(decide({ ...meshed, ...pod }, {}, parseStanza({}, "pods"))).toEqual({ kind: "skip", reason });
+  });
+
+  it("a native sidecar is a proxy too", () => {
+    expect(options({ containers: ["app"], initContainers: ["linkerd-proxy"] }).inboundPort).toBe(4143);
+  });
+});
+
+describe("settings", () => {
+  it("has linkerd's defaults", () => {
+    expect(options({})).toEqual({
+      inboundPort: 4143,
+      outboundPort: 4140,
+      proxyUid: 2102,
+      portsToRedirect: [],
+      skipInboundPorts: [],
+      skipOutboundPorts: [],
+      skipInboundSubnets: [],
+      skipOutboundSubnets: [],
+      ipv6: false,
+    });
+  });
+
+  it("annotations of the pod add to inbound ports and replace everything else", () => {
+    const linkerd = {
+      "inbound-ports-to-ignore": ["4191"],
+      "outbound-ports-to-ignore": ["1"],
+      "subnets-to-ignore": ["10.0.0.0/8"],
+      "outbound-subnets-to-ignore": ["11.0.0.0/8"],
+      "proxy-gid": 5,
+    };
+    const annotations = settings({
+      "skip-inbound-ports": " 80, 443 ,8000 - 8010,",
+      "skip-outbound-ports": "3306",
+      "skip-subnets": "fd00::/8, 192.168.0.0/16",
+      "skip-outbound-subnets": "172.16.0.0/12",
+      "proxy-uid": "7",
+      "proxy-gid": "0",
+    });
+    const found = options({ annotations }, linkerd);
+    expect(ports(found.skipInboundPorts)).toEqual([4191, 80, 443, "8000-8010"]);
+    expect(ports(found.skipOutboundPorts)).toEqual([3306]);
+    expect(found.skipInboundSubnets.map(({ text }) => text)).toEqual(["fd00::/8", "192.168.0.0/16"]);
+    expect(found.skipOutboundSubnets.map(({ text }) => text)).toEqual(["172.16.0.0/12"]);
+    expect(found.proxyUid).toBe(7);
+    expect(found).not.toHaveProperty("proxyGid");
+  });
+
+  it("come from the namespace where the pod's is absent or empty", () => {
+    const namespace = {
+      name: "shop",
+      annotations: settings({ "skip-outbound-ports": "1", "skip-inbound-ports": "2" }),
+    };
+    const annotations = settings({ "skip-outbound-ports": " ", "skip-inbound-ports": "3" });
+    const found = options({ annotations }, { "outbound-ports-to-ignore": ["9"] }, { namespace });
+    expect(ports(found.skipOutboundPorts)).toEqual([1]);
+    expect(ports(found.skipInboundPorts)).toEqual([3]);
+  });
+
+  it("of a control-plane pod leave out the API server's ports", () => {
+    const labels = { "linkerd.io/control-plane-component": "destination" };
+    expect(ports(options({ labels }).skipOutboundPorts)).toEqual([443, 6443]);
+    expect(ports(options({ labels }, {}, { apiServerPorts: [1, 2] }).skipOutboundPorts)).toEqual([1, 2]);
+    expect(ports(options({ labels: { "linkerd.io/control-plane-component": "" } }).skipOutboundPorts)).toEqual([]);
+  });
+
+  it.each([
+    ["skip-inbound-ports", "foo", "a port or a range low-high"],
+    ["skip-inbound-ports", "0", "a port or a range low-high"],
+    ["skip-outbound-ports", "65536", "a port or a range low-high"],
+    ["skip-outbound-ports", "90-80", "a port or a range low-high"],
+    ["skip-outbound-ports", "80-", "a port or a range low-high"],
+    ["skip-subnets", "10.0.0.1", "a network in CIDR notation"],
+    ["skip-outbound-subnets", "x/8", "a network in CIDR notation"],
+    ["proxy-uid", "-1", "a numeric id"],
+    ["proxy-gid", "4294967295", "a numeric id"],
+  ])("%s %s is refused with its place", (name, item, wanted) => {
+    const annotations = settings({ [name]: item });
+    const message = (place: string) => `${prefix}${name} on ${place}: "${item}" is not ${wanted}`;
+    expect(() => options({ annotations })).toThrow(message("pod shop/cart-1"));
+    const namespace = { name: "shop", annotations };
+    expect(() => options({}, {}, { namespace })).toThrow(message("namespace shop"));
+  });
+});
+
+describe("lists of ports", () => {
+  it("fill rules of fifteen slots, a range taking two", () => {
+    const range = { low: 1, high: 2 };
+    const port = { low: 9, high: 9 };
+    expect(chunkedPorts([]).map((chunk) => chunk.length)).toEqual([]);
+    expect(chunkedPorts(new Array(31).fill(port)).map((chunk) => chunk.length)).toEqual([15, 15, 1]);
+    expect(chunkedPorts(new Array(8).fill(range)).map((chunk) => chunk.length)).toEqual([7, 1]);
+    expect(chunkedPorts([...new Array(14).fill(port), range]).map((chunk) => chunk.length)).toEqual([14, 1]);
+  });
+});
