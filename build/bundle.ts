@@ -1,18 +1,32 @@
 import { type BuildOptions, build } from "esbuild";
 
-/** Bundles one entry into a single CommonJS file; `bun:*` modules stay imports of the runtime. */
+/** How every bundle is made: a single CommonJS file; `bun:*` modules stay imports of the runtime. */
+const COMMON = {
+  bundle: true,
+  platform: "node",
+  format: "cjs",
+  target: "es2022",
+  external: ["bun:ffi"],
+  minifySyntax: true,
+  legalComments: "none",
+  logLevel: "warning",
+} as const satisfies BuildOptions;
+
+/** Bundles one entry into one file. */
 export async function bundle(entry: string, outfile: string, options: BuildOptions = {}): Promise<void> {
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: "node",
-    format: "cjs",
-    target: "es2022",
-    external: ["bun:ffi"],
-    minifySyntax: true,
-    legalComments: "none",
-    logLevel: "warning",
-    ...options,
+  await build({ ...COMMON, entryPoints: [entry], outfile, ...options });
+}
+
+/** Folders of the npm packages whose code the bundles of these entries hold, relative to `root` and sorted. */
+export async function bundledPackages(entries: readonly string[], root: string): Promise<string[]> {
+  const { metafile } = await build({
+    ...COMMON,
+    entryPoints: [...entries],
+    absWorkingDir: root,
+    outdir: "unused",
+    write: false,
+    metafile: true,
   });
+  const folders = Object.keys(metafile.inputs).map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
+  return [...new Set(folders.filter((folder) => folder !== undefined))].sort();
 }

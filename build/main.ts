@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { synthesize } from "../charts/synth";
 import { bundle } from "./bundle";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
-import { buildImage } from "./image/image";
+import { buildImage, layOutImage } from "./image/image";
+import { loadImage } from "./image/load";
 import { outputs, root } from "./paths";
 import { updateReadme } from "./readme";
 
@@ -15,16 +16,20 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   image: buildImage,
 };
 
+/** What is made only when it is named. */
+const extras: typeof steps = { rootfs: layOutImage, "load-image": loadImage };
+
 async function main(names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => !(name in steps));
-  if (unknown.length > 0) throw new Error(`cannot build ${unknown.join(", ")}: known are ${Object.keys(steps)}`);
-  for (const [name, step] of Object.entries(steps)) {
+  const known = { ...steps, ...extras };
+  const unknown = names.filter((name) => !(name in known));
+  if (unknown.length > 0) throw new Error(`cannot build ${unknown.join(", ")}: known are ${Object.keys(known)}`);
+  const chosen = names.length === 0 ? steps : known;
+  for (const [name, step] of Object.entries(chosen)) {
     if (names.length > 0 && !names.includes(name)) continue;
     const start = performance.now();
     const made = await step();
-    process.stdout.write(
-      `${name.padEnd(12)} ${(performance.now() - start).toFixed(0).padStart(6)} ms  ${typeof made === "string" ? made : ""}\n`,
-    );
+    const took = (performance.now() - start).toFixed(0).padStart(6);
+    process.stdout.write(`${name.padEnd(12)} ${took} ms  ${typeof made === "string" ? made : ""}\n`);
   }
 }
 

@@ -83,6 +83,11 @@ export function hostRuntime(): string {
   return path;
 }
 
+/** The version of the runtime that an architecture's executables carry. */
+export async function runtimeVersion(architecture: Architecture): Promise<string> {
+  return (await locked(packages[architecture])).version;
+}
+
 /** Path of the JavaScript runtime for an architecture: as npm installed it, else fetched. */
 export async function runtimePath(architecture: Architecture): Promise<string> {
   const name = packages[architecture];

@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { outputs } from "../paths";
-import type { Architecture } from "../runtime";
+import { PLUGIN_ENTRY } from "../executable";
+import { outputs, root } from "../paths";
+import { type Architecture, runtimeVersion } from "../runtime";
+import { billOfMaterials, ingredients } from "./sbom";
 
 /** One regular file of the image. */
 export interface ImageFile {
@@ -10,6 +12,13 @@ export interface ImageFile {
   readonly path: string;
   /** Path of the file on this machine. */
   readonly source: string;
+  readonly mode: number;
+}
+
+/** The same for a file that is made for the image. */
+export interface MadeFile {
+  readonly path: string;
+  readonly content: string;
   readonly mode: number;
 }
 
@@ -71,11 +80,18 @@ async function glibcFiles(architecture: Architecture): Promise<ImageFile[]> {
   return Promise.all([loader, ...LIBRARIES.map((name) => join(found.inImage, name))].map(file));
 }
 
+/** The programs that the image runs: what their bundles hold is part of the image. */
+const ENTRIES = [PLUGIN_ENTRY, join(root, "installer", "main.ts")];
+
 /** Everything the image holds: the runtime with the plugin inside, the scripts it runs, and what it is linked with. */
-export async function imageFiles(architecture: Architecture, plugin: string): Promise<ImageFile[]> {
+export async function imageFiles(architecture: Architecture, plugin: string): Promise<(ImageFile | MadeFile)[]> {
+  const glibc = await glibcFiles(architecture);
+  const libc = glibc.find(({ path }) => basename(path) === "libc.so.6");
+  const parts = await ingredients(ENTRIES, await runtimeVersion(architecture), libc?.source ?? "");
   return [
     { path: "/opt/cni/bin/linkerd-cni", source: plugin, mode: 0o755 },
     { path: "/opt/linkerd-cni/installer.js", source: outputs.installer, mode: 0o644 },
-    ...(await glibcFiles(architecture)),
+    { path: "/opt/linkerd-cni/sbom.cdx.json", content: await billOfMaterials(parts), mode: 0o644 },
+    ...glibc,
   ];
 }

@@ -1,9 +1,9 @@
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { compileExecutable, PLUGIN_ENTRY } from "../executable";
 import { cache, outputs, root } from "../paths";
 import { ARCHITECTURES, type Architecture, hostArchitecture } from "../runtime";
-import { hasGlibc, type ImageFile, imageFiles } from "./contents";
+import { hasGlibc, type ImageFile, imageFiles, type MadeFile } from "./contents";
 import { type ImageSpec, ociArchive, type PlatformFiles } from "./oci";
 import type { TarEntry } from "./tar";
 
@@ -18,8 +18,9 @@ interface PackageManifest {
   readonly license: string;
 }
 
-async function load(file: ImageFile): Promise<TarEntry> {
-  return { name: file.path.slice(1), mode: file.mode, content: await readFile(file.source) };
+async function load(file: ImageFile | MadeFile): Promise<TarEntry> {
+  const content = "content" in file ? Buffer.from(file.content) : await readFile(file.source);
+  return { name: file.path.slice(1), mode: file.mode, content };
 }
 
 /** The plugin for an architecture: as the build has made it for this machine, else compiled for the other. */
@@ -51,6 +52,24 @@ async function imageSpec(): Promise<ImageSpec> {
   };
 }
 
+/** Lays the image's files for this machine's architecture out as a folder, for a Containerfile to copy. */
+export async function layOutImage(): Promise<void> {
+  const folder = join(dirname(outputs.image), "rootfs");
+  await rm(folder, { recursive: true, force: true });
+  const { files } = await platformFiles(hostArchitecture());
+  for (const { name, mode, content } of files) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content, { mode: mode ?? 0o644 });
+  }
+}
+
+/** Puts the bill of materials beside the archive, for those who look without unpacking. */
+async function writeBillOfMaterials(architecture: string, files: readonly TarEntry[]): Promise<void> {
+  const found = files.find(({ name }) => name.endsWith("sbom.cdx.json"));
+  if (found !== undefined)
+    await writeFile(join(dirname(outputs.image), `sbom-${architecture}.cdx.json`), found.content);
+}
+
 /**
  * Makes dist/image/linkerd-cni.oci.tar from what the build has made before, for every architecture whose C library is
  * on this machine.
@@ -62,6 +81,7 @@ export async function buildImage(): Promise<string> {
   );
   const platforms = await Promise.all(architectures.map(platformFiles));
   await mkdir(dirname(outputs.image), { recursive: true });
+  for (const { architecture, files } of platforms) await writeBillOfMaterials(architecture, files);
   await writeFile(`${outputs.image}.part`, await ociArchive(await imageSpec(), platforms));
   await rename(`${outputs.image}.part`, outputs.image);
   const { size } = await stat(outputs.image);

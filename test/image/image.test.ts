@@ -1,16 +1,21 @@
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { IMAGE_NAME } from "../../build/image/image";
-import { outputs, root } from "../../build/paths";
+import { promisify } from "node:util";
+import { hasGlibc } from "../../build/image/contents";
+import { buildImage, IMAGE_NAME, layOutImage } from "../../build/image/image";
+import { cache, outputs, root } from "../../build/paths";
 import { ApiServer } from "../../demo/api-server";
 import { differences, snapshot } from "../../demo/snapshot";
 import { defaultStanza } from "../../demo/stanza";
 import { missing, suite } from "../support/requirements";
 import { Containerd } from "./containerd";
+
+const run = promisify(execFile);
 
 /** What containerd gives a container by default, and the chart takes away. */
 const CAPABILITIES = [
@@ -24,14 +29,90 @@ const PRIMARY = `{
 }
 `;
 
-const lacks =
-  missing({ root: true, programs: ["containerd", "ctr", "containerd-shim-runc-v2", "runc"] }) ??
-  (existsSync(outputs.image) ? undefined : "the built image: npm run build");
+const built = existsSync(outputs.image) ? undefined : "the built image: npm run build";
+const lacks = missing({ root: true, programs: ["containerd", "ctr", "containerd-shim-runc-v2", "runc"] }) ?? built;
 
 async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 30_000; Date.now() < end; await sleep(50)) if (await condition()) return;
   throw new Error(`waited 30 s for ${what}`);
 }
+
+interface Layer {
+  readonly files: readonly string[];
+  /** Paths and modes in octal of those that someone could misuse. */
+  readonly loose: readonly string[];
+}
+
+const sha256 = async (path: string) =>
+  createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex");
+
+suite("the image's files", built, () => {
+  let work: string;
+  let layers: readonly Layer[];
+
+  /** Every layer of the archive, by tar's own listing. */
+  beforeAll(async () => {
+    work = await mkdtemp(join(tmpdir(), "linkerd-cni-layers-"));
+    await run("tar", ["-xf", outputs.image, "-C", work]);
+    const blob = (digest: string) => join(work, "blobs", digest.replace(":", "/"));
+    const json = async (path: string) => JSON.parse(await readFile(path, "utf8"));
+    const [named] = (await json(join(work, "index.json"))).manifests;
+    const { manifests } = await json(blob(named.digest));
+    layers = await Promise.all(
+      manifests.map(async ({ digest }: { digest: string }) => {
+        const [layer] = (await json(blob(digest))).layers;
+        const { stdout } = await run("tar", ["-tvzf", blob(layer.digest)]);
+        const lines = stdout.trim().split("\n");
+        return {
+          files: lines.filter((line) => line.startsWith("-")).map((line) => line.split(" ").at(-1) as string),
+          loose: lines.filter((line) => /^...[sS]|^......[sS]|^........w/.test(line) || !line.includes(" 0/0 ")),
+        };
+      }),
+    );
+  }, 60_000);
+  afterAll(() => rm(work, { recursive: true, force: true }));
+
+  test("are the programs, what they are linked with, and their bill of materials; no shell, nothing else", () => {
+    const programs = ["opt/cni/bin/linkerd-cni", "opt/linkerd-cni/installer.js", "opt/linkerd-cni/sbom.cdx.json"];
+    const library = /^lib(64)?\/(\w+-linux-gnu\/)?(ld-linux[-\w.]*|lib(c|m|dl|pthread)\.so\.\d)$/;
+    for (const { files } of layers) {
+      expect(files.filter((path) => !library.test(path)).sort()).toEqual(programs);
+      expect(files.filter((path) => library.test(path))).toHaveLength(5);
+    }
+  });
+
+  test("belong to root, and none is setuid or writable for all", () => {
+    expect(layers.map(({ loose }) => loose)).toEqual(layers.map(() => []));
+  });
+
+  test("are the same, byte for byte, when they are built again", async () => {
+    const before = await sha256(outputs.image);
+    await buildImage();
+    expect(await sha256(outputs.image)).toBe(before);
+  }, 120_000);
+
+  test("are those that the Containerfile copies", async () => {
+    await layOutImage();
+    const folder = join(outputs.image, "..", "rootfs");
+    const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    const copied = files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
+    expect(layers.map(({ files: packed }) => [...packed].sort())).toContainEqual(copied);
+  }, 60_000);
+});
+
+const foreign = missing({ programs: ["qemu-aarch64"] }) ?? (hasGlibc("arm64") ? undefined : "libc6-arm64-cross");
+
+suite("the plugin for arm64, run by qemu", foreign ?? built, () => {
+  test("answers VERSION", async () => {
+    const plugin = join(cache, "image", "arm64", "linkerd-cni");
+    const { stdout } = await run("qemu-aarch64", ["-L", "/usr/aarch64-linux-gnu", plugin], {
+      env: { ...process.env, CNI_COMMAND: "VERSION" },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ cniVersion: "1.1.0" });
+  }, 60_000);
+});
 
 suite("the image in containerd", lacks, () => {
   let directory: string;
