@@ -52,8 +52,11 @@ function open(schema: Schema, path: string): readonly string[] {
 
 test("values.schema.json is closed wherever the keys are ours", () => {
   expect(open(JSON.parse(chart("values.schema.json")), "")).toEqual([
-    // Containers are the API server's to check; labels have any name; `global` is Helm's.
+    // Containers and selectors are the API server's to check; labels and annotations have any name; `global` is Helm's.
+    ".networkPolicy.from[].namespaceSelector",
+    ".networkPolicy.from[].podSelector",
     ".extraInitContainers[]",
+    ".podAnnotations",
     ".podLabels",
     ".commonLabels",
     ".global",

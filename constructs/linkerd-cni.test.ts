@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { App, Chart } from "cdk8s";
+import { App, Chart, JsonPatch } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 import { version } from "./version";
 
@@ -180,4 +180,72 @@ test("a rolling update has a number or a percentage, another strategy neither", 
     rollingUpdate: { maxUnavailable: "25%" },
   });
   expect(strategy({ type: "OnDelete" })).toEqual({ type: "OnDelete" });
+});
+
+test("minimal rights are single pods and namespaces, and the own DaemonSet", () => {
+  expect((found("ClusterRole", { rbac: { minimal: true } }) as unknown as { rules: unknown }).rules).toEqual([
+    { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
+    { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: ["linkerd-cni"], verbs: ["get"] },
+  ]);
+});
+
+test("a network policy on request, with the ports that are there", () => {
+  const from = [{ namespaceSelector: { matchLabels: { team: "monitoring" } } }];
+  const props = { networkPolicy: { enabled: true, from }, healthPort: 9000, repairController: { enabled: true } };
+  expect(found("NetworkPolicy", props)).toMatchObject({
+    spec: {
+      ingress: [
+        {
+          from,
+          ports: [
+            { port: 9000, protocol: "TCP" },
+            { port: 9990, protocol: "TCP" },
+          ],
+        },
+      ],
+    },
+  });
+  expect(synthesized().map(({ kind }) => kind)).not.toContain("NetworkPolicy");
+});
+
+class WithFirewall extends LinkerdCni {
+  readonly mark: number;
+  constructor(scope: Chart, id: string) {
+    super(scope, id, { proxyUID: 3000 });
+    this.mark = 7;
+  }
+  protected override stanza() {
+    return { ...super.stanza(), "strict-status": true };
+  }
+}
+
+test("a subclass changes the stanza and adds to it, and the pods follow", () => {
+  const chart = new Chart(new App(), "chart");
+  const cni = new WithFirewall(chart, "cni");
+  const before = JSON.stringify(chart.toJson());
+  cni.addStanza({ linkerd: { simulate: true }, firewall: { mark: cni.mark } });
+  const manifests = chart.toJson() as Manifest[];
+  const config = manifests.find(({ kind }) => kind === "ConfigMap") as unknown as { data: Record<string, string> };
+  expect(JSON.parse(config.data["cni_network_config"]!)).toMatchObject({
+    linkerd: { simulate: true, "proxy-uid": 3000 },
+    firewall: { mark: 7 },
+    "strict-status": true,
+  });
+  const checksum = (text: string) => /"checksum\/config":"(\w+)"/.exec(text)?.[1];
+  expect(checksum(JSON.stringify(manifests))).toBeDefined();
+  expect(checksum(JSON.stringify(manifests))).not.toBe(checksum(before));
+});
+
+test("every resource can be patched", () => {
+  const chart = new Chart(new App(), "chart");
+  const cni = new LinkerdCni(chart, "cni");
+  cni.daemonSet.addJsonPatch(JsonPatch.add("/spec/template/spec/dnsPolicy", "Default"));
+  cni.serviceAccount.metadata.addAnnotation("team", "mesh");
+  const manifests = chart.toJson() as Manifest[];
+  expect(manifests.find(({ kind }) => kind === "DaemonSet")).toMatchObject({
+    spec: { template: { spec: { dnsPolicy: "Default" } } },
+  });
+  expect(manifests.find(({ kind }) => kind === "ServiceAccount")).toMatchObject({
+    metadata: { annotations: { team: "mesh" } },
+  });
 });

@@ -1,4 +1,4 @@
-import type { ApiObject, GroupVersionKind } from "cdk8s";
+import { type ApiObject, type GroupVersionKind, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import {
@@ -17,15 +17,20 @@ import {
   spread,
   toJson,
   toPrettyJson,
+  when,
 } from "./helm";
 import { type Given, inputsOf } from "./inputs";
-import { podSpec, updateStrategy } from "./pod";
+import { overlaid } from "./overlaid";
+import { podSpec, REPAIR_PORT, updateStrategy } from "./pod";
 import { binding, podSecurityPolicy, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { type Values, values } from "./values";
 
 /** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
 export const NAME = "linkerd-cni";
+
+/** Any part of the stanza, and more. */
+type Extra = Readonly<Record<string, unknown>>;
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdCniProps extends Given<Values> {
@@ -48,6 +53,7 @@ export class LinkerdCni extends Construct {
   readonly clusterRoleBinding: ApiObject;
   readonly configMap: ApiObject;
   readonly daemonSet: ApiObject;
+  private readonly extras: Extra[] = [];
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
     super(scope, id);
@@ -56,29 +62,38 @@ export class LinkerdCni extends Construct {
     this.namespace = namespace ?? (HelmChart.find(this) === undefined ? NAME : release.namespace);
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
+    this.createNetworkPolicy();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
   }
 
-  /** The plugin's configuration, before the installer puts it into the node's chain. */
+  /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
+  addStanza(extra: Extra): void {
+    this.extras.push(extra);
+  }
+
+  /** The plugin's configuration, before the installer puts it into the node's chain. Called at synthesis. */
   protected stanza(): StanzaTemplate {
     return stanzaOf(this.values, { namespace: this.namespace, daemonset: NAME });
   }
 
-  /** What the ConfigMap holds. */
+  /** What the ConfigMap holds. Called at synthesis. */
   protected configuration(): Labels {
+    const stanza = this.extras.reduce<Extra>(overlaid, this.stanza());
     return {
       dest_cni_net_dir: this.values.destCNINetDir,
       dest_cni_bin_dir: this.values.destCNIBinDir,
-      cni_network_config: toPrettyJson(define(this, `${NAME}.stanza`, this.stanza())),
+      cni_network_config: toPrettyJson(define(this, `${NAME}.stanza`, stanza)),
     };
   }
 
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),
+      // Only the pods of this chart need the token, and they ask for it.
+      automountServiceAccountToken: false,
       imagePullSecrets: present(this.values.imagePullSecrets),
     });
   }
@@ -105,6 +120,24 @@ export class LinkerdCni extends Construct {
     });
   }
 
+  /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
+  protected createNetworkPolicy(): void {
+    const { networkPolicy, healthPort, repairController } = this.values;
+    const ports = [
+      { port: healthPort, protocol: "TCP" },
+      when(repairController.enabled, { port: REPAIR_PORT, protocol: "TCP" }),
+    ];
+    HelmObject.on<k8s.KubeNetworkPolicyProps>(this, "network-policy", k8s.KubeNetworkPolicy.GVK, {
+      when: networkPolicy.enabled,
+      metadata: this.metadata(),
+      spec: {
+        podSelector: { matchLabels: { "k8s-app": NAME } },
+        policyTypes: ["Ingress"],
+        ingress: [{ from: present(networkPolicy.from), ports }],
+      },
+    });
+  }
+
   protected createClusterRole(): ApiObject {
     return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
       metadata: this.clusterMetadata(),
@@ -122,7 +155,7 @@ export class LinkerdCni extends Construct {
   protected createConfigMap(): ApiObject {
     return this.add<k8s.KubeConfigMapProps>("config-map", k8s.KubeConfigMap.GVK, {
       metadata: { ...this.metadata(), name: `${NAME}-config` },
-      data: this.configuration(),
+      data: Lazy.any({ produce: () => this.configuration() }),
     });
   }
 
@@ -131,10 +164,11 @@ export class LinkerdCni extends Construct {
     const created = { "linkerd.io/created-by": concat("linkerd/helm ", this.values.image.version) };
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     const annotations = {
+      ...spread(this.values.podAnnotations),
       ...created,
       "linkerd.io/inject": "disabled",
       // Containers read the configuration when they start: a changed one has to replace the pods.
-      "checksum/config": sha256(toJson(this.configuration())),
+      "checksum/config": Lazy.any({ produce: () => sha256(toJson(this.configuration())) }),
     };
     return this.add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
       metadata: { ...this.metadata(selector), annotations: created },

@@ -14,7 +14,7 @@ const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
 const HOST = "/host";
 /** Where the plugin writes its log on the node. */
 const RUN_DIR = "/run/linkerd-cni";
-const REPAIR_PORT = 9990;
+export const REPAIR_PORT = 9990;
 
 const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 
@@ -97,6 +97,7 @@ export function installer(values: Refs<Values>, name: string): Container {
       privileged: values.privileged,
       readOnlyRootFilesystem: true,
       runAsUser: 0,
+      seLinuxOptions: present(values.seLinuxOptions),
       seccompProfile: { type: "RuntimeDefault" },
     },
     volumeMounts: mounts(values),
@@ -149,6 +150,7 @@ export function updateStrategy({ updateStrategy: { type, rollingUpdate } }: Refs
 export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSpec> {
   return {
     serviceAccountName: name,
+    automountServiceAccountToken: true,
     hostNetwork: values.hostNetwork,
     nodeSelector: { "kubernetes.io/os": "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),

@@ -8,10 +8,14 @@ type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
   const repair = values.repairController.enabled;
   return [
-    { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"], verbs: ["list", "get", "watch"] },
+    when(
+      values.rbac.minimal,
+      { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
+      { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"], verbs: ["list", "get", "watch"] },
+    ),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
-    when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete"] }),
+    when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
   ];
 }

@@ -81,6 +81,40 @@ const updateStrategy = group({
   }),
 });
 
+const seLinuxOptions = z.strictObject({
+  level: z.string().optional(),
+  role: z.string().optional(),
+  type: z.string().optional(),
+  user: z.string().optional(),
+});
+
+const selector = z.looseObject({});
+
+const peer = z.strictObject({
+  ipBlock: z.strictObject({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
+  namespaceSelector: selector.optional(),
+  podSelector: selector.optional(),
+});
+
+const networkPolicy = group({
+  enabled: flag().default(false).meta({
+    description: "Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others",
+  }),
+  from: z
+    .array(peer)
+    .default([])
+    .meta({
+      description: "Who may connect to these ports, as NetworkPolicy peers; empty for everyone",
+      examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
+    }),
+});
+
+const rbac = group({
+  minimal: flag().default(false).meta({
+    description: "Grant only what this plugin uses: reading single pods and namespaces, and its own DaemonSet",
+  }),
+});
+
 const repairController = group({
   enabled: flag().default(false).meta({
     description: "Run the repair controller, which replaces pods that started before the plugin was in place",
@@ -174,6 +208,12 @@ export const values = z.strictObject({
   privileged: flag().default(false).meta({
     description: "Run the installer's container privileged; needed where SELinux denies writing to the directories",
   }),
+  seLinuxOptions: seLinuxOptions.optional().meta({
+    description: "SELinux context of the installer's container, as an alternative to `privileged`",
+    examples: [{ type: "spc_t" }],
+  }),
+  rbac,
+  networkPolicy,
   tolerations: z
     .array(toleration)
     .default([{ operator: "Exists" }])
@@ -188,6 +228,12 @@ export const values = z.strictObject({
     .array(container)
     .default([])
     .meta({ description: "Containers that run to their end before the installer starts" }),
+  podAnnotations: textMap()
+    .default({})
+    .meta({
+      description: "Annotations of the pods, besides the chart's own",
+      examples: [{ "prometheus.io/scrape": "true" }],
+    }),
   podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
   commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
   repairController,

@@ -12,7 +12,7 @@ export function when<A, B = undefined>(
 }
 
 /** The value, or nothing where it is empty: the key or the item is left out. */
-export function present<T>(value: Input<T>): Input<T> | undefined {
+export function present<T>(value: Input<T> | undefined): Input<T> | undefined {
   if (isExpr(value)) return { $helm: { op: "present", value } };
   return isTrue(value) ? value : undefined;
 }

@@ -24,6 +24,8 @@ export type HelmManifest<Props> = {
 function compacted(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((item) => item !== undefined).map(compacted);
   if (typeof value !== "object" || value === null) return value;
+  // Instances, such as cdk8s' Lazy, are for cdk8s to resolve.
+  if (value.constructor !== undefined && value.constructor.name !== "Object") return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, compacted(item)]));
 }
 

@@ -1,0 +1,15 @@
+import { isExpr } from "./helm";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isExpr(value);
+
+/** A map with another one put over it, map by map; lists and scalars are replaced. */
+export function overlaid(base: Fields, over: Fields): Fields {
+  const entries = Object.entries(over).map(([key, value]) => {
+    const under = base[key];
+    return [key, isFields(under) && isFields(value) ? overlaid(under, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(entries) };
+}
