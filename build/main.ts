@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { synthesize } from "../charts/synth";
 import { bundle } from "./bundle";
+import { buildCli } from "./cli";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
 import { buildImage, layOutImage } from "./image/image";
 import { loadImage } from "./image/load";
@@ -13,6 +14,7 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
   charts: () => synthesize(join(root, "dist")),
   readme: updateReadme,
+  cli: buildCli,
   image: buildImage,
 };
 

@@ -1,5 +1,6 @@
 export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
+export { overlaid } from "./overlaid";
 export { ValuesError } from "./problems";
 export type { StanzaTemplate } from "./stanza";
 export { type Values, values } from "./values";

@@ -22,6 +22,7 @@ import {
 import { type Given, inputsOf } from "./inputs";
 import { overlaid } from "./overlaid";
 import { podSpec, REPAIR_PORT, updateStrategy } from "./pod";
+import { checkNamespace } from "./problems";
 import { binding, podSecurityPolicy, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { type Values, values } from "./values";
@@ -60,6 +61,7 @@ export class LinkerdCni extends Construct {
     const { namespace, ...given } = props;
     this.values = inputsOf(this, values, given);
     this.namespace = namespace ?? (HelmChart.find(this) === undefined ? NAME : release.namespace);
+    checkNamespace(this.namespace);
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();

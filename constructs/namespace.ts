@@ -1,6 +1,7 @@
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { NAME } from "./linkerd-cni";
+import { checkNamespace } from "./problems";
 
 export interface LinkerdNamespaceProps {
   /** @default "linkerd-cni" */
@@ -14,6 +15,7 @@ export interface LinkerdNamespaceProps {
 export class LinkerdNamespace extends Construct {
   constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
     super(scope, id);
+    checkNamespace(props.name);
     const labels = {
       "linkerd.io/cni-resource": "true",
       "config.linkerd.io/admission-webhooks": "disabled",

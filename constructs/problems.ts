@@ -57,3 +57,10 @@ export function problemsOf(
     return [`${pathOf(issue.path)}: ${shown} ${allowed(issue)}`];
   });
 }
+
+/** Checks the name of a namespace that is known. @throws a ValuesError */
+export function checkNamespace(name: unknown): void {
+  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+  const rule = "up to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
+  throw new ValuesError([`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`]);
+}

@@ -73,7 +73,7 @@ const updateStrategy = group({
     .meta({ description: "How pods are replaced when the DaemonSet changes" }),
   rollingUpdate: group({
     maxUnavailable: share()
-      .default("1")
+      .prefault(1)
       .meta({
         description: "How many nodes may be without the installer during an update, as a number or a percentage",
         examples: ["25%"],

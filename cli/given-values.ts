@@ -1,0 +1,69 @@
+import { parse } from "yaml";
+import { overlaid } from "../constructs";
+import { optionName, VALUE_FLAGS } from "./flags";
+import type { Io } from "./io";
+import { asText, typed, withAssignments, withFile } from "./set";
+
+type Map = Record<string, unknown>;
+
+/** What the command line says about values. */
+export interface ValueOptions {
+  readonly linkerdVersion?: string;
+  readonly registry?: string;
+  readonly values: readonly string[];
+  readonly set: readonly string[];
+  readonly setString: readonly string[];
+  readonly setFile: readonly string[];
+  readonly [flag: string]: unknown;
+}
+
+/** Where the image comes from unless a flag says otherwise. */
+export const DEFAULT_REGISTRY = "ghcr.io/linkerd-cni-cdk8s";
+
+function nested(path: readonly string[], value: unknown): Map {
+  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map;
+}
+
+function fromFlags(options: ValueOptions): Map {
+  return VALUE_FLAGS.reduce<Map>((made, flag) => {
+    const given = options[optionName(flag)];
+    if (given === undefined) return made;
+    return overlaid(made, nested(flag.path, Array.isArray(given) ? given.join(",") : given)) as Map;
+  }, {});
+}
+
+/** `--linkerd-version` is the tag unless `--cni-image-version` is; the environment's registry wins over the flag's. */
+function image(options: ValueOptions, io: Io): Map {
+  const registry = io.env["LINKERD_DOCKER_REGISTRY"] || options.registry;
+  return {
+    ...(registry === undefined ? {} : { name: `${registry.replace(/\/+$/, "")}/linkerd-cni` }),
+    ...(options.linkerdVersion === undefined ? {} : { version: options.linkerdVersion }),
+  };
+}
+
+function fromFile(path: string, io: Io): Map {
+  const read: unknown = parse(io.readFile(path), { version: "1.1" }) ?? {};
+  if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as Map;
+  throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
+}
+
+/** As with helm, null takes a value away. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, item]) => item !== null);
+  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item)]));
+}
+
+/** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */
+export function givenValues(options: ValueOptions, io: Io): Map {
+  const flags = overlaid({ image: image(options, io) }, fromFlags(options)) as Map;
+  const files = options.values.map((path) => fromFile(path, io));
+  const readers = [
+    ...options.set.map((text) => (made: Map) => withAssignments(made, text, typed)),
+    ...options.setString.map((text) => (made: Map) => withAssignments(made, text, asText)),
+    ...options.setFile.map((text) => (made: Map) => withFile(made, text, io.readFile)),
+  ];
+  const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
+  return withoutNulls(readers.reduce((made, read) => read(made), withFiles)) as Map;
+}

@@ -1,0 +1,92 @@
+import { Command, CommanderError, Option } from "commander";
+import { version } from "../constructs";
+import { completion, SHELLS, type Shell } from "./completion";
+import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
+import { DEFAULT_REGISTRY, givenValues, type ValueOptions } from "./given-values";
+import type { Io } from "./io";
+import { FORMATS, type Format, formatted, installed, removed } from "./resources";
+import { valuesTable } from "./values-table";
+
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+
+function valueOption(flag: ValueFlag): Option {
+  const { description, choices, default: value } = fieldOf(flag.path);
+  const allowed = choices.length > 0 ? ` (one of ${choices.join(", ")})` : "";
+  const option = new Option(flag.flags, `${description}${allowed} [${JSON.stringify(value)}]`);
+  return flag.list === true ? option.argParser(collect) : option;
+}
+
+const repeated = (flags: string, description: string): Option =>
+  new Option(flags, description).argParser(collect).default([], "none");
+
+/** The flags by which values are given, on a command. */
+function takesValues(command: Command): Command {
+  for (const flag of VALUE_FLAGS) command.addOption(valueOption(flag));
+  return command
+    .option("-v, --linkerd-version <tag>", "Tag of the image, unless --cni-image-version is given")
+    .option("--registry <registry>", `Registry of the image (LINKERD_DOCKER_REGISTRY overrides) [${DEFAULT_REGISTRY}]`)
+    .addOption(repeated("-f, --values <file>", "Values from a YAML file, - for standard input; may be repeated"))
+    .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
+    .addOption(repeated("--set-string <name=value>", "Values that are text, as helm reads them; may be repeated"))
+    .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"))
+    .option("-n, --cni-namespace <name>", "Namespace to install into", "linkerd-cni")
+    .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster")
+    .addOption(new Option("-o, --output <format>", "Format").choices(FORMATS).default("yaml"));
+}
+
+interface RenderOptions extends ValueOptions {
+  readonly cniNamespace: string;
+  readonly output: Format;
+}
+
+function addRenderers(program: Command, io: Io): void {
+  const renders = { "install-cni": installed, "uninstall-cni": removed } as const;
+  const descriptions = {
+    "install-cni": "Print the manifests that install the plugin, for kubectl apply -f -",
+    "uninstall-cni": "Print the manifests that uninstall the plugin, for kubectl delete -f -",
+  } as const;
+  for (const name of ["install-cni", "uninstall-cni"] as const) {
+    const command = takesValues(program.command(name).description(descriptions[name]));
+    command.action((options: RenderOptions) => {
+      io.out(formatted(renders[name](givenValues(options, io), options.cniNamespace), options.output));
+    });
+  }
+}
+
+/** The program with all its commands. */
+export function makeProgram(io: Io, width: number): Command {
+  const program = new Command("l5d-cni");
+  const copied = { writeOut: io.out, writeErr: io.err };
+  program.description("Install and inspect the Linkerd CNI plugin").version(version).configureOutput(copied);
+  program.exitOverride();
+  addRenderers(program, io);
+  program
+    .command("values")
+    .description("Print every value of the chart: type, default and meaning")
+    .addOption(new Option("-o, --output <format>", "Format").choices(["table", "json"]).default("table"))
+    .action((options: { output: "table" | "json" }) => io.out(valuesTable(options.output, width)));
+  program
+    .command("completion")
+    .description("Print the script that completes commands and flags in a shell")
+    .argument("<shell>", SHELLS.join(", "))
+    .action((shell: string) => {
+      if (!SHELLS.some((known) => known === shell)) {
+        throw new Error(`no completion for ${shell}: known are ${SHELLS.join(", ")}`);
+      }
+      io.out(completion(program, shell as Shell));
+    });
+  return program;
+}
+
+/** Runs one command line and returns the exit code. Nothing is written to standard output where it fails. */
+export async function runProgram(args: readonly string[], io: Io, width: number): Promise<number> {
+  try {
+    await makeProgram(io, width).parseAsync([...args], { from: "user" });
+    return 0;
+  } catch (error) {
+    // commander has said by itself what is wrong with the command line.
+    if (error instanceof CommanderError) return error.exitCode;
+    io.err(`l5d-cni: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}

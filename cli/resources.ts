@@ -1,0 +1,38 @@
+import { App, Chart } from "cdk8s";
+import { LinkerdCni, type LinkerdCniProps, LinkerdNamespace } from "../constructs";
+import { writeManifests } from "../constructs/helm";
+
+export const FORMATS = ["yaml", "json"] as const;
+export type Format = (typeof FORMATS)[number];
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** Everything that is installed, its namespace first. @throws a ValuesError with every problem */
+export function installed(values: unknown, namespace: string): readonly Manifest[] {
+  const chart = new Chart(new App(), "linkerd-cni");
+  new LinkerdNamespace(chart, "namespace", { name: namespace });
+  new LinkerdCni(chart, "cni", { ...(values as LinkerdCniProps), namespace });
+  return chart.toJson() as Manifest[];
+}
+
+/** What `kubectl delete` has to know of these, in the order of removal: pods first, their namespace last. */
+export function removed(values: unknown, namespace: string): readonly Manifest[] {
+  return [...installed(values, namespace)].reverse().map(({ apiVersion, kind, metadata }) => ({
+    apiVersion,
+    kind,
+    metadata: {
+      name: metadata.name,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+    },
+  }));
+}
+
+/** Manifests as kubectl reads them: YAML documents, or one JSON list. */
+export function formatted(manifests: readonly Manifest[], format: Format): string {
+  if (format === "yaml") return writeManifests(manifests);
+  return `${JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests }, undefined, 2)}\n`;
+}
