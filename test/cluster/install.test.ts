@@ -1,0 +1,148 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { differences } from "../../demo/snapshot";
+import { onDisk } from "./paths";
+import { namespace, pod, podAnnotations, podSpec, until } from "./pods";
+import { clusterSuite } from "./suite";
+
+/** What the proxy answers to a connection that it caught, and the application to one that went through. */
+const outbound = (original: string) => ({ port: 4140, original });
+const inbound = (original: string) => ({ port: 4143, original });
+const served = (port: number) => ({ served: port });
+
+clusterSuite("a cluster with the chart installed by helm", (cluster) => {
+  let before: Record<string, string>;
+  let server: string;
+  let apiLike: string;
+  let meshed: string;
+
+  beforeAll(async () => {
+    before = await cluster.directories();
+    await cluster.install();
+    [server, apiLike, meshed] = (await cluster.kubectl.start(
+      pod("server"),
+      pod("api-like", { args: ["serve", "6443"] }),
+      pod("meshed", { proxy: "sidecar" }),
+    )) as [string, string, string];
+  });
+
+  test("the node's chain ends in the plugin once the installer is ready", async () => {
+    expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
+  });
+
+  test("a meshed pod is redirected both ways; its proxy's own connections are not", async () => {
+    const { kubectl } = cluster;
+    expect(await kubectl.dial("meshed", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+    expect(await kubectl.dial("server", `${meshed}:8080`)).toEqual(inbound(`${meshed}:8080`));
+    expect(await kubectl.dial("meshed", `${server}:8080`, { container: "linkerd-proxy" })).toEqual(served(8080));
+    expect(await kubectl.dial("meshed", "127.0.0.1:8080")).toEqual(served(8080));
+  });
+
+  test("a pod that is not meshed is not redirected", async () => {
+    await cluster.kubectl.start(pod("client"));
+    expect(await cluster.kubectl.dial("client", `${server}:8080`)).toEqual(served(8080));
+  });
+
+  test("a native sidecar is redirected as well; init containers go through it, unless they run as its user", async () => {
+    const { kubectl } = cluster;
+    const address = `${server}:8080`;
+    const dialers = { "as-proxy": { uid: 2102, address }, "as-root": { uid: 0, address } };
+    const [native] = await kubectl.start(pod("native", { proxy: "native", dialers }));
+    const log = async (name: string) => JSON.parse(await kubectl.run("logs", "native", `--container=${name}`));
+    expect(await log("as-proxy")).toEqual(served(8080));
+    expect(await log("as-root")).toEqual(outbound(address));
+    expect(await kubectl.dial("server", `${native}:8080`)).toEqual(inbound(`${native}:8080`));
+  });
+
+  test("an init container that runs before the proxy reaches the network only as the proxy's user", async () => {
+    const address = `${server}:8080`;
+    await cluster.kubectl.start(pod("early", { proxy: "sidecar", dialers: { dialer: { uid: 2102, address } } }));
+    expect(JSON.parse(await cluster.kubectl.run("logs", "early", "--container=dialer"))).toEqual(served(8080));
+    await cluster.kubectl.apply(pod("caught", { proxy: "sidecar", dialers: { dialer: { uid: 0, address } } }));
+    const log = () => cluster.kubectl.run("logs", "caught", "--container=dialer").catch(() => "");
+    await until("the connection of root's init container to be refused", async () =>
+      (await log()).includes("connection refused"),
+    );
+  });
+
+  test("annotations on the pod, and on its namespace, skip ports", async () => {
+    const { kubectl } = cluster;
+    const skips = { "config.linkerd.io/skip-outbound-ports": "8080", "config.linkerd.io/skip-inbound-ports": "8080" };
+    await kubectl.apply(namespace("skipping", skips));
+    const [annotated] = await kubectl.start(pod("annotated", { proxy: "sidecar", annotations: skips }));
+    await until("the namespace's service account", () =>
+      kubectl.run("get", "serviceaccount", "default", "--namespace=skipping").then(
+        () => true,
+        () => false,
+      ),
+    );
+    const [inherited] = await kubectl.start(pod("inherited", { proxy: "sidecar", namespace: "skipping" }));
+    expect(await kubectl.dial("annotated", `${server}:8080`)).toEqual(served(8080));
+    expect(await kubectl.dial("annotated", `${apiLike}:6443`)).toEqual(outbound(`${apiLike}:6443`));
+    expect(await kubectl.dial("server", `${annotated}:8080`)).toEqual(served(8080));
+    expect(await kubectl.dial("inherited", `${server}:8080`, { namespace: "skipping" })).toEqual(served(8080));
+    expect(await kubectl.dial("server", `${inherited}:8080`)).toEqual(served(8080));
+  });
+
+  test("a control-plane pod reaches the API server's ports directly", async () => {
+    const labels = { "linkerd.io/control-plane-component": "destination" };
+    await cluster.kubectl.start(pod("control-plane", { proxy: "sidecar", labels }));
+    expect(await cluster.kubectl.dial("control-plane", `${apiLike}:6443`)).toEqual(served(6443));
+    expect(await cluster.kubectl.dial("control-plane", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+  });
+
+  test("a malformed annotation keeps its pod from starting, and the message names it", async () => {
+    const annotations = { "config.linkerd.io/skip-inbound-ports": "8080,nonsense" };
+    await cluster.kubectl.apply(pod("malformed", { proxy: "sidecar", annotations }));
+    let events = "";
+    await until("the event that names the annotation", async () => {
+      events = await cluster.kubectl.run("events", "--for=pod/malformed");
+      return events.includes("skip-inbound-ports");
+    });
+    expect(events).toContain("nonsense");
+    await cluster.kubectl.stop("malformed");
+  });
+
+  test("a pod in the node's network starts, and the node itself has no redirect", async () => {
+    await cluster.kubectl.start(pod("host", { hostNetwork: true, proxy: "sidecar" }));
+    expect((await cluster.machine.run(["nft", "list", "tables"])).trim()).toBe("table ip cluster");
+  });
+
+  test("a meshed Job completes", async () => {
+    const options = { proxy: "native", args: ["dial", `${server}:8080`] } as const;
+    const template = {
+      metadata: { annotations: podAnnotations(options) },
+      spec: { ...podSpec(options), restartPolicy: "Never" },
+    };
+    await cluster.kubectl.apply({
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name: "job", namespace: "default" },
+      spec: { template },
+    });
+    await cluster.kubectl.run("wait", "job/job", "--for=condition=Complete", "--timeout=60s");
+    expect(JSON.parse(await cluster.kubectl.run("logs", "job/job", "--container=app"))).toEqual(
+      outbound(`${server}:8080`),
+    );
+  });
+
+  test("a static pod starts and stops", async () => {
+    const manifest = join(onDisk("/etc/kubernetes/manifests"), "static.json");
+    await mkdir(onDisk("/etc/kubernetes/manifests"), { recursive: true });
+    await writeFile(manifest, JSON.stringify(pod("static")));
+    await until("the static pod", () => cluster.kubectl.run("get", "pod/static-node").then(Boolean, () => false));
+    expect(await cluster.kubectl.ready("static-node")).toMatch(/^10\.244\.0\./);
+    await rm(manifest);
+    await cluster.kubectl.run("wait", "pod/static-node", "--for=delete", "--timeout=60s");
+  });
+
+  test("helm uninstall puts every byte back; new pods start, old pods stop", async () => {
+    await cluster.uninstall();
+    expect(differences(before, await cluster.directories())).toEqual([]);
+    const [late] = await cluster.kubectl.start(pod("late", { proxy: "sidecar" }));
+    expect(await cluster.kubectl.dial("server", `${late}:8080`)).toEqual(served(8080));
+    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");
+    const { items } = await cluster.kubectl.json<{ items: object[] }>("get", "pods");
+    expect(items).toEqual([]);
+  });
+});

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { PROGRAMS_IMAGE } from "./images";
+import type { Machine } from "./machine";
+
+/** What a pod is made of; all that matters to the redirect, and nothing else. */
+export interface PodOptions {
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** `sidecar` is a container beside the application, `native` an init container that stays. */
+  readonly proxy?: "sidecar" | "native";
+  /** Init containers by name: each dials an address as a user. */
+  readonly dialers?: Readonly<Record<string, { readonly uid: number; readonly address: string }>>;
+  readonly hostNetwork?: boolean;
+  /** What the application's container runs. @default serves on port 8080 */
+  readonly args?: readonly string[];
+}
+
+export interface Pod {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly status: { readonly podIP?: string; readonly phase: string };
+}
+
+const container = (name: string, args: readonly string[], uid?: number) => ({
+  name,
+  image: PROGRAMS_IMAGE,
+  args,
+  ...(uid === undefined ? {} : { securityContext: { runAsUser: uid } }),
+});
+/** Listens where linkerd's proxy does, runs as its user, and tells clients whom they wanted to reach. */
+const PROXY = container("linkerd-proxy", ["proxy"], 2102);
+
+/** The specification of a pod, also for what makes pods. */
+export function podSpec(options: PodOptions) {
+  const dialers = Object.entries(options.dialers ?? {}).map(([name, { uid, address }]) =>
+    container(name, ["dial", address], uid),
+  );
+  return {
+    terminationGracePeriodSeconds: 1,
+    hostNetwork: options.hostNetwork === true,
+    initContainers: [...(options.proxy === "native" ? [{ ...PROXY, restartPolicy: "Always" }] : []), ...dialers],
+    containers: [container("app", options.args ?? ["serve", "8080"]), ...(options.proxy === "sidecar" ? [PROXY] : [])],
+  };
+}
+
+/** What every injector writes on the pods that it meshes. */
+export const podAnnotations = ({ proxy, annotations = {} }: PodOptions) => ({
+  ...(proxy === undefined ? {} : { "linkerd.io/proxy-version": "edge-26.5.1" }),
+  ...annotations,
+});
+
+export const pod = (name: string, options: PodOptions = {}) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: {
+    name,
+    namespace: options.namespace ?? "default",
+    labels: options.labels ?? {},
+    annotations: podAnnotations(options),
+  },
+  spec: podSpec(options),
+});
+
+export const namespace = (name: string, annotations: Readonly<Record<string, string>> = {}) => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name, annotations },
+});
+
+/** The cluster as its user sees it, by kubectl. */
+export class Kubectl {
+  constructor(private readonly machine: Machine) {}
+
+  run(...args: string[]): Promise<string> {
+    return this.machine.run(["kubectl", ...args]);
+  }
+
+  async json<T>(...args: string[]): Promise<T> {
+    return JSON.parse(await this.run(...args, "--output=json")) as T;
+  }
+
+  /** Creates or changes objects, in order. */
+  async apply(...items: readonly object[]): Promise<void> {
+    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+    await this.machine.run(["kubectl", "apply", "-f", "-"], { input: list });
+  }
+
+  /** Applies pods and waits until they are ready. @returns their addresses, in order */
+  async start(...pods: readonly ReturnType<typeof pod>[]): Promise<string[]> {
+    await this.apply(...pods);
+    return Promise.all(pods.map(({ metadata }) => this.ready(metadata.name, metadata.namespace)));
+  }
+
+  /** Waits until a pod is ready. @returns its address */
+  async ready(name: string, namespace = "default"): Promise<string> {
+    const where = `--namespace=${namespace}`;
+    try {
+      await this.run("wait", where, `pod/${name}`, "--for=condition=Ready", "--timeout=60s");
+    } catch (error) {
+      const events = await this.run("events", where, `--for=pod/${name}`);
+      throw new Error(`${(error as Error).message}\n${events}`, { cause: error });
+    }
+    const { status } = await this.json<Pod>("get", where, `pod/${name}`);
+    return status.podIP ?? "";
+  }
+
+  /** Connects to an address from a container. @returns what answered: an application, or the proxy that caught it */
+  async dial(from: string, address: string, options: { namespace?: string; container?: string } = {}): Promise<object> {
+    const where = [`--namespace=${options.namespace ?? "default"}`, `--container=${options.container ?? "app"}`];
+    return JSON.parse(await this.run("exec", from, ...where, "--", "/programs", "dial", address)) as object;
+  }
+
+  /** Deletes pods and waits until they are gone. */
+  async stop(...names: readonly string[]): Promise<void> {
+    await this.run("delete", "pod", ...names, "--timeout=60s");
+  }
+}
+
+/** Waits for something that becomes true. */
+export async function until(what: string, condition: () => Promise<boolean>, seconds = 60): Promise<void> {
+  for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(100)) if (await condition()) return;
+  throw new Error(`waited ${seconds} s for ${what}`);
+}

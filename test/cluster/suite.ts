@@ -1,0 +1,91 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { outputs, root } from "../../build/paths";
+import { Progress } from "../../demo/progress";
+import { snapshot } from "../../demo/snapshot";
+import { suite } from "../support/requirements";
+import { down, up } from "./cluster";
+import { Machine } from "./machine";
+import { onDisk, paths } from "./paths";
+import { Kubectl } from "./pods";
+import { missing } from "./requirements";
+
+export const NET_DIR = "/etc/cni/net.d";
+export const BIN_DIR = "/opt/cni/bin";
+const CHART = "dist/charts/linkerd2-cni";
+
+/** What the tests of one file share: a cluster of their own, and the ways to work with it. */
+export class TestCluster {
+  machine!: Machine;
+  kubectl!: Kubectl;
+
+  async helm(...args: string[]): Promise<string> {
+    return this.machine.run(["helm", ...args], { directory: root });
+  }
+
+  /** Installs the chart by the README's command, and waits until its pod is ready. */
+  async install(...options: string[]): Promise<void> {
+    await this.helm("install", "linkerd-cni", "-n", "linkerd-cni", "--create-namespace", CHART, ...options);
+    await this.rolledOut();
+  }
+
+  async upgrade(...options: string[]): Promise<void> {
+    await this.helm("upgrade", "linkerd-cni", "-n", "linkerd-cni", CHART, ...options);
+    await this.rolledOut();
+  }
+
+  async uninstall(): Promise<void> {
+    await this.helm("uninstall", "linkerd-cni", "-n", "linkerd-cni", "--wait", "--timeout=60s");
+    await this.installerGone();
+  }
+
+  /** Waits until the installer's pod has ended: `helm uninstall` does not wait for it. */
+  async installerGone(): Promise<void> {
+    const selector = ["--namespace=linkerd-cni", "--selector=k8s-app=linkerd-cni"];
+    await this.kubectl.run("wait", "pod", ...selector, "--for=delete", "--timeout=60s");
+  }
+
+  async rolledOut(): Promise<void> {
+    await this.kubectl.run("rollout", "status", "--namespace=linkerd-cni", "daemonset/linkerd-cni", "--timeout=90s");
+  }
+
+  /** Types of the plugins in the node's chain, in order. */
+  async chain(): Promise<string[]> {
+    const list = JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8"));
+    return (list.plugins as { type: string }[]).map(({ type }) => type);
+  }
+
+  /** Every byte of the node's CNI directories. */
+  async directories(): Promise<Record<string, string>> {
+    const [net, bin] = await Promise.all([NET_DIR, BIN_DIR].map((directory) => snapshot(onDisk(directory))));
+    return { ...net, ...bin };
+  }
+
+  /** Pod starts that failed because of our plugin or what it is chained to, as the container runtime logged them. */
+  async failedStarts(): Promise<string[]> {
+    const log = await readFile(join(paths.logs, "containerd"), "utf8");
+    return log.split("\n").filter((line) => line.includes("level=error") && line.includes("linkerd"));
+  }
+}
+
+function lacks(): string | undefined {
+  const problems = missing();
+  if (!existsSync(outputs.image)) problems.push("the built image: npm run build");
+  return problems.length === 0 ? undefined : problems.join("; ");
+}
+
+/** A suite with a cluster of its own, which is gone afterwards. */
+export function clusterSuite(name: string, body: (cluster: TestCluster) => void): void {
+  suite(name, lacks(), () => {
+    const cluster = new TestCluster();
+    jest.setTimeout(240_000);
+    beforeAll(async () => {
+      if ((await Machine.find()) !== undefined) throw new Error("a cluster runs here: npm run cluster -- down");
+      cluster.machine = await up(new Progress(process.stdout));
+      cluster.kubectl = new Kubectl(cluster.machine);
+    }, 1_800_000);
+    afterAll(down);
+    body(cluster);
+  });
+}
