@@ -1,29 +1,16 @@
 import { nodeDisk } from "./disk";
-import { createLog, type Log } from "./log";
-import { Service } from "./service";
-import { readSettings } from "./settings";
+import { run } from "./run";
 
-const out = (line: string): void => void process.stdout.write(line);
+const stopped = new Promise<void>((resolve) => {
+  process.once("SIGTERM", resolve);
+  process.once("SIGINT", resolve);
+});
 
-async function run(): Promise<void> {
-  let log: Log = createLog("info", "plain", out);
-  try {
-    const settings = readSettings(process.argv.slice(2), process.env);
-    log = createLog(settings.logLevel, settings.logFormat, out);
-    const owner = `${settings.identity} since ${new Date().toISOString()} (process ${process.pid})`;
-    const service = new Service({ settings, disk: nodeDisk, log, owner });
-    const stopped = new Promise<void>((resolve) => {
-      process.once("SIGTERM", resolve);
-      process.once("SIGINT", resolve);
-    });
-    await Promise.race([service.start(), stopped]);
-    await stopped;
-    await service.stop();
-  } catch (error) {
-    log.error(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
-  }
-  process.exit();
-}
-
-void run();
+void run({
+  args: process.argv.slice(2),
+  environment: process.env,
+  processId: process.pid,
+  disk: nodeDisk,
+  write: (line) => void process.stdout.write(line),
+  stopped,
+}).then((code) => process.exit(code));

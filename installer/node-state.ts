@@ -84,7 +84,12 @@ export function pristine(state: NodeState): readonly Pristine[] {
     .sort((left, right) => compareNames(left.name, right.name));
 }
 
+/** The loopback is no network for pods, even where its file comes first because the real one is not there yet. */
+function isPodNetwork({ config }: Pristine): boolean {
+  return config.kind !== "invalid" && config.types.some((type) => type !== "loopback");
+}
+
 /** The configuration that containerd and CRI-O use: the first valid one. */
 export function activeOf(configs: readonly Pristine[]): Pristine | undefined {
-  return configs.find(({ config }) => config.kind !== "invalid");
+  return configs.find(isPodNetwork);
 }

@@ -54,6 +54,7 @@ test("lists and single plugins are told apart by the file's name", () => {
   });
   expect(readConfig("a.json", bytes('{"name":"a","cniVersion":"1.0.0","type":"b"}'))).toMatchObject({
     kind: "single",
+    types: ["b"],
     name: "a",
     cniVersion: "1.0.0",
   });

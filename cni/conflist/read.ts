@@ -7,7 +7,13 @@ export const MAX_CONFIG_BYTES = 1024 * 1024;
 /** The content of a configuration file as a container runtime understands it. */
 export type Config =
   | { readonly kind: "list"; readonly text: string; readonly types: readonly string[] }
-  | { readonly kind: "single"; readonly text: string; readonly name?: string; readonly cniVersion?: string }
+  | {
+      readonly kind: "single";
+      readonly text: string;
+      readonly types: readonly [string];
+      readonly name?: string;
+      readonly cniVersion?: string;
+    }
   | { readonly kind: "invalid"; readonly reason: string };
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -62,13 +68,15 @@ function readList(text: string, value: JsonObject): Config {
 
 function readSingle(text: string, value: JsonObject): Config {
   const { name, cniVersion } = value;
-  if (pluginType(value) === "") {
+  const type = pluginType(value);
+  if (type === "") {
     return invalid(`"type" is missing${"plugins" in value ? "; a list needs a name ending in .conflist" : ""}`);
   }
   if (cniVersion !== undefined && typeof cniVersion !== "string") return invalid(`"cniVersion" is not a string`);
   return {
     kind: "single",
     text,
+    types: [type],
     ...(typeof name === "string" ? { name } : {}),
     ...(cniVersion === undefined ? {} : { cniVersion }),
   };

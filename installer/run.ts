@@ -1,0 +1,33 @@
+import type { Disk } from "./disk";
+import { createLog, type Log } from "./log";
+import { Service } from "./service";
+import { type Environment, readSettings } from "./settings";
+
+/** What an installer's process gets from outside. */
+export interface Outside {
+  readonly args: readonly string[];
+  readonly environment: Environment;
+  readonly processId: number;
+  readonly disk: Disk;
+  readonly write: (line: string) => void;
+  /** Resolves when the process is asked to stop. */
+  readonly stopped: Promise<void>;
+}
+
+/** Runs an installer until it is stopped. Resolves to the exit code. */
+export async function run({ args, environment, processId, disk, write, stopped }: Outside): Promise<number> {
+  let log: Log = createLog("info", "plain", write);
+  try {
+    const settings = readSettings(args, environment);
+    log = createLog(settings.logLevel, settings.logFormat, write);
+    const owner = `${settings.identity} since ${new Date().toISOString()} (process ${processId})`;
+    const service = new Service({ settings, disk, log, owner });
+    await Promise.race([service.start(), stopped]);
+    await stopped;
+    await service.stop();
+    return 0;
+  } catch (error) {
+    log.error(error instanceof Error ? error.message : String(error));
+    return 1;
+  }
+}

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { buildInstaller, buildKilledInstaller, TestNode } from "./installer-node";
+
+const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge", "mtu": 1.0}\n]}\n';
+const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
+const CHAINED = "ends in our stanza";
+
+/** What a node may have before, and the file that is chained then. */
+const nodes: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+  ["a list", { "10-k.conflist": LIST, "20-other.conflist": LIST }, "10-k.conflist"],
+  ["a single plugin's file", { "10-k.conf": SINGLE, "99-loopback.conf": SINGLE }, "10-k.conflist"],
+];
+
+jest.setTimeout(300_000);
+
+let work: string;
+let killed: string;
+beforeAll(async () => {
+  work = mkdtempSync(join(tmpdir(), "linkerd-cni-built-"));
+  [killed] = await Promise.all([buildKilledInstaller(work), buildInstaller()]);
+});
+afterAll(() => rmSync(work, { recursive: true }));
+
+/** Starts the installer that stops itself, lets it install and remove, and tells how it ended. */
+async function installAndRemove(node: TestNode, at: number, halfway: boolean): Promise<string> {
+  const installer = node.start({ KILL_AT: String(at), KILL_HALFWAY: halfway ? "1" : "" }, killed);
+  const chained = await installer.says(CHAINED).then(
+    () => true,
+    () => false,
+  );
+  const end = chained ? await installer.stop() : await installer.end();
+  return end === "SIGKILL" ? "killed" : installer.log;
+}
+
+/** A crash must leave a node that starts pods, that the next start finishes, and that can be put back. */
+async function recovers(node: TestNode, before: object, chain: string): Promise<void> {
+  expect(node.broken()).toEqual([]);
+  const next = node.start();
+  await next.says(CHAINED);
+  expect(node.isChained(chain)).toBe(true);
+  expect(node.broken()).toEqual([]);
+  expect(await next.stop()).toBe(0);
+  expect(node.content()).toEqual(before);
+}
+
+describe.each(nodes)("on a node with %s", (_, configs, chain) => {
+  test.each([
+    ["before", false],
+    ["halfway through", true],
+  ])("killed %s any operation that changes a file, it leaves a whole node and recovers", async (_where, halfway) => {
+    const whole = new TestNode(configs);
+    const total = Number(/operations: (\d+)/.exec(await installAndRemove(whole, 0, false))?.[1]);
+    whole.delete();
+    expect(total).toBeGreaterThan(20);
+    for (let at = 1; at <= total; at += 1) {
+      const node = new TestNode(configs);
+      const before = node.content();
+      expect(await installAndRemove(node, at, halfway)).toBe("killed");
+      await recovers(node, before, chain);
+      node.delete();
+    }
+    process.stdout.write(`killed at each of ${total} operations\n`);
+  });
+});
+
+test("the shipped installer, killed at 200 random moments, never leaves a broken node", async () => {
+  const node = new TestNode({ "10-k.conflist": LIST });
+  const single = new TestNode({ "10-k.conf": SINGLE });
+  const before = new Map([node, single].map((each) => [each, each.content()]));
+  const times = { starting: 0, stopping: 0 };
+  for (let round = 0; round < 200; round += 1) {
+    const each = round % 2 === 0 ? node : single;
+    const installer = each.start();
+    if (round % 4 < 2) {
+      await sleep(40 + Math.random() * 80);
+      times.starting += 1;
+    } else {
+      await installer.says(CHAINED);
+      void installer.stop("SIGTERM");
+      await sleep(Math.random() * 12);
+      times.stopping += 1;
+    }
+    await installer.stop("SIGKILL");
+    expect(each.broken()).toEqual([]);
+  }
+  for (const each of [node, single]) {
+    await recovers(each, before.get(each) ?? {}, "10-k.conflist");
+    each.delete();
+  }
+  process.stdout.write(`killed ${times.starting} times while starting, ${times.stopping} times while stopping\n`);
+});

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { bundle } from "../../build/bundle";
+import { outputs, root } from "../../build/paths";
+import { runtimePath } from "../../build/runtime";
+
+/** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
+const SMALL_PLUGIN = `#!/bin/sh
+echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
+`;
+
+interface Configuration {
+  readonly plugins?: readonly { readonly type?: string; readonly kubernetes?: { readonly kubeconfig?: string } }[];
+}
+
+/** Bundles the installer as the image has it. */
+export function buildInstaller(): Promise<void> {
+  return bundle(join(root, "installer", "main.ts"), outputs.installer);
+}
+
+/** Bundles the installer with an entry that kills itself at a chosen operation. */
+export async function buildKilledInstaller(directory: string): Promise<string> {
+  const outfile = join(directory, "killed-installer.js");
+  await bundle(join(root, "test", "kernel", "installer-killed-main.ts"), outfile);
+  return outfile;
+}
+
+/** One installer's process. */
+export class Installer {
+  log = "";
+  private readonly ended: Promise<number | string>;
+
+  constructor(private readonly child: ChildProcess) {
+    child.stdout?.on("data", (chunk: Buffer) => {
+      this.log += chunk.toString();
+    });
+    child.stderr?.pipe(process.stderr);
+    this.ended = new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal ?? "")));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Resolves when the log holds a text; rejects when the process ends, or takes too long, without. */
+  async says(text: string, withinMs = 15_000): Promise<void> {
+    const until = performance.now() + withinMs;
+    while (!this.log.includes(text)) {
+      if (this.child.exitCode !== null || this.child.signalCode !== null || performance.now() > until) {
+        throw new Error(`the installer does not say "${text}" but:\n${this.log}`);
+      }
+      await sleep(5);
+    }
+  }
+
+  /** Ends it by a signal; resolves to its exit code, or the signal that ended it. */
+  stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
+    this.child.kill(signal);
+    return this.ended;
+  }
+
+  end(): Promise<number | string> {
+    return this.ended;
+  }
+}
+
+/** A node's directories in a place of their own. */
+export class TestNode {
+  readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
+  readonly netDir = join(this.root, "net.d");
+  readonly binDir = join(this.root, "bin");
+  readonly accountDir = join(this.root, "account");
+  readonly imageDir = join(this.root, "image");
+
+  constructor(configs: Readonly<Record<string, string>>, plugin = SMALL_PLUGIN) {
+    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir]) mkdirSync(directory);
+    writeFileSync(join(this.imageDir, "linkerd-cni"), plugin, { mode: 0o755 });
+    writeFileSync(join(this.accountDir, "token"), "token");
+    writeFileSync(join(this.accountDir, "ca.crt"), "CA");
+    for (const [name, text] of Object.entries(configs)) this.write(name, text);
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.netDir, name), text);
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.netDir, name), "utf8");
+  }
+
+  /** Every file of the node with its content. */
+  content(): Readonly<Record<string, string>> {
+    const files = [this.netDir, this.binDir].flatMap((directory) =>
+      readdirSync(directory).map((name) => [join(directory, name).slice(this.root.length + 1), join(directory, name)]),
+    );
+    return Object.fromEntries(files.map(([name = "", path = ""]) => [name, readFileSync(path, "latin1")]));
+  }
+
+  /** Configurations whose chain names something that is not there: on such a node no pod starts. */
+  broken(): readonly string[] {
+    return readdirSync(this.netDir)
+      .filter((name) => /\.(conf|conflist|json)$/.test(name))
+      .flatMap((name) => this.brokenIn(name));
+  }
+
+  /** Whether the file's chain ends in our stanza, and has it once. */
+  isChained(name: string): boolean {
+    if (!existsSync(join(this.netDir, name))) return false;
+    const types = this.plugins(name).map(({ type }) => type);
+    return types.indexOf("linkerd-cni") === types.length - 1;
+  }
+
+  /** Starts an installer; `script` is the built one unless told otherwise. */
+  start(environment: Readonly<Record<string, string>> = {}, script: string = outputs.installer): Installer {
+    const child = spawn(runtimePath(process.arch), [script], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        CONTAINER_MOUNT_PREFIX: "",
+        DEST_CNI_NET_DIR: this.netDir,
+        DEST_CNI_BIN_DIR: this.binDir,
+        CONTAINER_CNI_BIN_DIR: this.imageDir,
+        SERVICE_ACCOUNT_DIR: this.accountDir,
+        PLUGIN_LOG: join(this.root, "plugin.log"),
+        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+        KUBERNETES_SERVICE_PORT: "1",
+        UNINSTALL_ON_STOP: "always",
+        CNI_NETWORK_CONFIG: JSON.stringify({
+          type: "linkerd-cni",
+          kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
+        }),
+        ...environment,
+      },
+    });
+    return new Installer(child);
+  }
+
+  delete(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  private plugins(name: string): NonNullable<Configuration["plugins"]> {
+    return (JSON.parse(this.read(name)) as Configuration).plugins ?? [];
+  }
+
+  private brokenIn(name: string): readonly string[] {
+    const ours = this.plugins(name).find(({ type }) => type === "linkerd-cni");
+    if (ours === undefined) return [];
+    const kubeconfig = ours.kubernetes?.kubeconfig ?? "";
+    const problems = [
+      ...(isExecutable(join(this.binDir, "linkerd-cni")) ? [] : [`${name}: no executable`]),
+      ...(existsSync(kubeconfig) ? [] : [`${name}: no kubeconfig ${kubeconfig}`]),
+    ];
+    return problems;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
