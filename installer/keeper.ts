@@ -46,6 +46,11 @@ function describe(change: Change): string {
   return `${change.do === "remove" ? "removed" : "wrote"} ${change.path}`;
 }
 
+function renamedMessage(path: string): string {
+  const single = path.replace(/\.conflist$/, ".conf");
+  return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
+}
+
 /** Says a thing when it is new, not at every look. */
 function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
   let said: ReadonlySet<string> = new Set();
@@ -129,6 +134,7 @@ export class Keeper {
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
     this.warn(plan.findings.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`));
+    for (const name of plan.renamed) this.tools.log.warn(renamedMessage(join(places.netDir, name)));
     return this.take(plan, wanted, now);
   }
 

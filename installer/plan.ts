@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import type { StanzaJson } from "../cni/conflist/edit";
+import { isRenamed, type StanzaJson } from "../cni/conflist/edit";
+import { readConfig } from "../cni/conflist/read";
 import type { Change } from "./disk";
 import { encodeJournal, type Journal, originalName } from "./journal";
 import { activeOf, type NodeState, type Pristine, pristine } from "./node-state";
@@ -29,6 +30,8 @@ export interface Plan {
   readonly chain?: string;
   /** The configuration that is chained, by the name that its owner gave it. */
   readonly active?: string;
+  /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
+  readonly renamed: readonly string[];
   /** Files in front of the active one, or all of them where none is active. */
   readonly findings: readonly Finding[];
 }
@@ -68,6 +71,15 @@ function findings(configs: readonly Pristine[], active: Pristine | undefined): r
     .flatMap(({ name, config }) => (config.kind === "invalid" ? [{ file: name, reason: config.reason }] : []));
 }
 
+/** Only files whose chain is not of our making are looked at. */
+function renamed({ configs, journal, originals }: NodeState): readonly string[] {
+  return configs.flatMap(({ name, bytes }) => {
+    if (bytes === undefined || originals.has(name) || journal?.made[name] !== undefined) return [];
+    const config = readConfig(name, bytes);
+    return config.kind === "list" && isRenamed(config) ? [name] : [];
+  });
+}
+
 function pluginInPlace({ places, state }: Context): readonly Change[] {
   if (state.plugin === "current") return [];
   return [{ do: "copy", from: places.pluginSource, path: places.plugin, mode: EXECUTABLE }];
@@ -104,6 +116,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
     },
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
     ...(active === undefined ? {} : { active: active.name }),
+    renamed: renamed(state),
     findings: findings(configs, active),
   };
 }

@@ -42,7 +42,7 @@ async function imageSpec(): Promise<ImageSpec> {
     reference: `${IMAGE_NAME}:${about.version}`,
     entrypoint: ["/opt/cni/bin/linkerd-cni", "/opt/linkerd-cni/installer.js"],
     // The plugin's executable carries the JavaScript runtime; this variable makes it be that and no plugin.
-    env: ["PATH=/opt/cni/bin", "HOME=/tmp", "BUN_BE_BUN=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0"],
+    env: ["PATH=/opt/cni/bin", "HOME=/tmp", "BUN_BE_BUN=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0", "BUN_JSC_useJIT=0"],
     labels: {
       "org.opencontainers.image.title": "linkerd-cni",
       "org.opencontainers.image.description": about.description,

@@ -66,6 +66,16 @@ export function hasStanza(list: List): boolean {
   return list.types.includes(PLUGIN_TYPE);
 }
 
+/**
+ * Whether linkerd's own installer seems to have made this list out of a single plugin's file: it forces this name and
+ * version on the list, leaves nothing else in it, and removes the file.
+ */
+export function isRenamed(list: List): boolean {
+  const { name, cniVersion, plugins, ...others } = JSON.parse(list.text);
+  const forced = name === "k8s-pod-network" && cniVersion === "0.3.1" && Object.keys(others).length === 0;
+  return forced && list.types.at(-1) === PLUGIN_TYPE && plugins.length === 2 && typeof plugins[0].name === "string";
+}
+
 /** A list of one plugin's configuration and our stanza, as a runtime itself would make a list of that plugin. */
 export function listOf(single: Single, fallbackName: string, stanza: StanzaJson): string {
   const version = single.cniVersion === undefined ? "" : `  "cniVersion": ${JSON.stringify(single.cniVersion)},\n`;

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bundle } from "../../build/bundle";
 import { outputs, root } from "../../build/paths";
-import { runtimePath } from "../../build/runtime";
+import { hostRuntime } from "../../build/runtime";
 
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
 const SMALL_PLUGIN = `#!/bin/sh
@@ -125,7 +125,7 @@ export class TestNode {
 
   /** Starts an installer; `script` is the built one unless told otherwise. */
   start(environment: Readonly<Record<string, string>> = {}, script: string = outputs.installer): Installer {
-    const child = spawn(runtimePath(process.arch), [script], {
+    const child = spawn(hostRuntime(), [script], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         CONTAINER_MOUNT_PREFIX: "",
