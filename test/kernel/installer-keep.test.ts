@@ -1,0 +1,140 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { buildInstaller, type Installer, TestNode } from "./installer-node";
+
+const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
+const RENEWED = LIST.replace("bridge", "ptp");
+const NAME = "10-k.conflist";
+const LIMIT_MS = 2_000;
+
+jest.setTimeout(60_000);
+
+let node: TestNode;
+let installer: Installer;
+beforeAll(buildInstaller);
+beforeEach(async () => {
+  node = new TestNode({ [NAME]: LIST });
+  installer = node.start();
+  await installer.says("ends in our stanza");
+});
+afterEach(async () => {
+  await installer.stop("SIGKILL");
+  node.delete();
+});
+
+/** Milliseconds until a condition holds. */
+async function until(holds: () => boolean): Promise<number> {
+  const since = performance.now();
+  while (!safely(holds)) {
+    if (performance.now() - since > 20_000) throw new Error(`waited in vain; the installer says:\n${installer.log}`);
+    await sleep(10);
+  }
+  return performance.now() - since;
+}
+
+function safely(holds: () => boolean): boolean {
+  try {
+    return holds();
+  } catch {
+    return false;
+  }
+}
+
+const path = (name: string) => join(node.netDir, name);
+const chainedAnew = () => node.isChained(NAME) && node.read(NAME).includes("ptp");
+
+/** How owners of configurations write them. */
+const writers: readonly (readonly [string, () => Promise<void> | void])[] = [
+  ["written over in place", () => node.write(NAME, RENEWED)],
+  [
+    "truncated, and written a moment later",
+    async () => {
+      node.write(NAME, "");
+      await sleep(300);
+      node.write(NAME, RENEWED);
+    },
+  ],
+  [
+    "replaced by rename",
+    () => {
+      node.write(`.${NAME}.tmp`, RENEWED);
+      renameSync(path(`.${NAME}.tmp`), path(NAME));
+    },
+  ],
+  [
+    "deleted and created",
+    async () => {
+      rmSync(path(NAME));
+      await sleep(300);
+      node.write(NAME, RENEWED);
+    },
+  ],
+];
+
+test.each(writers)("a configuration that is %s is chained again within 2 s", async (_, write) => {
+  await write();
+  expect(await until(chainedAnew)).toBeLessThan(LIMIT_MS);
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": RENEWED });
+});
+
+test("while its owner writes a configuration, the chain does not jump to another one", async () => {
+  node.write("20-other.conflist", LIST);
+  node.write(NAME, "{");
+  await sleep(400);
+  expect(node.read("20-other.conflist")).toBe(LIST);
+  node.write(NAME, RENEWED);
+  expect(await until(chainedAnew)).toBeLessThan(LIMIT_MS);
+  expect(node.read("20-other.conflist")).toBe(LIST);
+});
+
+test("a plugin or kubeconfig that is taken away comes back within 2 s", async () => {
+  rmSync(join(node.binDir, "linkerd-cni"));
+  expect(await until(() => node.content()["bin/linkerd-cni"] !== undefined)).toBeLessThan(LIMIT_MS);
+  writeFileSync(path("ZZZ-linkerd-cni-kubeconfig"), "");
+  expect(await until(() => node.read("ZZZ-linkerd-cni-kubeconfig") !== "")).toBeLessThan(LIMIT_MS);
+});
+
+test("a token that is swapped as the kubelet does it reaches the kubeconfig within 5 s", async () => {
+  await installer.stop("SIGKILL");
+  const swap = (version: number) => {
+    mkdirSync(join(node.accountDir, `..${version}`));
+    writeFileSync(join(node.accountDir, `..${version}`, "token"), `token-${version}`);
+    symlinkSync(`..${version}`, join(node.accountDir, "..data.tmp"));
+    renameSync(join(node.accountDir, "..data.tmp"), join(node.accountDir, "..data"));
+  };
+  swap(1);
+  rmSync(join(node.accountDir, "token"));
+  symlinkSync("..data/token", join(node.accountDir, "token"));
+  installer = node.start();
+  await installer.says("ends in our stanza");
+  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-1");
+  swap(2);
+  expect(await until(() => node.read("ZZZ-linkerd-cni-kubeconfig").includes("token-2"))).toBeLessThan(5_000);
+});
+
+test("a mounted stanza that changes reaches the chain", async () => {
+  await installer.stop("SIGKILL");
+  const file = join(node.root, "account", "stanza.json");
+  const stanza = (level: string) =>
+    writeFileSync(
+      file,
+      JSON.stringify({ type: "linkerd-cni", log_level: level, kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" } }),
+    );
+  stanza("info");
+  installer = node.start({ CNI_NETWORK_CONFIG_FILE: file });
+  await installer.says("ends in our stanza");
+  stanza("debug");
+  expect(await until(() => node.read(NAME).includes('"debug"'))).toBeLessThan(5_000);
+  expect(node.isChained(NAME)).toBe(true);
+});
+
+test("the directory itself may be replaced", async () => {
+  renameSync(node.netDir, `${node.netDir}.old`);
+  mkdirSync(node.netDir);
+  node.write(NAME, RENEWED);
+  await until(chainedAnew);
+  node.write(NAME, LIST);
+  expect(await until(() => node.isChained(NAME))).toBeLessThan(LIMIT_MS);
+});

@@ -1,0 +1,126 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Answer, ApiStub, json } from "../support/api-server";
+import { buildInstaller, TestNode } from "./installer-node";
+
+const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
+const DAEMON_SET = "/apis/apps/v1/namespaces/linkerd-cni/daemonsets/linkerd-cni";
+
+const thereIs = (metadata: object): Answer => json(200, { metadata, spec: {}, status: { desiredNumberScheduled: 1 } });
+const silence: Answer = () => undefined;
+
+/** What the API server says about our DaemonSet when the installer is stopped, and what becomes of the node. */
+const table: readonly (readonly [string, Answer, "removed" | "left"])[] = [
+  ["a rollout, a restart, an eviction: the DaemonSet is there", thereIs({ name: "linkerd-cni" }), "left"],
+  ["the DaemonSet is being deleted", thereIs({ deletionTimestamp: "2026-01-01T00:00:00Z" }), "removed"],
+  ["the DaemonSet is deleted", json(404, { code: 404 }), "removed"],
+  ["the token is not accepted any more", json(401, { code: 401 }), "removed"],
+  ["the role is deleted", json(403, { code: 403 }), "removed"],
+  ["the API server fails", json(500, { code: 500 }), "left"],
+  ["the API server sheds load", json(429, { code: 429 }), "left"],
+  ["the API server answers nonsense", (_, response) => void response.writeHead(200).end("<html>"), "left"],
+  ["the API server hangs", silence, "left"],
+];
+
+jest.setTimeout(60_000);
+
+let api: ApiStub;
+let node: TestNode;
+beforeAll(buildInstaller);
+beforeEach(async () => {
+  api = await ApiStub.start(json(404, {}));
+  node = new TestNode({ "10-k.conflist": LIST });
+  writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+});
+afterEach(() => {
+  api.close();
+  node.delete();
+});
+
+function start(more: Readonly<Record<string, string>> = {}) {
+  return node.start({
+    UNINSTALL_ON_STOP: "auto",
+    KUBERNETES_SERVICE_PORT: String(api.port),
+    POD_NAMESPACE: "linkerd-cni",
+    DAEMONSET_NAME: "linkerd-cni",
+    ...more,
+  });
+}
+
+test.each(table)("on SIGTERM, when %s", async (_, answer, outcome) => {
+  const before = node.content();
+  const installer = start();
+  await installer.says("ends in our stanza");
+  const installed = node.content();
+  api.answer = answer;
+  const since = performance.now();
+  expect(await installer.stop()).toBe(0);
+  expect(performance.now() - since).toBeLessThan(10_000);
+  expect(api.requests).toEqual([DAEMON_SET]);
+  expect(node.content()).toEqual(outcome === "removed" ? before : installed);
+});
+
+test("on SIGTERM, when the API server is down, everything is left", async () => {
+  const installer = start();
+  await installer.says("ends in our stanza");
+  const installed = node.content();
+  api.close();
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual(installed);
+});
+
+test("in a rollout, the old installer leaves what the new one has installed, even when it may not ask any more", async () => {
+  const before = node.content();
+  const old = start();
+  await old.says("ends in our stanza");
+  const successor = start({
+    CNI_NETWORK_CONFIG: JSON.stringify({
+      type: "linkerd-cni",
+      kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
+      release: 2,
+    }),
+  });
+  await successor.says("ends in our stanza");
+  await old.says("has installed since");
+  const installed = node.content();
+  expect(installed["net.d/10-k.conflist"]).toContain('"release": 2');
+  api.answer = json(403, {});
+  expect(await old.stop()).toBe(0);
+  expect(node.content()).toEqual(installed);
+  expect(await successor.stop()).toBe(0);
+  expect(node.content()).toEqual(before);
+});
+
+test("CRI-O, which calls the plugin for old pods, keeps its executable", async () => {
+  const nodeInfo = { containerRuntimeVersion: "cri-o://1.30.2" };
+  api.answer = (request, response) => {
+    const answer = request.url === "/api/v1/nodes/node-1" ? json(200, { status: { nodeInfo } }) : json(404, {});
+    answer(request, response);
+  };
+  const before = node.content();
+  const installer = start({ NODE_NAME: "node-1" });
+  await installer.says("cri-o://1.30.2 passes pod annotations");
+  expect(await installer.stop()).toBe(0);
+  expect(Object.keys(node.content()).sort()).toEqual([...Object.keys(before), "bin/linkerd-cni"].sort());
+  expect(node.read("10-k.conflist")).toBe(LIST);
+});
+
+test.each(["always", "never"])("UNINSTALL_ON_STOP=%s needs no API server", async (policy) => {
+  const before = node.content();
+  const installer = start({ UNINSTALL_ON_STOP: policy });
+  await installer.says("ends in our stanza");
+  const installed = node.content();
+  expect(await installer.stop()).toBe(0);
+  expect(api.requests).toEqual([]);
+  expect(node.content()).toEqual(policy === "always" ? before : installed);
+});
+
+test("a bad environment is named in full, and nothing is changed", async () => {
+  const before = node.content();
+  const installer = start({ KUBERNETES_SERVICE_PORT: "many", UNINSTALL_ON_STOP: "maybe", CNI_NETWORK_CONFIG: "" });
+  expect(await installer.end()).toBe(1);
+  expect(installer.log).toContain('KUBERNETES_SERVICE_PORT "many" is not a number from 0 to 65535');
+  expect(installer.log).toContain('UNINSTALL_ON_STOP "maybe" is not one of auto, always, never');
+  expect(installer.log).toContain("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set");
+  expect(node.content()).toEqual(before);
+});
