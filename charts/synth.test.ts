@@ -46,7 +46,7 @@ interface Schema {
 function open(schema: Schema, path: string): readonly string[] {
   const inner = Object.entries(schema.properties ?? {}).flatMap(([key, item]) => open(item, `${path}.${key}`));
   const items = schema.items === undefined ? [] : open(schema.items, `${path}[]`);
-  const isOpen = schema.type === "object" && schema.additionalProperties !== false;
+  const isOpen = [schema.type].flat().includes("object") && schema.additionalProperties !== false;
   return [...(isOpen ? [path] : []), ...inner, ...items];
 }
 

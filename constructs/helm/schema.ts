@@ -33,6 +33,8 @@ const loosened: Readonly<Record<string, (schema: JsonSchema) => void>> = {
 function loosen({ zodSchema, jsonSchema }: Overridden): void {
   const { def } = zodSchema as { def: { type: string } };
   if (def.type === "pipe" && typeof jsonSchema.type === "string") loosened[jsonSchema.type]?.(jsonSchema);
+  // Helm passes null on where the chart has no default that it could take away.
+  if (def.type === "optional" && jsonSchema.type === "object") jsonSchema.type = ["object", "null"];
 }
 
 /** The JSON schema of a chart's values: closed at every level, besides what Helm itself adds (`global`). */
