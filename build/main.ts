@@ -5,6 +5,7 @@ import { buildCli } from "./cli";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
 import { buildImage, layOutImage } from "./image/image";
 import { loadImage } from "./image/load";
+import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
 import { updateReadme } from "./readme";
 
@@ -12,8 +13,9 @@ import { updateReadme } from "./readme";
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
-  charts: () => synthesize(join(root, "dist")),
+  charts: () => synthesize(root),
   readme: updateReadme,
+  lib: buildLib,
   cli: buildCli,
   image: buildImage,
 };

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { synthesize } from "./synth";
 
-synthesize(join(__dirname, "..", "dist")).catch((error: unknown) => {
+synthesize(join(__dirname, "..")).catch((error: unknown) => {
   process.stderr.write(`charts: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

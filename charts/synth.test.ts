@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { values } from "../constructs";
+import { propsSource } from "./props-source";
 import { synthesized } from "./synth";
 
 const dist = join(__dirname, "..", "dist");
@@ -17,6 +18,10 @@ test.each(folders)("dist/%s is what synthesis makes: run `npm run build -- chart
   const present = Object.fromEntries(filesUnder(join(dist, folder)).map((path) => [path, readFileSync(path, "utf8")]));
   const made = Object.fromEntries([...files].map(([name, content]) => [join(dist, folder, name), content]));
   expect(present).toEqual(made);
+});
+
+test("constructs/props.ts is what synthesis makes: run `npm run build -- charts`", () => {
+  expect(readFileSync(join(dist, "..", "constructs", "props.ts"), "utf8")).toBe(propsSource());
 });
 
 test("two runs are byte-identical", () => {

@@ -1,6 +1,8 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { App } from "cdk8s";
 import { linkerd2Cni, linkerdCniManifests } from "./linkerd2-cni";
+import { propsSource } from "./props-source";
 import { writeFolder } from "./write";
 
 const kustomization = `apiVersion: kustomize.config.k8s.io/v1beta1
@@ -24,7 +26,8 @@ export function synthesized(): ReadonlyMap<string, ReadonlyMap<string, string>> 
   ]);
 }
 
-/** Writes the charts and the manifests. */
-export async function synthesize(dist: string): Promise<void> {
-  for (const [folder, files] of synthesized()) await writeFolder(join(dist, folder), files);
+/** Writes the charts, the manifests, and what the constructs' sources take from the values. */
+export async function synthesize(root: string): Promise<void> {
+  await writeFile(join(root, "constructs", "props.ts"), propsSource());
+  for (const [folder, files] of synthesized()) await writeFolder(join(root, "dist", folder), files);
 }

@@ -1,16 +1,9 @@
 import type { IConstruct } from "constructs";
 import type { z } from "zod";
 import { HelmChart } from "./helm/chart";
-import { hasExpr, type Input, isExpr } from "./helm/expression";
+import { hasExpr, isExpr } from "./helm/expression";
 import { baseOf, type Refs, valueRefs } from "./helm/refs";
 import { problemsOf, ValuesError } from "./problems";
-
-/** Values as one may give them: any part may be missing, and in a Helm chart any part may be an expression. */
-export type Given<T> = {
-  readonly [Key in keyof T]?: Input<T[Key]> | GivenGroup<T[Key]> | undefined;
-};
-
-type GivenGroup<T> = T extends readonly unknown[] ? never : T extends object ? Given<T> : never;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -63,11 +56,7 @@ function overlay(base: Fields, read: Fields, given: Fields): Fields {
  * The values that a construct works with. In a Helm chart each one that is not given is a reference to `.Values`;
  * elsewhere it is the default.
  */
-export function inputsOf<T extends z.ZodObject>(
-  scope: IConstruct,
-  schema: T,
-  given: Given<z.output<T>>,
-): Refs<z.output<T>> {
+export function inputsOf<T extends z.ZodObject>(scope: IConstruct, schema: T, given: object): Refs<z.output<T>> {
   const read = readValues(schema, known(given)) as Fields;
   const inChart = HelmChart.find(scope) !== undefined;
   if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");

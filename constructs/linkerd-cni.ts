@@ -19,10 +19,11 @@ import {
   toPrettyJson,
   when,
 } from "./helm";
-import { type Given, inputsOf } from "./inputs";
+import { inputsOf } from "./inputs";
 import { overlaid } from "./overlaid";
 import { podSpec, REPAIR_PORT, updateStrategy } from "./pod";
 import { checkNamespace } from "./problems";
+import type { ValuesProps } from "./props";
 import { binding, podSecurityPolicy, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { type Values, values } from "./values";
@@ -34,7 +35,7 @@ export const NAME = "linkerd-cni";
 type Extra = Readonly<Record<string, unknown>>;
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
-export interface LinkerdCniProps extends Given<Values> {
+export interface LinkerdCniProps extends ValuesProps {
   /** @default "linkerd-cni"; in a Helm chart the release's namespace */
   readonly namespace?: Input<string> | undefined;
 }

@@ -20,8 +20,8 @@ import {
   text,
   when,
 } from "./helm";
+import { MAX_PORT, NOT_A_RANGE } from "./value-types";
 import type { Values } from "./values";
-import { MAX_PORT, NOT_A_RANGE } from "./valueTypes";
 
 /** The stanza with expressions in it; what is left out has the plugin's default. */
 export type StanzaTemplate = { readonly [Key in keyof Stanza]: Templated<Partial<Stanza[Key]>> | undefined };

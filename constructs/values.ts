@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
-import { directory, flag, integer, port, portRanges, ports, quantity, share, textMap, word } from "./valueTypes";
+import { flag, integer } from "./helm";
+import { directory, port, portRanges, ports, quantity, share, textMap, word } from "./value-types";
 import { version } from "./version";
 
 /** A group of values: where the group or a part of it is not given, the defaults of its members hold. */

@@ -29,5 +29,6 @@ export {
 export { writeManifests } from "./manifests";
 export { type HelmManifest, type HelmMetadata, HelmObject } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
-export { type Refs, valueRefs } from "./refs";
+export { baseOf, type Refs, valueRefs } from "./refs";
 export type { Templated } from "./templated";
+export { flag, integer, numberOrText } from "./types";

@@ -35,8 +35,9 @@ function compacted(value: unknown): unknown {
  * The generated `Kube…` classes convert field by field, and thereby lose an expression that stands for a list or for
  * a whole object, and every field younger than their schema. This class takes their types and leaves values alone.
  */
-export class HelmObject extends ApiObject {
-  constructor(scope: Construct, id: string, type: GroupVersionKind, { when, ...manifest }: HelmManifest<object>) {
+export class HelmObject<Props = object> extends ApiObject {
+  constructor(scope: Construct, id: string, type: GroupVersionKind, given: HelmManifest<Props>) {
+    const { when, ...manifest } = given;
     super(scope, id, {
       ...(compacted(manifest) as object),
       apiVersion: type.apiVersion,
@@ -52,7 +53,7 @@ export class HelmObject extends ApiObject {
     id: string,
     type: GroupVersionKind,
     manifest: HelmManifest<Props>,
-  ): HelmObject | undefined {
-    return manifest.when === false ? undefined : new HelmObject(scope, id, type, manifest);
+  ): HelmObject<Props> | undefined {
+    return manifest.when === false ? undefined : new HelmObject<Props>(scope, id, type, manifest);
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { parseAllDocuments } from "yaml";
 
-const root = join(__dirname, "..", "..");
+export const root = join(__dirname, "..", "..");
 export const chart = join(root, "dist", "charts", "linkerd2-cni");
 
 function findHelm(): string | undefined {

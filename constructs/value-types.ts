@@ -1,21 +1,7 @@
 import { z } from "zod";
-
-/**
- * The types of values. Numbers and booleans may also come as text, as Helm's `--set-string` passes them; `schema.ts`
- * says the same in the JSON schema.
- */
-const numeric = (value: unknown): unknown =>
-  typeof value === "string" && /^(0|-?[1-9][0-9]*)$/.test(value) ? Number(value) : value;
-
-const logical = (value: unknown): unknown => (value === "true" ? true : value === "false" ? false : value);
-
-const textual = (value: unknown): unknown => (typeof value === "number" ? String(value) : value);
-
-export const integer = (low: number, high: number) => z.preprocess(numeric, z.int().min(low).max(high));
+import { integer, numberOrText } from "./helm";
 
 export const port = () => integer(1, MAX_PORT);
-
-export const flag = () => z.preprocess(logical, z.boolean());
 
 /** A text without control characters. */
 export const word = () => z.string().regex(/^[^\p{Cc}]*$/u, "is not a text on one line");
@@ -46,15 +32,11 @@ function checkPorts(text: string, context: z.RefinementCtx): void {
 
 /** Ports, comma-separated. */
 export const ports = () =>
-  z.preprocess(
-    textual,
-    z.string().regex(listOf(onePort), "is not a list of ports such as 25,587").superRefine(checkPorts),
-  );
+  numberOrText(z.string().regex(listOf(onePort), "is not a list of ports such as 25,587").superRefine(checkPorts));
 
 /** Ports and ranges, comma-separated. */
 export const portRanges = () =>
-  z.preprocess(
-    textual,
+  numberOrText(
     z
       .string()
       .regex(listOf(`${onePort}(-${onePort})?`), "is not a list of ports and ranges such as 25,587,8000-8100")
@@ -70,7 +52,7 @@ export const quantity = () =>
 
 /** A number, or a percentage. */
 export const share = () =>
-  z.preprocess(textual, z.string().regex(/^(0|[1-9][0-9]{0,4})%?$/, "is not a number or a percentage such as 25%"));
+  numberOrText(z.string().regex(/^(0|[1-9][0-9]{0,4})%?$/, "is not a number or a percentage such as 25%"));
 
 /** Labels or annotations. */
 export const textMap = () => z.record(z.string(), z.string());

@@ -1,0 +1,165 @@
+import type { Input } from "./helm";
+import type { Values } from "./values";
+
+// Made from constructs/values.ts by synthesis: change it there, then run `npm run build -- charts`.
+
+/** The values of the chart: each one known, or in a Helm chart an expression. */
+export interface ValuesProps {
+  /** Port on which the proxy accepts inbound connections. @default 4143 */
+  readonly inboundProxyPort?: Input<Values["inboundProxyPort"]> | undefined;
+  /** Port on which the proxy accepts outbound connections. @default 4140 */
+  readonly outboundProxyPort?: Input<Values["outboundProxyPort"]> | undefined;
+  /** The proxy's admin port; inbound, it is not redirected. @default 4191 */
+  readonly proxyAdminPort?: Input<Values["proxyAdminPort"]> | undefined;
+  /** The proxy's control port (tap); inbound, it is not redirected. @default 4190 */
+  readonly proxyControlPort?: Input<Values["proxyControlPort"]> | undefined;
+  /** Inbound ports and ranges that are not redirected, comma-separated. @default "" */
+  readonly ignoreInboundPorts?: Input<string | number> | undefined;
+  /** Outbound ports and ranges that are not redirected, comma-separated. @default "" */
+  readonly ignoreOutboundPorts?: Input<string | number> | undefined;
+  /** Inbound ports that are redirected, comma-separated; empty for all. @default "" */
+  readonly portsToRedirect?: Input<string | number> | undefined;
+  /** User id that the proxy runs as. @default 2102 */
+  readonly proxyUID?: Input<Values["proxyUID"]> | undefined;
+  /** Group id that the proxy runs as; -1 for no rule about it. @default -1 */
+  readonly proxyGID?: Input<Values["proxyGID"]> | undefined;
+  /** Log level of the plugin and the installer. @default "info" */
+  readonly logLevel?: Input<Values["logLevel"]> | undefined;
+  /** Directory on the node with the CNI configuration. @default "/etc/cni/net.d" */
+  readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
+  /** Directory on the node with the CNI plugins' executables. @default "/opt/cni/bin" */
+  readonly destCNIBinDir?: Input<Values["destCNIBinDir"]> | undefined;
+  /** Wait for the xtables lock (`-w`); modes nft, legacy and plain only. @default false */
+  readonly useWaitFlag?: Input<Values["useWaitFlag"]> | undefined;
+  /**
+   * How the rules are programmed: `native` over netlink without any program of the host, `nft`, `legacy` and `plain` by
+   * the host's iptables, `auto` by what the host has.
+   * @default "auto"
+   */
+  readonly iptablesMode?: Input<Values["iptablesMode"]> | undefined;
+  /** Program rules for IPv4 only. @default true */
+  readonly disableIPv6?: Input<Values["disableIPv6"]> | undefined;
+  /**
+   * Where the plugin learns about a pod: `auto` asks the API server where annotations do not decide, `annotations`
+   * never asks, `api` always asks.
+   * @default "auto"
+   */
+  readonly podLookup?: Input<Values["podLookup"]> | undefined;
+  /** Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work. @default false */
+  readonly strictStatus?: Input<Values["strictStatus"]> | undefined;
+  /** Port of the installer's probes (/live, /ready) and /metrics. @default 9991 */
+  readonly healthPort?: Input<Values["healthPort"]> | undefined;
+  /** Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own. @default true */
+  readonly pluginLog?: Input<Values["pluginLog"]> | undefined;
+  /** Run the pods in the node's network namespace. @default false */
+  readonly hostNetwork?: Input<Values["hostNetwork"]> | undefined;
+  /** Priority class of the pods; recommended where the namespace may use it: system-node-critical. @default "" */
+  readonly priorityClassName?: Input<Values["priorityClassName"]> | undefined;
+  /** How many old revisions of the DaemonSet are kept. @default 10 */
+  readonly revisionHistoryLimit?: Input<Values["revisionHistoryLimit"]> | undefined;
+  readonly updateStrategy?: {
+    /** How pods are replaced when the DaemonSet changes. @default "RollingUpdate" */
+    readonly type?: Input<Values["updateStrategy"]["type"]> | undefined;
+    readonly rollingUpdate?: {
+      /** How many nodes may be without the installer during an update, as a number or a percentage. @default 1 */
+      readonly maxUnavailable?: Input<string | number> | undefined;
+    };
+  };
+  /** Create a PodSecurityPolicy (Kubernetes before 1.25) with a Role and a RoleBinding for it. @default false */
+  readonly enablePSP?: Input<Values["enablePSP"]> | undefined;
+  /**
+   * Run the installer's container privileged; needed where SELinux denies writing to the directories.
+   * @default false
+   */
+  readonly privileged?: Input<Values["privileged"]> | undefined;
+  /** SELinux context of the installer's container, as an alternative to `privileged`. @default none */
+  readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
+  readonly rbac?: {
+    /** Grant only what this plugin uses: reading single pods and namespaces, and its own DaemonSet. @default false */
+    readonly minimal?: Input<Values["rbac"]["minimal"]> | undefined;
+  };
+  readonly networkPolicy?: {
+    /**
+     * Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others.
+     * @default false
+     */
+    readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
+    /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
+    readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
+  };
+  /**
+   * Tolerations of the pods; the plugin is needed on every node that runs meshed pods.
+   * @default [{"operator":"Exists"}]
+   */
+  readonly tolerations?: Input<Values["tolerations"]> | undefined;
+  /** Node affinity of the pods. @default none */
+  readonly nodeAffinity?: Input<NonNullable<Values["nodeAffinity"]>> | undefined;
+  readonly image?: {
+    /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
+    readonly name?: Input<Values["image"]["name"]> | undefined;
+    /** Tag of the image. @default "0.1.0" */
+    readonly version?: Input<Values["image"]["version"]> | undefined;
+    /** When the image is pulled. @default "IfNotPresent" */
+    readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
+  };
+  /** Names of secrets to pull the image with. @default [] */
+  readonly imagePullSecrets?: Input<Values["imagePullSecrets"]> | undefined;
+  /** Containers that run to their end before the installer starts. @default [] */
+  readonly extraInitContainers?: Input<Values["extraInitContainers"]> | undefined;
+  /** Annotations of the pods, besides the chart's own. @default {} */
+  readonly podAnnotations?: Input<Values["podAnnotations"]> | undefined;
+  /** Labels of the pods, besides the chart's own. @default {} */
+  readonly podLabels?: Input<Values["podLabels"]> | undefined;
+  /** Labels of every resource, besides the chart's own. @default {} */
+  readonly commonLabels?: Input<Values["commonLabels"]> | undefined;
+  readonly repairController?: {
+    /** Run the repair controller, which replaces pods that started before the plugin was in place. @default false */
+    readonly enabled?: Input<Values["repairController"]["enabled"]> | undefined;
+    /** Log level of the repair controller. @default "info" */
+    readonly logLevel?: Input<Values["repairController"]["logLevel"]> | undefined;
+    /** Log format of the repair controller. @default "plain" */
+    readonly logFormat?: Input<Values["repairController"]["logFormat"]> | undefined;
+    /** Give the repair controller's container a security context. @default true */
+    readonly enableSecurityContext?: Input<Values["repairController"]["enableSecurityContext"]> | undefined;
+    readonly resources?: {
+      readonly cpu?: {
+        /** The most CPU that the container may use. @default "" */
+        readonly limit?: Input<Values["repairController"]["resources"]["cpu"]["limit"]> | undefined;
+        /** The CPU that the container asks for. @default "" */
+        readonly request?: Input<Values["repairController"]["resources"]["cpu"]["request"]> | undefined;
+      };
+      readonly memory?: {
+        /** The most memory that the container may use. @default "" */
+        readonly limit?: Input<Values["repairController"]["resources"]["memory"]["limit"]> | undefined;
+        /** The memory that the container asks for. @default "" */
+        readonly request?: Input<Values["repairController"]["resources"]["memory"]["request"]> | undefined;
+      };
+      readonly "ephemeral-storage"?: {
+        /** The most local storage that the container may use. @default "" */
+        readonly limit?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
+        /** The local storage that the container asks for. @default "" */
+        readonly request?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["request"]> | undefined;
+      };
+    };
+  };
+  readonly resources?: {
+    readonly cpu?: {
+      /** The most CPU that the container may use. @default "" */
+      readonly limit?: Input<Values["resources"]["cpu"]["limit"]> | undefined;
+      /** The CPU that the container asks for. @default "" */
+      readonly request?: Input<Values["resources"]["cpu"]["request"]> | undefined;
+    };
+    readonly memory?: {
+      /** The most memory that the container may use. @default "" */
+      readonly limit?: Input<Values["resources"]["memory"]["limit"]> | undefined;
+      /** The memory that the container asks for. @default "" */
+      readonly request?: Input<Values["resources"]["memory"]["request"]> | undefined;
+    };
+    readonly "ephemeral-storage"?: {
+      /** The most local storage that the container may use. @default "" */
+      readonly limit?: Input<Values["resources"]["ephemeral-storage"]["limit"]> | undefined;
+      /** The local storage that the container asks for. @default "" */
+      readonly request?: Input<Values["resources"]["ephemeral-storage"]["request"]> | undefined;
+    };
+  };
+}

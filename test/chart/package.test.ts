@@ -1,0 +1,96 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { documents, type Rendered, root } from "./helm";
+
+const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
+const compiler = {
+  compilerOptions: {
+    target: "es2022",
+    module: "nodenext",
+    strict: true,
+    skipLibCheck: false,
+    outDir: "made",
+    rootDir: ".",
+    types: ["node"],
+    typeRoots: [join(root, "node_modules", "@types")],
+  },
+  include: ["*.ts", "*.mts"],
+};
+
+const esm = `import { App, Chart } from "cdk8s";
+import { LinkerdCni, version } from "linkerd-cni-cdk8s";
+import { HelmChart } from "linkerd-cni-cdk8s/helm";
+const app = new App();
+new LinkerdCni(new Chart(app, "linkerd-cni"), "cni", { logLevel: "debug" });
+process.stdout.write(JSON.stringify({ version, chart: typeof HelmChart, text: app.synthYaml() }));
+`;
+
+const wrong = `import { App, Chart } from "cdk8s";
+import { LinkerdCni } from "linkerd-cni-cdk8s";
+new LinkerdCni(new Chart(new App(), "chart"), "cni", { logLevel: "loud" });
+new LinkerdCni(new Chart(new App(), "chart"), "cni", { inboundPort: 1 });
+`;
+
+describe("the packed npm package in an empty project", () => {
+  let project: string;
+  const npm = (cwd: string, ...args: readonly string[]) =>
+    execFileSync("npm", args, { cwd, encoding: "utf8", stdio: "pipe" });
+  const node = (...args: readonly string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" });
+    if (status !== 0) throw new Error(`${args.join(" ")} failed:\n${stdout}${stderr}`);
+    return stdout;
+  };
+  const tsc = (...args: readonly string[]) => node(join(root, "node_modules", "typescript", "bin", "tsc"), ...args);
+
+  beforeAll(() => {
+    project = mkdtempSync(join(tmpdir(), "project-"));
+    npm(root, "pack", "--pack-destination", project);
+    const packed = readdirSync(project).find((name) => name.endsWith(".tgz"));
+    writeFileSync(join(project, "package.json"), JSON.stringify({ name: "platform", private: true }));
+    const folders = peers.map((name) => join(root, "node_modules", name));
+    const quiet = ["--offline", "--no-audit", "--no-fund", "--no-save", "--install-links", "--ignore-scripts"];
+    npm(project, "install", ...quiet, `./${packed}`, ...folders);
+    for (const example of ["subclass.ts", "helm-chart.ts"])
+      cpSync(join(root, "examples", example), join(project, example));
+    writeFileSync(join(project, "esm.mts"), esm);
+    writeFileSync(join(project, "tsconfig.json"), JSON.stringify(compiler));
+    tsc();
+  }, 180_000);
+
+  afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+  const named = (manifests: readonly Rendered[], kind: string) => manifests.find((manifest) => manifest.kind === kind);
+
+  test("is subclassed as the README shows, and synthesizes", () => {
+    const manifests = documents(node(join("made", "subclass.js")));
+    expect(manifests.map(({ metadata }) => metadata.name)).toContain("platform-cni");
+    const { data } = named(manifests, "ConfigMap") as unknown as { data: Record<string, string> };
+    expect(JSON.parse(data["cni_network_config"] ?? "")).toMatchObject({
+      "strict-status": true,
+      "example.com/audit": { enabled: true },
+      "own-pods": { namespace: "platform-cni" },
+    });
+    expect(named(manifests, "DaemonSet")).toMatchObject({ spec: { template: { spec: { dnsPolicy: "Default" } } } });
+  });
+
+  test("is imported by an ES module", () => {
+    const made = JSON.parse(node(join("made", "esm.mjs"))) as { chart: string; text: string };
+    expect(made.chart).toBe("function");
+    expect(made.text).toContain('"log_level": "debug"');
+  });
+
+  test("makes a chart of one's own", () => {
+    const files = JSON.parse(node(join("made", "helm-chart.js"))) as Record<string, string>;
+    expect(files["templates/deployment.yaml"]).toContain("replicas: {{ .Values.replicas | int }}");
+  });
+
+  test("does not compile with values that are none", () => {
+    const folder = join(project, "wrong");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "wrong.ts"), wrong);
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../tsconfig.json", include: ["*.ts"] }));
+    expect(() => tsc("--project", folder)).toThrow(/wrong\.ts\(3,[\s\S]*wrong\.ts\(4,/);
+  });
+});
