@@ -63,16 +63,34 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     expect(byName(rendered)).toEqual(byName(constructed({ ignoreInboundPorts: "25" })));
   });
 
+  /** Bad values, and what helm's message says about them. */
   const refused: readonly (readonly [string, string])[] = [
-    ["inboundProxyPort=http", "inboundProxyPort"],
-    ["inboundProxyPort=70000", "inboundProxyPort"],
-    ["ignoreInboundPorts=200-100", "ignoreInboundPorts: 200-100 is not a port or a range low-high"],
+    ["inboundProxyPort=http", "at '/inboundProxyPort': 'http' does not match pattern"],
+    ["inboundProxyPort=70000", "at '/inboundProxyPort': maximum: got 70,000, want 65,535"],
+    ["outboundProxyPort=0", "at '/outboundProxyPort': minimum: got 0, want 1"],
+    ["ignoreInboundPorts=200-100", "ignoreInboundPorts: 200-100 is not a port or a range low-high between 1 and 65535"],
+    ["ignoreOutboundPorts=1-70000", "ignoreOutboundPorts: 1-70000 is not a port or a range low-high"],
+    ["ignoreOutboundPorts=http", "at '/ignoreOutboundPorts': 'http' does not match pattern"],
     ["portsToRedirect=70000", "portsToRedirect: 70000 is not a port"],
-    ["logLevel=loud", "logLevel"],
-    ["destCNIBinDir=opt", "destCNIBinDir"],
-    ["inbondProxyPort=1", "inbondProxyPort"],
-    ["image.tag=1", "tag"],
-    ["logLevel=null", "logLevel"],
+    ["portsToRedirect=80-90", "at '/portsToRedirect': '80-90' does not match pattern"],
+    ["proxyUID=-1", "at '/proxyUID': minimum: got -1, want 0"],
+    ["proxyGID=-2", "at '/proxyGID': minimum: got -2, want -1"],
+    ["logLevel=loud", "at '/logLevel': value must be one of 'trace', 'debug', 'info', 'warn', 'error'"],
+    ["logLevel=null", "missing property 'logLevel'"],
+    ["iptablesMode=bpf", "at '/iptablesMode': value must be one of 'auto', 'native', 'nft', 'legacy', 'plain'"],
+    ["destCNIBinDir=opt", "at '/destCNIBinDir': 'opt' does not match pattern '^\\\\/"],
+    ["useWaitFlag=maybe", "at '/useWaitFlag': value must be one of true, false, 'true', 'false'"],
+    ["image.pullPolicy=Sometimes", "at '/image/pullPolicy': value must be one of 'IfNotPresent', 'Always', 'Never'"],
+    ["image.version=", "at '/image/version': minLength: got 0, want 1"],
+    ["image.tag=1", "at '/image': additional properties 'tag' not allowed"],
+    ["inbondProxyPort=1", "additional properties 'inbondProxyPort' not allowed"],
+    ["tolerations[0].operator=Any", "at '/tolerations/0/operator': value must be one of 'Exists', 'Equal'"],
+    ["tolerations=x", "at '/tolerations': got string, want array"],
+    ["podLabels.a=1", "at '/podLabels/a': got number, want string"],
+    ["resources.cpu.limit=many", "at '/resources/cpu/limit'"],
+    ["updateStrategy.type=Recreate", "at '/updateStrategy/type': value must be one of 'RollingUpdate', 'OnDelete'"],
+    ["updateStrategy.rollingUpdate.maxUnavailable=half", "at '/updateStrategy/rollingUpdate/maxUnavailable'"],
+    ["extraInitContainers[0].name=a", "at '/extraInitContainers/0': missing property 'image'"],
   ];
 
   test.each(refused)("refuses %s and names the value", (flag, message) => {

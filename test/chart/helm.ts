@@ -7,14 +7,15 @@ import { parseAllDocuments } from "yaml";
 export const root = join(__dirname, "..", "..");
 export const chart = join(root, "dist", "charts", "linkerd2-cni");
 
-function findHelm(): string | undefined {
+/** A program: where the environment says, in .cache/bin, or on PATH. */
+export function findProgram(name: string, told: string | undefined): string | undefined {
   const folders = [join(root, ".cache", "bin"), ...(process.env["PATH"] ?? "").split(delimiter)];
-  const candidates = [process.env["HELM"] ?? "", ...folders.map((folder) => join(folder, "helm"))];
+  const candidates = [told ?? "", ...folders.map((folder) => join(folder, name))];
   return candidates.find((path) => path !== "" && existsSync(path));
 }
 
-/** The real helm, where there is one: by HELM, in .cache/bin or on PATH. */
-export const helm = findHelm();
+/** The real helm, where there is one. */
+export const helm = findProgram("helm", process.env["HELM"]);
 
 export interface Rendered {
   readonly kind: string;

@@ -1,0 +1,84 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { values } from "../../constructs";
+import { documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
+
+const examples = join(root, "examples");
+const kustomize = findProgram("kustomize", process.env["KUSTOMIZE"]);
+
+const read = (name: string) => documents(readFileSync(join(examples, name), "utf8"));
+
+interface Pod {
+  readonly priorityClassName?: string;
+  readonly containers: readonly {
+    readonly resources?: object;
+    readonly volumeMounts: readonly { readonly mountPath: string }[];
+    readonly securityContext: object;
+  }[];
+}
+
+function podOf(manifests: readonly Rendered[]): Pod {
+  const daemonSet = manifests.find(({ kind }) => kind === "DaemonSet");
+  return (daemonSet as unknown as { spec: { template: { spec: Pod } } }).spec.template.spec;
+}
+
+const helmSuite = helm === undefined ? describe.skip : describe;
+
+helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
+  /** Renders the chart at the path that an example names, with the values that it gives. */
+  const rendered = (path: string, release: string, given: unknown) =>
+    withValues(given, (file) =>
+      documents(run("template", release, join(root, path), "--namespace", "x", "--values", file)),
+    );
+
+  test("the Argo CD application", () => {
+    const [application] = read("argo-application.yaml");
+    const { source } = application!["spec"] as unknown as {
+      source: { path: string; helm: { releaseName: string; valuesObject: object } };
+    };
+    const pod = podOf(rendered(source.path, source.helm.releaseName, source.helm.valuesObject));
+    expect(pod.priorityClassName).toBe("system-node-critical");
+  });
+
+  test("the Flux release", () => {
+    const [repository, release] = read("flux-helmrelease.yaml");
+    const spec = release!["spec"] as unknown as {
+      releaseName: string;
+      values: object;
+      chart: { spec: { chart: string; sourceRef: { name: string } } };
+    };
+    expect(spec.chart.spec.sourceRef.name).toBe(repository?.metadata.name);
+    const pod = podOf(rendered(spec.chart.spec.chart, spec.releaseName, spec.values));
+    expect(pod.containers[0]?.resources).toEqual({ requests: { cpu: "10m", memory: "64Mi" } });
+  });
+
+  const platforms = [
+    ["openshift-values.yaml", "/host/var/lib/cni/bin", true],
+    ["k3s-values.yaml", "/host/var/lib/rancher/k3s/data/cni", false],
+  ] as const;
+
+  test.each(platforms)("%s", (name, mounted, privileged) => {
+    const [given] = read(name);
+    expect(values.safeParse(given).success).toBe(true);
+    const [container] = podOf(rendered("dist/charts/linkerd2-cni", "linkerd-cni", given)).containers;
+    expect(container?.volumeMounts.map(({ mountPath }) => mountPath)).toContain(mounted);
+    expect(container?.securityContext).toMatchObject({ privileged });
+  });
+});
+
+const kustomizeSuite = kustomize === undefined ? describe.skip : describe;
+const missing = kustomize === undefined ? " (no kustomize: set KUSTOMIZE or put it on PATH)" : "";
+
+kustomizeSuite(`the example for kustomize${missing}`, () => {
+  test("patches the default manifests", () => {
+    const text = execFileSync(kustomize ?? "", ["build", join(examples, "kustomize")], { encoding: "utf8" });
+    const manifests = documents(text);
+    const base = documents(readFileSync(join(root, "dist", "manifests", "linkerd-cni.yaml"), "utf8"));
+    expect(manifests.map(({ kind }) => kind).sort()).toEqual(base.map(({ kind }) => kind).sort());
+    for (const { metadata } of manifests) expect(metadata).toMatchObject({ labels: { team: "platform" } });
+    const pod = podOf(manifests);
+    expect(pod.priorityClassName).toBe("system-node-critical");
+    expect(pod.containers[0]?.volumeMounts).toEqual(podOf(base).containers[0]?.volumeMounts);
+  });
+});
