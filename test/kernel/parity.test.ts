@@ -5,6 +5,8 @@ import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 
 const peer = process.env["LINKERD_CNI_PEER"];
+jest.setTimeout(60_000);
+
 const missing =
   namespacesMissing() ??
   (peer === undefined ? "LINKERD_CNI_PEER names no executable" : undefined) ??

@@ -8,6 +8,8 @@ import { hostRuntime } from "../../build/runtime";
 import { examples } from "../../cni/redirect/examples";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
 
+jest.setTimeout(60_000);
+
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
 const suite = missing === undefined ? describe : describe.skip;
 const goldens = join(root, "plugin", "netlink", "goldens");

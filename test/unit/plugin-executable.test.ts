@@ -6,6 +6,8 @@ import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 
+jest.setTimeout(60_000);
+
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
 const suite = missing === undefined ? describe : describe.skip;
 const meshed = json(200, {
