@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { examples } from "./examples";
+import { restoreText, savedDifference } from "./iptables";
+import { redirectRules } from "./rules";
+
+function expectGolden(name: string, actual: string): void {
+  const path = join(__dirname, "goldens", name);
+  if (process.env["UPDATE_GOLDENS"] === "1") writeFileSync(path, actual);
+  expect(actual).toBe(readFileSync(path, "utf8"));
+}
+
+const [usual] = redirectRules(examples.usual);
+const fresh = restoreText(usual!, "");
+
+describe("the text of a restore", () => {
+  it.each(Object.entries(examples))("of example %s", (name, options) => {
+    for (const set of redirectRules(options)) expectGolden(`${name}.${set.family}.restore`, restoreText(set, ""));
+  });
+
+  it("adds no jump that is there already", () => {
+    const jumps = (text: string) => text.split("\n").filter((line) => line.includes("install-proxy-init"));
+    expect(jumps(fresh)).toHaveLength(2);
+    expect(jumps(restoreText(usual!, fresh))).toEqual([]);
+    expect(jumps(restoreText(usual!, jumps(fresh)[0]!))).toEqual([jumps(fresh)[1]]);
+  });
+});
+
+describe("the rules that iptables-save prints", () => {
+  it("are right where they are ours", () => expect(savedDifference(usual!, fresh)).toBeUndefined());
+
+  it.each([
+    ["nothing", "", "PREROUTING: the jump to PROXY_INIT_REDIRECT is missing"],
+    ["a rule before the jump", `-A OUTPUT -j ACCEPT\n${fresh}`, 'OUTPUT: "-A OUTPUT -j ACCEPT" comes before the jump'],
+    ["another port", fresh.replace("--to-ports 4140", "--to-ports 1"), "--to-ports 4140"],
+    ["one rule more", `${fresh}-A PROXY_INIT_OUTPUT -j ACCEPT\n`, 'PROXY_INIT_OUTPUT -j ACCEPT", should be "none"'],
+    ["one rule less", fresh.replace(/-A PROXY_INIT_OUTPUT -o lo.*\n/, ""), "PROXY_INIT_OUTPUT, rule 2"],
+  ])("differ by %s", (_, saved, difference) => {
+    expect(savedDifference(usual!, saved)).toMatch(/^ip nat, /);
+    expect(savedDifference(usual!, saved)).toContain(difference);
+  });
+});

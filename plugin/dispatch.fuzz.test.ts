@@ -1,0 +1,164 @@
+/** Whatever comes in: no crash, at most one JSON document, and no rule unless the call succeeds. */
+import fc from "fast-check";
+import { POD_ANNOTATIONS } from "../cni/stanza";
+import { VERBS } from "../cni/verbs";
+import { VERSIONS } from "../cni/versions";
+import type { World } from "./call";
+import { dispatch } from "./dispatch";
+import { FakeKernel } from "./netlink/fake";
+import { environment, kubeconfig, NETNS } from "./protocol-cases";
+
+const RUNS = 1750;
+
+const pod = (annotations: unknown, labels: unknown) =>
+  JSON.stringify({
+    metadata: { annotations, labels },
+    spec: { containers: [{ name: "linkerd-proxy" }] },
+  });
+
+/** Runs a call and checks what must hold of every one. */
+async function expectSane(env: Record<string, string>, stdin: string, podObject: string): Promise<void> {
+  const kernel = new FakeKernel([NETNS]);
+  const world: World = {
+    kernel,
+    host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
+    connect: () => async () => ({ status: 200, body: podObject }),
+    warn: () => undefined,
+    now: () => new Date(0),
+    elapsed: () => 0,
+    identify: (path) => {
+      if (path !== NETNS && path !== "/proc/self/ns/net") throw new Error(`${path}: no such file`);
+      return path;
+    },
+  };
+  const { stdout, status, record } = await dispatch(env, () => stdin, world);
+  const document = stdout === "" ? undefined : JSON.parse(stdout);
+  if (status === 1) {
+    expect(document).toEqual({
+      cniVersion: expect.any(String),
+      code: expect.any(Number),
+      msg: expect.any(String),
+      details: expect.any(String),
+    });
+    expect(document.code).not.toBe(102);
+    if (env["CNI_COMMAND"] !== "CHECK") expect(kernel.sent).toEqual([]);
+  } else if (env["CNI_COMMAND"] === "ADD") {
+    expect(VERSIONS).toContain(document.cniVersion);
+  }
+  if (record !== undefined) expect(JSON.parse(record)).toHaveProperty("verb", env["CNI_COMMAND"]);
+}
+
+const anyText = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom("", "\0", "\n", "0", "true"));
+const anyJson = fc.jsonValue({ maxDepth: 4 });
+const likely = {
+  cniVersion: fc.constantFrom(...VERSIONS, "", "9", 1, null),
+  name: fc.constantFrom("pods", "", "a/b", 1),
+  linkerd: fc.oneof(
+    anyJson,
+    fc.record(
+      {
+        "incoming-proxy-port": fc.oneof(fc.integer(), anyJson),
+        "proxy-uid": fc.oneof(fc.integer(), anyJson),
+        "ports-to-redirect": fc.oneof(fc.array(fc.integer()), anyJson),
+        "inbound-ports-to-ignore": fc.oneof(fc.array(anyText), anyJson),
+        "subnets-to-ignore": fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), anyText).map((address) => `${address}/8`)),
+        "iptables-mode": fc.constantFrom("auto", "native", "nft", "x"),
+        ipv6: fc.oneof(fc.boolean(), anyJson),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+  kubernetes: fc.constant({ kubeconfig }),
+  runtimeConfig: fc.oneof(
+    anyJson,
+    fc.record({ [POD_ANNOTATIONS]: fc.oneof(anyJson, fc.dictionary(anyText, anyText)) }),
+  ),
+  "own-pods": anyJson,
+  "pod-lookup": fc.constantFrom("auto", "api", "annotations", 1),
+  prevResult: fc.oneof(
+    anyJson,
+    fc.record(
+      {
+        cniVersion: fc.constantFrom(...VERSIONS),
+        interfaces: anyJson,
+        ips: fc.array(anyJson),
+        routes: fc.array(anyJson),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+  "cni.dev/valid-attachments": anyJson,
+  "strict-status": fc.boolean(),
+};
+const configuration = fc.record(likely, { requiredKeys: ["cniVersion", "name"] });
+const variables = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH", "CNI_ARGS"];
+const settings = [
+  "skip-inbound-ports",
+  "skip-outbound-ports",
+  "skip-subnets",
+  "skip-outbound-subnets",
+  "proxy-uid",
+  "proxy-gid",
+];
+const annotationKeys = [...settings.map((name) => `config.linkerd.io/${name}`), "linkerd.io/created-by"];
+const annotationValue = fc.oneof(
+  anyText,
+  fc
+    .array(
+      fc.oneof(
+        fc.nat(70_000).map(String),
+        fc.tuple(fc.nat(70_000), fc.nat(70_000)).map(([a, b]) => `${a}-${b}`),
+      ),
+    )
+    .map(String),
+  fc.ipV6().map((address) => `${address}/64`),
+);
+const verb = fc.constantFrom(...VERBS);
+
+describe("any call", () => {
+  it("with any standard input", async () => {
+    const input = fc.oneof(
+      anyText,
+      anyJson.map((value) => JSON.stringify(value)),
+      configuration.map((value) => JSON.stringify(value)),
+    );
+    const property = fc.asyncProperty(verb, input, (command, stdin) =>
+      expectSane({ ...environment, CNI_COMMAND: command }, stdin, pod({}, {})),
+    );
+    await fc.assert(property, { numRuns: 2 * RUNS });
+  }, 120_000);
+
+  it("with any environment", async () => {
+    const values = fc.dictionary(fc.constantFrom(...variables), anyText);
+    const property = fc.asyncProperty(fc.oneof(verb, anyText), values, (command, env) =>
+      expectSane({ ...environment, ...env, CNI_COMMAND: command }, '{"cniVersion":"1.1.0","name":"pods"}', pod({}, {})),
+    );
+    await fc.assert(property, { numRuns: RUNS });
+  }, 120_000);
+
+  it("for a pod with any annotations", async () => {
+    const annotations = fc.dictionary(fc.constantFrom(...annotationKeys), annotationValue);
+    const stdin = JSON.stringify({
+      cniVersion: "1.0.0",
+      name: "pods",
+      kubernetes: { kubeconfig },
+      linkerd: { ipv6: true },
+    });
+    const property = fc.asyncProperty(annotations, (found) => expectSane(environment, stdin, pod(found, {})));
+    await fc.assert(property, { numRuns: 2 * RUNS });
+  }, 120_000);
+
+  it("with any answer of the API server", async () => {
+    const stdin = JSON.stringify({ cniVersion: "1.0.0", name: "pods", kubernetes: { kubeconfig } });
+    const body = fc.oneof(
+      anyText,
+      anyJson.map((value) => JSON.stringify(value)),
+      fc.tuple(anyJson, anyJson).map(([annotations, labels]) => pod(annotations, labels)),
+      anyJson.map((spec) => JSON.stringify({ metadata: {}, spec })),
+    );
+    await fc.assert(
+      fc.asyncProperty(body, (answer) => expectSane(environment, stdin, answer)),
+      { numRuns: RUNS },
+    );
+  }, 120_000);
+});

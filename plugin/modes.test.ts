@@ -1,0 +1,96 @@
+import { parseStanza } from "../cni/parse-stanza";
+import { examples } from "../cni/redirect/examples";
+import { redirectRules } from "../cni/redirect/rules";
+import type { World } from "./call";
+import type { HostRun } from "./iptables/host";
+import { withApplier } from "./modes";
+import { FakeKernel } from "./netlink/fake";
+import { Errno, SystemError } from "./netlink/port";
+
+const sets = redirectRules(examples.usual);
+const ok: HostRun = { status: 0, stdout: "", stderr: "" };
+
+function makeWorld(programs: readonly string[], answer: HostRun, refusal?: number) {
+  const kernel = new FakeKernel([]);
+  const ran: string[] = [];
+  const log: string[] = [];
+  if (refusal !== undefined) {
+    kernel.exchange = () => {
+      throw new SystemError("open a netfilter socket", refusal);
+    };
+  }
+  const host: World["host"] = {
+    find: (name) => (programs.includes(name) ? `/sbin/${name}` : undefined),
+    run: (path, args) => {
+      ran.push([path, ...args].join(" "));
+      return answer;
+    },
+  };
+  return { world: { kernel, host } as unknown as World, kernel, ran, log };
+}
+
+function apply(mode: string, made: ReturnType<typeof makeWorld>, more: object = {}): string {
+  const { linkerd } = parseStanza({ linkerd: { "iptables-mode": mode, ...more } as never }, "pods");
+  const log = (_: string, message: string) => made.log.push(message);
+  return withApplier({ linkerd, world: made.world, log }, (applier) => {
+    applier.apply(sets);
+    return applier.mode;
+  });
+}
+
+const all = ["nft", "legacy"].flatMap((kind) =>
+  ["", "6"].flatMap((v) => ["save", "restore"].map((a) => `ip${v}tables-${kind}-${a}`)),
+);
+const plain = ["", "6"].flatMap((v) => ["save", "restore"].map((action) => `ip${v}tables-${action}`));
+
+describe("the modes of the host", () => {
+  it.each(["nft", "legacy"])("%s runs its own programs, one restore a family", (mode) => {
+    const made = makeWorld([...all, ...plain], ok);
+    expect(apply(mode, made)).toBe(mode);
+    expect(made.ran).toEqual([
+      `/sbin/iptables-${mode}-save -t nat`,
+      `/sbin/iptables-${mode}-restore --noflush`,
+      `/sbin/ip6tables-${mode}-save -t nat`,
+      `/sbin/ip6tables-${mode}-restore --noflush`,
+    ]);
+    expect(made.kernel.sent).toEqual([]);
+  });
+
+  it("fall back to plain iptables, and wait for its lock where asked to", () => {
+    const made = makeWorld(plain, ok);
+    apply("nft", made, { "use-wait-flag": true });
+    expect(made.ran[1]).toBe("/sbin/iptables-restore --noflush -w 5");
+  });
+
+  it("name the missing program and the mode that needs none", () => {
+    expect(() => apply("legacy", makeWorld([], ok))).toThrow(/neither iptables-legacy-save nor iptables-save.*native/);
+    expect(() => apply("plain", makeWorld([], ok))).toThrow(/no iptables-save; mode native/);
+  });
+
+  it("say what a program said", () => {
+    const made = makeWorld(plain, { status: 4, stdout: "", stderr: "another app holds the lock\n" });
+    expect(() => apply("plain", made)).toThrow(/\/sbin\/iptables-save -t nat failed with status 4: another app/);
+  });
+});
+
+describe("auto", () => {
+  it("is native where the kernel can", () => {
+    const made = makeWorld(plain, ok);
+    expect(apply("auto", made)).toBe("native");
+    expect([made.ran, made.log]).toEqual([[], []]);
+  });
+
+  it.each([Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.ENOENT])(
+    "is legacy where it answers %d, and says so",
+    (errno) => {
+      const made = makeWorld(all, ok, errno);
+      expect(apply("auto", made)).toBe("legacy");
+      expect(made.log).toEqual([expect.stringContaining("no nf_tables")]);
+    },
+  );
+
+  it("fails where the kernel refuses for another reason", () => {
+    expect(() => apply("auto", makeWorld(all, ok, Errno.EPERM))).toThrow(/EPERM/);
+    expect(() => apply("native", makeWorld(all, ok, Errno.EPROTONOSUPPORT))).toThrow(/EPROTONOSUPPORT/);
+  });
+});

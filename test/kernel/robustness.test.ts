@@ -1,0 +1,132 @@
+/** The built plugin when things go wrong around it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { config, environment, prevResult } from "../../plugin/protocol-cases";
+import { ApiStub, json } from "../support/api-server";
+import { hasProgram, namespacesMissing, type Ran } from "../support/netns";
+import { PluginNode } from "../support/plugin";
+
+jest.setTimeout(300_000);
+
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
+const suite = missing === undefined ? describe : describe.skip;
+const traced = hasProgram("strace", "-V") ? it : it.skip;
+
+const meshed = json(200, {
+  metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
+  spec: { containers: [{ name: "linkerd-proxy" }] },
+});
+const annotations = { "linkerd.io/proxy-version": "x", "linkerd.io/created-by": "linkerd/proxy-injector x" };
+const alone = {
+  ...config,
+  "pod-lookup": "annotations",
+  runtimeConfig: { "io.kubernetes.cri.pod-annotations": annotations },
+  linkerd: { ipv6: true },
+};
+
+suite(`robustness${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+  let api: ApiStub;
+  let plugin: PluginNode;
+  let pod: string;
+
+  beforeAll(async () => {
+    api = await ApiStub.start(meshed);
+    plugin = await PluginNode.open(api);
+  });
+  beforeEach(async () => {
+    api.answer = meshed;
+    pod = await plugin.node.pod();
+  });
+  afterAll(async () => {
+    await plugin.close();
+    api.close();
+  });
+
+  const rules = (netns: string) => plugin.node.within(netns, "nft", ["list", "ruleset"]);
+
+  /** Runs the plugin from a shell, in a mount namespace of its own. */
+  function viaShell(script: string, stdin: object = config): Promise<Ran> {
+    const env = { PATH: process.env["PATH"] ?? "", ...environment, CNI_NETNS: pod };
+    const input = JSON.stringify(stdin).replaceAll(config.kubernetes.kubeconfig, plugin.kubeconfig);
+    return plugin.node.run("unshare", ["-m", "sh", "-c", script, plugin.executable], { env, input });
+  }
+
+  it("200 at once with an API server that takes half a second all succeed", async () => {
+    api.answer = (request, response) => setTimeout(() => meshed(request, response), 500);
+    const pods = await Promise.all(Array.from({ length: 200 }, () => plugin.node.pod()));
+    const calls = await Promise.all(pods.map((netns) => plugin.call(plugin.environment(netns), config)));
+    expect(calls.filter(({ status }) => status !== 0)).toEqual([]);
+    for (const netns of pods.slice(0, 5)) expect(rules(netns)).toContain("redirect to");
+  });
+
+  it("a namespace that vanishes during the lookup is an error", async () => {
+    const doomed = new AbortController();
+    api.answer = (request, response) => {
+      process.kill(Number(pod.split("/")[2]), "SIGKILL");
+      setTimeout(() => meshed(request, response), 100);
+      doomed.abort();
+    };
+    const { document, status } = await plugin.call(plugin.environment(pod), config);
+    expect(doomed.signal.aborted).toBe(true);
+    expect(document).toMatchObject({ code: 101, msg: expect.stringContaining(pod) });
+    expect(status).toBe(1);
+  });
+
+  it("a read-only file system changes nothing", async () => {
+    const { stdout, status } = await viaShell('mount -o remount,bind,ro / && exec "$0"');
+    expect([status, JSON.parse(stdout)]).toEqual([0, prevResult]);
+  });
+
+  it("closed descriptors are no crash", async () => {
+    const { stdout, status } = await viaShell('exec "$0" <&-');
+    expect(JSON.parse(stdout)).toMatchObject({ code: expect.any(Number) });
+    expect(status).toBe(1);
+    expect((await viaShell('exec "$0" >&-')).status).toBe(0);
+    expect((await viaShell('exec "$0" 2>&-')).status).toBe(0);
+  });
+
+  it("each call is recorded where the installer made the directory", async () => {
+    const script =
+      'mount -t tmpfs none /run && mkdir /run/linkerd-cni && "$0" >/dev/null && cat /run/linkerd-cni/plugin.log';
+    const record = JSON.parse((await viaShell(script)).stdout);
+    expect(record).toMatchObject({
+      verb: "ADD",
+      pod: "shop/cart-1",
+      decision: "redirect",
+      mode: "native",
+      requests: 1,
+    });
+    expect(Object.keys(record)).toEqual(expect.arrayContaining(["time", "lookupMs", "rulesMs", "ms"]));
+  });
+
+  it("a record that cannot be written fails nothing", async () => {
+    const { stdout, status } = await viaShell(
+      'mount -t tmpfs none /run && mkdir -p /run/linkerd-cni/plugin.log && exec "$0"',
+    );
+    expect([status, JSON.parse(stdout)]).toEqual([0, prevResult]);
+  });
+
+  traced("auto is legacy where the kernel has no netfilter netlink", async () => {
+    const inject = "strace -o /dev/null -e trace=socket -e inject=socket:error=EPROTONOSUPPORT";
+    const { stderr, status } = await viaShell(`exec ${inject} "$0"`, alone);
+    expect([status, stderr]).toEqual([0, expect.stringContaining("using legacy iptables")]);
+    expect(plugin.node.within(pod, "iptables-legacy-save", ["-t", "nat"])).toContain("PROXY_INIT_REDIRECT");
+    expect(rules(pod)).not.toContain("table ip linkerd-cni");
+  });
+
+  traced("killed before any system call it leaves no rule or all", async () => {
+    const log = join(plugin.directory, "calls");
+    await viaShell(`exec strace -o ${log} "$0"`, alone);
+    const whole = rules(pod);
+    const names = (await readFile(log, "utf8")).split("\n").flatMap((line) => /^(\w+)\(/.exec(line)?.[1] ?? []);
+    const occurrence = (at: number) => names.slice(0, at + 1).filter((name) => name === names[at]).length;
+    const seen = new Map<string, number>();
+    for (let at = names.length - 80; at < names.length; at++) {
+      pod = await plugin.node.pod();
+      await viaShell(`exec strace -o /dev/null -e inject=${names[at]}:signal=KILL:when=${occurrence(at)} "$0"`, alone);
+      const found = rules(pod);
+      seen.set(found, (seen.get(found) ?? 0) + 1);
+    }
+    expect([...seen.keys()].sort()).toEqual(["", whole]);
+  });
+});
