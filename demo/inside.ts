@@ -42,7 +42,7 @@ interface Scenery {
 /** The user id that linkerd's proxy has by default. */
 const PROXY_UID = 2102;
 const ONE_USER =
-  "the proxy's own user 2102, since this sandbox has one user only (run as root to see it); a pod whose proxy runs as that one user stands in";
+  "the proxy's own user 2102, whose connections go out directly: this sandbox has one user (run as root, or with uidmap and /etc/subuid)";
 
 /** True where a user id is mapped: always in the initial user namespace. */
 async function userExists(uid: number): Promise<boolean> {
@@ -70,7 +70,7 @@ async function runPods(handover: Handover, scenery: Scenery): Promise<Partial<Re
 async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {
   const { obstacle, referencePlugins } = handover;
   const proxyUid = (await userExists(PROXY_UID)) ? PROXY_UID : undefined;
-  const pods = [scene.meshed, scene.unmeshed, ...(proxyUid === undefined ? [scene.meshedAsRoot] : [])];
+  const pods = [scene.meshed, scene.unmeshed];
   const sandbox =
     obstacle === undefined
       ? await progress.step("make a node's network", () => Sandbox.create(handover.podProcess))

@@ -17,21 +17,31 @@ interface Options {
   readonly plugins?: string;
 }
 
-/** Arguments of unshare for namespaces that end with their first process; an ordinary user gets a user namespace. */
-function namespaces(uid: number): string[] {
-  const own = uid === 0 ? [] : ["--user", "--map-root-user"];
-  return [...own, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
-}
+/** Arguments of unshare for namespaces that end with their first process. */
+const NAMESPACES = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
-/** Why no sandbox can be made on this machine; undefined where one can. */
-async function obstacle(): Promise<string | undefined> {
-  try {
-    await run("unshare", [...namespaces(process.getuid?.() ?? 0), "ip", "link", "set", "lo", "up"]);
-    return undefined;
-  } catch (error) {
-    const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
-    return code === "ENOENT" ? "unshare (util-linux) is not installed" : stderr.trim();
+/** An ordinary user gets a user namespace: with all the users that /etc/subuid gives, or else with root only. */
+const USERS: readonly (readonly string[])[] =
+  process.getuid?.() === 0
+    ? [[]]
+    : [
+        ["--user", "--map-root-user", "--map-auto"],
+        ["--user", "--map-root-user"],
+      ];
+
+/** How to run a program in a sandbox on this machine, or why that cannot be done. */
+async function findSandbox(): Promise<{ readonly command: readonly string[] } | { readonly obstacle: string }> {
+  let obstacle = "";
+  for (const users of USERS) {
+    try {
+      await run("unshare", [...users, ...NAMESPACES, "ip", "link", "set", "lo", "up"]);
+      return { command: ["unshare", ...users, ...NAMESPACES] };
+    } catch (error) {
+      const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
+      obstacle = code === "ENOENT" ? "unshare (util-linux) is not installed" : stderr.trim();
+    }
   }
+  return { obstacle };
 }
 
 async function build(progress: Progress): Promise<void> {
@@ -56,7 +66,7 @@ async function main(options: Options): Promise<number> {
     return 0;
   }
   await build(progress);
-  const missing = await obstacle();
+  const sandbox = await findSandbox();
   const handover: Handover = {
     json,
     product: { plugin: outputs.plugin, installer: outputs.installer },
@@ -64,12 +74,11 @@ async function main(options: Options): Promise<number> {
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),
     ...(options.plugins === undefined ? {} : { referencePlugins: options.plugins }),
-    ...(missing === undefined ? {} : { obstacle: missing }),
+    ...("obstacle" in sandbox ? sandbox : {}),
     steps: progress.steps,
   };
   const inside = [process.execPath, join(scripts, "inside.js"), JSON.stringify(handover)];
-  const isolated = ["unshare", ...namespaces(process.getuid?.() ?? 0), ...inside];
-  const [program = "", ...args] = missing === undefined ? isolated : inside;
+  const [program = "", ...args] = "command" in sandbox ? [...sandbox.command, ...inside] : inside;
   const child = spawn(program, args, { stdio: "inherit" });
   return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
 }

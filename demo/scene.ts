@@ -37,14 +37,6 @@ export const meshed: DemoPod = {
   annotations: injected,
 };
 export const unmeshed: DemoPod = { name: "legacy", containerId: "demo02", containers: ["app"], annotations: {} };
-/** Its proxy runs as the only user that a sandbox made by an ordinary user has. */
-export const meshedAsRoot: DemoPod = {
-  ...meshed,
-  name: "cart-root",
-  containerId: "demo03",
-  annotations: { ...injected, "config.linkerd.io/proxy-uid": "0" },
-};
-
 /** What an API server says of the pods and their namespace, by request path. */
 export function apiObjects(pods: readonly DemoPod[]): Map<string, ApiObject> {
   const namespace = `/api/v1/namespaces/${NAMESPACE}`;
@@ -90,10 +82,10 @@ function probesOf(family: Family, proxyUid: number | undefined): Probe[] {
     { title: "outbound, skipped port", from: pod, to: "outside", port: 3306, family, expect: outsideServer(3306) },
     { title: "loopback", from: pod, to: "loopback", port: 8080, family, expect: app(8080) },
   ];
-  const proxy = { title: "outbound of the proxy", to: "outside", port: 80, family, expect: outsideServer(80) };
+  const proxy = { title: "outbound of the proxy", from: meshed.name, to: "outside", port: 80, family };
   return [
     ...ofPod(meshed.name, true),
-    proxyUid === undefined ? { ...proxy, from: meshedAsRoot.name } : { ...proxy, from: meshed.name, uid: proxyUid },
+    ...(proxyUid === undefined ? [] : [{ ...proxy, uid: proxyUid, expect: outsideServer(80) }]),
     ...ofPod(unmeshed.name, false),
   ];
 }

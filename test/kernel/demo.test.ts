@@ -24,10 +24,9 @@ interface Where {
 async function demo({ directory, as = [], environment = {} }: Where, ...options: string[]): Promise<Report> {
   const tsx = join(root, "node_modules", "tsx", "dist", "cli.mjs");
   const command = [...as, process.execPath, tsx, join(directory, "demo", "main.ts"), "--output", "json", ...options];
-  const { stdout } = await run(command[0] as string, command.slice(1), {
-    cwd: directory,
-    env: { ...process.env, ...environment },
-  });
+  const where = { cwd: directory, env: { ...process.env, ...environment } };
+  // A report of what went wrong is a failure too; it says more than the exit code.
+  const { stdout } = await run(command[0] as string, command.slice(1), where).catch((error) => error);
   return JSON.parse(stdout) as Report;
 }
 
@@ -43,7 +42,6 @@ function expectWholeWay(report: Report, families: readonly number[]): void {
     ]),
   );
   expect(report.probes.filter(({ passed }) => !passed)).toEqual([]);
-  expect(report.probes).toHaveLength(11 * families.length);
   expect(report.differences).toEqual([]);
   const requests = Object.fromEntries(report.adds.map(({ pod, apiRequests }) => [pod, apiRequests]));
   expect(requests).toMatchObject({ cart: 1, legacy: 0 });
@@ -57,6 +55,7 @@ suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter"
     async () => {
       const report = await demo({ directory: root });
       expectWholeWay(report, families);
+      expect(report.probes).toHaveLength(11 * families.length);
       expect(report.probes.filter(({ uid }) => uid === 2102).map(({ reached }) => reached)).toEqual(
         families.map(() => "server:80"),
       );
@@ -117,7 +116,8 @@ suite("npm start as an ordinary user", missing({ root: true, programs: ["setpriv
         const as = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         const report = await demo({ directory, as, environment: { HOME: directory } });
         expectWholeWay(report, families);
-        expect(report.adds.map(({ pod, apiRequests }) => [pod, apiRequests])).toContainEqual(["cart-root", 1]);
+        expect(report.probes).toHaveLength(10 * families.length);
+        expect(report.notShown).toEqual([expect.stringContaining("the proxy's own user 2102")]);
       } finally {
         await rm(directory, { recursive: true, force: true });
       }
