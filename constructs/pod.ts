@@ -151,7 +151,8 @@ export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSp
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
-    hostNetwork: values.hostNetwork,
+    // The API server drops a false one: written out, every apply would see a difference.
+    hostNetwork: when(values.hostNetwork, true),
     nodeSelector: { "kubernetes.io/os": "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: present(values.tolerations),
