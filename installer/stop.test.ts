@@ -37,3 +37,17 @@ test("a mark of deletion counts only on the object itself", async () => {
     status(200),
   );
 });
+
+test("a namespace that is being deleted takes its DaemonSet along, marked or not", async () => {
+  const ask = (namespace: object) =>
+    askForDaemonSet(
+      { namespace: "n", name: "d" },
+      async ({ path }) => ({
+        status: 200,
+        body: JSON.stringify({ metadata: path === "/api/v1/namespaces/n" ? namespace : {} }),
+      }),
+      1000,
+    );
+  expect(await ask({ deletionTimestamp: "2026-01-01T00:00:00Z" })).toEqual(status(200, true));
+  expect(await ask({})).toEqual(status(200));
+});

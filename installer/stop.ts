@@ -42,9 +42,15 @@ export async function askForDaemonSet(
   deadlineMs: number,
 ): Promise<Answer> {
   const path = `/apis/apps/v1/namespaces/${daemonSet.namespace}/daemonsets/${daemonSet.name}`;
+  // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
+  const namespaceGoes = async () => {
+    const { status, body } = await transport({ path: `/api/v1/namespaces/${daemonSet.namespace}`, deadlineMs });
+    return status === 200 && isDeleting(body);
+  };
   try {
     const { status, body } = await transport({ path, deadlineMs });
-    return { kind: "status", status, deleting: status === 200 && isDeleting(body) };
+    const deleting = status === 200 && (isDeleting(body) || (await namespaceGoes()));
+    return { kind: "status", status, deleting };
   } catch (error) {
     return { kind: "silence", reason: error instanceof Error ? error.message : String(error) };
   }
