@@ -70,7 +70,8 @@ export class Machine {
   async run(command: readonly string[], options: RunOptions = {}): Promise<string> {
     const [program, ...args] = this.enter(command, options.directory) as [string, ...string[]];
     const running = execute(program, args, { maxBuffer: 1 << 26 });
-    running.child.stdin?.end(options.input ?? "");
+    // A command may end without reading what it is given.
+    running.child.stdin?.on("error", () => undefined).end(options.input ?? "");
     try {
       return (await running).stdout;
     } catch (error) {

@@ -105,9 +105,23 @@ export class Kubectl {
   }
 
   /** Connects to an address from a container. @returns what answered: an application, or the proxy that caught it */
-  async dial(from: string, address: string, options: { namespace?: string; container?: string } = {}): Promise<object> {
-    const where = [`--namespace=${options.namespace ?? "default"}`, `--container=${options.container ?? "app"}`];
-    return JSON.parse(await this.run("exec", from, ...where, "--", "/programs", "dial", address)) as object;
+  async dial(from: string, address: string, where: { namespace?: string; container?: string } = {}): Promise<object> {
+    const [answer = {}] = await this.dialAll(from, [address], where);
+    return answer;
+  }
+
+  /** Connects to each address from a container. @returns the answers, in order */
+  async dialAll(
+    from: string,
+    addresses: readonly string[],
+    { namespace = "default", container = "app" }: { namespace?: string; container?: string } = {},
+  ): Promise<object[]> {
+    const where = [`--namespace=${namespace}`, `--container=${container}`];
+    const answers = await this.run("exec", from, ...where, "--", "/programs", "dial", ...addresses);
+    return answers
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
   }
 
   /** Deletes pods and waits until they are gone. */

@@ -50,10 +50,14 @@ export class TestCluster {
     await this.kubectl.run("rollout", "status", "--namespace=linkerd-cni", "daemonset/linkerd-cni", "--timeout=90s");
   }
 
+  /** The node's CNI configuration. */
+  async configuration(): Promise<{ plugins: { type: string }[] }> {
+    return JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8"));
+  }
+
   /** Types of the plugins in the node's chain, in order. */
   async chain(): Promise<string[]> {
-    const list = JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8"));
-    return (list.plugins as { type: string }[]).map(({ type }) => type);
+    return (await this.configuration()).plugins.map(({ type }) => type);
   }
 
   /** Every byte of the node's CNI directories. */

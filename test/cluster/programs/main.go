@@ -15,7 +15,7 @@ var programs = map[string]func(args []string) error{
 
 func main() {
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: programs pause | proxy | serve PORT | dial ADDRESS")
+		fmt.Fprintln(os.Stderr, "usage: programs pause | proxy | serve PORT | dial ADDRESS…")
 		os.Exit(2)
 	}
 	if err := programs[os.Args[1]](os.Args[2:]); err != nil {

@@ -39,17 +39,23 @@ func serve(args []string) error {
 	return listen(port, func(*net.TCPConn) string { return fmt.Sprintf(`{"served":%d}`, port) })
 }
 
-// dial prints what an address answers.
+// dial prints what each address answers, or why it does not, a line each. It fails when one does not.
 func dial(args []string) error {
-	if len(args) != 1 {
-		return errors.New("dial needs an address")
+	var failures []error
+	for _, address := range args {
+		answer, err := ask(address)
+		fmt.Print(answer)
+		failures = append(failures, err)
 	}
-	connection, err := net.DialTimeout("tcp", args[0], 3*time.Second)
+	return errors.Join(failures...)
+}
+
+func ask(address string) (string, error) {
+	connection, err := net.DialTimeout("tcp", address, 3*time.Second)
 	if err != nil {
-		return err
+		return "", err
 	}
 	_ = connection.SetDeadline(time.Now().Add(3 * time.Second))
 	answer, err := io.ReadAll(connection)
-	fmt.Print(string(answer))
-	return err
+	return string(answer), err
 }
