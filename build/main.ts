@@ -13,6 +13,7 @@ import { updateReadme } from "./readme";
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
   installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
+  controllers: () => bundle(join(root, "controllers", "main.ts"), outputs.controllers),
   charts: () => synthesize(root),
   readme: updateReadme,
   lib: buildLib,

@@ -18,6 +18,12 @@ export const REPAIR_PORT = 9990;
 
 const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 
+/** A variable from the ConfigMap of the chart. */
+const configured = (chart: string, variable: string, key: string) => ({
+  name: variable,
+  valueFrom: { configMapKeyRef: { name: `${chart}-config`, key } },
+});
+
 /** How a container asks for what it needs; what is empty is left out. */
 function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {
   const limited = or(cpu.limit, memory.limit, storage.limit);
@@ -58,14 +64,10 @@ function volumes(values: Refs<Values>): Volumes {
 }
 
 function installerEnv(values: Refs<Values>, name: string): Env {
-  const configured = (variable: string, key: string) => ({
-    name: variable,
-    valueFrom: { configMapKeyRef: { name: `${name}-config`, key } },
-  });
   return [
-    configured("DEST_CNI_NET_DIR", "dest_cni_net_dir"),
-    configured("DEST_CNI_BIN_DIR", "dest_cni_bin_dir"),
-    configured("CNI_NETWORK_CONFIG", "cni_network_config"),
+    configured(name, "DEST_CNI_NET_DIR", "dest_cni_net_dir"),
+    configured(name, "DEST_CNI_BIN_DIR", "dest_cni_bin_dir"),
+    configured(name, "CNI_NETWORK_CONFIG", "cni_network_config"),
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
     { name: "LOG_LEVEL", value: values.logLevel },
@@ -105,7 +107,7 @@ export function installer(values: Refs<Values>, name: string): Container {
 }
 
 /** The container that replaces pods which started before the plugin was in place. */
-export function repairController(values: Refs<Values>): Container {
+export function repairController(values: Refs<Values>, name: string): Container {
   const { repairController: repair } = values;
   return {
     name: "repair-controller",
@@ -115,8 +117,14 @@ export function repairController(values: Refs<Values>): Container {
       `--admin-addr=:${REPAIR_PORT}`,
       concat("--log-level=", repair.logLevel),
       concat("--log-format=", repair.logFormat),
+      concat("--installer-ready=http://127.0.0.1:", text(values.healthPort), "/ready"),
+      concat("--deletions-per-second=", text(repair.deletionsPerSecond)),
+      concat("--deletion-burst=", text(repair.deletionBurst)),
+      concat("--delete-unvalidated=", text(repair.deleteUnvalidated)),
     ],
     env: [
+      // What should be redirected, so that it can see what is not.
+      configured(name, "CNI_NETWORK_CONFIG", "cni_network_config"),
       fromField("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "spec.nodeName"),
       fromField("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "metadata.name"),
     ],
@@ -159,7 +167,7 @@ export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSp
     priorityClassName: present(values.priorityClassName),
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: present(values.extraInitContainers),
-    containers: [installer(values, name), when(values.repairController.enabled, repairController(values))],
+    containers: [installer(values, name), when(values.repairController.enabled, repairController(values, name))],
     volumes: volumes(values),
   };
 }

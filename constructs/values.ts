@@ -125,6 +125,16 @@ const repairController = group({
   enableSecurityContext: flag()
     .default(true)
     .meta({ description: "Give the repair controller's container a security context" }),
+  deletionsPerSecond: integer(1, 1000).default(1).meta({
+    description: "How many pods the repair controller of a node deletes in a second, at most",
+  }),
+  deletionBurst: integer(1, 1000).default(10).meta({
+    description: "How many it may delete at once, when it has deleted none for a while",
+  }),
+  deleteUnvalidated: flag().default(false).meta({
+    description:
+      "Delete also pods without redirect that have no validator of their own; otherwise they are reported only",
+  }),
   resources: resources(),
 });
 

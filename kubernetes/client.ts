@@ -55,7 +55,12 @@ export function authority(server: ApiServer): string {
   return `${server.host.includes(":") ? `[${server.host}]` : server.host}:${server.port}`;
 }
 
-function requestOptions(server: ApiServer, call: ApiRequest, payload: string | undefined): RequestOptions {
+/** What `node:https` needs for a call. */
+export function requestOptions(
+  server: ApiServer,
+  call: Omit<ApiRequest, "deadlineMs">,
+  payload: string | undefined,
+): RequestOptions {
   const headers: Record<string, string | number> = { accept: "application/json" };
   if (server.token !== undefined) headers["authorization"] = `Bearer ${server.token}`;
   if (payload !== undefined) {

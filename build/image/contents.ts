@@ -81,7 +81,7 @@ async function glibcFiles(architecture: Architecture): Promise<ImageFile[]> {
 }
 
 /** The programs that the image runs: what their bundles hold is part of the image. */
-const ENTRIES = [PLUGIN_ENTRY, join(root, "installer", "main.ts")];
+const ENTRIES = [PLUGIN_ENTRY, join(root, "installer", "main.ts"), join(root, "controllers", "main.ts")];
 
 /** Everything the image holds: the runtime with the plugin inside, the scripts it runs, and what it is linked with. */
 export async function imageFiles(architecture: Architecture, plugin: string): Promise<(ImageFile | MadeFile)[]> {
@@ -91,6 +91,7 @@ export async function imageFiles(architecture: Architecture, plugin: string): Pr
   return [
     { path: "/opt/cni/bin/linkerd-cni", source: plugin, mode: 0o755 },
     { path: "/opt/linkerd-cni/installer.js", source: outputs.installer, mode: 0o644 },
+    { path: "/opt/linkerd-cni/controllers.js", source: outputs.controllers, mode: 0o644 },
     { path: "/opt/linkerd-cni/sbom.cdx.json", content: await billOfMaterials(parts), mode: 0o644 },
     ...glibc,
   ];

@@ -1,0 +1,109 @@
+import type { Clock } from "../clock";
+import type { Log } from "../log";
+import { decide, type Limits, retryAfter, type Step } from "./decide";
+import type { Instruments } from "./instruments";
+import type { Roster, Ward } from "./roster";
+import type { Surgery } from "./surgery";
+import { deletedUnconfigured, deletedUnvalidated, suspended } from "./tidings";
+
+interface Tools {
+  readonly roster: Roster;
+  readonly limits: Limits;
+  readonly surgery: Surgery;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly instruments: Instruments;
+  /** Whether a pod that is started now will be chained. */
+  readonly installerReady: () => Promise<boolean>;
+  readonly signal: AbortSignal;
+}
+
+/** How long to wait for an installer that is not ready. */
+const INSTALLER_PAUSE_MS = 2_000;
+/** A look without a change. */
+const LOOK_EVERY_MS = 30_000;
+
+const ownerOf = ({ controller, name }: Ward) =>
+  controller === undefined ? `Pod ${name}` : `${controller.kind} ${controller.name}`;
+
+/** Deletes what is broken, one pod after the other, as far as the limits allow. */
+export class Repairer {
+  private nap = new AbortController();
+  private ready = true;
+
+  constructor(private readonly tools: Tools) {}
+
+  /** Whether the installer was ready when it was last asked. */
+  get installerWasReady(): boolean {
+    return this.ready;
+  }
+
+  /** Something has changed. */
+  wake(): void {
+    this.nap.abort();
+  }
+
+  async run(): Promise<void> {
+    const { clock, signal } = this.tools;
+    signal.addEventListener("abort", () => this.wake());
+    while (!signal.aborted) {
+      this.nap = new AbortController();
+      const pause = await this.step();
+      if (pause > 0 && !signal.aborted) await clock.sleep(Math.min(pause, LOOK_EVERY_MS), this.nap.signal);
+    }
+  }
+
+  /** Does what comes next. @returns milliseconds to wait before the step after it */
+  private async step(): Promise<number> {
+    const first = this.decide();
+    if (first.kind === "rest") return first.ms;
+    // What is broken now may be whole, or gone, by the time the installer has answered.
+    if (!(await this.askInstaller())) return INSTALLER_PAUSE_MS;
+    const step = this.decide();
+    if (step.kind === "rest") return step.ms;
+    await (step.kind === "delete" ? this.delete(step.ward) : this.suspend(step));
+    return 0;
+  }
+
+  private decide(): Step {
+    const { clock, limits, roster } = this.tools;
+    return decide(roster.all(), limits, clock.now());
+  }
+
+  private async delete(ward: Ward): Promise<void> {
+    const { clock, limits, log, roster, surgery } = this.tools;
+    const tiding = ward.diagnosis === "failed" ? deletedUnconfigured : deletedUnvalidated;
+    limits.bucket.take(clock.now());
+    limits.breakers.deleting(ward.owner, ward.firstSeen, clock.now());
+    const outcome = await surgery.delete(ward);
+    if (outcome === "gone") return roster.forget(ward.uid);
+    if (outcome === "failed") {
+      ward.attempts += 1;
+      ward.retryAt = clock.now() + retryAfter(ward.attempts);
+      return;
+    }
+    ward.deleted = true;
+    log.info(`deleted pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
+    await surgery.publish(ward, tiding);
+  }
+
+  private async suspend({ ward, rounds, waitMs }: Extract<Step, { kind: "suspend" }>): Promise<void> {
+    const { clock, instruments, limits, log, surgery } = this.tools;
+    const tiding = suspended(rounds, waitMs, ownerOf(ward));
+    limits.breakers.open(ward.owner, clock.now());
+    instruments.breakerOpened.inc();
+    log.warn(`pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
+    await surgery.publish(ward, tiding);
+  }
+
+  private async askInstaller(): Promise<boolean> {
+    const { installerReady, log } = this.tools;
+    const ready = await installerReady();
+    if (ready !== this.ready) {
+      if (ready) log.info("the node's installer is ready: pods are repaired");
+      else log.warn("the node's installer is not ready: no pod is deleted before it is");
+    }
+    this.ready = ready;
+    return ready;
+  }
+}

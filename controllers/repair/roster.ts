@@ -1,0 +1,117 @@
+import type { Notice } from "../../kubernetes/watch";
+import { type Diagnosis, diagnose } from "./diagnose";
+import type { OwnerReference, Pod } from "./pod";
+
+/** Whether connections to a pod are redirected, as far as it was asked. */
+export type Redirect = "unknown" | "present" | "absent";
+
+/** A meshed pod of this node. */
+export interface Ward {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** What brings it back when it is deleted, so that its pods are counted together. */
+  readonly owner: string;
+  readonly controller?: OwnerReference;
+  readonly firstSeen: number;
+  diagnosis: Diagnosis;
+  /** Its object, while an audit may have to look at it. */
+  pod: Pod | undefined;
+  redirect: Redirect;
+  /** It was deleted and is on its way out. */
+  deleted: boolean;
+  /** Failed attempts to delete it, and when to try again. */
+  attempts: number;
+  retryAt: number;
+  auditAt: number;
+}
+
+/** No node runs as many pods; whatever else may happen, memory stays bounded. */
+const MOST_WARDS = 5_000;
+
+function wardOf(uid: string, pod: Pod, now: number): Ward {
+  const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
+  const controller = ownerReferences.find((reference) => reference.controller === true);
+  return {
+    uid,
+    namespace,
+    name,
+    owner: controller?.uid ?? `${namespace}/${name}`,
+    ...(controller === undefined ? {} : { controller }),
+    firstSeen: now,
+    diagnosis: "fine",
+    pod: undefined,
+    redirect: "unknown",
+    deleted: false,
+    attempts: 0,
+    retryAt: now,
+    auditAt: now,
+  };
+}
+
+/** The meshed pods of this node, kept up to date by a watch's notices. */
+export class Roster {
+  private readonly wards = new Map<string, Ward>();
+  /** Those a list under way has not shown yet. */
+  private missing = new Set<string>();
+  private listed = false;
+
+  constructor(
+    private readonly now: () => number,
+    private readonly overflow: () => void,
+  ) {}
+
+  /** Whether a first list has been read. */
+  get complete(): boolean {
+    return this.listed;
+  }
+
+  all(): IterableIterator<Ward> {
+    return this.wards.values();
+  }
+
+  find(uid: string): Ward | undefined {
+    return this.wards.get(uid);
+  }
+
+  count(condition: (ward: Ward) => boolean): number {
+    return [...this.wards.values()].filter(condition).length;
+  }
+
+  forget(uid: string): void {
+    this.wards.delete(uid);
+  }
+
+  apply(notice: Notice<Pod>): void {
+    if (notice.type === "LISTING") this.missing = new Set(this.wards.keys());
+    else if (notice.type === "SYNCED") this.sweep();
+    else if (notice.type === "DELETED") this.forget(notice.object.metadata?.uid ?? "");
+    else this.keep(notice.object);
+  }
+
+  private sweep(): void {
+    for (const uid of this.missing) this.forget(uid);
+    this.missing.clear();
+    this.listed = true;
+  }
+
+  private keep(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    this.missing.delete(uid);
+    const ward = this.wards.get(uid) ?? this.admit(uid, pod);
+    if (ward === undefined) return;
+    ward.diagnosis = diagnose(pod);
+    ward.pod = ward.diagnosis === "unvalidated" && ward.redirect === "unknown" ? pod : undefined;
+    if (ward.diagnosis !== "unvalidated") ward.redirect = "unknown";
+  }
+
+  private admit(uid: string, pod: Pod): Ward | undefined {
+    if (this.wards.size >= MOST_WARDS) {
+      this.overflow();
+      return undefined;
+    }
+    const ward = wardOf(uid, pod, this.now());
+    this.wards.set(uid, ward);
+    return ward;
+  }
+}

@@ -1,0 +1,200 @@
+import type { ApiServer, Transport } from "./client";
+import type { ObjectMeta } from "./types";
+import { openStream } from "./watch-stream";
+
+/** An object as a list or a watch gives it. */
+export interface Watchable {
+  readonly metadata?: ObjectMeta;
+}
+
+/**
+ * What a watch tells. A list comes as LISTING, one LISTED object each, and SYNCED: what was not among these is gone.
+ * Between lists, changes come one by one.
+ */
+export type Notice<T> =
+  | { readonly type: "LISTING" }
+  | { readonly type: "SYNCED" }
+  | { readonly type: "LISTED" | "ADDED" | "MODIFIED" | "DELETED"; readonly object: T };
+
+/** Which objects are watched. */
+export interface WatchSource {
+  /** Path of the collection, without a query. */
+  readonly path: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** What a watch works with; time and chance come from outside. */
+export interface WatchTools {
+  /** Asked anew for each connection, since tokens and certificates rotate. */
+  readonly server: () => ApiServer;
+  readonly send: Transport;
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  /** Told about every connection that ended in an error, and about the pause until the next. */
+  readonly troubled: (problem: string, pauseMs: number) => void;
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+}
+
+const PAGE = "500";
+const LIST_DEADLINE_MS = 30_000;
+const CONNECT_MS = 10_000;
+/** Bookmarks come every minute. */
+const IDLE_MS = 90_000;
+/** The server ends a watch after 4 to 8 minutes, so that the connections spread over its replicas. */
+const WATCH_SECONDS = 240;
+/** A watch that lasted so long has worked. */
+const LASTED_MS = 10_000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+const GONE = 410;
+const OK = 200;
+
+/** The resource version is too old for the server's memory: list again. */
+class Expired extends Error {}
+
+interface List<T> {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[];
+}
+
+type WatchEvent<T> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: T }
+  | { readonly type: "ERROR"; readonly object: { readonly code?: number } };
+
+function messageIn(body: string): string {
+  try {
+    const { message } = JSON.parse(body) as { message?: unknown };
+    return typeof message === "string" ? message : body;
+  } catch {
+    return body.slice(0, 200);
+  }
+}
+
+/** Pause before the next connection: twice as long after each failure, and never the same for all nodes at once. */
+export function pauseAfter(failures: number, random: number): number {
+  const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
+  return longest * (0.5 + random / 2);
+}
+
+/** Lists a collection and follows its changes, for as long as it is not told to end. */
+class Watch<T extends Watchable> {
+  /** Where to go on; undefined: list first. */
+  private version: string | undefined;
+  /** The first list may come from the server's cache; a list after an expired watch has to be newer than that. */
+  private cached = true;
+  private failures = 0;
+
+  constructor(
+    private readonly source: WatchSource,
+    private readonly tools: WatchTools,
+  ) {}
+
+  async *notices(): AsyncGenerator<Notice<T>> {
+    const { now, signal } = this.tools;
+    while (!signal.aborted) {
+      const since = now();
+      let problem: string | undefined;
+      try {
+        yield* this.connection();
+      } catch (error) {
+        problem = this.problemOf(error);
+      }
+      if (now() - since >= LASTED_MS) this.failures = 0;
+      await this.pause(problem);
+    }
+  }
+
+  /** Lists, where there is no place to go on from, and watches until the server ends that. */
+  private async *connection(): AsyncGenerator<Notice<T>> {
+    if (this.version === undefined) yield* this.list();
+    yield* this.follow(this.version ?? "0");
+  }
+
+  private problemOf(error: unknown): string {
+    if (error instanceof Expired) this.version = undefined;
+    return error instanceof Error ? error.message : String(error);
+  }
+
+  private async pause(problem: string | undefined): Promise<void> {
+    const { random, signal, sleep, troubled } = this.tools;
+    if (signal.aborted) return;
+    const pause = pauseAfter(this.failures, random());
+    this.failures += 1;
+    if (problem !== undefined) troubled(problem, pause);
+    await sleep(pause);
+  }
+
+  private async *list(): AsyncGenerator<Notice<T>> {
+    yield { type: "LISTING" };
+    let page: List<T> | undefined;
+    do {
+      page = await this.page(page?.metadata?.continue);
+      for (const object of page.items ?? []) yield { type: "LISTED", object };
+    } while (page.metadata?.continue);
+    this.version = page.metadata?.resourceVersion;
+    this.cached = false;
+    yield { type: "SYNCED" };
+  }
+
+  private async page(next: string | undefined): Promise<List<T>> {
+    const place: Record<string, string> = next ? { continue: next } : this.cached ? { resourceVersion: "0" } : {};
+    const path = this.path({ limit: PAGE, ...place });
+    const { status, body } = await this.tools.send({ path, deadlineMs: LIST_DEADLINE_MS });
+    if (status === GONE) this.refuse(status, body);
+    if (status !== OK) throw new Error(`list of ${this.source.path}: ${status}: ${messageIn(body)}`);
+    return JSON.parse(body) as List<T>;
+  }
+
+  /** Follows changes until the server ends the watch. */
+  private async *follow(version: string): AsyncGenerator<Notice<T>> {
+    const { server, random, signal } = this.tools;
+    const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + random()));
+    const path = this.path({
+      watch: "true",
+      allowWatchBookmarks: "true",
+      resourceVersion: version,
+      timeoutSeconds: String(timeoutSeconds),
+    });
+    const limits = { connectMs: CONNECT_MS, idleMs: IDLE_MS, signal };
+    const { status, lines } = await openStream(server(), path, limits);
+    for await (const line of lines) {
+      if (status !== OK) this.refuse(status, line);
+      const notice = this.read(line);
+      if (notice !== undefined) yield notice;
+    }
+    if (status !== OK) this.refuse(status, "");
+  }
+
+  private read(line: string): Notice<T> | undefined {
+    if (line === "") return undefined;
+    const event = JSON.parse(line) as WatchEvent<T>;
+    if (event.type === "ERROR") return this.refuse(event.object.code ?? 0, JSON.stringify(event.object));
+    const { type, object } = event;
+    this.version = object.metadata?.resourceVersion ?? this.version;
+    return type === "BOOKMARK" ? undefined : { type, object };
+  }
+
+  private refuse(status: number, body: string): never {
+    const problem = `watch of ${this.source.path}: ${status}: ${messageIn(body)}`;
+    throw status === GONE ? new Expired(problem) : new Error(problem);
+  }
+
+  private path(query: Readonly<Record<string, string>>): string {
+    const { path, labelSelector, fieldSelector } = this.source;
+    const selectors = {
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+    return `${path}?${new URLSearchParams({ ...selectors, ...query })}`;
+  }
+}
+
+/** Lists a collection, then follows its changes; connects again after errors, and lists again where it must. */
+export function watch<T extends Watchable>(source: WatchSource, tools: WatchTools): AsyncGenerator<Notice<T>> {
+  return new Watch<T>(source, tools).notices();
+}

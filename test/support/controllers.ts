@@ -1,0 +1,130 @@
+/** The repair controller within a test, against an API server over TLS, with a clock that runs faster. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Clock, systemClock } from "../../controllers/clock";
+import { createLog } from "../../controllers/log";
+import { RepairController } from "../../controllers/repair/controller";
+import { readSettings } from "../../controllers/repair/settings";
+import { NODE } from "./meshed-pod";
+import type { PodsApi } from "./pods-api";
+
+/** Waits for what a test needs next. @throws after 10 s */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 10_000; performance.now() < end; ) {
+    if (await condition()) return;
+    await systemClock.sleep(5);
+  }
+  throw new Error(`waited 10 s for ${what}`);
+}
+
+/** A clock that runs so many times faster. */
+export function fastClock(speed: number): Clock {
+  return {
+    ...systemClock,
+    now: () => systemClock.now() * speed,
+    sleep: (ms, signal) => systemClock.sleep(ms / speed, signal),
+  };
+}
+
+/** Answers as the installer's readiness check. */
+export class InstallerStub {
+  ready = true;
+  asked = 0;
+  private readonly server: Server;
+
+  constructor() {
+    this.server = createServer((_, response) => {
+      this.asked += 1;
+      response.writeHead(this.ready ? 200 : 503).end();
+    });
+  }
+
+  async open(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/ready`;
+  }
+
+  close(): void {
+    this.server.close();
+  }
+}
+
+interface Options {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** How many times faster than time it runs. @default 1 */
+  readonly speed?: number;
+}
+
+/** What the controller's container is given for an API server; the directory is a service account's. */
+export function environmentFor(api: PodsApi, directory: string): Record<string, string> {
+  writeFileSync(join(directory, "token"), "secret\n");
+  writeFileSync(join(directory, "ca.crt"), api.server.ca ?? "");
+  return {
+    KUBERNETES_SERVICE_HOST: api.server.host,
+    KUBERNETES_SERVICE_PORT: String(api.server.port),
+    SERVICE_ACCOUNT_DIR: directory,
+    LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: NODE,
+    LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-x7k2p",
+  };
+}
+
+let nextPort = 20_000 + (process.pid % 20_000);
+
+/** A controller that runs. */
+export class RunningController {
+  readonly log: string[] = [];
+  readonly installer = new InstallerStub();
+  readonly clock: Clock;
+  private readonly stopping = new AbortController();
+  private readonly directory = mkdtempSync(join(tmpdir(), "repair-"));
+  private readonly port = nextPort++;
+  private done: Promise<void> = Promise.resolve();
+
+  private constructor({ speed = 1 }: Options) {
+    this.clock = fastClock(speed);
+  }
+
+  static async start(api: PodsApi, options: Options = {}, before?: (made: RunningController) => void) {
+    const made = new RunningController(options);
+    await made.installer.open();
+    before?.(made);
+    const args = [`--admin-addr=127.0.0.1:${made.port}`, `--installer-ready=${made.installer.url}`];
+    const env = { ...environmentFor(api, made.directory), ...options.env };
+    const settings = readSettings([...args, ...(options.args ?? [])], env);
+    const log = createLog("debug", "plain", (line) => made.log.push(line));
+    const controller = new RepairController({ settings, log, clock: made.clock, signal: made.stopping.signal });
+    made.done = controller.run();
+    return made;
+  }
+
+  /** Status and text that the admin port answers. */
+  async ask(path: string): Promise<{ status: number; text: string }> {
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`);
+    return { status: response.status, text: await response.text() };
+  }
+
+  /** The value of a metric without labels. */
+  async metric(name: string): Promise<number> {
+    const { text } = await this.ask("/metrics");
+    const line = text.split("\n").find((each) => each.startsWith(`linkerd_cni_repair_controller_${name} `));
+    return Number(line?.split(" ")[1]);
+  }
+
+  async ready(): Promise<void> {
+    await until("the first list", async () => (await this.ask("/ready")).status === 200);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.done;
+    this.installer.close();
+    rmSync(this.directory, { recursive: true });
+  }
+}

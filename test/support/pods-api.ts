@@ -1,0 +1,202 @@
+/** An API server for pods, over real TLS: lists, watches, deletes and Events as Kubernetes does them. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type ApiServer, httpsTransport } from "../../kubernetes/client";
+import { ApiStub, json } from "./api-server";
+
+export interface PodLike {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly resourceVersion?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly deletionTimestamp?: string;
+    readonly ownerReferences?: readonly object[];
+  };
+  readonly spec: { readonly nodeName: string } & Readonly<Record<string, unknown>>;
+  readonly status?: object;
+}
+
+export interface PublishedEvent {
+  readonly reason: string;
+  readonly action: string;
+  readonly type: string;
+  readonly note: string;
+  readonly eventTime: string;
+  readonly reportingController: string;
+  readonly reportingInstance: string;
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly regarding: { readonly name: string; readonly uid: string; readonly namespace: string };
+}
+
+interface Change {
+  readonly version: number;
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: PodLike;
+}
+
+export interface Deletion {
+  readonly name: string;
+  readonly uid: string;
+  readonly body: unknown;
+}
+
+const failure = (code: number, reason: string) => ({
+  kind: "Status",
+  status: "Failure",
+  code,
+  reason,
+  message: reason,
+});
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  return text;
+}
+
+/** What a query selects; only the selectors that are used here. */
+function selects(query: URLSearchParams, { metadata, spec }: PodLike): boolean {
+  const label = query.get("labelSelector");
+  const node = query.get("fieldSelector")?.replace("spec.nodeName=", "");
+  return (label === null || metadata.labels?.[label] !== undefined) && (node === undefined || node === spec.nodeName);
+}
+
+export class PodsApi {
+  readonly pods = new Map<string, PodLike>();
+  readonly events: PublishedEvent[] = [];
+  readonly deletions: Deletion[] = [];
+  /** Called after a pod was deleted: what a controller of pods would do. */
+  afterDelete: (pod: PodLike) => void = () => undefined;
+  /** Called before a deletion: status to answer with instead. */
+  refuseDelete: (pod: PodLike) => number | undefined = () => undefined;
+  /** Answers nothing at all. */
+  down = false;
+  private readonly watchers = new Set<{ readonly query: URLSearchParams; readonly response: ServerResponse }>();
+  private changes: Change[] = [];
+  private version = 100;
+  private oldest = 0;
+
+  private constructor(readonly stub: ApiStub) {}
+
+  static async start(): Promise<PodsApi> {
+    const stub = await ApiStub.start(() => undefined);
+    const api = new PodsApi(stub);
+    stub.answer = (request, response) => void api.answer(request, response);
+    return api;
+  }
+
+  get server(): ApiServer {
+    return { host: "127.0.0.1", port: this.stub.port, ca: this.stub.ca, token: "secret" };
+  }
+
+  /** How often each kind of request came. */
+  count(pattern: RegExp): number {
+    return this.stub.requests.filter((path) => pattern.test(path)).length;
+  }
+
+  get watching(): number {
+    return this.watchers.size;
+  }
+
+  put(pod: PodLike): void {
+    const type = this.pods.has(key(pod)) ? "MODIFIED" : "ADDED";
+    this.change(type, pod);
+  }
+
+  remove(pod: PodLike): void {
+    this.change("DELETED", pod);
+  }
+
+  /** Forgets all changes until now: who asks for them gets 410. */
+  compact(): void {
+    this.oldest = this.version;
+    this.changes = [];
+  }
+
+  bookmark(): void {
+    const object = { kind: "Pod", metadata: { resourceVersion: String(this.version) } };
+    for (const { response } of this.watchers) response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
+  }
+
+  /** Cuts all connections. */
+  cut(): void {
+    for (const { response } of this.watchers) response.destroy();
+    this.watchers.clear();
+  }
+
+  /** Tells all watchers that what they ask for is too old, as the server does in the middle of a watch. */
+  expire(): void {
+    const line = `${JSON.stringify({ type: "ERROR", object: failure(410, "Expired") })}\n`;
+    for (const { response } of this.watchers) response.end(line);
+    this.watchers.clear();
+    this.compact();
+  }
+
+  close(): void {
+    this.stub.close();
+  }
+
+  private change(type: Change["type"], pod: PodLike): void {
+    this.version += 1;
+    const object = { ...pod, metadata: { ...pod.metadata, resourceVersion: String(this.version) } };
+    if (type === "DELETED") this.pods.delete(key(pod));
+    else this.pods.set(key(pod), object);
+    const change: Change = { version: this.version, type, object };
+    this.changes.push(change);
+    for (const watcher of this.watchers) send(watcher, change);
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.down) return void request.socket.destroy();
+    const url = new URL(request.url ?? "", "https://api");
+    const reply = (status: number, object: object) => json(status, object)(request, response);
+    if (request.headers.authorization !== "Bearer secret") return reply(401, failure(401, "Unauthorized"));
+    if (request.method === "POST") {
+      this.events.push(JSON.parse(await bodyOf(request)));
+      return reply(201, {});
+    }
+    if (request.method === "DELETE") return reply(...this.delete(url.pathname, await bodyOf(request)));
+    if (url.pathname === "/api/v1/pods") return this.collection(url.searchParams, response, reply);
+    if (/^\/api\/v1\/namespaces\/[^/]+$/.test(url.pathname)) return reply(200, { metadata: {} });
+    reply(404, failure(404, "NotFound"));
+  }
+
+  private collection(query: URLSearchParams, response: ServerResponse, reply: (status: number, o: object) => void) {
+    if (query.get("watch") === null) {
+      const items = [...this.pods.values()].filter((pod) => selects(query, pod));
+      return reply(200, { kind: "PodList", metadata: { resourceVersion: String(this.version) }, items });
+    }
+    const since = Number(query.get("resourceVersion"));
+    if (since < this.oldest) return reply(410, failure(410, "Expired"));
+    response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
+    const watcher = { query, response };
+    for (const change of this.changes) if (change.version > since) send(watcher, change);
+    this.watchers.add(watcher);
+    response.on("close", () => this.watchers.delete(watcher));
+  }
+
+  private delete(path: string, text: string): [number, object] {
+    const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(path) ?? [];
+    const pod = this.pods.get(`${namespace}/${name}`);
+    if (pod === undefined) return [404, failure(404, "NotFound")];
+    const body = JSON.parse(text) as { preconditions?: { uid?: string } };
+    if (body.preconditions?.uid !== pod.metadata.uid) return [409, failure(409, "Conflict")];
+    const refused = this.refuseDelete(pod);
+    if (refused !== undefined) return [refused, failure(refused, "refused")];
+    this.deletions.push({ name: pod.metadata.name, uid: pod.metadata.uid, body });
+    this.remove(pod);
+    this.afterDelete(pod);
+    return [200, pod];
+  }
+}
+
+const key = ({ metadata }: PodLike) => `${metadata.namespace}/${metadata.name}`;
+
+function send(watcher: { query: URLSearchParams; response: ServerResponse }, { type, object }: Change): void {
+  if (selects(watcher.query, object)) watcher.response.write(`${JSON.stringify({ type, object })}\n`);
+}
+
+/** A transport to it. */
+export const transportTo = (api: PodsApi) => httpsTransport(api.server);

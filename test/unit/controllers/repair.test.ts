@@ -1,0 +1,240 @@
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { RunningController, until } from "../../support/controllers";
+import { ended, failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
+import { PodsApi } from "../../support/pods-api";
+
+let api: PodsApi;
+let controller: RunningController | undefined;
+
+beforeEach(async () => {
+  api = await PodsApi.start();
+});
+
+afterEach(async () => {
+  await controller?.stop();
+  controller = undefined;
+  api.close();
+});
+
+const deleted = () => api.deletions.map(({ name }) => name).sort();
+const settle = () => new Promise((resolve) => setTimeout(resolve, 150));
+
+test("acts once on each broken pod, present or new, and never on others", async () => {
+  api.put(meshedPod("broken", { status: failing }));
+  api.put(meshedPod("job", { status: ended, spec: { restartPolicy: "Never" } }));
+  api.put(meshedPod("healthy", { status: passed }));
+  api.put(meshedPod("elsewhere", { status: failing, spec: { nodeName: "node-2" } }));
+  api.put(meshedPod("unmeshed", { status: failing, metadata: { labels: {} } }));
+  controller = await RunningController.start(api);
+  await until("the first two", () => api.events.length === 2);
+  expect(deleted()).toEqual(["broken", "job"]);
+
+  const late = meshedPod("late", { status: {} });
+  api.put(late);
+  api.put({ ...late, status: { ...late.status, ...failing } });
+  api.put(meshedPod("late-healthy", { status: passed }));
+  await until("the late one", () => api.events.length === 3);
+  await settle();
+  expect(deleted()).toEqual(["broken", "job", "late"]);
+  expect(await controller.metric("pods_deleted_total")).toBe(3);
+  expect(await controller.metric("pods_delete_latency_seconds_count")).toBe(3);
+  expect(await controller.metric("events_publish_latency_seconds_count")).toBe(3);
+  expect(await controller.metric("queue_overflow_total")).toBe(0);
+});
+
+test("deletes without grace and by UID, and says so as linkerd's controller does", async () => {
+  const pod = meshedPod("web-1", { status: failing, metadata: ownedBy("web") });
+  api.put(pod);
+  controller = await RunningController.start(api);
+  await until("the Event", () => api.events.length === 1);
+  const { uid } = pod.metadata;
+  expect(api.deletions[0]?.body).toMatchObject({ gracePeriodSeconds: 0, preconditions: { uid } });
+  expect(api.events[0]).toMatchObject({
+    apiVersion: "events.k8s.io/v1",
+    reason: "LinkerdCNINotConfigured",
+    action: "Deleting",
+    type: "Normal",
+    reportingController: "linkerd-cni-repair-controller",
+    reportingInstance: "linkerd-cni-x7k2p",
+    regarding: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "web-1", uid },
+    related: { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web" },
+    metadata: { namespace: "shop" },
+  });
+  expect(api.events[0]?.eventTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+});
+
+test("leaves a pod alone that has taken the name of the broken one", async () => {
+  const pod = meshedPod("web-0", { status: failing });
+  api.put(pod);
+  controller = await RunningController.start(api, { speed: 20 }, ({ installer }) => {
+    installer.ready = false;
+  });
+  await controller.ready();
+  api.cut();
+  api.down = true;
+  api.put(meshedPod("web-0", { status: passed }));
+  controller.installer.ready = true;
+  await settle();
+  api.down = false;
+  await until("the watch", () => api.watching === 1);
+  await settle();
+  expect(api.deletions).toEqual([]);
+  expect(api.pods.size).toBe(1);
+});
+
+test("deletes nothing before the node's installer is ready", async () => {
+  api.put(meshedPod("broken", { status: failing }));
+  const mended = meshedPod("mended", { status: failing });
+  api.put(mended);
+  controller = await RunningController.start(api, { speed: 20 }, ({ installer }) => {
+    installer.ready = false;
+  });
+  const { installer } = controller;
+  await until("some questions", () => installer.asked >= 3);
+  expect(api.deletions).toEqual([]);
+  expect(await controller.metric("installer_ready")).toBe(0);
+  expect(await controller.metric("pods_broken")).toBe(2);
+  api.put({ ...mended, status: passed });
+  await until("the change", async () => (await controller?.metric("pods_broken")) === 1);
+  installer.ready = true;
+  await until("the deletion", () => api.deletions.length === 1);
+  expect(deleted()).toEqual(["broken"]);
+  expect(await controller.metric("installer_ready")).toBe(1);
+});
+
+test("never deletes faster than the rate, whatever fails at once", async () => {
+  for (let index = 0; index < 200; index++) api.put(meshedPod(`pod-${index}`, { status: failing }));
+  const at: number[] = [];
+  const speed = 30;
+  api.afterDelete = () => at.push((performance.now() * speed) / 1000);
+  const args = ["--deletions-per-second=2", "--deletion-burst=10"];
+  controller = await RunningController.start(api, { speed, args });
+  await until("all deletions", () => api.deletions.length === 200);
+  expect(new Set(deleted()).size).toBe(200);
+  // However long a stretch is, it holds a burst and what the rate allows meanwhile; 1 s for the way of a request.
+  for (let first = 0; first < at.length; first++) {
+    for (let last = first; last < at.length; last++) {
+      const seconds = (at[last] ?? 0) - (at[first] ?? 0);
+      expect(last - first + 1).toBeLessThanOrEqual(10 + 2 * (seconds + 1) + 1);
+    }
+  }
+  expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(90);
+});
+
+test("leaves an owner alone after three rounds, says so once, and tries again later", async () => {
+  let replicas = 0;
+  const replica = (name: string) => meshedPod(`${name}-${replicas++}`, { status: failing, metadata: ownedBy(name) });
+  api.put(replica("never"));
+  api.put(replica("never"));
+  api.afterDelete = () => api.put(replica("never"));
+  controller = await RunningController.start(api, { speed: 200, args: ["--deletions-per-second=100"] });
+  await until("the breaker", async () => (await controller?.metric("breakers_open")) === 1);
+  const suspended = () => api.events.filter(({ reason }) => reason === "LinkerdCNIRepairSuspended");
+  await until("its Event", () => suspended().length === 1);
+  const rounds = api.deletions.length;
+  expect(rounds).toBeGreaterThanOrEqual(4);
+  expect(rounds).toBeLessThanOrEqual(6);
+  expect(suspended()[0]?.note).toContain("ReplicaSet never came back without redirect 3 times");
+  // Another owner's pods are still repaired.
+  api.afterDelete = (pod) => pod.metadata.name.startsWith("never") && api.put(replica("never"));
+  api.put(meshedPod("other", { status: failing, metadata: ownedBy("other") }));
+  await until("the other's", () => deleted().includes("other"));
+  expect(api.deletions.length).toBe(rounds + 1);
+  await until("one more round", () => api.deletions.length > rounds + 1);
+  await until("the second opening", () => suspended().length === 2);
+  expect(await controller.metric("breaker_opened_total")).toBe(2);
+});
+
+test("goes on when the API server was away", async () => {
+  controller = await RunningController.start(api, { speed: 50 });
+  await controller.ready();
+  api.down = true;
+  api.cut();
+  api.put(meshedPod("missed", { status: failing }));
+  await until("errors", async () => ((await controller?.metric("watch_errors_total")) ?? 0) >= 2);
+  api.down = false;
+  await until("the deletion", () => api.deletions.length === 1);
+  expect(controller.log.join("")).toMatch(/next attempt in \d/);
+});
+
+test("tries a refused deletion again, later and later", async () => {
+  let refusals = 0;
+  api.refuseDelete = () => (refusals++ < 3 ? 500 : undefined);
+  api.put(meshedPod("broken", { status: failing }));
+  controller = await RunningController.start(api, { speed: 50 });
+  await until("the deletion", () => api.deletions.length === 1);
+  expect(refusals).toBe(4);
+  expect(await controller.metric("pods_delete_errors_total")).toBe(3);
+  expect(controller.log.join("")).toContain("pod shop/broken could not be deleted: 500");
+});
+
+describe("an audit of pods that nothing validates", () => {
+  const servers: Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  /** Listens on a port: as the proxy does on its own, and on each that is redirected to it. */
+  async function listen(): Promise<number> {
+    const server = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    servers.push(server);
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** Runs the controller with one pod that has a proxy and no validator. */
+  async function audit(proxyPort: number, redirected: readonly number[], args: readonly string[] = []) {
+    const linkerd = { "incoming-proxy-port": proxyPort, "ports-to-redirect": redirected };
+    const env = { CNI_NETWORK_CONFIG: JSON.stringify({ linkerd }) };
+    api.put(meshedPod("bare", { status: running, spec: { initContainers: [] } }));
+    controller = await RunningController.start(api, { speed: 100, env, args });
+    await until("the audit", () => api.count(/^\/api\/v1\/namespaces\/shop$/) === 1);
+    return controller;
+  }
+
+  test("reports them once, and deletes none", async () => {
+    const audited = await audit(await listen(), []);
+    await until("the Event", () => api.events.length === 1);
+    expect(api.events[0]).toMatchObject({ reason: "LinkerdCNINotRedirected", action: "Auditing", type: "Warning" });
+    await settle();
+    expect(api.events).toHaveLength(1);
+    expect(api.deletions).toEqual([]);
+    expect(await audited.metric("pods_not_redirected")).toBe(1);
+  });
+
+  test("deletes them when it is told to", async () => {
+    await audit(await listen(), [], ["--delete-unvalidated=true"]);
+    await until("the Event", () => api.events.length === 1);
+    expect(deleted()).toEqual(["bare"]);
+    expect(api.events[0]).toMatchObject({ reason: "LinkerdCNINotRedirected", action: "Deleting" });
+  });
+
+  test("leaves those alone whose connections are redirected", async () => {
+    await audit(await listen(), [await listen()], ["--delete-unvalidated=true"]);
+    await settle();
+    expect([api.events, api.deletions]).toEqual([[], []]);
+  });
+
+  test("leaves those alone whose proxy does not answer", async () => {
+    const port = await listen();
+    servers.splice(0)[0]?.close();
+    await audit(port, [], ["--delete-unvalidated=true"]);
+    await settle();
+    expect([api.events, api.deletions]).toEqual([[], []]);
+  });
+});
+
+test("answers on its admin port", async () => {
+  api.down = true;
+  controller = await RunningController.start(api, { speed: 50 });
+  await until("the port", () =>
+    (controller as RunningController).ask("/live").then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+  expect((await controller.ask("/ready")).status).toBe(503);
+  expect((await controller.ask("/other")).status).toBe(404);
+  api.down = false;
+  await controller.ready();
+});

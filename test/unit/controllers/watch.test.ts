@@ -1,0 +1,159 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { type Notice, pauseAfter, watch } from "../../../kubernetes/watch";
+import { fastClock, until } from "../../support/controllers";
+import { meshedPod } from "../../support/meshed-pod";
+import { type PodLike, PodsApi, transportTo } from "../../support/pods-api";
+
+let api: PodsApi;
+let stop: AbortController;
+let send: ReturnType<typeof transportTo>;
+const problems: string[] = [];
+
+beforeEach(async () => {
+  api = await PodsApi.start();
+  stop = new AbortController();
+  send = transportTo(api);
+  problems.length = 0;
+});
+
+afterEach(() => {
+  stop.abort();
+  send.close();
+  api.close();
+});
+
+const source = { path: "/api/v1/pods", labelSelector: "linkerd.io/control-plane-ns" };
+
+/** Watches pods and hands each notice on. */
+async function follow(take: (notice: Notice<PodLike>) => void): Promise<void> {
+  const clock = fastClock(50);
+  const { signal } = stop;
+  const tools = {
+    server: () => api.server,
+    send,
+    now: clock.now,
+    random: clock.random,
+    sleep: (ms: number) => clock.sleep(ms, signal),
+    troubled: (problem: string) => problems.push(problem),
+    signal,
+  };
+  for await (const notice of watch<PodLike>(source, tools)) take(notice);
+}
+
+/** Watches, and notes what is told as words. */
+function notes(): string[] {
+  const seen: string[] = [];
+  void follow((notice) => {
+    seen.push("object" in notice ? `${notice.type} ${notice.object.metadata.name}` : notice.type);
+  });
+  return seen;
+}
+
+const lists = () => api.count(/^\/api\/v1\/pods\?(?!.*watch=)/);
+const watches = () => api.count(/watch=true/);
+
+test("lists first, then tells changes", async () => {
+  const pod = meshedPod("a");
+  api.put(pod);
+  const seen = notes();
+  await until("the watch", () => api.watching === 1);
+  api.put(pod);
+  api.put(meshedPod("b"));
+  api.remove(pod);
+  await until("all changes", () => seen.length === 6);
+  expect(seen).toEqual(["LISTING", "LISTED a", "SYNCED", "MODIFIED a", "ADDED b", "DELETED a"]);
+  expect(api.stub.requests[0]).toContain("resourceVersion=0");
+  expect(api.stub.requests[1]).toMatch(/allowWatchBookmarks=true&resourceVersion=101&timeoutSeconds=\d{3}$/);
+});
+
+test("goes on where it was when a connection breaks, without another list", async () => {
+  const seen = notes();
+  await until("the watch", () => api.watching === 1);
+  api.put(meshedPod("a"));
+  await until("a", () => seen.includes("ADDED a"));
+  api.cut();
+  api.put(meshedPod("b"));
+  await until("b", () => seen.includes("ADDED b"));
+  expect(lists()).toBe(1);
+  expect(seen.filter((each) => each === "ADDED a")).toHaveLength(1);
+});
+
+test("a bookmark moves the place it goes on from", async () => {
+  notes();
+  await until("the watch", () => api.watching === 1);
+  api.put(meshedPod("not-selected", { metadata: { labels: {} } }));
+  api.bookmark();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  api.cut();
+  await until("the second watch", () => watches() === 2);
+  expect(api.stub.requests.at(-1)).toContain("resourceVersion=101");
+});
+
+test.each([
+  ["when it asks", () => api.cut(), () => api.compact()],
+  ["in the middle", () => undefined, () => api.expire()],
+])("lists anew what is too old to go on from: %s", async (_, before, expire) => {
+  const seen = notes();
+  await until("the watch", () => api.watching === 1);
+  api.put(meshedPod("a"));
+  api.put(meshedPod("b"));
+  await until("both", () => seen.includes("ADDED b"));
+  before();
+  api.remove([...api.pods.values()][0] as PodLike);
+  expire();
+  await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
+  expect(seen.slice(seen.lastIndexOf("LISTING"))).toEqual(["LISTING", "LISTED b", "SYNCED"]);
+  expect(api.stub.requests.filter((path) => !path.includes("watch=")).at(-1)).not.toContain("resourceVersion");
+});
+
+test("waits ever longer, and never in step with others, while nothing answers", async () => {
+  api.down = true;
+  notes();
+  await until("some attempts", () => problems.length >= 4);
+  expect(problems[0]).toMatch(/^API server 127\.0\.0\.1:\d+: /);
+  const steady = Array.from({ length: 9 }, (_, failures) => pauseAfter(failures, 1));
+  expect(steady).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+  expect(pauseAfter(3, 0)).toBe(2_000);
+});
+
+test("a refusal is told with its reason", async () => {
+  const { server } = api;
+  Object.defineProperty(api, "server", { value: { ...server, token: "other" } });
+  send.close();
+  send = transportTo(api);
+  notes();
+  await until("the problem", () => problems.length > 0);
+  expect(problems[0]).toBe("list of /api/v1/pods: 401: Unauthorized");
+});
+
+/** Bytes in use after all that can go has gone. */
+function heapInUse(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
+
+test("does not grow over 100,000 changes", async () => {
+  const pod = meshedPod("a", { metadata: { annotations: { filler: "x".repeat(500) } } });
+  let seen = 0;
+  void follow(() => {
+    seen += 1;
+  });
+  await until("the watch", () => api.watching === 1);
+  const batch = async (size: number) => {
+    const wanted = seen + size;
+    for (let sent = 0; sent < size; sent += 500) {
+      for (let index = 0; index < 500; index++) api.put(pod);
+      api.compact();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await until("a batch", () => seen >= wanted);
+  };
+  await batch(20_000);
+  const before = heapInUse();
+  await batch(80_000);
+  expect(seen).toBeGreaterThanOrEqual(100_000);
+  // All of it would be 80 MB.
+  expect(heapInUse() - before).toBeLessThan(10e6);
+}, 30_000);
