@@ -75,7 +75,7 @@ suite("the image's files", built, () => {
   afterAll(() => rm(work, { recursive: true, force: true }));
 
   test("are the programs, what they are linked with, and their bill of materials; no shell, nothing else", () => {
-    const scripts = ["installer.js", "controllers.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
+    const scripts = ["controllers.js", "installer.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
     const programs = ["opt/cni/bin/linkerd-cni", ...scripts];
     const library = /^lib(64)?\/(\w+-linux-gnu\/)?(ld-linux[-\w.]*|lib(c|m|dl|pthread)\.so\.\d)$/;
     for (const { files } of layers) {
