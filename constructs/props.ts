@@ -121,6 +121,15 @@ export interface ValuesProps {
     readonly logFormat?: Input<Values["repairController"]["logFormat"]> | undefined;
     /** Give the repair controller's container a security context. @default true */
     readonly enableSecurityContext?: Input<Values["repairController"]["enableSecurityContext"]> | undefined;
+    /** How many pods the repair controller of a node deletes in a second, at most. @default 1 */
+    readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
+    /** How many it may delete at once, when it has deleted none for a while. @default 10 */
+    readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
+    /**
+     * Delete also pods without redirect that have no validator of their own; otherwise they are reported only.
+     * @default false
+     */
+    readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
     readonly resources?: {
       readonly cpu?: {
         /** The most CPU that the container may use. @default "" */
