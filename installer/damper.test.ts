@@ -1,0 +1,42 @@
+import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "./damper";
+
+/** Lets somebody undo each repair at once, for a while. Tells when repairs were made. */
+function fight(forMs: number, stepMs: number): readonly number[] {
+  const repairs: number[] = [];
+  let damper: Damper = PEACE;
+  for (let now = 0; now < forMs; now += stepMs) {
+    damper = undone(damper, now);
+    if (waitMs(damper, now) > 0) continue;
+    damper = repaired(damper, now);
+    repairs.push(now);
+  }
+  return repairs;
+}
+
+test("the first two repairs are immediate, later ones wait longer and longer, at most half a minute", () => {
+  const repairs = fight(300_000, 50);
+  const waits = repairs.slice(1).map((at, index) => at - (repairs[index] ?? 0));
+  expect(waits.slice(0, 9)).toEqual([50, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000]);
+  expect(Math.max(...waits)).toBe(30_000);
+});
+
+test("a minute of stripping every 100 ms costs few repairs", () => {
+  expect(fight(60_000, 100).length).toBeLessThanOrEqual(10);
+});
+
+test("an owner who rewrites a file every half minute is no fight: each repair is immediate", () => {
+  let damper = PEACE;
+  for (let now = 0; now < 3_600_000; now += 30_000) {
+    damper = undone(damper, now);
+    expect(waitMs(damper, now)).toBe(0);
+    damper = repaired(damper, now);
+  }
+});
+
+test("a repair that lasts makes peace step by step", () => {
+  const fought: Damper = { level: 6, repairedAt: 0, undone: false };
+  expect(undone(fought, 25_000).level).toBe(4);
+  expect(isContested(undone(fought, 25_000))).toBe(true);
+  expect(undone(fought, 65_000).level).toBe(0);
+  expect(isContested(undone(fought, 65_000))).toBe(false);
+});

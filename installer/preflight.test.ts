@@ -1,0 +1,74 @@
+import { mountOptions } from "./host-facts";
+import { type HostFacts, isCrio, preflight } from "./preflight";
+
+const directory = {
+  path: "/host/opt/cni/bin",
+  state: "writable",
+  mountOptions: ["rw", "relatime"],
+  holdsPlugin: true,
+  freeBytes: 2e8,
+} as const;
+const good: HostFacts = { directories: [directory], pluginBytes: 1e8, kernel: { nfTables: true, legacy: true } };
+
+const findings: readonly (readonly [string, Partial<HostFacts>, string, string])[] = [
+  [
+    "a missing directory",
+    { directories: [{ ...directory, state: "missing" }] },
+    "error",
+    "is missing: set destCNIBinDir",
+  ],
+  ["a file in its place", { directories: [{ ...directory, state: "not a directory" }] }, "error", "is not a directory"],
+  [
+    "a directory that refuses",
+    { directories: [{ ...directory, holdsPlugin: false, state: "not writable" }] },
+    "error",
+    "is not writable: set destCNINetDir",
+  ],
+  ["a read-only mount", { directories: [{ ...directory, mountOptions: ["ro"] }] }, "error", "mounted read-only"],
+  ["a noexec mount", { directories: [{ ...directory, mountOptions: ["rw", "noexec"] }] }, "error", "mounted noexec"],
+  [
+    "no space",
+    { directories: [{ ...directory, freeBytes: 5 }] },
+    "error",
+    "5 bytes left, and the plugin needs 100000000",
+  ],
+  ["legacy iptables alone", { kernel: { nfTables: false, legacy: true } }, "info", "falls back to legacy iptables"],
+  ["no filter at all", { kernel: { nfTables: false, legacy: false } }, "warn", "modprobe nf_tables"],
+  [
+    "SELinux",
+    { selinux: { enforcing: true, label: "system_u:system_r:container_t:s0:c1,c2" } },
+    "warn",
+    "seLinuxOptions type spc_t",
+  ],
+  ["containerd 1.7", { runtime: "containerd://1.7.13" }, "info", "passes pod annotations"],
+  ["containerd 1.4", { runtime: "containerd://1.4.13-k3s1" }, "info", "passes no pod annotations"],
+  ["CRI-O 1.28", { runtime: "cri-o://1.28.4" }, "info", "passes no pod annotations"],
+  ["cri-dockerd", { runtime: "docker://26.1.0" }, "info", "passes no pod annotations"],
+];
+
+test.each(findings)("%s is told in one line", (_, facts, level, text) => {
+  expect(preflight({ ...good, ...facts })).toEqual([{ level, message: expect.stringContaining(text) }]);
+});
+
+test.each<Partial<HostFacts>>([
+  {},
+  { directories: [{ ...directory, holdsPlugin: false, mountOptions: ["rw", "noexec"], freeBytes: 5 }] },
+  { selinux: { enforcing: false, label: "system_u:system_r:container_t:s0" } },
+  { selinux: { enforcing: true, label: "system_u:system_r:spc_t:s0" } },
+])("a good node is not talked about: %j", (facts) => expect(preflight({ ...good, ...facts })).toEqual([]));
+
+test("CRI-O is told from its version string", () => {
+  expect([isCrio("cri-o://1.30.0"), isCrio("containerd://2.0.0"), isCrio(undefined)]).toEqual([true, false, false]);
+});
+
+test("a path's mount is the innermost, and of several on one point the last", () => {
+  const mountinfo = [
+    "20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
+    "21 20 8:2 / /host/opt ro,noexec - ext4 /dev/sda2 rw",
+    "22 20 8:3 / /host/etc\\040cni rw,nosuid - ext4 /dev/sda3 rw",
+    "23 20 8:3 / /host/opt rw,noexec - ext4 /dev/sda3 rw",
+  ].join("\n");
+  expect(mountOptions(mountinfo, "/host/opt/cni/bin")).toEqual(["rw", "noexec"]);
+  expect(mountOptions(mountinfo, "/host/etc cni/net.d")).toEqual(["rw", "nosuid"]);
+  expect(mountOptions(mountinfo, "/host/optional")).toEqual(["rw", "relatime"]);
+});

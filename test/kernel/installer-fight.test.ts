@@ -1,0 +1,53 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { buildInstaller, TestNode } from "./installer-node";
+
+const LIST = '{"cniVersion":"1.0.0","name":"cilium","plugins":[\n  {"type":"cilium-cni"}\n]}\n';
+const NAME = "05-cilium.conflist";
+const FIGHT_MS = 60_000;
+const PORT = 19_871;
+
+function anonymousKilobytes(pid: number): number {
+  return Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
+
+async function contested(): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${PORT}/metrics`)).text();
+  const line = new RegExp(`linkerd_cni_config_contested\\{file="${NAME}",writer="cilium-agent"\\} (\\d+)`);
+  return Number(line.exec(text)?.[1] ?? 0);
+}
+
+test("a writer that strips the stanza every 100 ms for a minute is damped, named, and outlived", async () => {
+  await buildInstaller();
+  const node = new TestNode({ [NAME]: LIST });
+  const installer = node.start({ HEALTH_PORT: String(PORT) });
+  await installer.says("ends in our stanza");
+  const kilobytes = anonymousKilobytes(installer.pid);
+  const inodes = new Set<number>();
+  const until = performance.now() + FIGHT_MS;
+  while (performance.now() < until) {
+    inodes.add(statSync(join(node.netDir, NAME)).ino);
+    if (node.isChained(NAME)) node.write(NAME, LIST);
+    await sleep(100);
+  }
+  const writes = installer.log.split(`wrote ${join(node.netDir, NAME)}\n`).length - 1;
+  const grown = anonymousKilobytes(installer.pid) - kilobytes;
+  const counted = await contested();
+  const ended = performance.now();
+  while (!node.isChained(NAME)) await sleep(50);
+  await sleep(1_000);
+  expect(node.isChained(NAME)).toBe(true);
+  const calm = performance.now() - ended - 1_000;
+  process.stdout.write(
+    `${writes} writes in a minute, ${counted} contests, ${grown} kB more, calm after ${calm.toFixed(0)} ms\n`,
+  );
+  expect(writes).toBeLessThanOrEqual(40);
+  expect(counted).toBeGreaterThanOrEqual(5);
+  expect(grown).toBeLessThan(8_000);
+  expect(calm).toBeLessThan(35_000);
+  expect(installer.log).toContain("cilium-agent");
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual({ [`net.d/${NAME}`]: LIST });
+  node.delete();
+}, 130_000);

@@ -1,0 +1,174 @@
+import { appendFileSync, chmodSync, renameSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiStub, json } from "../support/api-server";
+import { buildInstaller, type Installer, TestNode } from "./installer-node";
+
+const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
+const PORT = 19_872;
+const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x1";
+const TOKEN = "/api/v1/namespaces/linkerd-cni/serviceaccounts/linkerd-cni-plugin/token";
+
+jest.setTimeout(60_000);
+
+let api: ApiStub;
+let node: TestNode;
+let installer: Installer;
+/** What the API server answers, by path; 404 else. */
+let answers: Record<string, (request: IncomingMessage) => [number, object]>;
+
+beforeAll(buildInstaller);
+beforeEach(async () => {
+  answers = { [POD]: () => [200, {}] };
+  api = await ApiStub.start((request, response) => {
+    const [status, body] = answers[request.url ?? ""]?.(request) ?? [404, {}];
+    json(status, body)(request, response);
+  });
+  node = new TestNode({ "10-k.conflist": LIST });
+  writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+});
+afterEach(async () => {
+  await installer.stop("SIGKILL");
+  api.close();
+  node.delete();
+});
+
+function start(more: Readonly<Record<string, string>> = {}): void {
+  installer = node.start({
+    HEALTH_PORT: String(PORT),
+    KUBERNETES_SERVICE_PORT: String(api.port),
+    POD_NAMESPACE: "linkerd-cni",
+    POD_NAME: "linkerd-cni-x1",
+    DAEMONSET_NAME: "linkerd-cni",
+    ...more,
+  });
+}
+
+async function get(path: string): Promise<{ readonly status: number; readonly body: string }> {
+  const response = await fetch(`http://127.0.0.1:${PORT}${path}`);
+  return { status: response.status, body: await response.text() };
+}
+
+/** The plugin's token on the node. */
+const token = (): string => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token;
+
+/** A token as the API server makes them; its signature is nobody's business here. */
+function jwt(lifeSeconds: number, ageSeconds = 0): string {
+  const now = Math.floor(Date.now() / 1000) - ageSeconds;
+  const claims = { sub: "system:serviceaccount:linkerd-cni:linkerd-cni-plugin", iat: now, exp: now + lifeSeconds };
+  return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.${Math.random()}`;
+}
+
+async function eventually(holds: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
+  const until = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > until)
+      throw new Error(`waited ${withinMs} ms in vain; the installer says:\n${installer.log}`);
+    await sleep(20);
+  }
+}
+
+test("ready when a pod that starts now is chained, and only then", async () => {
+  start();
+  await installer.says("ends in our stanza");
+  expect(await get("/ready")).toEqual({ status: 200, body: "ready\n" });
+  expect(await get("/live")).toEqual({ status: 200, body: "live\n" });
+  expect((await get("/else")).status).toBe(404);
+  node.write("10-k.conflist", "{");
+  await eventually(async () => (await get("/ready")).status === 503, 2_000);
+  expect((await get("/ready")).body).toContain("no valid CNI configuration");
+  node.write("10-k.conflist", LIST);
+  await eventually(async () => (await get("/ready")).status === 200, 2_000);
+});
+
+test("an API server that is away does not make a node unready", async () => {
+  start();
+  await installer.says("ends in our stanza");
+  api.close();
+  expect((await get("/ready")).status).toBe(200);
+});
+
+test.each([
+  [401, "does not accept the kubeconfig's token"],
+  [403, "may not get pods"],
+])("an API server that answers the plugin %i makes it unready, and is asked once in 30 s", async (status, why) => {
+  answers[POD] = () => [status, {}];
+  start();
+  await installer.says("ends in our stanza");
+  for (let round = 0; round < 5; round += 1) expect(await get("/ready")).toMatchObject({ status: 503 });
+  expect((await get("/ready")).body).toContain(why);
+  expect(api.requests.filter((path) => path === POD)).toHaveLength(1);
+});
+
+test("a plugin that does not run is never chained", async () => {
+  writeFileSync(join(node.imageDir, "linkerd-cni"), "#!/bin/sh\nexit 7\n");
+  chmodSync(join(node.imageDir, "linkerd-cni"), 0o755);
+  start();
+  await installer.says("does not answer VERSION: exit 7");
+  expect(node.read("10-k.conflist")).toBe(LIST);
+  expect((await get("/ready")).body).toContain("does not answer VERSION");
+});
+
+test("the plugin gets a token of its own account, renewed before it ends and when it is refused", async () => {
+  const minted: string[] = [];
+  answers[TOKEN] = () => {
+    minted.push(jwt(600));
+    return [201, { status: { token: minted.at(-1) } }];
+  };
+  // What an earlier installer left: four fifths of its life are over.
+  writeFileSync(
+    join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"),
+    JSON.stringify({ users: [{ user: { token: jwt(600, 500) } }] }),
+  );
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
+  await installer.says("ends in our stanza");
+  expect(token()).toBe(minted[0]);
+  answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${minted[0]}` ? 401 : 200, {}];
+  expect((await get("/ready")).status).toBe(503);
+  await eventually(() => minted.length === 2 && token() === minted[1], 10_000);
+  expect((await get("/ready")).status).toBe(200);
+  expect((await get("/metrics")).body).toContain('linkerd_cni_token_renewals_total{result="token"} 2');
+});
+
+test("a token of its account that still lives is kept through a restart without an API server", async () => {
+  const living = jwt(600);
+  writeFileSync(
+    join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"),
+    JSON.stringify({ users: [{ user: { token: living } }] }),
+  );
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", KUBERNETES_SERVICE_PORT: "1" });
+  await installer.says("ends in our stanza");
+  expect(token()).toBe(living);
+});
+
+test.each([
+  ["refuses", () => [403, {}] as [number, object]],
+  ["knows no such account", () => [404, {}] as [number, object]],
+  ["fails", () => [500, {}] as [number, object]],
+])("where the API server %s, the plugin gets the installer's own token", async (_, answer) => {
+  answers[TOKEN] = answer;
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
+  await installer.says("ends in our stanza");
+  expect(token()).toBe("token");
+  expect(installer.log).toContain("it uses the installer's own token");
+});
+
+test("the plugin's log is followed through a rotation, into the log and the metrics", async () => {
+  const file = join(node.root, "plugin.log");
+  const line = (entry: object) => appendFileSync(file, `${JSON.stringify(entry)}\n`);
+  line({ verb: "ADD", pod: "before/start" });
+  start();
+  await installer.says("ends in our stanza");
+  line({ verb: "ADD", pod: "shop/cart", decision: "redirect", mode: "native", lookupMs: 4, rulesMs: 2, requests: 1 });
+  await installer.says("pod=shop/cart");
+  renameSync(file, `${file}.1`);
+  line({ verb: "ADD", pod: "shop/broken", code: 11, lookupMs: 5000 });
+  await installer.says("error: plugin: verb=ADD pod=shop/broken code=11");
+  expect(installer.log).not.toContain("before/start");
+  const { body } = await get("/metrics");
+  expect(body).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="redirect",code=""} 1');
+  expect(body).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="",code="11"} 1');
+  expect(body).toContain('linkerd_cni_plugin_lookup_seconds_bucket{le="0.005"} 1');
+  expect(body).toContain("linkerd_cni_plugin_lookup_seconds_count 2");
+});
