@@ -12,7 +12,7 @@ import { updateReadme } from "./readme";
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
-  installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer),
+  installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer, { minify: true }),
   controllers: () => bundle(join(root, "controllers", "main.ts"), outputs.controllers),
   charts: () => synthesize(root),
   readme: updateReadme,

@@ -10,6 +10,7 @@ export interface Instruments {
   readonly failures: Counter;
   readonly tokenRenewals: Counter;
   readonly pluginCalls: Counter;
+  readonly pluginSeconds: Histogram;
   readonly lookupSeconds: Histogram;
   readonly rulesSeconds: Histogram;
   readonly pluginRequests: Histogram;
@@ -37,6 +38,7 @@ export function createInstruments(): Instruments {
     failures: counter("failures_total", "Looks at the node that ended in an error."),
     tokenRenewals: counter("token_renewals_total", "Tokens asked for the plugin, by result.", "result"),
     pluginCalls: counter("plugin_calls_total", "Calls of the plugin, from its log.", "verb", "decision", "code"),
+    pluginSeconds: histogram("plugin_seconds", "Time a plugin call took in all.", SECONDS),
     lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to learn about its pod.", SECONDS),
     rulesSeconds: histogram("plugin_rules_seconds", "Time a plugin call took to set or check rules.", SECONDS),
     pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3]),

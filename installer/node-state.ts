@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from "node:util";
 import { hasStanza, unchained } from "../cni/conflist/edit";
+import { sameJson } from "../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../cni/conflist/read";
 import type { Journal } from "./journal";
 
@@ -52,7 +52,7 @@ function parseLoosely(bytes: Uint8Array): unknown {
 function withoutUs(text: string, original: FoundFile | undefined): Uint8Array {
   const stripped = Buffer.from(text);
   if (original?.bytes === undefined) return stripped;
-  return isDeepStrictEqual(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
+  return sameJson(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
 }
 
 function ordinary(file: FoundFile, original: FoundFile | undefined): Pristine {

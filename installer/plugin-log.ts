@@ -61,10 +61,15 @@ const word = (value: unknown): string => (typeof value === "string" || typeof va
 /** Counts one call of the plugin. */
 function count(entry: Entry, instruments: Instruments): void {
   instruments.pluginCalls.add(word(entry["verb"]), word(entry["decision"]), word(entry["code"]));
-  const seconds = (name: string) => (typeof entry[name] === "number" ? entry[name] / 1000 : undefined);
-  const [lookup, rules] = [seconds("lookupMs"), seconds("rulesMs")];
-  if (lookup !== undefined) instruments.lookupSeconds.observe(lookup);
-  if (rules !== undefined) instruments.rulesSeconds.observe(rules);
+  const seconds = [
+    ["ms", instruments.pluginSeconds],
+    ["lookupMs", instruments.lookupSeconds],
+    ["rulesMs", instruments.rulesSeconds],
+  ] as const;
+  for (const [name, histogram] of seconds) {
+    const milliseconds = entry[name];
+    if (typeof milliseconds === "number") histogram.observe(milliseconds / 1000);
+  }
   if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"]);
 }
 

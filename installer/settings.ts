@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { isConfigName } from "../cni/conflist/read";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import type { InCluster } from "../kubernetes/in-cluster";
@@ -139,24 +138,25 @@ function cluster(read: Reader): InCluster {
   };
 }
 
-function flags(args: readonly string[]): { readonly level?: string; readonly problem?: string } {
-  try {
-    const { values } = parseArgs({ args: [...args], options: { "log-level": { type: "string" } }, strict: true });
-    return values["log-level"] === undefined ? {} : { level: values["log-level"] };
-  } catch (error) {
-    return { problem: `${error instanceof Error ? error.message : String(error)}; known is --log-level LEVEL` };
-  }
+const FLAG = "--log-level";
+
+/** The level that `--log-level LEVEL` or `--log-level=LEVEL` names. */
+function levelFlag([flag, value, ...others]: readonly string[], problems: string[]): string | undefined {
+  if (flag === undefined) return undefined;
+  if (flag.startsWith(`${FLAG}=`) && value === undefined) return flag.slice(FLAG.length + 1);
+  if (flag === FLAG && others.length === 0) return value ?? "";
+  problems.push(`the arguments are "${[flag, value, ...others].join(" ").trim()}": known is only ${FLAG} LEVEL`);
+  return undefined;
 }
 
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new Reader(environment);
-  const given = flags(args);
-  if (given.problem !== undefined) read.problems.push(given.problem);
+  const level = levelFlag(args, read.problems);
   const prefix = read.prefix();
   const at = (onNode: string): NodeDirectory => ({ onNode, here: join(prefix === "" ? "/" : prefix, onNode) });
   const settings: Settings = {
-    logLevel: read.oneOf("log level", given.level ?? read.optional("LOG_LEVEL") ?? "info", LOG_LEVELS),
+    logLevel: read.oneOf("log level", level ?? read.optional("LOG_LEVEL") ?? "info", LOG_LEVELS),
     logFormat: read.oneOf("LOG_FORMAT", read.optional("LOG_FORMAT") ?? "plain", LOG_FORMATS),
     netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
     binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from "node:util";
 import { PLUGIN_TYPE } from "../stanza";
+import { sameJson } from "./equal";
 import type { Config } from "./read";
 import { type ArrayPlace, findArray } from "./scan";
 
@@ -58,7 +58,7 @@ export function chained(list: List, stanza: StanzaJson): string {
 export function isChained(list: List, stanza: StanzaJson): boolean {
   if (list.types.indexOf(PLUGIN_TYPE) !== list.types.length - 1) return false;
   const last = place(list.text).items.at(-1);
-  return last !== undefined && isDeepStrictEqual(JSON.parse(list.text.slice(last.start, last.end)), stanza);
+  return last !== undefined && sameJson(JSON.parse(list.text.slice(last.start, last.end)), stanza);
 }
 
 /** Whether our stanza stands anywhere in the list. */

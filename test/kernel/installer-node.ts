@@ -28,7 +28,7 @@ interface Configuration {
 
 /** Bundles the installer as the image has it. */
 export function buildInstaller(): Promise<void> {
-  return bundle(join(root, "installer", "main.ts"), outputs.installer);
+  return bundle(join(root, "installer", "main.ts"), outputs.installer, { minify: true });
 }
 
 /** Bundles the installer with an entry that kills itself at a chosen operation. */
