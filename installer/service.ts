@@ -35,8 +35,8 @@ const LOOK_EVERY_MS = 10_000;
 /** The same where the kernel refuses a watch. */
 const POLL_EVERY_MS = 1_000;
 const RENEW_EVERY_MS = 5_000;
-/** Asking and removing fit into 10 s, well inside a terminationGracePeriodSeconds of 30. */
-const STOP_DEADLINE_MS = 6_000;
+/** Two questions and the removal fit into 10 s, well inside a terminationGracePeriodSeconds of 30. */
+const STOP_DEADLINE_MS = 4_000;
 const LIVE_WITHIN_MS = 60_000;
 
 /** The token of the kubeconfig that lies on the node. */
