@@ -58,3 +58,8 @@ test("in a Helm chart, what is given is fixed and the rest are references", () =
   expect(cni.values.image.name).toBe("registry/cni");
   expect(cni.values.image.version).toEqual(ref("string", "Values", "image", "version"));
 });
+
+test("a chart of one's own keeps the values in a group", () => {
+  const cni = new LinkerdCni(new HelmChart(new App(), "chart"), "cni", { valuesPath: ["Values", "cni"] });
+  expect(cni.values.image.version).toEqual(ref("string", "Values", "cni", "image", "version"));
+});

@@ -52,14 +52,25 @@ function overlay(base: Fields, read: Fields, given: Fields): Fields {
   return { ...base, ...Object.fromEntries(entries) };
 }
 
+/** What a construct is given, and where a Helm chart has the rest of its values. */
+export interface Source {
+  readonly given: object;
+  /** @default ["Values"] */
+  readonly path?: readonly string[] | undefined;
+}
+
 /**
  * The values that a construct works with. In a Helm chart each one that is not given is a reference to `.Values`;
  * elsewhere it is the default.
  */
-export function inputsOf<T extends z.ZodObject>(scope: IConstruct, schema: T, given: object): Refs<z.output<T>> {
+export function inputsOf<T extends z.ZodObject>(
+  scope: IConstruct,
+  schema: T,
+  { given, path }: Source,
+): Refs<z.output<T>> {
   const read = readValues(schema, known(given)) as Fields;
   const inChart = HelmChart.find(scope) !== undefined;
   if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");
-  const base = inChart ? (valueRefs(schema) as Fields) : read;
+  const base = inChart ? (valueRefs(schema, path) as Fields) : read;
   return overlay(base, read, given as Fields) as Refs<z.output<T>>;
 }

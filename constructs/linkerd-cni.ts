@@ -38,6 +38,11 @@ type Extra = Readonly<Record<string, unknown>>;
 export interface LinkerdCniProps extends ValuesProps {
   /** @default "linkerd-cni"; in a Helm chart the release's namespace */
   readonly namespace?: Input<string> | undefined;
+  /**
+   * Where a Helm chart of your own has the values of this construct.
+   * @default ["Values"]
+   */
+  readonly valuesPath?: readonly string[] | undefined;
 }
 
 type Labels = Readonly<Record<string, Input<string>>>;
@@ -59,8 +64,8 @@ export class LinkerdCni extends Construct {
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
     super(scope, id);
-    const { namespace, ...given } = props;
-    this.values = inputsOf(this, values, given);
+    const { namespace, valuesPath, ...given } = props;
+    this.values = inputsOf(this, values, { given, path: valuesPath });
     this.namespace = namespace ?? (HelmChart.find(this) === undefined ? NAME : release.namespace);
     checkNamespace(this.namespace);
     this.serviceAccount = this.createServiceAccount();

@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import type { z } from "zod";
 import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
+import { checkNothingLost } from "./lost";
 import { valuesSchema } from "./schema";
 import { writeDefinition, writeTemplate } from "./writer";
 
@@ -41,6 +42,7 @@ function fileName(manifest: Manifest, all: readonly Manifest[]): string {
 /** All files of a Helm chart, by path. */
 export function chartFiles({ chart, metadata, values, introduction }: ChartPackage): ReadonlyMap<string, string> {
   const manifests = chart.toJson() as Manifest[];
+  checkNothingLost(chart);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],

@@ -1,0 +1,100 @@
+import { App, JsonPatch } from "cdk8s";
+import { k8s } from "cdk8s-plus-27";
+import { z } from "zod";
+import {
+  chartFiles,
+  concat,
+  flag,
+  HelmChart,
+  HelmObject,
+  integer,
+  numberOrText,
+  ref,
+  release,
+  valueRefs,
+  when,
+} from "./index";
+
+const values = z.strictObject({
+  replicas: integer(0, 9).default(2).meta({ description: "How many pods" }),
+  debug: flag().default(false).meta({ description: "Log more" }),
+  ports: numberOrText(z.string()).default("").meta({ description: "Ports" }),
+});
+
+const metadata = { name: "web", version: "1.0.0", appVersion: "1", description: "Web", kubeVersion: ">=1.25.0-0" };
+
+function files(build: (chart: HelmChart) => void): ReadonlyMap<string, string> {
+  const chart = new HelmChart(new App(), "web");
+  build(chart);
+  return chartFiles({ chart, metadata, values, introduction: "Web." });
+}
+
+const config = (chart: HelmChart, id: string, name: string, data: Record<string, never>) =>
+  new HelmObject<k8s.KubeConfigMapProps>(chart, id, k8s.KubeConfigMap.GVK, { metadata: { name }, data });
+
+test("a file for each resource, by its kind, and by its name too where that does not tell", () => {
+  const one = files((chart) => config(chart, "a", "first", {}));
+  expect([...one.keys()]).toEqual([
+    "Chart.yaml",
+    "values.yaml",
+    "values.schema.json",
+    "README.md",
+    "templates/configmap.yaml",
+  ]);
+  const two = files((chart) => {
+    config(chart, "a", "first", {});
+    config(chart, "b", "second", {});
+  });
+  expect([...two.keys()].slice(4)).toEqual(["templates/configmap-first.yaml", "templates/configmap-second.yaml"]);
+  const same = (chart: HelmChart) => {
+    config(chart, "a", "first", {});
+    config(chart, "b", "first", {});
+  };
+  expect(() => files(same)).toThrow("templates/configmap-first.yaml");
+});
+
+test("values of a chart stand where its own schema puts them", () => {
+  const { replicas } = valueRefs(values, ["Values", "web"]);
+  expect(replicas).toEqual({
+    $helm: { op: "call", name: "int", args: [], kind: "int", subject: ref("any", "Values", "web", "replicas") },
+  });
+});
+
+test("generated classes and patches carry expressions for scalars", () => {
+  const made = files((chart) => {
+    const spec = { selector: {}, template: {}, replicas: valueRefs(values).replicas as number };
+    const deployment = new k8s.KubeDeployment(chart, "web", { metadata: { name: "web" }, spec });
+    deployment.addJsonPatch(JsonPatch.add("/metadata/namespace", release.namespace));
+  });
+  const template = made.get("templates/deployment.yaml");
+  expect(template).toContain("  replicas: {{ .Values.replicas | int }}\n");
+  expect(template).toContain("  namespace: {{ .Release.Namespace | quote }}\n");
+});
+
+test("an expression that a generated class drops is an error", () => {
+  const resources = ref<object>("map", "Values", "resources") as object;
+  const lose = (chart: HelmChart) => {
+    const template = { spec: { containers: [{ name: "web", resources }] } };
+    new k8s.KubeDeployment(chart, "web", { metadata: { name: "web" }, spec: { selector: {}, template } });
+  };
+  expect(() => files(lose)).toThrow("web/web (Deployment) loses 1 of 1");
+});
+
+test("a wrong use does not compile", () => {
+  const { replicas, debug, ports } = valueRefs(values);
+  files((chart) => {
+    new HelmObject<k8s.KubeDeploymentProps>(chart, "web", k8s.KubeDeployment.GVK, {
+      metadata: { name: concat("web-", ports) },
+      spec: {
+        // @ts-expect-error a boolean is no number
+        replicas: debug,
+        // @ts-expect-error nor is a text
+        minReadySeconds: when(debug, ports, 1),
+        paused: debug,
+        revisionHistoryLimit: when(debug, replicas, 1),
+        selector: {},
+        template: {},
+      },
+    });
+  });
+});
