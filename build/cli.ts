@@ -4,9 +4,9 @@ import { bundle } from "./bundle";
 import { outputs, root } from "./paths";
 
 /** Bundles the command line into one executable script. */
-export async function buildCli(): Promise<void> {
+export async function buildCli(path: string = outputs.cli): Promise<void> {
   // Class names stay: cdk8s looks at them.
   const small = { minifyWhitespace: true, banner: { js: "#!/usr/bin/env node" } };
-  await bundle(join(root, "cli", "main.ts"), outputs.cli, small);
-  await chmod(outputs.cli, 0o755);
+  await bundle(join(root, "cli", "main.ts"), path, small);
+  await chmod(path, 0o755);
 }

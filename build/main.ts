@@ -17,7 +17,7 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   charts: () => synthesize(root),
   readme: updateReadme,
   lib: buildLib,
-  cli: buildCli,
+  cli: () => buildCli(),
   image: buildImage,
 };
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart, JsonPatch } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+import { LinkerdNamespace } from "./namespace";
 import { version } from "./version";
 
 type Manifest = Record<string, never> & { kind: string; metadata: { name: string; labels: Record<string, string> } };
@@ -248,4 +249,13 @@ test("every resource can be patched", () => {
   expect(manifests.find(({ kind }) => kind === "ServiceAccount")).toMatchObject({
     metadata: { annotations: { team: "mesh" } },
   });
+});
+
+test("a chart's namespace is the plugin's too", () => {
+  const chart = new Chart(new App(), "chart", { namespace: "mesh" });
+  new LinkerdNamespace(chart, "namespace");
+  new LinkerdCni(chart, "cni");
+  const manifests = chart.toJson() as { kind: string; metadata: { name: string; namespace?: string } }[];
+  expect(manifests.find(({ kind }) => kind === "Namespace")?.metadata.name).toBe("mesh");
+  expect(manifests.find(({ kind }) => kind === "DaemonSet")?.metadata.namespace).toBe("mesh");
 });

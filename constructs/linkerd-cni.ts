@@ -1,4 +1,4 @@
-import { type ApiObject, type GroupVersionKind, Lazy } from "cdk8s";
+import { type ApiObject, Chart, type GroupVersionKind, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import {
@@ -36,7 +36,7 @@ type Extra = Readonly<Record<string, unknown>>;
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdCniProps extends ValuesProps {
-  /** @default "linkerd-cni"; in a Helm chart the release's namespace */
+  /** @default the chart's namespace, else "linkerd-cni"; in a Helm chart the release's namespace */
   readonly namespace?: Input<string> | undefined;
   /**
    * Where a Helm chart of your own has the values of this construct.
@@ -66,7 +66,7 @@ export class LinkerdCni extends Construct {
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
     this.values = inputsOf(this, values, { given, path: valuesPath });
-    this.namespace = namespace ?? (HelmChart.find(this) === undefined ? NAME : release.namespace);
+    this.namespace = namespace ?? this.defaultNamespace();
     checkNamespace(this.namespace);
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
@@ -206,6 +206,10 @@ export class LinkerdCni extends Construct {
 
   protected clusterMetadata(): HelmMetadata {
     return { name: NAME, labels: this.labels() };
+  }
+
+  private defaultNamespace(): Input<string> {
+    return HelmChart.find(this) === undefined ? (Chart.of(this).namespace ?? NAME) : release.namespace;
   }
 
   private add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {

@@ -1,10 +1,11 @@
+import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { NAME } from "./linkerd-cni";
 import { checkNamespace } from "./problems";
 
 export interface LinkerdNamespaceProps {
-  /** @default "linkerd-cni" */
+  /** @default the chart's namespace, else "linkerd-cni" */
   readonly name?: string | undefined;
 }
 
@@ -21,6 +22,8 @@ export class LinkerdNamespace extends Construct {
       "config.linkerd.io/admission-webhooks": "disabled",
       "pod-security.kubernetes.io/enforce": "privileged",
     };
-    new k8s.KubeNamespace(this, "namespace", { metadata: { name: props.name ?? NAME, labels } });
+    new k8s.KubeNamespace(this, "namespace", {
+      metadata: { name: props.name ?? Chart.of(this).namespace ?? NAME, labels },
+    });
   }
 }

@@ -1,0 +1,34 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { buildCli } from "../../build/cli";
+
+describe("the built l5d-cni", () => {
+  const folder = mkdtempSync(join(tmpdir(), "cli-"));
+  const path = join(folder, "l5d-cni");
+
+  beforeAll(() => buildCli(path), 60_000);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const run = (args: readonly string[], input = "") =>
+    spawnSync(path, args, { cwd: folder, encoding: "utf8", input, env: { PATH: process.env["PATH"] } });
+
+  test("is an executable script that prints manifests with the values of its standard input", () => {
+    const { status, stdout, stderr } = run(["install-cni", "--values", "-"], "proxyUID: 7\n");
+    expect([status, stderr]).toEqual([0, ""]);
+    expect(parseAllDocuments(stdout)).toHaveLength(6);
+    expect(stdout).toContain('"proxy-uid": 7');
+  });
+
+  test("says what is wrong, prints nothing else, and fails", () => {
+    const { status, stdout, stderr } = run(["install-cni", "--proxy-uid", "root"]);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain('proxyUID: "root" is not of type number');
+  });
+
+  test("knows its version", () => {
+    expect(run(["--version"]).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
