@@ -78,6 +78,12 @@ export class Node {
     return execFileSync(program, rest, { encoding: "utf8", input });
   }
 
+  /** Lets a pod's namespace go. */
+  release(path: string): void {
+    const pid = Number(path.split("/")[2]);
+    this.holders.find((holder) => holder.pid === pid)?.kill("SIGKILL");
+  }
+
   close(): void {
     for (const holder of this.holders) holder.kill("SIGKILL");
   }

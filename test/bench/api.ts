@@ -1,0 +1,41 @@
+/** The benchmark's API server, in a process of its own. Takes `{ delayMs }`, answers `{ requests }` since the last one. */
+import { ApiStub, json } from "../support/api-server";
+
+const annotations = {
+  "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1",
+  "linkerd.io/proxy-version": "edge-26.7.1",
+};
+const metadata = (path: string) => ({ name: path.split("/").at(-1), namespace: path.split("/")[4] });
+
+/** A pod is meshed when its name says so. */
+function podObject(path: string): object {
+  const meshed = path.endsWith("/meshed");
+  return {
+    kind: "Pod",
+    apiVersion: "v1",
+    metadata: { ...metadata(path), annotations: meshed ? annotations : {} },
+    spec: { containers: [{ name: "app" }, ...(meshed ? [{ name: "linkerd-proxy" }] : [])] },
+  };
+}
+
+async function main(): Promise<void> {
+  let delayMs = 0;
+  const stub = await ApiStub.start((request, response) => {
+    const path = (request.url ?? "").split("?")[0] ?? "";
+    const object = path.includes("/pods/")
+      ? podObject(path)
+      : { kind: "Namespace", apiVersion: "v1", metadata: { name: metadata(path).name, annotations: {} } };
+    setTimeout(() => json(200, object)(request, response), delayMs);
+  });
+  process.on("message", (message: { delayMs: number }) => {
+    delayMs = message.delayMs;
+    process.send?.({ requests: stub.requests.splice(0).length });
+  });
+  process.on("disconnect", () => process.exit(0));
+  process.send?.({ kubeconfig: stub.kubeconfig() });
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});
