@@ -1,5 +1,13 @@
 import { isObject, type JsonObject, ObjectReader } from "./json";
-import { IPTABLES_MODES, type LinkerdConfig, LOG_LEVELS, PLUGIN_TYPE, POD_LOOKUPS, type Stanza } from "./stanza";
+import {
+  IPTABLES_MODES,
+  type LinkerdConfig,
+  LOG_LEVELS,
+  type LogLevel,
+  PLUGIN_TYPE,
+  POD_LOOKUPS,
+  type Stanza,
+} from "./stanza";
 
 /** Ids as the kernel has them; the highest means "no id". */
 const MAX_ID = 0xffff_fffe;
@@ -28,6 +36,15 @@ function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
   };
 }
 
+/** Names that linkerd's plugin knows too. */
+const LEVEL_ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
+
+/** How much is logged must not keep a pod from starting: what is not known is `info`. */
+function parseLogLevel(text: string): LogLevel {
+  const name = text.toLowerCase();
+  return LEVEL_ALIASES[name] ?? LOG_LEVELS.find((level) => level === name) ?? "info";
+}
+
 /** The installer's own pods; read before all else and leniently, so that a broken stanza does not keep them away. */
 export function ownPods(source: JsonObject): Stanza["own-pods"] {
   const own = source["own-pods"];
@@ -46,7 +63,7 @@ export function parseStanza(source: JsonObject, name: string): Stanza {
   return {
     name,
     type: PLUGIN_TYPE,
-    log_level: stanza.oneOf("log_level", "info", LOG_LEVELS),
+    log_level: parseLogLevel(stanza.string("log_level", "info")),
     kubernetes: { kubeconfig: stanza.object("kubernetes").string("kubeconfig", "") },
     linkerd: parseLinkerd(stanza.object("linkerd")),
     "pod-lookup": stanza.oneOf("pod-lookup", "auto", POD_LOOKUPS),

@@ -53,7 +53,7 @@ class Kubeconfig {
 
   token(user: Fields): string | undefined {
     const inline = this.text(user, "token");
-    if (inline !== undefined) return inline;
+    if (inline !== undefined) return inline.trim();
     const file = this.text(user, "tokenFile");
     return file === undefined ? undefined : this.read("tokenFile", file).trim();
   }

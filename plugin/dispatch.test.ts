@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
 import { type ApiResponse, ApiUnreachable } from "../kubernetes/client";
 import type { World } from "./call";
@@ -121,6 +122,43 @@ describe("the other verbs", () => {
     const { document, status } = await call({ CNI_COMMAND: "VERSION" }, "{");
     expect(document).toEqual({ cniVersion: CURRENT_VERSION, supportedVersions: [...VERSIONS] });
     expect(status).toBe(0);
+  });
+
+  it("GC needs a list, which may be null, and has nothing to do", async () => {
+    const gc = (valid: object) =>
+      call({ CNI_COMMAND: "GC", CNI_PATH: "/x" }, { cniVersion: "1.1.0", name: "pods", ...valid });
+    const key = "cni.dev/valid-attachments";
+    for (const list of [[], null, [{ containerID: "a", ifname: "eth0" }]]) {
+      expect(await gc({ [key]: list })).toMatchObject({ stdout: "", status: 0 });
+    }
+    expect((await gc({})).document).toMatchObject({ code: 7, msg: expect.stringContaining(key) });
+    expect((await gc({ [key]: "x" })).document).toMatchObject({ code: 7 });
+  });
+
+  const statusOf = (kubernetes: object, strict = true) =>
+    call(
+      { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
+      { cniVersion: "1.1.0", name: "pods", kubernetes, "strict-status": strict },
+    );
+
+  it("STATUS is ready by default, whatever the rest of the stanza holds", async () => {
+    const stanza = { cniVersion: "1.1.0", name: "pods", kubernetes: 1, linkerd: "x" };
+    const outcome = await call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, stanza);
+    expect(outcome).toMatchObject({ stdout: "", status: 0 });
+    expect(await statusOf({ kubeconfig: "/none" }, false)).toMatchObject({ stdout: "", status: 0 });
+  });
+
+  it("a strict STATUS fails where the kubeconfig or its token cannot work", async () => {
+    expect(await statusOf({ kubeconfig })).toMatchObject({ stdout: "", status: 0 });
+    expect((await statusOf({ kubeconfig: "/none" })).document).toMatchObject({
+      code: 50,
+      msg: expect.stringContaining("/none"),
+    });
+    const expired = `${dirname(kubeconfig)}/expired.json`;
+    expect((await statusOf({ kubeconfig: expired })).document).toMatchObject({
+      code: 50,
+      msg: expect.stringMatching(/expired\.json expired at 2026-06-30T/),
+    });
   });
 
   it("without a verb it says what it is", async () => {

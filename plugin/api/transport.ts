@@ -60,7 +60,7 @@ class Exchange implements WireEvents {
   ended(reason?: string): void {
     if (reason === undefined) this.decode(true);
     const dropped = this.wire !== undefined && this.bytes.length === 0;
-    this.finish()?.reject(new NoResponse(reason ?? "closed the connection without an answer", dropped));
+    this.finish()?.reject(new NoResponse(reason ?? "closed the connection without a whole answer", dropped));
   }
 
   private decode(whole: boolean): void {

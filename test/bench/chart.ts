@@ -36,6 +36,7 @@ export function chart(title: string, bars: readonly Bar[]): string {
   });
   const height = TOP + bars.length * ROW + 10;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="13" fill="#808890">
+<title>${title}</title>
 <text x="10" y="22" font-size="15" font-weight="bold">${title}</text>
 <rect x="${LEFT}" y="32" width="10" height="10" fill="${COLORS.ours}"/><text x="${LEFT + 15}" y="42">this project</text>
 <rect x="${LEFT + 110}" y="32" width="10" height="10" fill="${COLORS.peer}"/><text x="${LEFT + 125}" y="42">linkerd's plugin</text>

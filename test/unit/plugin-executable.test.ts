@@ -88,6 +88,19 @@ suite(`the executable${missing === undefined ? "" : ` (skipped: ${missing})`}`, 
     await rm(path);
   });
 
+  it("sends no request for a pod that its annotations say is not meshed", async () => {
+    const runtimeConfig = { "io.kubernetes.cri.pod-annotations": { a: "b" } };
+    const { document, status } = await plugin.call(plugin.environment(pod), { ...config, runtimeConfig });
+    expect([document, status, rules(), api.requests]).toEqual([prevResult, 0, "", []]);
+  });
+
+  it("takes a megabyte of standard input, and refuses one that is not JSON", async () => {
+    const cniArgs = "x".repeat(1_000_000);
+    const { document } = await plugin.call(plugin.environment(pod), { ...config, args: { cniArgs } });
+    expect(document).toEqual(prevResult);
+    expect((await plugin.call(plugin.environment(pod), "[".repeat(1_000_000))).document).toMatchObject({ code: 6 });
+  });
+
   it("tries a dropped connection once more", async () => {
     api.answer = (request, response) => {
       request.socket.destroy();

@@ -1,0 +1,46 @@
+import { decodeResponse, encodeRequest } from "./http1";
+
+const server = { host: "fd00::1", port: 6443, token: "secret" };
+
+it("a request names the server and shows the token", () => {
+  expect(encodeRequest(server, { path: "/api/v1", deadlineMs: 1 }).split("\r\n")).toEqual([
+    "GET /api/v1 HTTP/1.1",
+    "Host: [fd00::1]:6443",
+    "Accept: application/json",
+    "User-Agent: linkerd-cni",
+    "Authorization: Bearer secret",
+    "",
+    "",
+  ]);
+  expect(encodeRequest({ host: "a", port: 1 }, { path: "/", deadlineMs: 1 })).not.toContain("Authorization");
+});
+
+describe("a response", () => {
+  const cases: [string, string, string][] = [
+    ["of known length", "Content-Length: 6\r\n", "pod é"],
+    ["in chunks", "Transfer-Encoding: chunked\r\n", "3\r\npod\r\n3;x=y\r\n é\r\n0\r\n\r\n"],
+  ];
+  it.each(cases)("%s is read when its last byte is there", (_, header, body) => {
+    const whole = Buffer.from(`HTTP/1.1 200 OK\r\nA: b\r\n${header}\r\n${body}`);
+    for (let length = 0; length < whole.length; length++) {
+      expect(decodeResponse(whole.subarray(0, length), false)).toBeUndefined();
+    }
+    expect(decodeResponse(whole, false)).toEqual({ status: 200, body: "pod é" });
+  });
+
+  it("of unknown length ends with the connection", () => {
+    const whole = Buffer.from("HTTP/1.0 503 Busy\r\n\r\nlater");
+    expect(decodeResponse(whole, false)).toBeUndefined();
+    expect(decodeResponse(whole, true)).toEqual({ status: 503, body: "later" });
+  });
+
+  it("that breaks off is none", () => {
+    const part = Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npod");
+    expect(decodeResponse(part, true)).toBeUndefined();
+  });
+
+  it.each(["SSH-2.0-x\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])(
+    "%j is refused",
+    (text) => expect(() => decodeResponse(Buffer.from(text), false)).toThrow(),
+  );
+});

@@ -1,0 +1,66 @@
+import { ApiUnreachable } from "../../kubernetes/client";
+import { leanTransport } from "./transport";
+import type { Connect, Wire, WireEvents } from "./wire";
+
+const server = { host: "10.0.0.1", port: 443 };
+const ok = Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+
+/** A network for tests: each connection is played by the next script. */
+function network(...scripts: ((events: WireEvents) => void)[]) {
+  const log: string[] = [];
+  const wire: Wire = { send: () => log.push("sent"), close: () => log.push("closed") };
+  const connect: Connect = (_, events) => {
+    log.push("connect");
+    const script = scripts.shift();
+    setImmediate(() => {
+      if (script !== undefined) {
+        events.ready(wire);
+        script(events);
+      }
+    });
+    return () => log.push("gave up");
+  };
+  const transport = leanTransport({ server, connect, whileWaiting: () => log.push("waiting") });
+  return { log, get: (deadlineMs = 1000) => transport({ path: "/", deadlineMs }) };
+}
+
+describe("a request", () => {
+  it("is sent once, and the connection is let go when it is answered", async () => {
+    const { log, get } = network((events) => {
+      events.received(ok.subarray(0, 20));
+      events.received(ok.subarray(20));
+      events.ended();
+    });
+    expect(await get()).toEqual({ status: 200, body: "{}" });
+    expect(log).toEqual(["connect", "sent", "waiting", "gave up"]);
+  });
+
+  it("is sent again when the connection drops before an answer, once", async () => {
+    const drop = (events: WireEvents) => events.ended("reset");
+    const good = network(drop, (events) => events.received(ok));
+    expect((await good.get()).status).toBe(200);
+    await expect(network(drop, drop).get()).rejects.toThrow("API server 10.0.0.1:443: reset");
+  });
+
+  it("is not sent again when the answer breaks off", async () => {
+    const { log, get } = network((events) => {
+      events.received(ok.subarray(0, 30));
+      events.ended();
+    });
+    await expect(get()).rejects.toThrow("closed the connection without a whole answer");
+    expect(log.filter((entry) => entry === "sent")).toHaveLength(1);
+  });
+
+  it("has a deadline for the connection and one for the answer", async () => {
+    await expect(network().get(20)).rejects.toThrow("no connection within 20 ms");
+    await expect(network(() => undefined).get(20)).rejects.toThrow("no answer within 20 ms");
+  });
+
+  it("fails with what did not answer", async () => {
+    const failure = await network((events) => events.received(Buffer.from("no\r\n\r\n")))
+      .get()
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ApiUnreachable);
+    expect(failure).toHaveProperty("message", 'API server 10.0.0.1:443: answered "no", which is not HTTP/1.1');
+  });
+});
