@@ -2,8 +2,10 @@ import { type ApiObject, Chart, type GroupVersionKind, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import {
+  and,
   concat,
   define,
+  eq,
   HelmChart,
   type HelmManifest,
   type HelmMetadata,
@@ -26,6 +28,7 @@ import { checkNamespace } from "./problems";
 import type { ValuesProps } from "./props";
 import { binding, podSecurityPolicy, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
+import { TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
 import { type Values, values } from "./values";
 
 /** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
@@ -71,6 +74,7 @@ export class LinkerdCni extends Construct {
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();
+    this.createTaintPolicies();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.configMap = this.createConfigMap();
@@ -144,6 +148,20 @@ export class LinkerdCni extends Construct {
         ingress: [{ from: present(networkPolicy.from), ports }],
       },
     });
+  }
+
+  /** With `nodeTaint.admissionPolicy`: every new Linux node is tainted, in whichever API version the cluster has. */
+  protected createTaintPolicies(): void {
+    const { enabled, key, admissionPolicy } = this.values.nodeTaint;
+    for (const version of TAINT_POLICY_VERSIONS) {
+      const metadata = { ...this.clusterMetadata(), name: `${NAME}-node-taint-${version}` };
+      const when = and(enabled, eq<string>(admissionPolicy, version));
+      const apiVersion = `admissionregistration.k8s.io/${version}`;
+      const add = (id: string, kind: string, spec: object) =>
+        HelmObject.on<{ spec: object }>(this, `${id}-${version}`, { apiVersion, kind }, { when, metadata, spec });
+      add("taint-policy", "MutatingAdmissionPolicy", taintPolicy(key));
+      add("taint-binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
+    }
   }
 
   protected createClusterRole(): ApiObject {

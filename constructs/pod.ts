@@ -5,7 +5,7 @@ import type { Values } from "./values";
 type Container = Templated<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
 type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
-type Env = readonly Templated<k8s.EnvVar>[];
+type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
 
 /** Where the image has its executable and programs. */
 const EXECUTABLE = "/opt/cni/bin/linkerd-cni";
@@ -71,6 +71,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
     { name: "LOG_LEVEL", value: values.logLevel },
+    when(values.nodeTaint.enabled, { name: "NODE_TAINT", value: values.nodeTaint.key }),
     fromField("NODE_NAME", "spec.nodeName"),
     fromField("POD_NAMESPACE", "metadata.namespace"),
     fromField("POD_UID", "metadata.uid"),

@@ -87,6 +87,21 @@ export interface ValuesProps {
     /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
     readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
   };
+  readonly nodeTaint?: {
+    /**
+     * Remove a taint from the node once pods that start there are chained; nodes are registered with it.
+     * @default false
+     */
+    readonly enabled?: Input<Values["nodeTaint"]["enabled"]> | undefined;
+    /** Key of this taint. @default "linkerd.io/cni-not-ready" */
+    readonly key?: Input<Values["nodeTaint"]["key"]> | undefined;
+    /**
+     * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node; empty for none: then the
+     * kubelets are started with `--register-with-taints`.
+     * @default ""
+     */
+    readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;
+  };
   /**
    * Tolerations of the pods; the plugin is needed on every node that runs meshed pods.
    * @default [{"operator":"Exists"}]

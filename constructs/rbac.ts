@@ -15,6 +15,8 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     ),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
+    // A role cannot tell one node from another: each installer only ever asks for its own.
+    when(values.nodeTaint.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] }),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
   ];

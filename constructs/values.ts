@@ -116,6 +116,25 @@ const rbac = group({
   }),
 });
 
+const nodeTaint = group({
+  enabled: flag().default(false).meta({
+    description: "Remove a taint from the node once pods that start there are chained; nodes are registered with it",
+  }),
+  key: z
+    .string()
+    .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/, "is not a taint's key")
+    .default("linkerd.io/cni-not-ready")
+    .meta({ description: "Key of this taint" }),
+  admissionPolicy: z
+    .enum(["", "v1beta1", "v1"])
+    .default("")
+    .meta({
+      description:
+        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node; empty for none: " +
+        "then the kubelets are started with `--register-with-taints`",
+    }),
+});
+
 const repairController = group({
   enabled: flag().default(false).meta({
     description: "Run the repair controller, which replaces pods that started before the plugin was in place",
@@ -225,6 +244,7 @@ export const values = z.strictObject({
   }),
   rbac,
   networkPolicy,
+  nodeTaint,
   tolerations: z
     .array(toleration)
     .default([{ operator: "Exists" }])

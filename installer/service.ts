@@ -12,6 +12,7 @@ import { createInstruments } from "./instruments";
 import { Keeper, type Status } from "./keeper";
 import { kubeconfig } from "./kubeconfig";
 import type { Log } from "./log";
+import { StartupTaint } from "./node-taint";
 import { type Places, placesOf } from "./places";
 import { pluginFile } from "./plugin-file";
 import { follow, Tail } from "./plugin-log";
@@ -60,6 +61,7 @@ export class Service {
   private readonly access: AccessCheck;
   private readonly watcher: Watcher;
   private readonly tail: Tail;
+  private readonly taint: StartupTaint | undefined;
   private status: Status = { problem: "starting" };
   private lookedAt = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -86,6 +88,8 @@ export class Service {
     this.keeper = new Keeper({ places: this.places, owner, wanted, disk, plugin, log, instruments: this.instruments });
     this.watcher = new Watcher(this.watched(), () => this.look());
     this.tail = new Tail(settings.pluginLog);
+    const connect = () => transport(own());
+    this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log });
     this.instruments.metrics.gauge(
       { name: "linkerd_cni_chained", help: "Whether the active configuration ends in the stanza." },
       () => (this.status.problem === undefined ? 1 : 0),
@@ -98,6 +102,7 @@ export class Service {
     for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
     await this.credentials.renew(Date.now());
     this.look();
+    void this.liftTaint();
     this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
     await this.learnRuntime();
   }
@@ -153,6 +158,12 @@ export class Service {
   private async renew(): Promise<void> {
     if (await this.credentials.renew(Date.now())) this.look();
     else this.followPlugin();
+    await this.liftTaint();
+  }
+
+  private async liftTaint(): Promise<void> {
+    if (this.taint === undefined || this.taint.settled) return;
+    if ((await this.ready()).status === 200) await this.taint.lift();
   }
 
   private async learnRuntime(): Promise<void> {

@@ -36,6 +36,8 @@ export interface Settings {
   readonly pluginAccount?: PluginAccount;
   readonly nodeName?: string;
   readonly podName?: string;
+  /** Key of the taint that is removed from the node when it is ready; absent: taints are none of its business. */
+  readonly nodeTaint?: { readonly node: string; readonly key: string };
   /** The plugin's log, as seen from here. */
   readonly pluginLog: string;
   /** 0 is off. */
@@ -124,6 +126,14 @@ function names(read: Reader): Pick<Settings, "nodeName" | "podName"> {
   return { ...(nodeName === undefined ? {} : { nodeName }), ...(podName === undefined ? {} : { podName }) };
 }
 
+function nodeTaint(read: Reader): Pick<Settings, "nodeTaint"> {
+  const key = read.optional("NODE_TAINT");
+  const node = read.optional("NODE_NAME");
+  if (key === undefined) return {};
+  if (node === undefined) read.problems.push("NODE_TAINT needs NODE_NAME, the node whose taint it is");
+  return { nodeTaint: { node: node ?? "", key } };
+}
+
 function cluster(read: Reader): InCluster {
   const host = read.optional("KUBERNETES_SERVICE_HOST");
   const caFile = read.optional("KUBE_CA_FILE");
@@ -169,6 +179,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     ...daemonSet(read),
     ...pluginAccount(read),
     ...names(read),
+    ...nodeTaint(read),
     pluginLog: at(read.directory("PLUGIN_LOG", "/run/linkerd-cni/plugin.log")).here,
     healthPort: read.integer("HEALTH_PORT", 0, PORTS),
   };

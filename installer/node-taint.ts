@@ -1,0 +1,91 @@
+import type { Transport } from "../kubernetes/client";
+import type { Log } from "./log";
+
+/** What keeps pods away from a node. */
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+/** One operation of a JSON patch (RFC 6902). */
+export type Operation =
+  | { readonly op: "test"; readonly path: string; readonly value: Taint }
+  | { readonly op: "remove"; readonly path: string };
+
+/**
+ * Removes the taints of a key and touches nothing else: each is named by its place, and the patch is refused where
+ * another stands there by now. From the last to the first, so that places stay what they are.
+ */
+export function withoutTaint(taints: readonly Taint[], key: string): readonly Operation[] {
+  return taints
+    .flatMap((value, index): readonly (readonly Operation[])[] => {
+      const path = `/spec/taints/${index}`;
+      return value.key === key ? [[{ op: "test", path, value } as const, { op: "remove", path } as const]] : [];
+    })
+    .reverse()
+    .flat();
+}
+
+interface Tools {
+  readonly connect: () => Transport & { close(): void };
+  readonly node: string;
+  readonly key: string;
+  readonly log: Log;
+}
+
+const DEADLINE_MS = 3_000;
+
+/** The taint by which a node is registered, so that no pod starts on it before the plugin is in place. */
+export class StartupTaint {
+  private state: "unknown" | "asking" | "lifted" = "unknown";
+  private lastProblem = "";
+
+  constructor(private readonly tools: Tools) {}
+
+  /** Whether there is nothing left to do, or somebody does it. */
+  get settled(): boolean {
+    return this.state !== "unknown";
+  }
+
+  /** Removes the taint where the node has it; done once, and tried again by the next call where it failed. */
+  async lift(): Promise<void> {
+    if (this.settled) return;
+    this.state = "asking";
+    try {
+      await this.remove();
+      this.state = "lifted";
+    } catch (error) {
+      this.state = "unknown";
+      this.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private async remove(): Promise<void> {
+    const { connect, key, log, node } = this.tools;
+    const send = connect();
+    try {
+      const patch = withoutTaint(await this.taints(send), key);
+      if (patch.length === 0) return log.debug(`node ${node} has no taint ${key}`);
+      const contentType = "application/json-patch+json";
+      const path = `/api/v1/nodes/${node}`;
+      const { status } = await send({ method: "PATCH", path, body: patch, contentType, deadlineMs: DEADLINE_MS });
+      if (status !== 200) throw new Error(`patch of node ${node}: ${status}`);
+      log.info(`removed taint ${key} from node ${node}: pods that start now are chained`);
+    } finally {
+      send.close();
+    }
+  }
+
+  private async taints(send: Transport): Promise<readonly Taint[]> {
+    const { node } = this.tools;
+    const { status, body } = await send({ path: `/api/v1/nodes/${node}`, deadlineMs: DEADLINE_MS });
+    if (status !== 200) throw new Error(`node ${node}: ${status}`);
+    return (JSON.parse(body) as { spec?: { taints?: readonly Taint[] } }).spec?.taints ?? [];
+  }
+
+  private say(problem: string): void {
+    if (problem !== this.lastProblem) this.tools.log.warn(`taint ${this.tools.key} cannot be removed yet: ${problem}`);
+    this.lastProblem = problem;
+  }
+}

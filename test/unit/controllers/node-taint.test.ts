@@ -1,0 +1,87 @@
+import { StartupTaint } from "../../../installer/node-taint";
+import { httpsTransport } from "../../../kubernetes/client";
+import { ApiStub, json } from "../../support/api-server";
+
+const KEY = "linkerd.io/cni-not-ready";
+const taint = { key: KEY, effect: "NoSchedule" };
+
+let api: ApiStub;
+let patches: { readonly type: string | undefined; readonly body: unknown }[];
+let log: string[];
+let taints: object[] | undefined;
+/** What a patch is answered with. */
+let patchStatus: number;
+
+beforeEach(async () => {
+  [patches, log, taints, patchStatus] = [[], [], [taint], 200];
+  api = await ApiStub.start((request, response) => {
+    if (request.method === "GET") return json(200, { spec: taints === undefined ? {} : { taints } })(request, response);
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      patches.push({ type: request.headers["content-type"], body: JSON.parse(body) });
+      json(patchStatus, {})(request, response);
+    });
+  });
+});
+
+afterEach(() => api.close());
+
+function startupTaint() {
+  const write = (level: string) => (message: string) => void log.push(`${level}: ${message}`);
+  return new StartupTaint({
+    connect: () => httpsTransport({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "secret" }),
+    node: "node-1",
+    key: KEY,
+    log: {
+      trace: write("trace"),
+      debug: write("debug"),
+      info: write("info"),
+      warn: write("warn"),
+      error: write("error"),
+    },
+  });
+}
+
+test("is removed once, by a patch of the own node", async () => {
+  const startup = startupTaint();
+  await Promise.all([startup.lift(), startup.lift()]);
+  await startup.lift();
+  expect(api.requests).toEqual(["/api/v1/nodes/node-1", "/api/v1/nodes/node-1"]);
+  expect(patches).toEqual([
+    {
+      type: "application/json-patch+json",
+      body: [
+        { op: "test", path: "/spec/taints/0", value: taint },
+        { op: "remove", path: "/spec/taints/0" },
+      ],
+    },
+  ]);
+  expect(log).toEqual([`info: removed taint ${KEY} from node node-1: pods that start now are chained`]);
+});
+
+test.each([
+  ["none", undefined],
+  ["others", [{ key: "gpu", effect: "NoSchedule" }]],
+])("a node with %s is not patched", async (_, present) => {
+  taints = present;
+  const startup = startupTaint();
+  await startup.lift();
+  expect(patches).toEqual([]);
+  expect(startup.settled).toBe(true);
+});
+
+test("a refusal is logged once, and tried again", async () => {
+  patchStatus = 422;
+  const startup = startupTaint();
+  await startup.lift();
+  await startup.lift();
+  expect(startup.settled).toBe(false);
+  expect(log).toEqual([`warn: taint ${KEY} cannot be removed yet: patch of node node-1: 422`]);
+  patchStatus = 200;
+  await startup.lift();
+  expect(startup.settled).toBe(true);
+  expect(patches).toHaveLength(3);
+});
