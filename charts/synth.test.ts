@@ -60,6 +60,7 @@ test("values.schema.json is closed wherever the keys are ours", () => {
     // Containers and selectors are the API server's to check; labels and annotations have any name; `global` is Helm's.
     ".networkPolicy.from[].namespaceSelector",
     ".networkPolicy.from[].podSelector",
+    ".podMonitor.labels",
     ".extraInitContainers[]",
     ".podAnnotations",
     ".podLabels",

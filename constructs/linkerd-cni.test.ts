@@ -282,3 +282,14 @@ test("a chart's namespace is the plugin's too", () => {
   expect(manifests.find(({ kind }) => kind === "Namespace")?.metadata.name).toBe("mesh");
   expect(manifests.find(({ kind }) => kind === "DaemonSet")?.metadata.namespace).toBe("mesh");
 });
+
+test("a PodMonitor on request, with the ports that are there", () => {
+  const props = {
+    podMonitor: { enabled: true, labels: { release: "prometheus" } },
+    repairController: { enabled: true },
+  };
+  expect(found("PodMonitor", props)).toMatchObject({
+    metadata: { labels: { release: "prometheus", "linkerd.io/cni-resource": "true" } },
+    spec: { podMetricsEndpoints: [{ port: "health" }, { port: "admin-http" }] },
+  });
+});

@@ -53,6 +53,9 @@ type Labels = Readonly<Record<string, Input<string>>>;
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
 const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
 
+/** Of the Prometheus Operator. */
+const POD_MONITOR: GroupVersionKind = { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor" };
+
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
 export class LinkerdCni extends Construct {
   /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
@@ -75,6 +78,7 @@ export class LinkerdCni extends Construct {
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();
     this.createTaintPolicies();
+    this.createPodMonitor();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.configMap = this.createConfigMap();
@@ -162,6 +166,22 @@ export class LinkerdCni extends Construct {
       add("taint-policy", "MutatingAdmissionPolicy", taintPolicy(key));
       add("taint-binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
     }
+  }
+
+  /** With `podMonitor.enabled`: Prometheus finds the metrics. */
+  protected createPodMonitor(): void {
+    const { podMonitor, repairController } = this.values;
+    HelmObject.on<{ spec: object }>(this, "pod-monitor", POD_MONITOR, {
+      when: podMonitor.enabled,
+      metadata: { ...this.metadata(), labels: this.labels({}, merge(podMonitor.labels, this.values.commonLabels)) },
+      spec: {
+        selector: { matchLabels: { "k8s-app": NAME } },
+        podMetricsEndpoints: [
+          { port: "health", path: "/metrics" },
+          when(repairController.enabled, { port: "admin-http", path: "/metrics" }),
+        ],
+      },
+    });
   }
 
   protected createClusterRole(): ApiObject {

@@ -102,6 +102,15 @@ export interface ValuesProps {
      */
     readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;
   };
+  readonly podMonitor?: {
+    /**
+     * Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller.
+     * @default false
+     */
+    readonly enabled?: Input<Values["podMonitor"]["enabled"]> | undefined;
+    /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
+    readonly labels?: Input<Values["podMonitor"]["labels"]> | undefined;
+  };
   /**
    * Tolerations of the pods; the plugin is needed on every node that runs meshed pods.
    * @default [{"operator":"Exists"}]

@@ -110,6 +110,18 @@ const networkPolicy = group({
     }),
 });
 
+const podMonitor = group({
+  enabled: flag().default(false).meta({
+    description: "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller",
+  }),
+  labels: textMap()
+    .default({})
+    .meta({
+      description: "Labels of the PodMonitor, by which Prometheus selects it",
+      examples: [{ release: "prometheus" }],
+    }),
+});
+
 const rbac = group({
   minimal: flag().default(false).meta({
     description: "Grant only what this plugin uses: reading single pods and namespaces, and its own DaemonSet",
@@ -245,6 +257,7 @@ export const values = z.strictObject({
   rbac,
   networkPolicy,
   nodeTaint,
+  podMonitor,
   tolerations: z
     .array(toleration)
     .default([{ operator: "Exists" }])

@@ -25,6 +25,10 @@ export class HelmChart extends Chart {
 
   /** Gives data a name of its own in the templates, so that it can be used as a whole. */
   define(name: string, data: Readonly<Record<string, unknown>>): Expr<Readonly<Record<string, unknown>>> {
+    const before = this.defined.get(name);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(data)) {
+      throw new Error(`two named templates are called ${name}: give them different names`);
+    }
     this.defined.set(name, data);
     const root = ref("map");
     const included: Expr<string> = { $helm: { op: "call", name: "include", args: [name, root], kind: "string" } };
@@ -45,5 +49,13 @@ export function define(
 export const release = {
   name: ref<string>("string", "Release", "Name"),
   namespace: ref<string>("string", "Release", "Namespace"),
-  service: ref<string>("string", "Release", "Service"),
+} as const;
+
+/** The cluster that Helm renders for. */
+export const capabilities = {
+  kubeVersion: ref<string>("string", "Capabilities", "KubeVersion", "Version"),
+  /** Whether the cluster has an API, such as `monitoring.coreos.com/v1`. */
+  has: (api: string): Expr<boolean> => ({
+    $helm: { op: "call", name: ".Capabilities.APIVersions.Has", args: [api], kind: "bool" },
+  }),
 } as const;

@@ -40,7 +40,8 @@ export function items<T>(list: readonly T[] | Expr<readonly Yield<T>[]>): readon
 /** Entries of a map that stand among others: `{ ...spread(map), key: value }`; a key written out wins. */
 export function spread<T>(map: Input<Readonly<Record<string, T>>>): Readonly<Record<string, T>> {
   if (!isExpr(map)) return map;
-  return { [SPREAD]: map } as unknown as Record<string, T>;
+  // A key of its own for each map, so that none takes another's place.
+  return { [`${SPREAD}${JSON.stringify(map)}`]: map } as unknown as Record<string, T>;
 }
 
 /** The value, on condition: where the test fails, nothing is rendered and the message is the error. */

@@ -40,8 +40,8 @@ export type Input<T> = T | Expr<T>;
 /** What an input yields. */
 export type Yield<T> = T extends Expr<infer Yielded> ? Yielded : T;
 
-/** The key under which a map takes in the entries of another one, see `spread`. */
-export const SPREAD = "$spread";
+/** How a key begins under which a map takes in the entries of another one, see `spread`. */
+export const SPREAD = "$spread ";
 
 /** The top-level key of a manifest that is rendered on a condition, see `HelmObject`. */
 export const WHEN = "$when";
@@ -53,7 +53,7 @@ export function isExpr(value: unknown): value is Expr<unknown> {
 /** Whether any part of a value is an expression, or rests on one. */
 export function hasExpr(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
-  return isExpr(value) || SPREAD in value || Object.values(value).some(hasExpr);
+  return isExpr(value) || Object.values(value).some(hasExpr);
 }
 
 /** What an expression yields. */

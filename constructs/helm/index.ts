@@ -1,4 +1,4 @@
-export { define, HelmChart, release } from "./chart";
+export { capabilities, define, HelmChart, release } from "./chart";
 export { assert, each, items, present, spread, when } from "./control";
 export type { Expr, Input, Kind } from "./expression";
 export { isExpr, ref } from "./expression";

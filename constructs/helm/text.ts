@@ -44,7 +44,7 @@ function operation(node: Node, place: Place): string {
     case "item":
       return `$${node.name}`;
     case "call":
-      return [node.name, ...callArguments(node).map((value) => argument(value, place))].join(" ");
+      return [functionName(node.name, place), ...callArguments(node).map((value) => argument(value, place))].join(" ");
     case "when":
       return ["ternary", node.then, node.else, node.test]
         .map((part, index) => (index === 0 ? String(part) : argument(part, place)))
@@ -53,6 +53,9 @@ function operation(node: Node, place: Place): string {
       throw new Error(`\`${node.op}\` stands for a key or an item, not for an argument of a function`);
   }
 }
+
+/** Methods of a built-in object begin with a dot. */
+const functionName = (name: string, place: Place): string => (name.startsWith(".") ? `${place.root}${name}` : name);
 
 function callArguments(node: Extract<Node, { op: "call" }>): readonly unknown[] {
   return [...(node.args ?? []), ...(node.subject === undefined ? [] : [node.subject])];

@@ -1,6 +1,21 @@
+import { capabilities } from "./chart";
 import { assert, each, items, present, spread, when } from "./control";
 import { type Expr, ref } from "./expression";
-import { bool, compact, concat, eq, int, merge, nospace, sha256, split, text, toJson, toPrettyJson } from "./functions";
+import {
+  bool,
+  compact,
+  concat,
+  eq,
+  int,
+  merge,
+  nospace,
+  orElse,
+  sha256,
+  split,
+  text,
+  toJson,
+  toPrettyJson,
+} from "./functions";
 import { writeTemplate } from "./writer";
 
 const name = ref<string>("string", "Values", "name");
@@ -18,6 +33,16 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
   "text of a number is quoted once": [text(count), "key: {{ .Values.count | int | quote }}"],
   "what may be text or a number is JSON": [dashed, 'key: {{ index .Values.a "b-c" "d" | toJson }}'],
   "texts are joined": [concat("100%/", name), 'key: {{ printf "100%%/%v" .Values.name | quote }}'],
+  "a choice within a text": [
+    concat("x-", when(enabled, "a", "b")),
+    'key: {{ printf "x-%v" (ternary "a" "b" (eq (toString .Values.enabled) "true")) | quote }}',
+  ],
+  "another value for an empty one": [orElse(name, "x"), 'key: {{ .Values.name | default "x" | quote }}'],
+  "what the cluster has": [
+    each(list, "api", () => when(capabilities.has("a/v1"), capabilities.kubeVersion)),
+    'key:\n  {{- range $api := .Values.list }}\n  {{- if $.Capabilities.APIVersions.Has "a/v1" }}\n' +
+      "  - {{ $.Capabilities.KubeVersion.Version | quote }}\n  {{- end }}\n  {{- else }}\n  []\n  {{- end }}",
+  ],
   "functions of functions": [sha256(toJson(list)), "key: {{ .Values.list | toJson | sha256sum | quote }}"],
   "a literal that looks like a template": ["{{ x }}", 'key: {{ "{{ x }}" | quote }}'],
   "a literal that looks like another type": ["true", 'key: "true"'],
@@ -74,9 +99,15 @@ test("a whole manifest on condition", () => {
   expect(template).toBe('{{- if eq (toString .Values.enabled) "true" }}\napiVersion: v1\nkind: Role\n{{- end }}\n');
 });
 
+test("only one map can be spread into another", () => {
+  const other = ref<Record<string, string>>("map", "Values", "other");
+  expect(() => writeTemplate({ key: { ...spread(labels), ...spread(other) } })).toThrow("merge several before");
+});
+
 test("with known values the same functions compute", () => {
   expect(concat("100%/", "x", 1)).toBe("100%/x1");
   expect(when(bool("true"), "a", "b")).toBe("a");
+  expect([orElse("", "b"), orElse("a", "b")]).toEqual(["b", "a"]);
   expect(each(compact(split(nospace("1, 2,"), ",")), "port", int)).toEqual([1, 2]);
   expect({ ...spread({ own: "y", other: "z" }), own: "x" }).toEqual({ own: "x", other: "z" });
   expect(merge({ a: "", b: "1" }, { a: "2", b: "3" })).toEqual({ a: "2", b: "1" });

@@ -104,9 +104,13 @@ function presence(value: Expr<unknown>, spot: Spot, plain: Lines): readonly stri
 }
 
 function writeMap(map: Readonly<Record<string, unknown>>, spot: Spot): readonly string[] {
-  const { [SPREAD]: spread, ...own } = map;
-  const lines = inOrder(own).flatMap(([key, value]) => decided(value, spot, (item, at) => entry(key, item, at)));
-  return isExpr(spread) ? [...lines, ...spreadLines(spread, Object.keys(own), spot)] : lines;
+  const entries = inOrder(map);
+  const own = entries.filter(([key]) => !key.startsWith(SPREAD));
+  const [spread, ...others] = entries.filter(([key]) => key.startsWith(SPREAD)).map(([, value]) => value);
+  if (others.length > 0) throw new Error("one map can be spread into another: merge several before");
+  const lines = own.flatMap(([key, value]) => decided(value, spot, (item, at) => entry(key, item, at)));
+  const keys = own.map(([key]) => key);
+  return isExpr(spread) ? [...lines, ...spreadLines(spread, keys, spot)] : lines;
 }
 
 /** The entries of another map, without those that are written out. */

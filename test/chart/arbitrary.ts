@@ -98,6 +98,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   podLabels: labels,
   commonLabels: labels,
   podAnnotations: labels,
+  labels,
 };
 
 /** Numbers and booleans, now and then as `--set-string` passes them. */
