@@ -92,6 +92,23 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     fc.integer({ min: 0, max: 100 }).map((share) => `${share}%`),
     fc.constantFrom("1", "0", "10"),
   ),
+  nodeTaint: fc.record(
+    {
+      enabled: fc.constantFrom(true, false, "true", "false"),
+      key: fc.constantFrom(
+        "linkerd.io/cni-not-ready",
+        "example.com/not.ready_1",
+        "a",
+        "null",
+        "yes",
+        "1e3",
+        "0x10",
+        "01",
+      ),
+      admissionPolicy: fc.constantFrom("", "v1", "v1beta1"),
+    },
+    { requiredKeys: [], noNullPrototype: true },
+  ),
   limit: quantities,
   request: quantities,
   extraInitContainers: containers,
