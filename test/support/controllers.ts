@@ -8,16 +8,16 @@ import { type Clock, systemClock } from "../../controllers/clock";
 import { createLog } from "../../controllers/log";
 import { RepairController } from "../../controllers/repair/controller";
 import { readSettings } from "../../controllers/repair/settings";
+import type { ApiServer } from "../../kubernetes/client";
 import { NODE } from "./meshed-pod";
-import type { PodsApi } from "./pods-api";
 
-/** Waits for what a test needs next. @throws after 10 s */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; performance.now() < end; ) {
+/** Waits for what a test needs next. @throws after so many seconds */
+export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
+  for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
     if (await condition()) return;
     await systemClock.sleep(5);
   }
-  throw new Error(`waited 10 s for ${what}`);
+  throw new Error(`waited ${seconds} s for ${what}`);
 }
 
 /** A clock that runs so many times faster. */
@@ -62,9 +62,14 @@ interface Options {
   readonly speed?: number;
 }
 
+/** An API server that controllers are to use. */
+interface Api {
+  readonly server: ApiServer;
+}
+
 /** What the controller's container is given for an API server; the directory is a service account's. */
-export function environmentFor(api: PodsApi, directory: string): Record<string, string> {
-  writeFileSync(join(directory, "token"), "secret\n");
+export function environmentFor(api: Api, directory: string): Record<string, string> {
+  writeFileSync(join(directory, "token"), `${api.server.token}\n`);
   writeFileSync(join(directory, "ca.crt"), api.server.ca ?? "");
   return {
     KUBERNETES_SERVICE_HOST: api.server.host,
@@ -91,7 +96,7 @@ export class RunningController {
     this.clock = fastClock(speed);
   }
 
-  static async start(api: PodsApi, options: Options = {}, before?: (made: RunningController) => void) {
+  static async start(api: Api, options: Options = {}, before?: (made: RunningController) => void) {
     const made = new RunningController(options);
     await made.installer.open();
     before?.(made);

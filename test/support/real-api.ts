@@ -1,0 +1,136 @@
+/** A real kube-apiserver and etcd on the loopback, for one test file. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generate } from "selfsigned";
+import { type ApiRequest, type ApiServer, httpsTransport } from "../../kubernetes/client";
+import { paths } from "../cluster/paths";
+import { until } from "./controllers";
+import { which } from "./requirements";
+
+const EXECUTABLE = join(paths.binaries, "kube-apiserver");
+
+/** What is missing here for one, in words. */
+export function realApiMissing(): string | undefined {
+  if (which("etcd") === undefined) return "etcd";
+  return existsSync(EXECUTABLE) ? undefined : "kube-apiserver: npm run cluster builds it";
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+const ended = (child: ChildProcess) => new Promise((resolve) => child.once("exit", resolve));
+
+export class RealApi {
+  private readonly directory = mkdtempSync(join(tmpdir(), "api-"));
+  private etcd: ChildProcess | undefined;
+  private apiServer: ChildProcess | undefined;
+  private send: ReturnType<typeof httpsTransport> | undefined;
+  private flags: readonly string[] = [];
+
+  private constructor(
+    /** The API server, to whom it is an administrator. */
+    readonly admin: ApiServer,
+    /** The same, to whom it is the service account. */
+    readonly server: ApiServer,
+  ) {}
+
+  /** Starts both; `account` is the user of the second token. */
+  static async start(account: string): Promise<RealApi> {
+    const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
+      keyType: "ec",
+      extensions: [
+        { name: "basicConstraints", cA: true },
+        { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
+      ],
+    });
+    const place = { host: "127.0.0.1", port: await freePort(), ca: cert };
+    const api = new RealApi({ ...place, token: "admin" }, { ...place, token: "account" });
+    const accounts = generateKeyPairSync("ec", {
+      namedCurve: "P-256",
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+      publicKeyEncoding: { type: "spki", format: "pem" },
+    });
+    const write = (name: string, content: string) => {
+      writeFileSync(join(api.directory, name), content);
+      return join(api.directory, name);
+    };
+    const clients = `http://127.0.0.1:${await freePort()}`;
+    const peers = `http://127.0.0.1:${await freePort()}`;
+    api.flags = [
+      `--etcd-servers=${clients}`,
+      "--bind-address=127.0.0.1",
+      `--secure-port=${place.port}`,
+      `--tls-cert-file=${write("tls.crt", cert)}`,
+      `--tls-private-key-file=${write("tls.key", key)}`,
+      `--token-auth-file=${write("tokens", `admin,admin,1,system:masters\naccount,${account},2,\n`)}`,
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-key-file=${write("accounts.pub", accounts.publicKey)}`,
+      `--service-account-signing-key-file=${write("accounts.key", accounts.privateKey)}`,
+      "--authorization-mode=RBAC",
+      // Without a controller manager there are no service accounts for pods.
+      "--disable-admission-plugins=ServiceAccount",
+      "--service-cluster-ip-range=10.96.0.0/16",
+      "--feature-gates=MutatingAdmissionPolicy=true",
+      "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
+    ];
+    const urls = [
+      `--listen-client-urls=${clients}`,
+      `--advertise-client-urls=${clients}`,
+      `--listen-peer-urls=${peers}`,
+      `--initial-advertise-peer-urls=${peers}`,
+      `--initial-cluster=default=${peers}`,
+    ];
+    api.etcd = spawn("etcd", [`--data-dir=${join(api.directory, "etcd")}`, "--unsafe-no-fsync", ...urls], {
+      stdio: "ignore",
+    });
+    await api.up();
+    return api;
+  }
+
+  /** Starts the API server, and waits until it is of use. */
+  async up(): Promise<void> {
+    this.apiServer = spawn(EXECUTABLE, this.flags, { stdio: "ignore" });
+    this.send = httpsTransport(this.admin);
+    const ready = () => this.request({ path: "/readyz" }).then(({ status }) => status === 200);
+    await until("the API server", () => ready().catch(() => false), 60);
+  }
+
+  /** Stops the API server; etcd keeps what it knows. */
+  async down(): Promise<void> {
+    const { apiServer } = this;
+    this.send?.close();
+    if (apiServer === undefined || apiServer.exitCode !== null) return;
+    apiServer.kill("SIGKILL");
+    await ended(apiServer);
+  }
+
+  async close(): Promise<void> {
+    await this.down();
+    this.etcd?.kill("SIGKILL");
+    if (this.etcd !== undefined) await ended(this.etcd);
+    rmSync(this.directory, { recursive: true });
+  }
+
+  /** Asks as the administrator. */
+  async request(call: Omit<ApiRequest, "deadlineMs">) {
+    if (this.send === undefined) throw new Error("not started");
+    return this.send({ ...call, deadlineMs: 10_000 });
+  }
+
+  /** Asks as the administrator. @throws where it is refused */
+  async json<T = object>(call: Omit<ApiRequest, "deadlineMs">): Promise<T> {
+    const { status, body } = await this.request(call);
+    if (status >= 300) throw new Error(`${call.method ?? "GET"} ${call.path}: ${status}: ${body}`);
+    return JSON.parse(body) as T;
+  }
+}
