@@ -11,6 +11,10 @@ export interface Disk {
   link(path: string, target: string): void;
   /** Puts one name in another's place in one step. */
   rename(from: string, to: string): void;
+  /** Creates a directory; it may be there already. */
+  makeDirectory(path: string): void;
+  /** Removes a directory; it may be gone already, and is left alone where others have put something in it. */
+  removeDirectory(path: string): void;
   /** Removes a file; it may be gone already. */
   remove(path: string): void;
   /** Makes the names in a directory safe on the disk. */
@@ -40,6 +44,15 @@ export const nodeDisk: Disk = {
   },
   link: (path, target) => fs.symlinkSync(target, path),
   rename: (from, to) => fs.renameSync(from, to),
+  makeDirectory: (path) => void fs.mkdirSync(path, { recursive: true }),
+  removeDirectory: (path) => {
+    try {
+      fs.rmdirSync(path);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "ENOENT" && code !== "ENOTEMPTY") throw error;
+    }
+  },
   remove: (path) => fs.rmSync(path, { force: true }),
   settle: (directory) => withFile(directory, "r", 0, () => undefined),
 };
@@ -50,7 +63,7 @@ export type Change =
   | { readonly do: "copy"; readonly from: string; readonly path: string; readonly mode: number }
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }
-  | { readonly do: "remove"; readonly path: string };
+  | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string };
 
 /** No runtime reads a file of this extension, and {@link isTemporary} finds what a crash left behind. */
 const TEMPORARY = ".linkerd-cni-tmp";
@@ -84,6 +97,12 @@ export function apply(change: Change, disk: Disk): void {
       break;
     case "rename":
       disk.rename(change.from, change.path);
+      break;
+    case "mkdir":
+      disk.makeDirectory(change.path);
+      break;
+    case "rmdir":
+      disk.removeDirectory(change.path);
       break;
     case "remove":
       disk.remove(change.path);

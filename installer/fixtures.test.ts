@@ -44,7 +44,7 @@ const cases: readonly (readonly [string, string, string])[] = [
 ];
 
 const stanza = { type: "linkerd-cni", kubernetes: { kubeconfig: "/etc/cni/net.d/k" } };
-const plugin = { compare: () => "current" as const, failure: () => undefined };
+const plugin = { isCopy: () => true, failure: () => undefined };
 
 function contents(directory: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -69,8 +69,8 @@ test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFi
   const places = {
     netDir: root,
     binDir: root,
-    pluginSource: at("source"),
     plugin: at("linkerd-cni"),
+    layout: { parts: [], directories: [], command: [at("linkerd-cni")] as const },
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
   };

@@ -55,6 +55,8 @@ function directory(path: string, mountinfo: string, holdsPlugin: boolean): Direc
   return { path, state, mountOptions: options, holdsPlugin, ...freeBytes(path) };
 }
 
+const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
 /** Finds out what can be told from inside the container. */
 export function hostFacts(places: Places, runtime: string | undefined): HostFacts {
   const mountinfo = readIfAny("/proc/self/mountinfo") ?? "";
@@ -64,7 +66,7 @@ export function hostFacts(places: Places, runtime: string | undefined): HostFact
   const label = readIfAny("/proc/self/attr/current") ?? "";
   return {
     directories: [directory(places.binDir, mountinfo, true), directory(places.netDir, mountinfo, false)],
-    pluginBytes: fs.statSync(places.pluginSource, { throwIfNoEntry: false })?.size ?? 0,
+    pluginBytes: places.layout.parts.reduce((sum, { from }) => sum + sizeOf(from), 0),
     kernel: { nfTables: has("nf_tables"), legacy: has("ip_tables") || has("x_tables") },
     ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
     ...(runtime === undefined ? {} : { runtime }),

@@ -73,7 +73,7 @@ function isWhole(state: NodeState, plan: Plan): boolean {
   const file = state.configs.find(({ name }) => name === plan.chain);
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   const last = config?.kind === "list" ? config.types.at(-1) : undefined;
-  return last === PLUGIN_TYPE && state.plugin !== "missing" && state.kubeconfig !== undefined;
+  return last === PLUGIN_TYPE && state.plugin.is !== "missing" && state.kubeconfig !== undefined;
 }
 
 /** Brings one node into the wanted state, keeps it there, and puts it back. */
@@ -167,7 +167,7 @@ export class Keeper {
   /** A chain with a plugin that does not run would keep the node from starting any pod. */
   private requirePlugin(): void {
     const { places, plugin } = this.tools;
-    const failure = plugin.failure(places.plugin);
+    const failure = plugin.failure(places.layout.command);
     if (failure !== undefined) throw new Error(`${places.plugin} does not answer VERSION: ${failure}`);
   }
 

@@ -2,6 +2,7 @@ import { hasStanza, unchained } from "../cni/conflist/edit";
 import { sameJson } from "../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../cni/conflist/read";
 import type { Journal } from "./journal";
+import type { Part } from "./plugin-layout";
 
 /** A file as it lies on the node. */
 export interface FoundFile {
@@ -14,6 +15,23 @@ export interface FoundFile {
   readonly target?: string;
 }
 
+/** The plugin as it lies on the node. */
+export interface PluginState {
+  /** Whether all of it is the image's own, byte for byte; `missing`: a runtime that calls it finds no file. */
+  readonly is: "current" | "other" | "missing";
+  /** Parts that are not, or not as they should be. */
+  readonly lacking: readonly Part[];
+  /** What other versions left in its folder, inner first. */
+  readonly remains: readonly Remain[];
+  /** Nobody can be in the midst of starting another version any more. */
+  readonly settled: boolean;
+}
+
+export interface Remain {
+  readonly path: string;
+  readonly isDirectory: boolean;
+}
+
 /** Everything on the node that planning depends on. */
 export interface NodeState {
   /** Files that container runtimes read. */
@@ -22,7 +40,7 @@ export interface NodeState {
   readonly originals: ReadonlyMap<string, FoundFile>;
   readonly journal?: Journal;
   readonly kubeconfig?: FoundFile;
-  readonly plugin: "current" | "other" | "missing";
+  readonly plugin: PluginState;
   /** Absolute paths of temporary files that a crash left. */
   readonly leftovers: readonly string[];
 }

@@ -3,9 +3,10 @@ import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../cni/conflist/read";
 import { isTemporary } from "./disk";
 import { decodeJournal, nameOfOriginal } from "./journal";
-import type { FoundFile, NodeState } from "./node-state";
+import type { FoundFile, NodeState, PluginState, Remain } from "./node-state";
 import type { Places } from "./places";
 import type { PluginFile } from "./plugin-file";
+import { PLUGIN_HOME } from "./plugin-layout";
 
 function problemOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code;
@@ -29,6 +30,41 @@ function find(path: string): FoundFile | undefined {
   } catch (error) {
     return { name, mode: 0o644, ...target, problem: problemOf(error) };
   }
+}
+
+/** Time in which a runtime that began to start another version of the plugin has done so. */
+const SETTLED_MS = 60_000;
+
+function isLauncher(path: string, launcher: Uint8Array): boolean {
+  const stat = fs.statSync(path, { throwIfNoEntry: false });
+  const runs = stat?.isFile() === true && stat.size === launcher.length && (stat.mode & 0o111) !== 0;
+  return runs && Buffer.compare(fs.readFileSync(path), launcher) === 0;
+}
+
+/** What lies in the plugin's folder and is no part of this version. */
+function findRemains({ binDir, layout }: Places): readonly Remain[] {
+  const home = join(binDir, PLUGIN_HOME);
+  const ours = new Set([...layout.parts.map(({ path }) => path), ...layout.directories]);
+  const stat = fs.lstatSync(home, { throwIfNoEntry: false });
+  if (!stat?.isDirectory()) return [];
+  const inside = fs.readdirSync(home, { recursive: true, withFileTypes: true }).map((entry) => ({
+    path: join(entry.parentPath, entry.name),
+    isDirectory: entry.isDirectory(),
+  }));
+  return [{ path: home, isDirectory: true }, ...inside].filter(({ path }) => !ours.has(path)).reverse();
+}
+
+function observePlugin(places: Places, plugin: PluginFile): PluginState {
+  const { parts, launcher } = places.layout;
+  const lacking = parts.filter(({ from, path }) => !plugin.isCopy(from, path));
+  const called = fs.statSync(places.plugin, { throwIfNoEntry: false });
+  const current = lacking.length === 0 && (launcher === undefined || isLauncher(places.plugin, launcher));
+  return {
+    is: current ? "current" : called === undefined ? "missing" : "other",
+    lacking,
+    remains: findRemains(places),
+    settled: called !== undefined && Date.now() - called.mtimeMs > SETTLED_MS,
+  };
 }
 
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
@@ -56,7 +92,7 @@ export function observe(places: Places, plugin: PluginFile): NodeState {
     originals: new Map(originals),
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    plugin: plugin.compare(places.pluginSource, places.plugin),
+    plugin: observePlugin(places, plugin),
     leftovers: [...leftovers],
   };
 }

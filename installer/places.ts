@@ -1,26 +1,29 @@
 import { join } from "node:path";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import { JOURNAL_NAME } from "./journal";
+import { type PluginLayout, pluginLayout } from "./plugin-layout";
 import type { Settings } from "./settings";
 
 /** Where things lie, as seen from here. */
 export interface Places {
   readonly netDir: string;
   readonly binDir: string;
-  /** The plugin in this image. */
-  readonly pluginSource: string;
-  /** The plugin on the node. */
+  /** The file that runtimes call. */
   readonly plugin: string;
+  /** What stands for the plugin on the node, besides or behind that file. */
+  readonly layout: PluginLayout;
   readonly kubeconfig: string;
   readonly journal: string;
 }
 
-export function placesOf({ netDir, binDir, pluginDir, kubeconfigName }: Settings): Places {
+/** @throws where the image is incomplete */
+export function placesOf(settings: Settings): Places {
+  const { netDir, binDir, kubeconfigName } = settings;
   return {
     netDir: netDir.here,
     binDir: binDir.here,
-    pluginSource: join(pluginDir, PLUGIN_TYPE),
     plugin: join(binDir.here, PLUGIN_TYPE),
+    layout: pluginLayout(settings),
     kubeconfig: join(netDir.here, kubeconfigName),
     journal: join(netDir.here, JOURNAL_NAME),
   };

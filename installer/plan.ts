@@ -80,9 +80,31 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
   });
 }
 
+/** The launcher comes last: until then a runtime starts the version that was there before. */
 function pluginInPlace({ places, state }: Context): readonly Change[] {
-  if (state.plugin === "current") return [];
-  return [{ do: "copy", from: places.pluginSource, path: places.plugin, mode: EXECUTABLE }];
+  const { directories, launcher } = places.layout;
+  if (state.plugin.is === "current") return [];
+  return [
+    ...directories.map((path): Change => ({ do: "mkdir", path })),
+    ...state.plugin.lacking.map((part): Change => ({ do: "copy", ...part, mode: EXECUTABLE })),
+    ...(launcher === undefined
+      ? []
+      : [{ do: "write", path: places.plugin, bytes: launcher, mode: EXECUTABLE } as const]),
+  ];
+}
+
+function withoutRemains({ plugin }: NodeState): readonly Change[] {
+  return plugin.remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
+}
+
+function withoutPlugin({ places, state }: Context): readonly Change[] {
+  const { parts, directories } = places.layout;
+  return [
+    { do: "remove", path: places.plugin },
+    ...parts.map(({ path }): Change => ({ do: "remove", path })),
+    ...withoutRemains(state),
+    ...directories.toReversed().map((path): Change => ({ do: "rmdir", path })),
+  ];
 }
 
 function kubeconfigInPlace({ places, state }: Context, text: string): readonly Change[] {
@@ -112,6 +134,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
         ...staleOriginals(context, chaining.keeps, restored),
         ...journalled(context, journal(chaining.made ?? {}), before),
         ...state.leftovers.map((path): Change => ({ do: "remove", path })),
+        ...(state.plugin.is === "current" && state.plugin.settled ? withoutRemains(state) : []),
       ],
     },
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
@@ -130,7 +153,7 @@ export function planRemoval(state: NodeState, places: Places, keepPlugin: boolea
     ...restored,
     ...staleLists(context, undefined),
     remove(places.kubeconfig),
-    ...(keepPlugin ? [] : [remove(places.plugin)]),
+    ...(keepPlugin ? [] : withoutPlugin(context)),
     ...staleOriginals(context, undefined, restored),
     ...state.leftovers.map(remove),
     remove(places.journal),

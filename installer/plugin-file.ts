@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import * as fs from "node:fs";
 
-/** The plugin's executable on the node. Answers are remembered until a file changes. */
+/** The plugin's files on the node. Answers are remembered until a file changes. */
 export interface PluginFile {
-  /** Whether the node's executable is the image's own, byte for byte. */
-  compare(source: string, copy: string): "current" | "other" | "missing";
-  /** Why it does not run; undefined where it answers VERSION. */
-  failure(path: string): string | undefined;
+  /** Whether the node's file is the image's own, byte for byte, and executable. @throws where the image's is missing */
+  isCopy(source: string, copy: string): boolean;
+  /** Why the plugin does not run; undefined where it answers VERSION. */
+  failure(command: readonly [string, ...string[]]): string | undefined;
 }
 
 const BLOCK = 128 * 1024;
@@ -45,8 +45,8 @@ function isExecutable(path: string): boolean {
 }
 
 /** Runs it as a container runtime does, with an environment that holds nothing else. */
-function askVersion(path: string): string | undefined {
-  const child = spawnSync(path, [], {
+function askVersion([program, ...args]: readonly [string, ...string[]]): string | undefined {
+  const child = spawnSync(program, args, {
     env: { CNI_COMMAND: "VERSION" },
     stdio: ["ignore", "pipe", "pipe"],
     timeout: VERSION_DEADLINE_MS,
@@ -58,13 +58,15 @@ function askVersion(path: string): string | undefined {
   return `exit ${child.status ?? child.signal}: ${(answer || child.stderr.toString("utf8")).trim().slice(0, 500)}`;
 }
 
-/** Remembers the last answer for one state of the files; one that is not final for a short time only. */
-function remember<T>(isFinal: (value: T) => boolean): (key: string, find: () => T) => T {
-  let last: { readonly key: string; readonly value: T; readonly until: number } | undefined;
-  return (key, find) => {
-    if (last?.key === key && performance.now() < last.until) return last.value;
+/** Remembers the last answer about each thing, for one state of its files; one that is not final for a short time only. */
+function remember<T>(isFinal: (value: T) => boolean): (about: string, state: string, find: () => T) => T {
+  const last = new Map<string, { readonly state: string; readonly value: T; readonly until: number }>();
+  return (about, state, find) => {
+    const known = last.get(about);
+    if (known?.state === state && performance.now() < known.until) return known.value;
     const value = find();
-    last = { key, value, until: isFinal(value) ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN_MS };
+    const until = isFinal(value) ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN_MS;
+    last.set(about, { state, value, until });
     return value;
   };
 }
@@ -73,13 +75,15 @@ export function pluginFile(): PluginFile {
   const comparison = remember<boolean>(() => true);
   const answer = remember<string | undefined>((failure) => failure === undefined);
   return {
-    compare: (source, copy) => {
+    isCopy: (source, copy) => {
       const [wanted, found] = [stamp(source), stamp(copy)];
-      if (wanted === undefined) throw new Error(`the plugin's executable ${source} is missing in this image`);
-      if (found === undefined) return "missing";
-      const same = () => isExecutable(copy) && sameFiles([source, copy]);
-      return comparison(`${wanted} ${found}`, same) ? "current" : "other";
+      if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
+      if (found === undefined) return false;
+      return comparison(copy, `${wanted} ${found}`, () => isExecutable(copy) && sameFiles([source, copy]));
     },
-    failure: (path) => answer(stamp(path) ?? "", () => askVersion(path)),
+    failure: (command) => {
+      const files = command.map((word) => stamp(word) ?? word);
+      return answer(command.join(" "), files.join(" "), () => askVersion(command));
+    },
   };
 }

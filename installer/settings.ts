@@ -23,6 +23,8 @@ export interface Settings {
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
   readonly pluginDir: string;
+  /** Directory in this container that holds the C library the plugin is started with on the node; may be absent. */
+  readonly libraryDir: string;
   readonly kubeconfigName: string;
   /** The stanza, or the file that holds it. */
   readonly stanza: { readonly text: string } | { readonly file: string };
@@ -171,6 +173,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
     binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
     pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
+    libraryDir: read.directory("PLUGIN_LIBRARY_DIR", "/opt/linkerd-cni/lib"),
     kubeconfigName: read.kubeconfigName(),
     stanza: read.stanza(),
     cluster: cluster(read),

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { PLUGIN_ENTRY } from "../executable";
 import { outputs, root } from "../paths";
 import { type Architecture, runtimeVersion } from "../runtime";
@@ -20,6 +20,12 @@ export interface MadeFile {
   readonly path: string;
   readonly content: string;
   readonly mode: number;
+}
+
+/** A symbolic link of the image. */
+export interface ImageLink {
+  readonly path: string;
+  readonly link: string;
 }
 
 /** The GNU C library of one architecture. */
@@ -66,28 +72,38 @@ function home(architecture: Architecture) {
   return homes.find(({ onHost }) => existsSync(join(onHost, basename(loader))));
 }
 
-async function glibcFiles(architecture: Architecture): Promise<ImageFile[]> {
+/** Where the image has the C library, for the installer to put on nodes. */
+const LIBRARY_DIR = "/opt/linkerd-cni/lib";
+
+/** The C library, and links from where executables and the loader look for it. */
+async function glibcFiles(architecture: Architecture): Promise<(ImageFile | ImageLink)[]> {
   const { loader, crossPackage } = GLIBC[architecture];
   const found = home(architecture);
   if (found === undefined) {
     throw new Error(`the image for ${architecture} needs its C library: apt-get install ${crossPackage}`);
   }
-  const file = async (path: string): Promise<ImageFile> => ({
-    path,
-    source: await realpath(join(found.onHost, basename(path))),
+  const file = async (name: string): Promise<ImageFile> => ({
+    path: join(LIBRARY_DIR, name),
+    source: await realpath(join(found.onHost, name)),
     mode: 0o755,
   });
-  return Promise.all([loader, ...LIBRARIES.map((name) => join(found.inImage, name))].map(file));
+  const files = await Promise.all([basename(loader), ...LIBRARIES].map(file));
+  const loaderLink = { path: loader, link: join(LIBRARY_DIR, basename(loader)) };
+  const libraryLink = { path: found.inImage, link: LIBRARY_DIR };
+  return [...files, libraryLink, ...(dirname(loader) === found.inImage ? [] : [loaderLink])];
 }
 
 /** The programs that the image runs: what their bundles hold is part of the image. */
 const ENTRIES = [PLUGIN_ENTRY, join(root, "installer", "main.ts"), join(root, "controllers", "main.ts")];
 
 /** Everything the image holds: the runtime with the plugin inside, the scripts it runs, and what it is linked with. */
-export async function imageFiles(architecture: Architecture, plugin: string): Promise<(ImageFile | MadeFile)[]> {
+export async function imageFiles(
+  architecture: Architecture,
+  plugin: string,
+): Promise<(ImageFile | ImageLink | MadeFile)[]> {
   const glibc = await glibcFiles(architecture);
-  const libc = glibc.find(({ path }) => basename(path) === "libc.so.6");
-  const parts = await ingredients(ENTRIES, await runtimeVersion(architecture), libc?.source ?? "");
+  const libc = glibc.flatMap((file) => ("source" in file && file.path.endsWith("/libc.so.6") ? [file.source] : []));
+  const parts = await ingredients(ENTRIES, await runtimeVersion(architecture), libc[0] ?? "");
   return [
     { path: "/opt/cni/bin/linkerd-cni", source: plugin, mode: 0o755 },
     { path: "/opt/linkerd-cni/installer.js", source: outputs.installer, mode: 0o644 },

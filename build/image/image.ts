@@ -1,9 +1,9 @@
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { compileExecutable, PLUGIN_ENTRY } from "../executable";
 import { cache, outputs, root } from "../paths";
 import { ARCHITECTURES, type Architecture, hostArchitecture } from "../runtime";
-import { hasGlibc, type ImageFile, imageFiles, type MadeFile } from "./contents";
+import { hasGlibc, type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
 import { type ImageSpec, ociArchive, type PlatformFiles } from "./oci";
 import type { TarEntry } from "./tar";
 
@@ -18,9 +18,11 @@ interface PackageManifest {
   readonly license: string;
 }
 
-async function load(file: ImageFile | MadeFile): Promise<TarEntry> {
+async function load(file: ImageFile | ImageLink | MadeFile): Promise<TarEntry> {
+  const name = file.path.slice(1);
+  if ("link" in file) return { name, link: file.link };
   const content = "content" in file ? Buffer.from(file.content) : await readFile(file.source);
-  return { name: file.path.slice(1), mode: file.mode, content };
+  return { name, mode: file.mode, content };
 }
 
 /** The plugin for an architecture: as the build has made it for this machine, else compiled for the other. */
@@ -57,16 +59,18 @@ export async function layOutImage(): Promise<void> {
   const folder = join(dirname(outputs.image), "rootfs");
   await rm(folder, { recursive: true, force: true });
   const { files } = await platformFiles(hostArchitecture());
-  for (const { name, mode, content } of files) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), content, { mode: mode ?? 0o644 });
+  for (const entry of files) {
+    const path = join(folder, entry.name);
+    await mkdir(dirname(path), { recursive: true });
+    if ("link" in entry) await symlink(entry.link, path);
+    else await writeFile(path, entry.content, { mode: entry.mode ?? 0o644 });
   }
 }
 
 /** Puts the bill of materials beside the archive, for those who look without unpacking. */
 async function writeBillOfMaterials(architecture: string, files: readonly TarEntry[]): Promise<void> {
   const found = files.find(({ name }) => name.endsWith("sbom.cdx.json"));
-  if (found !== undefined)
+  if (found !== undefined && "content" in found)
     await writeFile(join(dirname(outputs.image), `sbom-${architecture}.cdx.json`), found.content);
 }
 

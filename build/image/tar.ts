@@ -1,12 +1,9 @@
 import { pack } from "tar-stream";
 
-export interface TarEntry {
-  /** Path without a leading slash. */
-  readonly name: string;
-  /** @default 0o644 */
-  readonly mode?: number;
-  readonly content: Buffer;
-}
+/** A file, or a symbolic link, by its path without a leading slash. */
+export type TarEntry =
+  | { readonly name: string /** @default 0o644 */; readonly mode?: number; readonly content: Buffer }
+  | { readonly name: string; readonly link: string };
 
 /** Every directory above the given paths, parents first. */
 function directories(names: readonly string[]): string[] {
@@ -25,8 +22,10 @@ export async function tarArchive(entries: readonly TarEntry[]): Promise<Buffer> 
   for (const name of directories(entries.map((entry) => entry.name))) {
     archive.entry({ ...common, name, type: "directory", mode: 0o755 });
   }
-  for (const { name, mode = 0o644, content } of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    archive.entry({ ...common, name, mode }, content);
+  for (const entry of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const { name } = entry;
+    if ("link" in entry) archive.entry({ ...common, name, type: "symlink", linkname: entry.link, mode: 0o777 });
+    else archive.entry({ ...common, name, mode: entry.mode ?? 0o644 }, entry.content);
   }
   archive.finalize();
   const chunks: Buffer[] = [];

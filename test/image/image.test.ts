@@ -39,6 +39,8 @@ async function until(what: string, condition: () => Promise<boolean>): Promise<v
 
 interface Layer {
   readonly files: readonly string[];
+  /** `path -> target` */
+  readonly links: readonly string[];
   /** Paths and modes in octal of those that someone could misuse. */
   readonly loose: readonly string[];
 }
@@ -67,7 +69,8 @@ suite("the image's files", built, () => {
         const lines = stdout.trim().split("\n");
         return {
           files: lines.filter((line) => line.startsWith("-")).map((line) => line.split(" ").at(-1) as string),
-          loose: lines.filter((line) => /^...[sS]|^......[sS]|^........w/.test(line) || !line.includes(" 0/0 ")),
+          links: lines.filter((line) => line.startsWith("l")).map((line) => line.split(" ").slice(-3).join(" ")),
+          loose: lines.filter((line) => /^-..[sS]|^-.....[sS]|^[-d].......w/.test(line) || !line.includes(" 0/0 ")),
         };
       }),
     );
@@ -77,8 +80,10 @@ suite("the image's files", built, () => {
   test("are the programs, what they are linked with, and their bill of materials; no shell, nothing else", () => {
     const scripts = ["controllers.js", "installer.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
     const programs = ["opt/cni/bin/linkerd-cni", ...scripts];
-    const library = /^lib(64)?\/(\w+-linux-gnu\/)?(ld-linux[-\w.]*|lib(c|m|dl|pthread)\.so\.\d)$/;
-    for (const { files } of layers) {
+    const library = /^opt\/linkerd-cni\/lib\/(ld-linux[-\w.]*|lib(c|m|dl|pthread)\.so\.\d)$/;
+    const link = /^lib[-\w./]* -> \/opt\/linkerd-cni\/lib(\/ld-linux[-\w.]*)?$/;
+    for (const { files, links } of layers) {
+      expect(links).toEqual([expect.stringMatching(link), expect.stringMatching(link)]);
       expect(files.filter((path) => !library.test(path)).sort()).toEqual(programs);
       expect(files.filter((path) => library.test(path))).toHaveLength(5);
     }

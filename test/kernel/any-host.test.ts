@@ -1,9 +1,9 @@
 /** The plugin on a node that has nothing of its own: a directory that holds the installed files, as root directory, and the kernel's /proc. */
-import { copyFile, mkdir, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { imageFiles } from "../../build/image/contents";
 import { hostArchitecture } from "../../build/runtime";
-import { launcher } from "../../cni/launcher";
+import { pluginLayout } from "../../installer/plugin-layout";
 import { config, prevResult } from "../../plugin/protocol-cases";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
@@ -13,7 +13,25 @@ jest.setTimeout(60_000);
 
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
 const suite = missing === undefined ? describe : describe.skip;
-const HOME = "/opt/cni/bin/linkerd-cni.d";
+
+/** Lays the plugin out as the installer does it. */
+async function layOut({ directory, executable }: PluginNode, tree: string): Promise<void> {
+  const libraryDir = join(directory, "lib");
+  await mkdir(libraryDir);
+  for (const file of await imageFiles(hostArchitecture(), executable)) {
+    const isLibrary = "source" in file && file.path.startsWith("/opt/linkerd-cni/lib/");
+    if (isLibrary) await copyFile(file.source, join(libraryDir, basename(file.path)));
+  }
+  const binDir = { here: join(tree, "opt/cni/bin"), onNode: "/opt/cni/bin" };
+  await mkdir(binDir.here, { recursive: true });
+  const layout = pluginLayout({ binDir, pluginDir: dirname(executable), libraryDir });
+  for (const path of layout.directories) await mkdir(path);
+  for (const { from, path } of layout.parts) {
+    await copyFile(from, path);
+    await chmod(path, 0o755);
+  }
+  await writeFile(join(binDir.here, "linkerd-cni"), layout.launcher ?? "", { mode: 0o755 });
+}
 
 suite(`a node without a C library${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
   let api: ApiStub;
@@ -24,19 +42,7 @@ suite(`a node without a C library${missing === undefined ? "" : ` (skipped: ${mi
     api = await ApiStub.start(json(500, {}));
     plugin = await PluginNode.open(api);
     tree = join(plugin.directory, "root");
-    await mkdir(join(tree, HOME), { recursive: true });
-    const files = await imageFiles(hostArchitecture(), plugin.executable);
-    const onDisk = files.filter((file) => "source" in file);
-    const needed = onDisk.filter(({ path, source }) => source === plugin.executable || path.startsWith("/lib"));
-    for (const { path, source } of needed) await copyFile(source, join(tree, HOME, basename(path)));
-    const loader = needed.map(({ path }) => basename(path)).find((name) => name.startsWith("ld-linux")) ?? "";
-    const bytes = launcher({
-      architecture: hostArchitecture(),
-      loader: join(HOME, loader),
-      libraries: HOME,
-      executable: join(HOME, "linkerd-cni"),
-    });
-    await writeFile(join(tree, "opt/cni/bin/linkerd-cni"), bytes, { mode: 0o755 });
+    await layOut(plugin, tree);
     await mkdir(join(tree, "proc"));
     await writeFile(join(tree, "pod"), "");
   });

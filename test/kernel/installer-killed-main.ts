@@ -32,6 +32,8 @@ const disk: Disk = {
   copy: operation(nodeDisk.copy, (_, path) => writeFileSync(path, "#!/bin/sh\n")),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
+  makeDirectory: operation(nodeDisk.makeDirectory),
+  removeDirectory: operation(nodeDisk.removeDirectory),
   remove: operation(nodeDisk.remove),
   settle: operation(nodeDisk.settle),
 };

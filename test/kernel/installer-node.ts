@@ -1,15 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,6 +10,11 @@ import { hostRuntime } from "../../build/runtime";
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
 const SMALL_PLUGIN = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
+`;
+
+/** Stands for the C library's loader, which is called with `--library-path DIRECTORY EXECUTABLE`. */
+const SMALL_LOADER = `#!/bin/sh
+exec "$3"
 `;
 
 interface Configuration {
@@ -84,9 +79,14 @@ export class TestNode {
   readonly binDir = join(this.root, "bin");
   readonly accountDir = join(this.root, "account");
   readonly imageDir = join(this.root, "image");
+  readonly libraryDir = join(this.root, "lib");
 
   constructor(configs: Readonly<Record<string, string>>, plugin = SMALL_PLUGIN) {
-    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir]) mkdirSync(directory);
+    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir, this.libraryDir]) {
+      mkdirSync(directory);
+    }
+    writeFileSync(join(this.libraryDir, "ld-linux-test.so.2"), SMALL_LOADER, { mode: 0o755 });
+    writeFileSync(join(this.libraryDir, "libc.so.6"), "a library");
     writeFileSync(join(this.imageDir, "linkerd-cni"), plugin, { mode: 0o755 });
     writeFileSync(join(this.accountDir, "token"), "token");
     writeFileSync(join(this.accountDir, "ca.crt"), "CA");
@@ -101,12 +101,18 @@ export class TestNode {
     return readFileSync(join(this.netDir, name), "utf8");
   }
 
-  /** Every file of the node with its content. */
+  /** Every file of the node with its content, and every directory. */
   content(): Readonly<Record<string, string>> {
-    const files = [this.netDir, this.binDir].flatMap((directory) =>
-      readdirSync(directory).map((name) => [join(directory, name).slice(this.root.length + 1), join(directory, name)]),
+    const entries = [this.netDir, this.binDir].flatMap((directory) =>
+      readdirSync(directory, { recursive: true, withFileTypes: true }),
     );
-    return Object.fromEntries(files.map(([name = "", path = ""]) => [name, readFileSync(path, "latin1")]));
+    return Object.fromEntries(
+      entries.map((entry) => {
+        const path = join(entry.parentPath, entry.name);
+        const name = path.slice(this.root.length + 1);
+        return [name, entry.isDirectory() ? "a directory" : readFileSync(path, "latin1")];
+      }),
+    );
   }
 
   /** Configurations whose chain names something that is not there: on such a node no pod starts. */
@@ -132,6 +138,7 @@ export class TestNode {
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
         CONTAINER_CNI_BIN_DIR: this.imageDir,
+        PLUGIN_LIBRARY_DIR: this.libraryDir,
         SERVICE_ACCOUNT_DIR: this.accountDir,
         PLUGIN_LOG: join(this.root, "plugin.log"),
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
@@ -160,17 +167,18 @@ export class TestNode {
     if (ours === undefined) return [];
     const kubeconfig = ours.kubernetes?.kubeconfig ?? "";
     const problems = [
-      ...(isExecutable(join(this.binDir, "linkerd-cni")) ? [] : [`${name}: no executable`]),
+      ...(answersVersion(join(this.binDir, "linkerd-cni")) ? [] : [`${name}: its plugin does not run`]),
       ...(existsSync(kubeconfig) ? [] : [`${name}: no kubeconfig ${kubeconfig}`]),
     ];
     return problems;
   }
 }
 
-function isExecutable(path: string): boolean {
+/** Runs the plugin as a container runtime does. */
+function answersVersion(path: string): boolean {
   try {
-    accessSync(path, constants.X_OK);
-    return true;
+    const answer = execFileSync(path, { env: { CNI_COMMAND: "VERSION" }, stdio: ["ignore", "pipe", "ignore"] });
+    return answer.includes("supportedVersions");
   } catch {
     return false;
   }
