@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { z } from "zod";
+import { z } from "zod";
 import { baseOf } from "../../constructs/helm/refs";
 
 /** Texts that a template, YAML or JSON may take for something else. */
@@ -128,13 +128,22 @@ function numbers(schema: z.ZodType): fc.Arbitrary<number> {
   return fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
 }
 
+/** Any text where the schema takes any, else texts of the form that it asks for. */
+function texted(schema: z.ZodType): fc.Arbitrary<string> {
+  const anything = awkward.every((text) => text === "" || schema.safeParse(text).success);
+  if (anything) return lines.map((text) => (text === "" ? "x" : text));
+  const { pattern } = z.toJSONSchema(schema);
+  if (pattern === undefined) throw new Error("a text that is neither free nor of a form");
+  return fc.stringMatching(new RegExp(pattern), { maxLength: 20 });
+}
+
 type Make = (schema: z.ZodType, loose: boolean) => fc.Arbitrary<unknown>;
 
 const makers: Readonly<Record<string, Make>> = {
   number: (schema, loose) => (loose ? loosely(numbers(schema)) : numbers(schema)),
   boolean: (_, loose) => (loose ? loosely(fc.boolean()) : fc.boolean()),
   enum: (schema) => fc.constantFrom(...(schema as unknown as { options: readonly string[] }).options),
-  string: () => lines.map((text) => (text === "" ? "x" : text)),
+  string: texted,
   array: (schema) => fc.array(arbitraryOf((schema as unknown as { element: z.ZodType }).element, ""), { maxLength: 2 }),
   object: (schema) => arbitraryValues(schema as z.ZodObject),
 };
