@@ -2,17 +2,14 @@ import { redirectRules } from "../cni/redirect/rules";
 import { passResult, previousResult } from "../cni/result";
 import type { Call, World } from "./call";
 import { decideCall, type Redirect } from "./decide-call";
-import { withApplier } from "./modes";
+import { applierFor } from "./modes";
 import { inNamespace } from "./namespace";
 
 function program({ options, linkerd, log }: Redirect, call: Call, world: World): void {
   const sets = redirectRules(options);
-  const mode = inNamespace(world, call.target.netns, () =>
-    withApplier({ linkerd, world, log }, (applier) => {
-      applier.apply(sets);
-      return applier.mode;
-    }),
-  );
+  const applier = applierFor({ linkerd, world, log });
+  inNamespace(world, call.target.netns, () => applier.apply(sets));
+  const { mode } = applier;
   call.record.note({ mode });
   log("info", `redirected, by ${mode}`);
 }

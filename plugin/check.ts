@@ -3,7 +3,7 @@ import { redirectRules } from "../cni/redirect/rules";
 import { previousResult } from "../cni/result";
 import type { Call, World } from "./call";
 import { decideCall } from "./decide-call";
-import { withApplier } from "./modes";
+import { applierFor } from "./modes";
 import { inNamespace } from "./namespace";
 
 /** Compares the rules in force in a meshed pod's namespace with those an ADD would set now. */
@@ -15,9 +15,8 @@ export async function check(call: Call, world: World): Promise<string> {
   if (redirect === undefined) return "";
   const { linkerd, log } = redirect;
   const sets = redirectRules(redirect.options);
-  const difference = inNamespace(world, call.target.netns, () =>
-    withApplier({ linkerd, world, log }, (applier) => applier.difference(sets)),
-  );
+  const applier = applierFor({ linkerd, world, log });
+  const difference = inNamespace(world, call.target.netns, () => applier.difference(sets));
   if (difference !== undefined) throw new CniError(ErrorCode.rulesDiffer, difference);
   return "";
 }

@@ -3,7 +3,7 @@ import { examples } from "../cni/redirect/examples";
 import { redirectRules } from "../cni/redirect/rules";
 import type { World } from "./call";
 import type { HostRun } from "./iptables/host";
-import { withApplier } from "./modes";
+import { applierFor } from "./modes";
 import { FakeKernel } from "./netlink/fake";
 import { Errno, SystemError } from "./netlink/port";
 
@@ -32,10 +32,9 @@ function makeWorld(programs: readonly string[], answer: HostRun, refusal?: numbe
 function apply(mode: string, made: ReturnType<typeof makeWorld>, more: object = {}): string {
   const { linkerd } = parseStanza({ linkerd: { "iptables-mode": mode, ...more } as never }, "pods");
   const log = (_: string, message: string) => made.log.push(message);
-  return withApplier({ linkerd, world: made.world, log }, (applier) => {
-    applier.apply(sets);
-    return applier.mode;
-  });
+  const applier = applierFor({ linkerd, world: made.world, log });
+  applier.apply(sets);
+  return applier.mode;
 }
 
 const all = ["nft", "legacy"].flatMap((kind) =>

@@ -1,4 +1,5 @@
 /** How rules are programmed and read back in each mode. */
+import { reasonOf } from "../cni/errors";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
 import type { World } from "./call";
@@ -46,21 +47,53 @@ interface Setting {
   readonly log: Log;
 }
 
-/** Does work natively, and where the kernel has no nf_tables, by legacy iptables. */
-function automatically<T>({ linkerd, world, log }: Setting, work: (applier: Applier) => T): T {
-  try {
-    return work(native(world));
-  } catch (error) {
-    if (!(error instanceof SystemError) || !UNSUPPORTED.includes(error.errno)) throw error;
-    log("warn", `this kernel has no nf_tables to redirect with (${error.message}): using legacy iptables`);
-    return work(byHost("legacy", linkerd, world));
+function isUnsupported(error: unknown): boolean {
+  return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
+}
+
+/** Native, and where the kernel has no nf_tables, by legacy iptables. */
+class Auto implements Applier {
+  mode: Applier["mode"] = "native";
+  private readonly first: Applier;
+  private readonly second: Applier;
+
+  constructor(private readonly setting: Setting) {
+    this.first = native(setting.world);
+    this.second = byHost("legacy", setting.linkerd, setting.world);
+  }
+
+  apply(sets: readonly RuleSet[]): void {
+    try {
+      this.first.apply(sets);
+    } catch (error) {
+      if (!isUnsupported(error)) throw error;
+      const reason = `this kernel has no nf_tables to redirect with (${reasonOf(error)})`;
+      this.setting.log("warn", `${reason}: using legacy iptables`);
+      this.mode = this.second.mode;
+      this.second.apply(sets);
+    }
+  }
+
+  /** Where nothing native is there at all, the rules may be legacy ones. */
+  difference(sets: readonly RuleSet[]): string | undefined {
+    return this.hasTable() ? this.first.difference(sets) : this.second.difference(sets);
+  }
+
+  private hasTable(): boolean {
+    const { hasNativeTable } = require("./netlink/compare") as typeof import("./netlink/compare");
+    try {
+      return hasNativeTable(this.setting.world.kernel);
+    } catch (error) {
+      if (isUnsupported(error)) return false;
+      throw error;
+    }
   }
 }
 
-/** Does work in the mode that the configuration asks for. */
-export function withApplier<T>(setting: Setting, work: (applier: Applier) => T): T {
+/** What programs the rules in the mode that the configuration asks for. */
+export function applierFor(setting: Setting): Applier {
   const { linkerd, world } = setting;
   const mode = linkerd["iptables-mode"];
-  if (mode === "auto") return automatically(setting, work);
-  return work(mode === "native" ? native(world) : byHost(mode, linkerd, world));
+  if (mode === "auto") return new Auto(setting);
+  return mode === "native" ? native(world) : byHost(mode, linkerd, world);
 }

@@ -2,8 +2,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compileExecutable } from "../../build/executable";
-import { root } from "../../build/paths";
+import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
+import { hostArchitecture } from "../../build/runtime";
 import { environment, kubeconfig } from "../../plugin/protocol-cases";
 import type { ApiStub } from "./api-server";
 import { Node, type Ran } from "./netns";
@@ -19,13 +19,19 @@ export class PluginNode {
     readonly node: Node,
     readonly directory: string,
     readonly executable: string,
+    private readonly emulator: readonly string[],
   ) {}
 
-  static async open(api: ApiStub): Promise<PluginNode> {
+  /** @param emulator what runs an executable of another architecture, with its arguments */
+  static async open(
+    api: ApiStub,
+    architecture = hostArchitecture(),
+    emulator: readonly string[] = [],
+  ): Promise<PluginNode> {
     const directory = await mkdtemp(join(tmpdir(), "plugin-"));
     const executable = join(directory, "linkerd-cni");
-    await compileExecutable(join(root, "plugin", "main.ts"), executable);
-    const made = new PluginNode(await Node.open(), directory, executable);
+    await compileExecutable(PLUGIN_ENTRY, executable, architecture);
+    const made = new PluginNode(await Node.open(), directory, executable, emulator);
     await writeFile(made.kubeconfig, api.kubeconfig());
     return made;
   }
@@ -38,7 +44,8 @@ export class PluginNode {
   async call(env: Readonly<Record<string, string>>, stdin: unknown, cwd = "/"): Promise<Called> {
     const text = typeof stdin === "string" ? stdin : JSON.stringify(stdin);
     const input = text.replaceAll(kubeconfig, this.kubeconfig);
-    const ran = await this.node.run(this.executable, [], { input, env, cwd });
+    const [program = "", ...args] = [...this.emulator, this.executable];
+    const ran = await this.node.run(program, args, { input, env, cwd });
     return { ...ran, document: ran.stdout === "" ? undefined : JSON.parse(ran.stdout) };
   }
 

@@ -64,7 +64,10 @@ suite(`the executable${missing === undefined ? "" : ` (skipped: ${missing})`}`, 
 
   it("CHECK names the first difference", async () => {
     const check = async () => (await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), config)).document;
-    expect(await check()).toMatchObject({ code: 100, msg: "table ip linkerd-cni is missing" });
+    expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("is missing") });
+    const native = { ...config, linkerd: { "iptables-mode": "native" } };
+    const { document } = await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), native);
+    expect(document).toMatchObject({ code: 100, msg: "table ip linkerd-cni is missing" });
     await plugin.call(plugin.environment(pod), { ...config, linkerd: { "outgoing-proxy-port": 4000 } });
     expect(await check()).toMatchObject({ code: 100, msg: expect.stringMatching(/is "[^"]* to 4000 .* to 4140/) });
     await plugin.call(plugin.environment(pod), config);

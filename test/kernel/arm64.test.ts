@@ -1,0 +1,45 @@
+/** The executable for arm64, built here and run by an emulator that has no netfilter netlink: so by iptables. */
+import { existsSync } from "node:fs";
+import { hostArchitecture } from "../../build/runtime";
+import { config, prevResult } from "../../plugin/protocol-cases";
+import { ApiStub, json } from "../support/api-server";
+import { hasProgram, namespacesMissing } from "../support/netns";
+import { PluginNode } from "../support/plugin";
+
+jest.setTimeout(120_000);
+
+const SYSROOT = "/usr/aarch64-linux-gnu";
+const missing =
+  namespacesMissing() ??
+  (hostArchitecture() === "arm64" ? "this machine is one" : undefined) ??
+  (hasProgram("qemu-aarch64") && existsSync(SYSROOT) ? undefined : "qemu-user or libc6-arm64-cross is not installed") ??
+  (hasProgram("iptables-legacy") ? undefined : "iptables is not installed");
+const suite = missing === undefined ? describe : describe.skip;
+
+suite(`arm64${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+  let api: ApiStub;
+  let plugin: PluginNode;
+
+  beforeAll(async () => {
+    api = await ApiStub.start(json(200, { metadata: {}, spec: { containers: [{ name: "linkerd-proxy" }] } }));
+    plugin = await PluginNode.open(api, "arm64", ["/usr/bin/env", "qemu-aarch64", "-L", SYSROOT]);
+  });
+  afterAll(async () => {
+    await plugin.close();
+    api.close();
+  });
+
+  it("asks the API server and redirects", async () => {
+    const pod = await plugin.node.pod();
+    const { document, status, stderr } = await plugin.call(plugin.environment(pod), config);
+    expect([status, document]).toEqual([0, prevResult]);
+    expect(stderr).toContain("redirected, by legacy");
+    expect(plugin.node.within(pod, "iptables-legacy-save", ["-t", "nat"])).toContain("PROXY_INIT_REDIRECT");
+  });
+
+  it("refuses bad input", async () => {
+    const { document, status } = await plugin.call({ CNI_COMMAND: "ADD" }, config);
+    expect(document).toMatchObject({ code: 4 });
+    expect(status).toBe(1);
+  });
+});
