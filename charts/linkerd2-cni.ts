@@ -15,6 +15,15 @@ Where the cluster enforces Pod Security, label the namespace \`pod-security.kube
 pods mount directories of the node.
 `;
 
+const notes = `The CNI plugin is being installed on every node:
+
+  kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
+  linkerd check --pre --linkerd-cni-enabled
+
+Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are meshed already keep their own redirect
+until they are replaced.
+`;
+
 /** The Helm chart linkerd2-cni: its files, by path. */
 export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
   const chart = new HelmChart(app, "linkerd2-cni");
@@ -23,6 +32,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
     chart,
     values,
     introduction,
+    notes,
     metadata: {
       name: "linkerd2-cni",
       version,

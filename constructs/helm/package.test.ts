@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { App, JsonPatch } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { z } from "zod";
@@ -93,8 +95,21 @@ test("a wrong use does not compile", () => {
         paused: debug,
         revisionHistoryLimit: when(debug, replicas, 1),
         selector: {},
-        template: {},
+        template: { spec: { hostPID: debug, containers: [] } },
       },
     });
+    new HelmObject<k8s.KubePodProps>(chart, "pod", k8s.KubePod.GVK, {
+      metadata: { name: "pod" },
+      // @ts-expect-error the API calls it hostPID
+      spec: { hostPid: debug, containers: [] },
+    });
   });
+});
+
+test("field names are the API's", () => {
+  const source = readFileSync(require.resolve("cdk8s-plus-27/lib/imports/k8s.js"), "utf8");
+  const fields = [...source.matchAll(/^ +'([\w$-]+)': .*?obj\.(\w+)/gm)].map(([, api, own]) => [own, api]);
+  const names = readFileSync(join(__dirname, "templated.ts"), "utf8");
+  const missing = fields.filter(([own, api]) => own !== api && !names.includes(`readonly ${own}: "${api}"`));
+  expect(missing).toEqual([]);
 });

@@ -25,6 +25,8 @@ export interface ChartPackage {
   readonly values: z.ZodObject;
   /** What README.md says before the table of values. */
   readonly introduction: string;
+  /** What Helm says after an installation: the text of a template. @default none */
+  readonly notes?: string;
 }
 
 interface Manifest {
@@ -40,7 +42,13 @@ function fileName(manifest: Manifest, all: readonly Manifest[]): string {
 }
 
 /** All files of a Helm chart, by path. */
-export function chartFiles({ chart, metadata, values, introduction }: ChartPackage): ReadonlyMap<string, string> {
+export function chartFiles({
+  chart,
+  metadata,
+  values,
+  introduction,
+  notes,
+}: ChartPackage): ReadonlyMap<string, string> {
   const manifests = chart.toJson() as Manifest[];
   checkNothingLost(chart);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
@@ -50,6 +58,7 @@ export function chartFiles({ chart, metadata, values, introduction }: ChartPacka
     ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`))],
     ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(values)}\n`],
   ]);
+  if (notes !== undefined) files.set("templates/NOTES.txt", notes);
   for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));
   for (const manifest of manifests) {
     const name = fileName(manifest, manifests);

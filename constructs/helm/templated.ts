@@ -9,6 +9,48 @@ type IsUnion<T> = T extends { readonly value: unknown }
     : false
   : false;
 
+/**
+ * Fields that the generated types spell otherwise than the API: the generated classes convert them, and `HelmObject`
+ * leaves names alone, so its types have the API's.
+ */
+interface ApiNames {
+  readonly clientIp: "clientIP";
+  readonly clusterIp: "clusterIP";
+  readonly datasetUuid: "datasetUUID";
+  readonly diskUri: "diskURI";
+  readonly downwardApi: "downwardAPI";
+  readonly externalId: "externalID";
+  readonly hostIp: "hostIP";
+  readonly hostIpc: "hostIPC";
+  readonly hostPid: "hostPID";
+  readonly insecureSkipTlsVerify: "insecureSkipTLSVerify";
+  readonly loadBalancerIp: "loadBalancerIP";
+  readonly nodeId: "nodeID";
+  readonly nonResourceUrLs: "nonResourceURLs";
+  readonly openApiv3Schema: "openAPIV3Schema";
+  readonly pdId: "pdID";
+  readonly podCidr: "podCIDR";
+  readonly podCidRs: "podCIDRs";
+  readonly providerId: "providerID";
+  readonly ref: "$ref";
+  readonly scaleIo: "scaleIO";
+  readonly schema: "$schema";
+  readonly setHostnameAsFqdn: "setHostnameAsFQDN";
+  readonly storagePolicyId: "storagePolicyID";
+  readonly targetCpuUtilizationPercentage: "targetCPUUtilizationPercentage";
+  readonly targetWwNs: "targetWWNs";
+  readonly volumeId: "volumeID";
+  readonly xKubernetesEmbeddedResource: "x-kubernetes-embedded-resource";
+  readonly xKubernetesIntOrString: "x-kubernetes-int-or-string";
+  readonly xKubernetesListMapKeys: "x-kubernetes-list-map-keys";
+  readonly xKubernetesListType: "x-kubernetes-list-type";
+  readonly xKubernetesMapType: "x-kubernetes-map-type";
+  readonly xKubernetesPreserveUnknownFields: "x-kubernetes-preserve-unknown-fields";
+  readonly xKubernetesValidations: "x-kubernetes-validations";
+}
+
+type ApiName<Key> = Key extends keyof ApiNames ? ApiNames[Key] : Key;
+
 /** A `T` that is there, with expressions inside; generated unions are plain scalars. */
 type Inside<T> = T extends Scalar
   ? T
@@ -17,7 +59,7 @@ type Inside<T> = T extends Scalar
     : T extends readonly (infer Item)[]
       ? readonly (Templated<Item> | undefined)[]
       : T extends object
-        ? { readonly [Key in keyof T]: Templated<T[Key]> | undefined }
+        ? { readonly [Key in keyof T as ApiName<Key>]: Templated<T[Key]> | undefined }
         : T;
 
 /**
