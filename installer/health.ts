@@ -14,7 +14,11 @@ const HEADERS = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 export function serve(port: number, answers: Answers, failed: (error: Error) => void): Server {
   const server = createServer((request, response) => {
     const answer = answers[(request.url ?? "/").split("?")[0] ?? "/"] ?? (() => ({ status: 404, body: "not found\n" }));
-    void Promise.resolve(answer()).then(({ status, body }) => response.writeHead(status, HEADERS).end(body));
+    const send = ({ status, body }: Answer) => response.writeHead(status, HEADERS).end(body);
+    void Promise.resolve()
+      .then(answer)
+      .catch((error: unknown) => ({ status: 503, body: `${error instanceof Error ? error.message : String(error)}\n` }))
+      .then(send);
   });
   return server.on("error", failed).listen(port);
 }

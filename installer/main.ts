@@ -2,8 +2,9 @@ import { nodeDisk } from "./disk";
 import { run } from "./run";
 
 const stopped = new Promise<void>((resolve) => {
-  process.once("SIGTERM", resolve);
-  process.once("SIGINT", resolve);
+  // Not once: without a handler a second signal would end the process in the middle of the removal.
+  process.on("SIGTERM", () => resolve());
+  process.on("SIGINT", () => resolve());
 });
 
 void run({

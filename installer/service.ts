@@ -69,6 +69,7 @@ export class Service {
   private server: Server | undefined;
   private runtime: string | undefined;
   private unwatched = "";
+  private stopping = false;
 
   constructor(private readonly outside: Outside) {
     const { settings, disk, log, owner } = outside;
@@ -101,23 +102,26 @@ export class Service {
     if (settings.healthPort > 0) this.listen(settings.healthPort);
     for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
     await this.credentials.renew(Date.now());
+    if (this.stopping) return;
     this.look();
-    void this.liftTaint();
     this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
-    await this.learnRuntime();
+    await this.renew();
   }
 
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
+    this.stopping = true;
     clearTimeout(this.timer);
     clearInterval(this.renewal);
     this.watcher.close();
     this.server?.close();
     const { remove, why } = await this.decide();
-    const { log } = this.outside;
-    const keepPlugin = isCrio(this.runtime);
+    const { log, settings } = this.outside;
+    if (remove) await this.learnRuntime();
+    const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving all in place"}`);
-    if (remove && keepPlugin) log.info("CRI-O calls the plugin for pods that are still there: leaving its executable");
+    if (remove && keepPlugin)
+      log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
     if (remove) this.keeper.remove(keepPlugin);
   }
 
@@ -129,6 +133,7 @@ export class Service {
   }
 
   private look(): void {
+    if (this.stopping) return;
     clearTimeout(this.timer);
     const refused = this.watcher.arm();
     this.sayUnwatched(refused);
@@ -155,10 +160,16 @@ export class Service {
     }
   }
 
+  /** What is due from time to time. Never rejects. */
   private async renew(): Promise<void> {
-    if (await this.credentials.renew(Date.now())) this.look();
-    else this.followPlugin();
-    await this.liftTaint();
+    try {
+      if (await this.credentials.renew(Date.now())) this.look();
+      else this.followPlugin();
+      await this.learnRuntime();
+      await this.liftTaint();
+    } catch (error) {
+      this.outside.log.warn(error instanceof Error ? error.message : String(error));
+    }
   }
 
   private async liftTaint(): Promise<void> {
@@ -168,7 +179,7 @@ export class Service {
 
   private async learnRuntime(): Promise<void> {
     const { settings, log } = this.outside;
-    if (settings.nodeName === undefined) return;
+    if (settings.nodeName === undefined || this.runtime !== undefined) return;
     const path = `/api/v1/nodes/${settings.nodeName}`;
     this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
     if (this.runtime === undefined) return;

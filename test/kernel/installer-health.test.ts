@@ -172,3 +172,16 @@ test("the plugin's log is followed through a rotation, into the log and the metr
   expect(body).toContain('linkerd_cni_plugin_lookup_seconds_bucket{le="0.005"} 1');
   expect(body).toContain("linkerd_cni_plugin_lookup_seconds_count 2");
 });
+
+test("a token that is away makes the node unready, and the installer goes on", async () => {
+  start();
+  await installer.says("ends in our stanza");
+  writeFileSync(join(node.accountDir, "token"), "");
+  for (let round = 0; round < 20; round += 1) {
+    await get("/ready");
+    await sleep(10);
+  }
+  expect(await get("/ready")).toMatchObject({ status: 503, body: expect.stringContaining("token") });
+  writeFileSync(join(node.accountDir, "token"), "token");
+  await eventually(async () => (await get("/ready")).status === 200, 2_000);
+});

@@ -154,6 +154,11 @@ export class TestNode {
     return new Installer(child);
   }
 
+  /** Whether the node's plugin runs. */
+  answers(): boolean {
+    return answersVersion(join(this.binDir, "linkerd-cni"));
+  }
+
   delete(): void {
     rmSync(this.root, { recursive: true, force: true });
   }
@@ -167,7 +172,7 @@ export class TestNode {
     if (ours === undefined) return [];
     const kubeconfig = ours.kubernetes?.kubeconfig ?? "";
     const problems = [
-      ...(answersVersion(join(this.binDir, "linkerd-cni")) ? [] : [`${name}: its plugin does not run`]),
+      ...(this.answers() ? [] : [`${name}: its plugin does not run`]),
       ...(existsSync(kubeconfig) ? [] : [`${name}: no kubeconfig ${kubeconfig}`]),
     ];
     return problems;

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, ApiStub, json } from "../support/api-server";
 import { buildInstaller, TestNode } from "./installer-node";
 
@@ -101,8 +102,50 @@ test("CRI-O, which calls the plugin for old pods, keeps its executable", async (
   const installer = start({ NODE_NAME: "node-1" });
   await installer.says("cri-o://1.30.2 passes pod annotations");
   expect(await installer.stop()).toBe(0);
-  expect(Object.keys(node.content()).sort()).toEqual([...Object.keys(before), "bin/linkerd-cni"].sort());
+  const left = Object.entries(node.content()).filter(([name]) => !name.startsWith("bin/"));
+  expect(Object.fromEntries(left)).toEqual(before);
+  expect(node.answers()).toBe(true);
   expect(node.read("10-k.conflist")).toBe(LIST);
+});
+
+test("a runtime that could not be told at the start is asked for again, and taken for CRI-O while it is unknown", async () => {
+  const nodeInfo = { containerRuntimeVersion: "containerd://1.7.2" };
+  let told = false;
+  api.answer = (request, response) => {
+    const isNode = told && request.url === "/api/v1/nodes/node-1";
+    (isNode ? json(200, { status: { nodeInfo } }) : json(404, {}))(request, response);
+  };
+  const before = node.content();
+  const unknown = start({ NODE_NAME: "node-1" });
+  await unknown.says("ends in our stanza");
+  expect(await unknown.stop()).toBe(0);
+  expect(node.content()["bin/linkerd-cni"]).toBeDefined();
+  expect(node.read("10-k.conflist")).toBe(LIST);
+  const known = start({ NODE_NAME: "node-1" });
+  await known.says("ends in our stanza");
+  told = true;
+  expect(await known.stop()).toBe(0);
+  expect(node.content()).toEqual(before);
+});
+
+test("a second signal does not interrupt the removal", async () => {
+  const before = node.content();
+  const installer = start();
+  await installer.says("ends in our stanza");
+  api.answer = (_, response) => void setTimeout(() => response.writeHead(404).end("{}"), 500);
+  const ended = installer.stop();
+  setTimeout(() => void installer.stop("SIGTERM"), 200);
+  expect(await ended).toBe(0);
+  expect(node.content()).toEqual(before);
+});
+
+test("an installer that is stopped before it began does not begin", async () => {
+  const before = node.content();
+  api.answer = silence;
+  const installer = start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
+  while (api.requests.length === 0) await sleep(10);
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual(before);
 });
 
 test.each(["always", "never"])("UNINSTALL_ON_STOP=%s needs no API server", async (policy) => {
