@@ -37,10 +37,15 @@ function loosen({ zodSchema, jsonSchema }: Overridden): void {
   if (def.type === "optional" && jsonSchema.type === "object") jsonSchema.type = ["object", "null"];
 }
 
-/** The JSON schema of a chart's values: closed at every level, besides what Helm itself adds (`global`). */
+/** What a parent chart may pass besides values: `global`, and the switch that a dependency's `condition` names. */
+const fromParents = {
+  global: { type: "object", description: "Values that Helm shares between a chart and its subcharts" },
+  enabled: { type: ["boolean", "string"], description: "For charts that switch this one on and off as a dependency" },
+};
+
+/** The JSON schema of a chart's values: closed at every level, besides what comes from parent charts. */
 export function valuesSchema(schema: z.ZodObject, title: string): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
   const { $schema, ...rest } = made;
-  const global = { type: "object", description: "Values that Helm shares between a chart and its subcharts" };
-  return { $schema, title, ...rest, properties: { ...made.properties, global } };
+  return { $schema, title, ...rest, properties: { ...fromParents, ...made.properties } };
 }

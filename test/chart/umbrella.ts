@@ -15,12 +15,17 @@ function write(folder: string, sets: readonly unknown[], version: string): void 
   const aliases = sets.map((_, index) => `set${index}`);
   mkdirSync(join(folder, "charts"));
   cpSync(chart, join(folder, "charts", "linkerd2-cni"), { recursive: true });
-  const dependencies = aliases.map((alias) => ({ name: "linkerd2-cni", version, alias }));
+  const dependencies = aliases.map((alias) => ({
+    name: "linkerd2-cni",
+    version,
+    alias,
+    condition: `${alias}.enabled`,
+  }));
   writeFileSync(
     join(folder, "Chart.yaml"),
     stringify({ apiVersion: "v2", name: "all", version: "1.0.0", dependencies }),
   );
-  const values = Object.fromEntries(sets.map((set, index) => [`set${index}`, set]));
+  const values = Object.fromEntries(sets.map((set, index) => [`set${index}`, { ...(set as object), enabled: true }]));
   writeFileSync(join(folder, "values.json"), json({ ...values, global: { any: "thing" } }));
 }
 
