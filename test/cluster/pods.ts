@@ -11,6 +11,8 @@ export interface PodOptions {
   readonly proxy?: "sidecar" | "native";
   /** Init containers by name: each dials an address as a user. */
   readonly dialers?: Readonly<Record<string, { readonly uid: number; readonly address: string }>>;
+  /** With an init container that fails, as linkerd's does, where connections are not redirected. */
+  readonly validator?: boolean;
   readonly hostNetwork?: boolean;
   /** What the application's container runs. @default serves on port 8080 */
   readonly args?: readonly string[];
@@ -30,6 +32,9 @@ const container = (name: string, args: readonly string[], uid?: number) => ({
 /** Listens where linkerd's proxy does, runs as its user, and tells clients whom they wanted to reach. */
 const PROXY = container("linkerd-proxy", ["proxy"], 2102);
 
+/** An address that nobody has. */
+const VALIDATOR = container("linkerd-network-validator", ["validate", "192.0.2.1:20001"], 65534);
+
 /** The specification of a pod, also for what makes pods. */
 export function podSpec(options: PodOptions) {
   const dialers = Object.entries(options.dialers ?? {}).map(([name, { uid, address }]) =>
@@ -38,7 +43,11 @@ export function podSpec(options: PodOptions) {
   return {
     terminationGracePeriodSeconds: 1,
     hostNetwork: options.hostNetwork === true,
-    initContainers: [...(options.proxy === "native" ? [{ ...PROXY, restartPolicy: "Always" }] : []), ...dialers],
+    initContainers: [
+      ...(options.validator === true ? [VALIDATOR] : []),
+      ...(options.proxy === "native" ? [{ ...PROXY, restartPolicy: "Always" }] : []),
+      ...dialers,
+    ],
     containers: [container("app", options.args ?? ["serve", "8080"]), ...(options.proxy === "sidecar" ? [PROXY] : [])],
   };
 }

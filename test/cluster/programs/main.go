@@ -7,15 +7,16 @@ import (
 )
 
 var programs = map[string]func(args []string) error{
-	"pause": pause,
-	"proxy": proxy,
-	"serve": serve,
-	"dial":  dial,
+	"pause":    pause,
+	"proxy":    proxy,
+	"serve":    serve,
+	"dial":     dial,
+	"validate": validate,
 }
 
 func main() {
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: programs pause | proxy | serve PORT | dial ADDRESS…")
+		fmt.Fprintln(os.Stderr, "usage: programs pause | proxy | serve PORT | dial ADDRESS… | validate ADDRESS")
 		os.Exit(2)
 	}
 	if err := programs[os.Args[1]](os.Args[2:]); err != nil {

@@ -1,0 +1,93 @@
+import { NODE } from "./addresses";
+import { pod, podAnnotations, podSpec, until } from "./pods";
+import { clusterSuite } from "./suite";
+
+const KEY = "linkerd.io/cni-not-ready";
+const MESHED = { "linkerd.io/control-plane-ns": "linkerd" };
+
+interface Pods {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string; readonly uid: string };
+    readonly spec: { readonly nodeName?: string };
+    readonly status: { readonly initContainerStatuses?: readonly { readonly lastState: object }[] };
+  }[];
+}
+
+const deployment = (name: string, validator: boolean) => {
+  const options = { proxy: "sidecar", validator } as const;
+  const labels = { ...MESHED, app: name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "default" },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: { app: name } },
+      template: { metadata: { labels, annotations: podAnnotations(options) }, spec: podSpec(options) },
+    },
+  };
+};
+
+clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
+  const podsOf = async (app: string) =>
+    (await cluster.kubectl.json<Pods>("get", "pods", `--selector=app=${app}`)).items;
+  const available = (name: string, timeout = "90s") =>
+    cluster.kubectl.run("wait", `deployment/${name}`, "--for=condition=Available", `--timeout=${timeout}`);
+  const eventsOf = (reason: string) =>
+    cluster.kubectl.json<{ items: object[] }>("get", "events", `--field-selector=reason=${reason}`);
+
+  test("pods that started before the chart was installed are repaired without a human", async () => {
+    const { kubectl } = cluster;
+    await kubectl.apply(deployment("early", true));
+    await until("two failed validators", async () => {
+      const states = (await podsOf("early")).flatMap(({ status }) => status.initContainerStatuses ?? []);
+      return states.filter(({ lastState }) => JSON.stringify(lastState).includes('"exitCode":95')).length === 2;
+    });
+    const before = (await podsOf("early")).map(({ metadata }) => metadata.uid);
+    await cluster.install("--set=repairController.enabled=true");
+    await available("early");
+    const after = (await podsOf("early")).map(({ metadata }) => metadata.uid);
+    expect(after.filter((uid) => before.includes(uid))).toEqual([]);
+    expect((await eventsOf("LinkerdCNINotConfigured")).items).toHaveLength(2);
+  });
+
+  test("healthy pods are left alone, and a pod outside the mesh without a validator is reported", async () => {
+    const { kubectl } = cluster;
+    await kubectl.apply(deployment("healthy", true));
+    await available("healthy");
+    const before = (await podsOf("healthy")).map(({ metadata }) => metadata.uid).sort();
+    await kubectl.start(pod("chained", { proxy: "sidecar", labels: MESHED }));
+    await cluster.uninstall();
+    await kubectl.start(pod("bare", { proxy: "sidecar", labels: MESHED }));
+    await cluster.install("--set=repairController.enabled=true");
+    let events: object[] = [];
+    await until("the report", async () => {
+      events = (await eventsOf("LinkerdCNINotRedirected")).items;
+      return events.length > 0;
+    });
+    expect(events).toHaveLength(1);
+    expect(JSON.stringify(events)).toContain('"name":"bare"');
+    expect((await podsOf("healthy")).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
+    await cluster.uninstall();
+  });
+
+  test("a tainted node gets no meshed pod before it is ready", async () => {
+    const { kubectl } = cluster;
+    const taint = (key: string) => kubectl.run("taint", "node", NODE.name, `${key}=:NoSchedule`);
+    await kubectl.run("delete", "deployments", "--all", "--timeout=60s");
+    await taint(KEY);
+    await taint("example.com/other");
+    await kubectl.apply(deployment("waiting", true));
+    await until("two pods", async () => (await podsOf("waiting")).length === 2);
+    await cluster.install("--set=nodeTaint.enabled=true", "--set=rbac.minimal=true");
+    const taints = async () =>
+      (await kubectl.json<{ spec: { taints?: { key: string }[] } }>("get", "node", NODE.name)).spec.taints ?? [];
+    await until("the taint to go", async () => !(await taints()).some(({ key }) => key === KEY), 30);
+    expect((await taints()).map(({ key }) => key)).toEqual(["example.com/other"]);
+    expect((await podsOf("waiting")).map(({ spec }) => spec.nodeName)).toEqual([undefined, undefined]);
+    await kubectl.run("taint", "node", NODE.name, "example.com/other-");
+    await available("waiting");
+    // Their validators passed at once: nothing had to be repaired.
+    expect((await eventsOf("BackOff")).items.filter((event) => JSON.stringify(event).includes("waiting-"))).toEqual([]);
+  });
+});
