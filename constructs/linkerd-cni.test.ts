@@ -190,29 +190,6 @@ test("minimal rights are single pods and namespaces, and the own DaemonSet", () 
   ]);
 });
 
-test("the startup taint is the installer's to remove, with the right to patch nodes, on request only", () => {
-  const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
-  const variables = (props: LinkerdCniProps) => JSON.stringify(containers(props)[0]?.env);
-  expect(rules({})).not.toContain("patch");
-  expect(variables({})).not.toContain("NODE_TAINT");
-  const nodeTaint = { enabled: true, key: "example.com/wait" };
-  expect(rules({ nodeTaint })).toContain('"resources":["nodes"],"verbs":["get","patch"]');
-  expect(variables({ nodeTaint })).toContain('{"name":"NODE_TAINT","value":"example.com/wait"}');
-});
-
-test("a policy that taints new nodes, in the version that was asked for", () => {
-  const policies = (admissionPolicy: "" | "v1" | "v1beta1", enabled = true) =>
-    synthesized({ nodeTaint: { enabled, admissionPolicy } })
-      .filter(({ kind }) => kind.startsWith("MutatingAdmissionPolicy"))
-      .map(({ apiVersion, kind }) => `${apiVersion} ${kind}`);
-  expect(policies("")).toEqual([]);
-  expect(policies("v1", false)).toEqual([]);
-  for (const version of ["v1", "v1beta1"] as const) {
-    const group = `admissionregistration.k8s.io/${version}`;
-    expect(policies(version)).toEqual([`${group} MutatingAdmissionPolicy`, `${group} MutatingAdmissionPolicyBinding`]);
-  }
-});
-
 test("a network policy on request, with the ports that are there", () => {
   const from = [{ namespaceSelector: { matchLabels: { team: "monitoring" } } }];
   const props = { networkPolicy: { enabled: true, from }, healthPort: 9000, repairController: { enabled: true } };

@@ -71,6 +71,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
     { name: "LOG_LEVEL", value: values.logLevel },
+    when(values.podEvents, { name: "POD_EVENTS", value: "true" }),
     when(values.nodeTaint.enabled, { name: "NODE_TAINT", value: values.nodeTaint.key }),
     fromField("NODE_NAME", "spec.nodeName"),
     fromField("POD_NAMESPACE", "metadata.namespace"),

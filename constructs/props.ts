@@ -51,6 +51,11 @@ export interface ValuesProps {
   readonly healthPort?: Input<Values["healthPort"]> | undefined;
   /** Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own. @default true */
   readonly pluginLog?: Input<Values["pluginLog"]> | undefined;
+  /**
+   * Publish an Event on a pod whose start the plugin refused, or decided without the API server; needs pluginLog.
+   * @default false
+   */
+  readonly podEvents?: Input<Values["podEvents"]> | undefined;
   /** Run the pods in the node's network namespace. @default false */
   readonly hostNetwork?: Input<Values["hostNetwork"]> | undefined;
   /** Priority class of the pods; recommended where the namespace may use it: system-node-critical. @default "" */

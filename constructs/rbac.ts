@@ -1,5 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
-import { type Input, type Refs, type Templated, when } from "./helm";
+import { type Input, or, type Refs, type Templated, when } from "./helm";
 import type { Values } from "./values";
 
 type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
@@ -18,7 +18,7 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     // A role cannot tell one node from another: each installer only ever asks for its own.
     when(values.nodeTaint.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] }),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
-    when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
+    when(or(repair, values.podEvents), { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
   ];
 }
 

@@ -233,6 +233,10 @@ export const values = z.strictObject({
   pluginLog: flag().default(true).meta({
     description: "Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own",
   }),
+  podEvents: flag().default(false).meta({
+    description:
+      "Publish an Event on a pod whose start the plugin refused, or decided without the API server; needs pluginLog",
+  }),
   hostNetwork: flag().default(false).meta({ description: "Run the pods in the node's network namespace" }),
   priorityClassName: word()
     .default("")

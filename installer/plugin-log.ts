@@ -73,8 +73,15 @@ function count(entry: Entry, instruments: Instruments): void {
   if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"]);
 }
 
-/** Shows the plugin's lines in the installer's log and counts them. */
-export function follow(tail: Tail, log: Log, instruments: Instruments): void {
+interface Readers {
+  readonly log: Log;
+  readonly instruments: Instruments;
+  /** Takes each call as well. */
+  readonly events?: { take(entry: Entry): void } | undefined;
+}
+
+/** Shows the plugin's lines in the installer's log, counts them, and hands them on. */
+export function follow(tail: Tail, { log, instruments, events }: Readers): void {
   for (const line of tail.lines()) {
     const entry = parse(line);
     if (entry === undefined) {
@@ -82,6 +89,7 @@ export function follow(tail: Tail, log: Log, instruments: Instruments): void {
       continue;
     }
     count(entry, instruments);
+    events?.take(entry);
     const text = Object.entries(entry).map(
       ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
     );

@@ -16,6 +16,7 @@ import { StartupTaint } from "./node-taint";
 import { type Places, placesOf } from "./places";
 import { pluginFile } from "./plugin-file";
 import { follow, Tail } from "./plugin-log";
+import { PodEvents } from "./pod-events";
 import { isCrio, preflight } from "./preflight";
 import { askForRuntime } from "./runtime";
 import type { Settings } from "./settings";
@@ -62,6 +63,7 @@ export class Service {
   private readonly watcher: Watcher;
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
+  private readonly podEvents: PodEvents | undefined;
   private status: Status = { problem: "starting" };
   private lookedAt = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -90,6 +92,9 @@ export class Service {
     this.watcher = new Watcher(this.watched(), () => this.look());
     this.tail = new Tail(settings.pluginLog);
     const connect = () => transport(own());
+    const now = () => new Date();
+    const instance = settings.nodeName ?? settings.identity;
+    this.podEvents = settings.podEvents ? new PodEvents({ connect, instance, log, now }) : undefined;
     this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log });
     this.instruments.metrics.gauge(
       { name: "linkerd_cni_chained", help: "Whether the active configuration ends in the stanza." },
@@ -154,7 +159,8 @@ export class Service {
 
   private followPlugin(): void {
     try {
-      follow(this.tail, this.outside.log, this.instruments);
+      const { log } = this.outside;
+      follow(this.tail, { log, instruments: this.instruments, events: this.podEvents });
     } catch (error) {
       this.outside.log.debug(`${this.outside.settings.pluginLog}: ${String(error)}`);
     }
@@ -166,7 +172,7 @@ export class Service {
       if (await this.credentials.renew(Date.now())) this.look();
       else this.followPlugin();
       await this.learnRuntime();
-      await this.liftTaint();
+      await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.outside.log.warn(error instanceof Error ? error.message : String(error));
     }

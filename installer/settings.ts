@@ -42,6 +42,8 @@ export interface Settings {
   readonly nodeTaint?: { readonly node: string; readonly key: string };
   /** The plugin's log, as seen from here. */
   readonly pluginLog: string;
+  /** Publish Events about pods that the plugin could not start as it should. */
+  readonly podEvents: boolean;
   /** 0 is off. */
   readonly healthPort: number;
 }
@@ -184,6 +186,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     ...names(read),
     ...nodeTaint(read),
     pluginLog: at(read.directory("PLUGIN_LOG", "/run/linkerd-cni/plugin.log")).here,
+    podEvents: read.oneOf("POD_EVENTS", read.optional("POD_EVENTS") ?? "false", ["true", "false"]) === "true",
     healthPort: read.integer("HEALTH_PORT", 0, PORTS),
   };
   if (settings.binDir.here === join(settings.pluginDir)) {

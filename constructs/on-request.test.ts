@@ -1,0 +1,45 @@
+import { App, Chart } from "cdk8s";
+import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+function synthesized(props: LinkerdCniProps): readonly Manifest[] {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdCni(chart, "cni", props);
+  return chart.toJson() as Manifest[];
+}
+
+const found = (kind: string, props: LinkerdCniProps) => synthesized(props).find((item) => item.kind === kind);
+const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
+const daemonSet = (props: LinkerdCniProps) => JSON.stringify(found("DaemonSet", props));
+
+test("the startup taint is the installer's to remove, with the right to patch nodes, on request only", () => {
+  expect(rules({})).not.toContain("patch");
+  expect(daemonSet({})).not.toContain("NODE_TAINT");
+  const nodeTaint = { enabled: true, key: "example.com/wait" };
+  expect(rules({ nodeTaint })).toContain('"resources":["nodes"],"verbs":["get","patch"]');
+  expect(daemonSet({ nodeTaint })).toContain('{"name":"NODE_TAINT","value":"example.com/wait"}');
+});
+
+test("Events about pods are the installer's to create, on request only", () => {
+  expect(rules({})).not.toContain("events");
+  expect(daemonSet({})).not.toContain("POD_EVENTS");
+  expect(rules({ podEvents: true })).toContain('"resources":["events"],"verbs":["create"]');
+  expect(daemonSet({ podEvents: true })).toContain('{"name":"POD_EVENTS","value":"true"}');
+});
+
+test("a policy that taints new nodes, in the version that was asked for", () => {
+  const policies = (admissionPolicy: "" | "v1" | "v1beta1", enabled = true) =>
+    synthesized({ nodeTaint: { enabled, admissionPolicy } })
+      .filter(({ kind }) => kind.startsWith("MutatingAdmissionPolicy"))
+      .map(({ apiVersion, kind }) => `${apiVersion} ${kind}`);
+  expect(policies("")).toEqual([]);
+  expect(policies("v1", false)).toEqual([]);
+  for (const version of ["v1", "v1beta1"] as const) {
+    const group = `admissionregistration.k8s.io/${version}`;
+    expect(policies(version)).toEqual([`${group} MutatingAdmissionPolicy`, `${group} MutatingAdmissionPolicyBinding`]);
+  }
+});

@@ -1,0 +1,102 @@
+import { PodEvents } from "../../../installer/pod-events";
+import { httpsTransport } from "../../../kubernetes/client";
+import { ApiStub, json } from "../../support/api-server";
+
+let api: ApiStub;
+let posted: { metadata: { name: string; namespace: string }; reason: string; regarding: object; note: string }[];
+let log: string[];
+let status: number;
+let time: number;
+
+beforeEach(async () => {
+  [posted, log, status, time] = [[], [], 201, Date.parse("2026-01-01T00:00:00Z")];
+  api = await ApiStub.start((request, response) => {
+    const name = request.url?.split("/").at(-1);
+    if (request.method === "GET") {
+      const found = name !== "gone";
+      return json(found ? 200 : 404, { metadata: { name, uid: `uid-${name}` } })(request, response);
+    }
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      posted.push(JSON.parse(body));
+      json(status, {})(request, response);
+    });
+  });
+});
+
+afterEach(() => api.close());
+
+function podEvents() {
+  const write = (message: string) => void log.push(message);
+  return new PodEvents({
+    connect: () => httpsTransport({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "secret" }),
+    instance: "node-1",
+    log: { trace: write, debug: write, info: write, warn: write, error: write },
+    now: () => new Date(time),
+  });
+}
+
+const failed = (pod: string, error = "EPERM") => ({ verb: "ADD", pod, code: 101, error });
+
+test("a pod that is tried again and again has one Event in ten minutes", async () => {
+  const events = podEvents();
+  for (let tries = 0; tries < 5; tries++) {
+    events.take(failed("shop/cart", `EPERM, try ${tries}`));
+    await events.publish();
+    time += 15_000;
+  }
+  expect(posted).toEqual([
+    expect.objectContaining({
+      apiVersion: "events.k8s.io/v1",
+      type: "Warning",
+      action: "Redirecting",
+      reason: "LinkerdCNIRedirectFailed",
+      note: "EPERM, try 0",
+      eventTime: "2026-01-01T00:00:00.000000Z",
+      reportingController: "linkerd-cni",
+      reportingInstance: "node-1",
+      regarding: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "cart", uid: "uid-cart" },
+    }),
+  ]);
+  time += 10 * 60_000;
+  await events.publish();
+  events.take(failed("shop/cart"));
+  await events.publish();
+  expect(posted).toHaveLength(2);
+  expect(new Set(posted.map(({ metadata }) => metadata.name)).size).toBe(2);
+});
+
+test("a flood is published little by little, and no more of it is kept than that", async () => {
+  const events = podEvents();
+  for (let pod = 0; pod < 5_000; pod++) events.take(failed(`shop/pod-${pod}`));
+  await events.publish();
+  expect(posted).toHaveLength(10);
+  for (let rounds = 0; rounds < 20; rounds++) await events.publish();
+  expect(posted).toHaveLength(100);
+});
+
+test("an Event about a pod that is gone is dropped, and one that is refused is logged", async () => {
+  const events = podEvents();
+  status = 403;
+  events.take(failed("shop/gone"));
+  events.take(failed("shop/cart"));
+  await events.publish();
+  await events.publish();
+  expect(posted).toHaveLength(1);
+  expect(log).toEqual(["Event LinkerdCNIRedirectFailed on pod shop/cart was refused: 403"]);
+});
+
+test("what cannot be sent waits", async () => {
+  const events = podEvents();
+  events.take(failed("shop/cart"));
+  const { answer } = api;
+  api.answer = (request) => void request.socket.destroy();
+  await events.publish();
+  expect(posted).toEqual([]);
+  api.answer = answer;
+  await events.publish();
+  expect(posted).toHaveLength(1);
+});
