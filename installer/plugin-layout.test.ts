@@ -97,7 +97,7 @@ test("a version that was replaced stays for those who are just starting it, and 
   withLibraries();
   run(changes(places()));
   const [, before = ""] = places().layout.directories;
-  writeFileSync(at("image", "linkerd-cni"), "version 2", { mode: 0o755 });
+  writeFileSync(at("image", "linkerd-cni"), "another version", { mode: 0o755 });
   run(changes(places()));
   expect(changes(places())).toEqual([]);
   expect(existsSync(join(before, "linkerd-cni"))).toBe(true);
@@ -105,7 +105,7 @@ test("a version that was replaced stays for those who are just starting it, and 
   run(changes(places()));
   expect(existsSync(before)).toBe(false);
   const [, now = ""] = places().layout.directories;
-  expect(readFileSync(join(now, "linkerd-cni"), "utf8")).toBe("version 2");
+  expect(readFileSync(join(now, "linkerd-cni"), "utf8")).toBe("another version");
 });
 
 test("what is damaged is put right, and only that", () => {
@@ -122,7 +122,7 @@ test("what is damaged is put right, and only that", () => {
 test("removal takes every version, and what a crash left of one", () => {
   withLibraries();
   run(changes(places()));
-  writeFileSync(at("image", "linkerd-cni"), "version 2", { mode: 0o755 });
+  writeFileSync(at("image", "linkerd-cni"), "another version", { mode: 0o755 });
   run(changes(places()));
   const [, folder = ""] = places().layout.directories;
   writeFileSync(join(folder, "libc.so.6.linkerd-cni-tmp"), "half");

@@ -38,11 +38,13 @@ async function platformFiles(architecture: Architecture): Promise<PlatformFiles>
   return { architecture: OCI_NAMES[architecture], files: await Promise.all(files.map(load)) };
 }
 
-async function imageSpec(): Promise<ImageSpec> {
+/** What the image runs, and how. */
+export async function imageSpec(): Promise<ImageSpec> {
   const about = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as PackageManifest;
   return {
     reference: `${IMAGE_NAME}:${about.version}`,
-    entrypoint: ["/opt/cni/bin/linkerd-cni", "/opt/linkerd-cni/installer.js"],
+    // --smol: collect garbage early, since memory is what a DaemonSet costs most.
+    entrypoint: ["/opt/cni/bin/linkerd-cni", "--smol", "/opt/linkerd-cni/installer.js"],
     // The plugin's executable carries the JavaScript runtime; this variable makes it be that and no plugin.
     env: ["PATH=/opt/cni/bin", "HOME=/tmp", "BUN_BE_BUN=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0", "BUN_JSC_useJIT=0"],
     labels: {

@@ -27,7 +27,7 @@ suite("the idle installer", existsSync(outputs.plugin) ? undefined : "dist/bin/l
     copyFileSync(outputs.plugin, runtime);
     // A file that was just written lies in the page cache in large pieces, which the kernel maps, and counts, whole.
     execFileSync("dd", [`of=${runtime}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
-    const child = spawn(runtime, [outputs.installer], {
+    const child = spawn(runtime, ["--smol", outputs.installer], {
       stdio: "ignore",
       env: {
         BUN_BE_BUN: "1",
