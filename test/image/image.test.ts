@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { hasGlibc } from "../../build/image/contents";
-import { buildImage, IMAGE_NAME, layOutImage } from "../../build/image/image";
+import { buildImage, IMAGE_NAME, imageSpec, layOutImage } from "../../build/image/image";
 import { cache, outputs, root } from "../../build/paths";
 import { ApiServer } from "../../demo/api-server";
 import { differences, snapshot } from "../../demo/snapshot";
@@ -98,6 +98,14 @@ suite("the image's files", built, () => {
     await buildImage();
     expect(await sha256(outputs.image)).toBe(before);
   }, 120_000);
+
+  test("are run as the Containerfile says", async () => {
+    const lines = (await readFile(join(root, "Containerfile"), "utf8")).split("\n");
+    const after = (word: string) => lines.findLast((line) => line.startsWith(`${word} `))?.slice(word.length + 1) ?? "";
+    const { entrypoint, env } = await imageSpec();
+    expect(JSON.parse(after("ENTRYPOINT"))).toEqual(entrypoint);
+    expect(after("ENV").split(" ")).toEqual(env);
+  });
 
   test("are those that the Containerfile copies", async () => {
     await layOutImage();
