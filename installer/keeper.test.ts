@@ -1,4 +1,16 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readApiServer } from "../kubernetes/in-cluster";
@@ -205,4 +217,67 @@ test("what a successor has installed is neither fought over nor removed", () => 
   expect(old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
   old.remove(false);
   expect(node.content()).toEqual(installed);
+});
+
+test("without its journal, what was set aside is found by what the files hold", () => {
+  on({ "10-k.conf": SINGLE });
+  const before = node.content();
+  node.installer().reconcile();
+  rmSync(node.path("net.d", "linkerd-cni.journal"));
+  const next = node.installer("second");
+  expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
+  next.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a list of ours that somebody takes away takes no original with it", () => {
+  on({ "10-k.conf": SINGLE });
+  const before = node.content();
+  const installer = node.installer();
+  installer.reconcile();
+  renameSync(node.path("net.d", "10-k.conflist"), node.path("net.d", "10-k.conflist.bak"));
+  installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  rmSync(node.path("net.d", "10-k.conflist"));
+  rmSync(node.path("net.d", "10-k.conflist.bak"));
+  installer.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a plugin that another agent adds to a list of ours stays, now and after the removal", () => {
+  on({ "10-k.conf": SINGLE });
+  const installer = node.installer();
+  installer.reconcile();
+  const list = JSON.parse(node.read("10-k.conflist"));
+  list.plugins.push({ type: "istio-cni" });
+  writeFileSync(node.path("net.d", "10-k.conflist"), JSON.stringify(list));
+  installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  const lines = node.lines.length;
+  installer.reconcile();
+  expect(node.lines).toHaveLength(lines);
+  installer.remove(false);
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni"]);
+  expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
+  const next = node.installer("second");
+  expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+});
+
+test("a configuration behind a link follows what its owner writes there, and the link comes back", () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real", node.path("net.d", "10-k.conflist"));
+  const installer = node.installer();
+  installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  expect(readFileSync(node.path("real"), "utf8")).toBe(LIST);
+  const renewed = LIST.replace("bridge", "ptp");
+  writeFileSync(node.path("real"), renewed);
+  installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  installer.remove(false);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
 });

@@ -70,6 +70,8 @@ function parseLoosely(bytes: Uint8Array): unknown {
 function withoutUs(text: string, original: FoundFile | undefined): Uint8Array {
   const stripped = Buffer.from(text);
   if (original?.bytes === undefined) return stripped;
+  // Behind a link the owner goes on writing where we do not look otherwise.
+  if (original.target !== undefined) return original.bytes;
   return sameJson(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
 }
 
@@ -84,22 +86,82 @@ function ordinary(file: FoundFile, original: FoundFile | undefined): Pristine {
   return { name, file, bytes: own, config: readConfig(name, own) };
 }
 
+/** What a list holds besides our stanza; nothing where it is no list. */
+function othersIn(list: FoundFile): readonly unknown[] {
+  const config = list.bytes === undefined ? undefined : readConfig(list.name, list.bytes);
+  if (config?.kind !== "list") return [];
+  return (JSON.parse(unchained(config)) as { readonly plugins: readonly unknown[] }).plugins;
+}
+
+/** Whether a list begins with what a single plugin's file holds. */
+function beginsWith(list: FoundFile, original: FoundFile): boolean {
+  const [first] = othersIn(list);
+  return first !== undefined && original.bytes !== undefined && sameJson(first, parseLoosely(original.bytes));
+}
+
+/** Whether a list is a single plugin's configuration and our stanza, and nothing that somebody has added. */
+function standsFor(list: FoundFile, original: FoundFile): boolean {
+  return beginsWith(list, original) && othersIn(list).length === 1;
+}
+
+/** Names of single plugins' files that are set aside while their own name is free. */
+function setAside({ configs, originals }: NodeState): readonly string[] {
+  const present = new Set(configs.map(({ name }) => name));
+  return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
+}
+
+/** Lists that we made, and what of: by the journal, and where that is lost, by what the files hold. */
+export function madeLists(state: NodeState): Journal["made"] {
+  const noted = state.journal?.made ?? {};
+  const known = new Set(Object.values(noted));
+  const inferred = setAside(state).flatMap((from) => {
+    const original = state.originals.get(from);
+    if (known.has(from) || original === undefined) return [];
+    return state.configs.filter((file) => beginsWith(file, original)).map(({ name }) => [name, from] as const);
+  });
+  return { ...Object.fromEntries(inferred), ...noted };
+}
+
+/** A list that we made; one to which others have added something is a list like any other by now. */
 function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | undefined {
   if (state.configs.some(({ name }) => name === from)) return undefined;
   const original = state.originals.get(from);
   if (original?.bytes === undefined) return ordinary(made, undefined);
+  const changed =
+    made.bytes !== undefined && readConfig(made.name, made.bytes).kind === "list" && !standsFor(made, original);
+  if (changed) return ordinary(made, state.originals.get(made.name));
   return { name: from, made, bytes: original.bytes, config: readConfig(from, original.bytes) };
+}
+
+/** Files that were set aside for a list which somebody has taken away. */
+function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
+  const present = new Set(state.configs.map(({ name }) => name));
+  const held = new Set(Object.entries(made).flatMap(([list, from]) => (present.has(list) ? [from] : [])));
+  return setAside(state).flatMap((name) => {
+    const bytes = state.originals.get(name)?.bytes;
+    return held.has(name) || bytes === undefined ? [] : [{ name, bytes, config: readConfig(name, bytes) }];
+  });
 }
 
 /** The configuration directory as it would be without us, in the order in which runtimes look at it. */
 export function pristine(state: NodeState): readonly Pristine[] {
-  return state.configs
-    .map((file) => {
-      const from = state.journal?.made[file.name];
-      return from === undefined ? ordinary(file, state.originals.get(file.name)) : ofMade(file, from, state);
-    })
-    .filter((found) => found !== undefined)
-    .sort((left, right) => compareNames(left.name, right.name));
+  const made = madeLists(state);
+  const found = state.configs.map((file) => {
+    const from = made[file.name];
+    return from === undefined ? ordinary(file, state.originals.get(file.name)) : ofMade(file, from, state);
+  });
+  return [...found.filter((each) => each !== undefined), ...orphans(state, made)].sort((left, right) =>
+    compareNames(left.name, right.name),
+  );
+}
+
+/** Lists that we made and others have added to, and the files set aside for them: those stay aside. */
+export function adopted(state: NodeState): Journal["made"] {
+  const entries = Object.entries(madeLists(state)).filter(([list, from]) => {
+    const file = state.configs.find(({ name }) => name === list);
+    return file !== undefined && ofMade(file, from, state)?.name === list && state.originals.has(from);
+  });
+  return Object.fromEntries(entries);
 }
 
 /** The loopback is no network for pods, even where its file comes first because the real one is not there yet. */

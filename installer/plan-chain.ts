@@ -1,9 +1,10 @@
 import { join } from "node:path";
-import { chained, hasStanza, isChained, listOf, type StanzaJson } from "../cni/conflist/edit";
+import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../cni/conflist/edit";
+import { sameJson } from "../cni/conflist/equal";
 import { compareNames, readConfig } from "../cni/conflist/read";
 import type { Change } from "./disk";
 import { originalName } from "./journal";
-import type { FoundFile, NodeState, Pristine } from "./node-state";
+import { type FoundFile, madeLists, type NodeState, type Pristine } from "./node-state";
 import type { Places } from "./places";
 
 export interface Context {
@@ -26,6 +27,8 @@ export interface Chaining {
 export const same = (left: Uint8Array | undefined, right: Uint8Array): boolean =>
   left !== undefined && Buffer.compare(left, right) === 0;
 
+const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
+
 function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
   return { do: "write", path: join(context.places.netDir, name), bytes, mode: file?.mode ?? 0o644 };
 }
@@ -42,16 +45,16 @@ function keep({ places, state }: Context, file: FoundFile, bytes: Uint8Array): r
 function chainList(context: Context, active: Pristine, file: FoundFile, stanza: StanzaJson): Chaining {
   const chaining = { file: file.name, keeps: file.name };
   const now = file.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
-  if (active.config.kind !== "list" || (now?.kind === "list" && isChained(now, stanza))) {
-    return { ...chaining, changes: [] };
-  }
+  if (active.config.kind !== "list") return { ...chaining, changes: [] };
+  const asWanted = now?.kind === "list" && isChained(now, stanza) && sameText(unchained(now), active.config.text);
+  if (asWanted) return { ...chaining, changes: [] };
   const bytes = Buffer.from(chained(active.config, stanza));
   return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
 }
 
 /** A name for the list made of a single plugin's file: free, and with no other configuration between the two. */
 function madeName({ state }: Context, from: string): string {
-  const reuse = Object.entries(state.journal?.made ?? {}).find(([, original]) => original === from)?.[0];
+  const reuse = Object.entries(madeLists(state)).find(([, original]) => original === from)?.[0];
   if (reuse !== undefined) return reuse;
   const others = state.configs.map(({ name }) => name).filter((name) => name !== from);
   const between = (name: string, candidate: string) =>
@@ -87,8 +90,9 @@ export function restore({ places, state }: Context, found: Pristine): readonly C
   const { name, bytes, file, made } = found;
   const path = join(places.netDir, name);
   const back: Change = { do: "rename", from: join(places.netDir, originalName(name)), path };
-  if (made !== undefined && file === undefined) return [back, { do: "remove", path: join(places.netDir, made.name) }];
-  if (file?.bytes === undefined || same(file.bytes, bytes)) return [];
+  const list: readonly Change[] = made === undefined ? [] : [{ do: "remove", path: join(places.netDir, made.name) }];
+  if (file === undefined) return [back, ...list];
+  if (file.bytes === undefined || same(file.bytes, bytes)) return [];
   const now = readConfig(name, file.bytes);
   if (now.kind !== "list" || !hasStanza(now)) return [];
   const kept = state.originals.get(name);

@@ -3,7 +3,7 @@ import { isRenamed, type StanzaJson } from "../cni/conflist/edit";
 import { readConfig } from "../cni/conflist/read";
 import type { Change } from "./disk";
 import { encodeJournal, type Journal, originalName } from "./journal";
-import { activeOf, type NodeState, type Pristine, pristine } from "./node-state";
+import { activeOf, adopted, madeLists, type NodeState, type Pristine, pristine } from "./node-state";
 import type { Places } from "./places";
 import { type Chaining, type Context, chain, restore, same } from "./plan-chain";
 
@@ -42,7 +42,7 @@ const EXECUTABLE = 0o755;
 /** Lists that we made and that stand for nothing any more. */
 function staleLists({ places, state }: Context, keeps: string | undefined): readonly Change[] {
   const present = new Set(state.configs.map(({ name }) => name));
-  return Object.entries(state.journal?.made ?? {})
+  return Object.entries(madeLists(state))
     .filter(([list, from]) => present.has(list) && present.has(from) && list !== keeps)
     .map(([list]) => ({ do: "remove", path: join(places.netDir, list) }));
 }
@@ -51,7 +51,7 @@ function staleLists({ places, state }: Context, keeps: string | undefined): read
 function staleOriginals(context: Context, keeps: string | undefined, done: readonly Change[]): readonly Change[] {
   const moved = new Set(done.map((change) => (change.do === "rename" ? change.from : "")));
   return [...context.state.originals.keys()]
-    .filter((name) => name !== keeps)
+    .filter((name) => name !== keeps && !Object.values(adopted(context.state)).includes(name))
     .map((name) => join(context.places.netDir, originalName(name)))
     .filter((path) => !moved.has(path))
     .map((path) => ({ do: "remove", path }));
@@ -120,7 +120,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
   const active = activeOf(configs);
   const chaining: Chaining = chain(context, active, wanted.stanza);
   const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
-  const before = journal({ ...state.journal?.made, ...chaining.made });
+  const before = journal({ ...madeLists(state), ...chaining.made });
   const restored = configs.filter((found) => found !== active).flatMap((found) => restore(context, found));
   return {
     steps: {
@@ -132,7 +132,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
         ...restored,
         ...staleLists(context, chaining.file),
         ...staleOriginals(context, chaining.keeps, restored),
-        ...journalled(context, journal(chaining.made ?? {}), before),
+        ...journalled(context, journal({ ...adopted(state), ...chaining.made }), before),
         ...state.leftovers.map((path): Change => ({ do: "remove", path })),
         ...(state.plugin.is === "current" && state.plugin.settled ? withoutRemains(state) : []),
       ],
