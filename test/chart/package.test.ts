@@ -42,7 +42,8 @@ describe("the packed npm package in an empty project", () => {
     if (status !== 0) throw new Error(`${args.join(" ")} failed:\n${stdout}${stderr}`);
     return stdout;
   };
-  const tsc = (...args: readonly string[]) => node(join(root, "node_modules", "typescript", "bin", "tsc"), ...args);
+  const tsc = (...args: readonly string[]) =>
+    node(join(root, "node_modules", "typescript", "bin", "tsc"), "--pretty", "false", ...args);
 
   beforeAll(() => {
     project = mkdtempSync(join(tmpdir(), "project-"));
