@@ -62,7 +62,7 @@ describe("settings", () => {
       "proxy-gid": 5,
     };
     const annotations = settings({
-      "skip-inbound-ports": " 80, 443 ,8000 - 8010,",
+      "skip-inbound-ports": " 80, 443 ,8000 - 8010 ",
       "skip-outbound-ports": "3306",
       "skip-subnets": "fd00::/8, 192.168.0.0/16",
       "skip-outbound-subnets": "172.16.0.0/12",
@@ -98,6 +98,9 @@ describe("settings", () => {
 
   it.each([
     ["skip-inbound-ports", "foo", "a port or a range low-high"],
+    ["skip-inbound-ports", "", "a port or a range low-high", "80,,443"],
+    ["skip-inbound-ports", "", "a port or a range low-high", ","],
+    ["skip-subnets", "", "a network in CIDR notation", "10.0.0.0/8,"],
     ["skip-inbound-ports", "0", "a port or a range low-high"],
     ["skip-outbound-ports", "65536", "a port or a range low-high"],
     ["skip-outbound-ports", "90-80", "a port or a range low-high"],
@@ -106,8 +109,8 @@ describe("settings", () => {
     ["skip-outbound-subnets", "x/8", "a network in CIDR notation"],
     ["proxy-uid", "-1", "a numeric id"],
     ["proxy-gid", "4294967295", "a numeric id"],
-  ])("%s %s is refused with its place", (name, item, wanted) => {
-    const annotations = settings({ [name]: item });
+  ])("%s %s is refused with its place", (name, item, wanted, text = item) => {
+    const annotations = settings({ [name]: text });
     const message = (place: string) => `${prefix}${name} on ${place}: "${item}" is not ${wanted}`;
     expect(() => options({ annotations })).toThrow(message("pod shop/cart-1"));
     const namespace = { name: "shop", annotations };

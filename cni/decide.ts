@@ -1,4 +1,5 @@
 import { CniError, ErrorCode } from "./errors";
+import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
 import { parsePortRange } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
@@ -44,8 +45,6 @@ interface Text {
   readonly where: string;
 }
 
-const MAX_ID = 0xffff_fffe;
-
 /** A setting from the pod, else from its namespace; an empty value is as good as none. */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Text | undefined {
   const key = `${PREFIX}${name}`;
@@ -56,8 +55,8 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Tex
 }
 
 function parseItems<T>(source: Text, parse: (item: string) => T | undefined, wanted: string): readonly T[] {
-  const items = source.text.split(",").filter((item) => item.trim() !== "");
-  return items.map((item) => {
+  if (source.text.trim() === "") return [];
+  return source.text.split(",").map((item) => {
     const parsed = parse(item);
     if (parsed !== undefined) return parsed;
     throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(item.trim())} is not ${wanted}`);

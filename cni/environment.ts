@@ -4,11 +4,9 @@ import { isVerb, REQUIRED, VARIABLES, type Variable } from "./verbs";
 /** The environment of a call; an empty value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a call is about. Which members are set depends on the verb: {@link REQUIRED}. */
+/** What a call is about; empty where the verb does not need it: {@link REQUIRED}. */
 export interface CallTarget {
-  readonly containerId: string;
   readonly netns: string;
-  readonly ifname: string;
 }
 
 const IDENTIFIER = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
@@ -52,11 +50,7 @@ export function readTarget(env: Environment, command: string): CallTarget {
   if (missing.length > 0) {
     throw new CniError(ErrorCode.environment, `${command} needs ${missing.join(", ")} in the environment`);
   }
-  return {
-    containerId: env["CNI_CONTAINERID"] ?? "",
-    netns: env["CNI_NETNS"] ?? "",
-    ifname: env["CNI_IFNAME"] ?? "",
-  };
+  return { netns: env["CNI_NETNS"] ?? "" };
 }
 
 /** Which pod a sandbox belongs to, as the runtime says in `CNI_ARGS`. */

@@ -9,8 +9,9 @@ export interface NetworkConfig {
   /** As given, or the implied one; whether it is supported is checked after the verb is known. */
   readonly cniVersion: string;
   readonly name: string;
-  /** Everything that was sent. */
+  /** Everything that was sent, decoded and as text. */
   readonly source: JsonObject;
+  readonly text: string;
 }
 
 function decode(text: string): unknown {
@@ -37,7 +38,7 @@ export function parseNetworkConfig(text: string): NetworkConfig {
   const name = requireString(source, "name");
   if (name === "") throw new CniError(ErrorCode.config, "standard input: the network configuration has no name");
   if (!isIdentifier(name)) refuse("standard input: name", name, "a network's name (letters, digits, _, . and -)");
-  return { cniVersion, name, source };
+  return { cniVersion, name, source, text };
 }
 
 /** The pod's annotations as the runtime passed them; undefined where it does not know the capability. */

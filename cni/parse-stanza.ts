@@ -10,7 +10,7 @@ import {
 } from "./stanza";
 
 /** Ids as the kernel has them; the highest means "no id". */
-const MAX_ID = 0xffff_fffe;
+export const MAX_ID = 0xffff_fffe;
 const MAX_PORT = 0xffff;
 
 const text = (item: unknown) => (typeof item === "string" ? item : undefined);
@@ -40,8 +40,8 @@ function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
 const LEVEL_ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
 
 /** How much is logged must not keep a pod from starting: what is not known is `info`. */
-function parseLogLevel(text: string): LogLevel {
-  const name = text.toLowerCase();
+export function logLevel({ log_level: given }: JsonObject): LogLevel {
+  const name = typeof given === "string" ? given.toLowerCase() : "";
   return LEVEL_ALIASES[name] ?? LOG_LEVELS.find((level) => level === name) ?? "info";
 }
 
@@ -63,7 +63,7 @@ export function parseStanza(source: JsonObject, name: string): Stanza {
   return {
     name,
     type: PLUGIN_TYPE,
-    log_level: parseLogLevel(stanza.string("log_level", "info")),
+    log_level: logLevel(source),
     kubernetes: { kubeconfig: stanza.object("kubernetes").string("kubeconfig", "") },
     linkerd: parseLinkerd(stanza.object("linkerd")),
     "pod-lookup": stanza.oneOf("pod-lookup", "auto", POD_LOOKUPS),

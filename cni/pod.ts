@@ -9,7 +9,8 @@ export interface Pod {
   readonly initContainers: readonly string[];
 }
 
-const PROXY = "linkerd-proxy";
+/** The name of the proxy's container, or of its init container where it is a native sidecar. */
+export const PROXY = "linkerd-proxy";
 const INIT = "linkerd-init";
 
 /** Why a pod's traffic is left alone. */

@@ -1,5 +1,7 @@
 import { CniError, ErrorCode } from "./errors";
 import { isObject, type JsonObject, refuse } from "./json";
+import { memberSource } from "./json-source";
+import type { NetworkConfig } from "./network-config";
 import { atLeast, type CniVersion, requireSupported } from "./versions";
 
 /** The previous plugin's result, as the runtime hands it on; undefined where there is none. */
@@ -48,6 +50,14 @@ function refuseOldShape(from: CniVersion, to: CniVersion): void {
     ErrorCode.incompatibleVersion,
     `prevResult: a result of version ${from} cannot be turned into one of version ${to}`,
   );
+}
+
+/** The result of an ADD as text: as the previous plugin wrote it, unless its version has to change. */
+export function resultText(config: NetworkConfig, version: CniVersion): string {
+  const previous = previousResult(config.source);
+  const result = passResult(previous, version);
+  const untouched = previous?.["cniVersion"] === version ? memberSource(config.text, "prevResult") : undefined;
+  return untouched ?? JSON.stringify(result);
 }
 
 /**

@@ -1,5 +1,6 @@
+export const FAMILIES = ["ip", "ip6"] as const;
 /** Address family, by its name in nftables. */
-export type Family = "ip" | "ip6";
+export type Family = (typeof FAMILIES)[number];
 
 /** A network in CIDR notation. */
 export interface Subnet {
@@ -70,10 +71,14 @@ export function parseSubnet(given: string): Subnet | undefined {
 /** The longest run of at least two zero groups is what `::` stands for. */
 const ZERO_RUN = /(?:^|:)0(?::0)+(?:$|:)/g;
 
+/** An address that holds an IPv4 one is shown with it, as the C library does. */
 function formatIPv6(address: Uint8Array): string {
   const groups = Array.from({ length: GROUPS }, (_, index) =>
     (((address[2 * index] ?? 0) << 8) | (address[2 * index + 1] ?? 0)).toString(16),
   );
+  const zeros = groups.findIndex((group) => group !== "0");
+  const isMapped = zeros === 5 && groups[5] === "ffff";
+  if (zeros === 6 || isMapped) return `::${isMapped ? "ffff:" : ""}${address.subarray(12).join(".")}`;
   const text = groups.join(":");
   const longest = [...text.matchAll(ZERO_RUN)].reduce((best, [run]) => (run.length > best.length ? run : best), "");
   return longest === "" ? text : text.replace(longest, "::");

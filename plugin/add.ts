@@ -1,5 +1,5 @@
 import { redirectRules } from "../cni/redirect/rules";
-import { passResult, previousResult } from "../cni/result";
+import { resultText } from "../cni/result";
 import type { Call, World } from "./call";
 import { decideCall, type Redirect } from "./decide-call";
 import { applierFor } from "./modes";
@@ -16,8 +16,8 @@ function program({ options, linkerd, log }: Redirect, call: Call, world: World):
 
 /** Redirects the traffic of a meshed pod and passes the previous plugin's result on. */
 export async function add(call: Call, world: World): Promise<string> {
-  const result = passResult(previousResult(call.config.source), call.version);
+  const result = resultText(call.config, call.version);
   const redirect = await decideCall(call, world);
   if (redirect !== undefined) await call.record.time("rulesMs", () => program(redirect, call, world));
-  return JSON.stringify(result);
+  return result;
 }

@@ -13,12 +13,12 @@ export interface World {
   /** `whileWaiting` is run whenever a request has been sent. */
   readonly connect: (server: ApiServer, whileWaiting: () => void) => Transport;
   /** Writes to standard error. */
-  readonly warn: (line: string) => void;
+  readonly warn: (line: string) => unknown;
   readonly now: () => Date;
   /** Milliseconds since the process started. */
   readonly elapsed: () => number;
-  /** A text that is one network namespace's alone. @throws where the path is not there */
-  readonly identify: (path: string) => string;
+  /** Which file a path leads to. @throws where it leads nowhere */
+  readonly identify: (path: string) => { readonly device: number; readonly inode: number };
 }
 
 /** One call that has passed the checks every verb shares. */

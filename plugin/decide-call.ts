@@ -1,8 +1,8 @@
 import { type Decision, decide } from "../cni/decide";
 import { type PodName, readPodName } from "../cni/environment";
 import { passedAnnotations } from "../cni/network-config";
-import { ownPods, parseStanza } from "../cni/parse-stanza";
-import { isDaemonSetPod, type SkipReason } from "../cni/pod";
+import { logLevel, ownPods, parseStanza } from "../cni/parse-stanza";
+import { hasProxyMark, isDaemonSetPod, type SkipReason } from "../cni/pod";
 import type { RedirectOptions } from "../cni/redirect/options";
 import type { LinkerdConfig, Stanza } from "../cni/stanza";
 import type { ApiRequest } from "../kubernetes/client";
@@ -50,6 +50,13 @@ function skip(call: Call, reason: SkipReason, log: Log): undefined {
   log("info", `left alone: ${reason}`);
 }
 
+/** Annotations that name no proxy decide at once: a stanza that is wrong stops meshed pods alone. */
+function isUnmeshed({ config }: Call): boolean {
+  if (config.source["pod-lookup"] === "api") return false;
+  const annotations = passedAnnotations(config);
+  return annotations !== undefined && !hasProxyMark(annotations);
+}
+
 async function decideForPod(call: Call, pod: PodName, world: World): Promise<Redirect | undefined> {
   const stanza = parseStanza(call.config.source, call.config.name);
   const log = lineLog(world.warn, stanza.log_level);
@@ -68,8 +75,9 @@ async function decideForPod(call: Call, pod: PodName, world: World): Promise<Red
 export async function decideCall(call: Call, world: World): Promise<Redirect | undefined> {
   requireOtherNamespace(call.target.netns, world.identify);
   const pod = readPodName(call.env);
-  const log = lineLog(world.warn, "info");
+  const log = lineLog(world.warn, logLevel(call.config.source));
   if (pod === undefined) return skip(call, "not a pod", log);
   call.record.note({ pod: `${pod.namespace}/${pod.name}` });
-  return isOwnPod(call, pod) ? skip(call, "own pod", log) : decideForPod(call, pod, world);
+  if (isOwnPod(call, pod)) return skip(call, "own pod", log);
+  return isUnmeshed(call) ? skip(call, "no proxy", log) : decideForPod(call, pod, world);
 }

@@ -5,8 +5,8 @@ import { VERBS } from "../cni/verbs";
 import { VERSIONS } from "../cni/versions";
 import type { World } from "./call";
 import { dispatch } from "./dispatch";
-import { FakeKernel } from "./netlink/fake";
-import { environment, kubeconfig, NETNS } from "./protocol-cases";
+import { FakeKernel } from "./netlink/fake.testing";
+import { environment, kubeconfig, NETNS } from "./protocol-cases.testing";
 
 const RUNS = 1750;
 
@@ -28,7 +28,7 @@ async function expectSane(env: Record<string, string>, stdin: string, podObject:
     elapsed: () => 0,
     identify: (path) => {
       if (path !== NETNS && path !== "/proc/self/ns/net") throw new Error(`${path}: no such file`);
-      return path;
+      return { device: 4, inode: path.length };
     },
   };
   const { stdout, status, record } = await dispatch(env, () => stdin, world);

@@ -3,8 +3,8 @@ import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
 import { type ApiResponse, ApiUnreachable } from "../kubernetes/client";
 import type { World } from "./call";
 import { dispatch } from "./dispatch";
-import { FakeKernel } from "./netlink/fake";
-import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases";
+import { FakeKernel } from "./netlink/fake.testing";
+import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases.testing";
 
 type Api = (path: string) => ApiResponse;
 const meshed: Api = () => ({
@@ -29,7 +29,7 @@ function makeWorld(api: Api = meshed) {
     host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
     elapsed: () => 0,
     now: () => new Date("2026-07-01T00:00:00Z"),
-    identify: (path) => (path === "/proc/self/ns/net" ? "4:1" : `4:${path}`),
+    identify: (path) => ({ device: path === "/etc" ? 1 : 4, inode: path === "/proc/self/ns/net" ? 1 : 2 }),
   };
   return { kernel, requests, log, world };
 }
@@ -77,7 +77,7 @@ describe("ADD", () => {
     await call(environment, config, made);
     const { status, kernel } = await call(environment, config, made);
     expect(status).toBe(0);
-    expect(kernel.sent).toHaveLength(3);
+    expect(kernel.sent).toHaveLength(4);
   });
 
   it("leaves a pod without a proxy alone", async () => {

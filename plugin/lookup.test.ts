@@ -73,6 +73,11 @@ describe("where the runtime passes annotations", () => {
     expect(requests).toBe(2);
   });
 
+  it("a pod whose rules linkerd-init sets takes one, whoever made it", async () => {
+    const spec = { containers, initContainers: [{ name: "linkerd-init" }] };
+    expect((await learn(manual, "auto", podIs({ annotations: manual }, spec))).requests).toBe(1);
+  });
+
   it.each([
     ["does not answer", unreachable],
     ["refuses the token", status(401)],

@@ -2,7 +2,7 @@
 import { API_SERVER_PORTS, type Namespace, type Surroundings } from "../cni/decide";
 import type { PodName } from "../cni/environment";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import { hasProxyMark, isControlPlane, isInjected, type Pod, type SkipReason } from "../cni/pod";
+import { hasProxyMark, isControlPlane, isInjected, type Pod, PROXY, type SkipReason, skipReason } from "../cni/pod";
 import type { PodLookup } from "../cni/stanza";
 import type { Transport } from "../kubernetes/client";
 import type { NamespaceObject, PodObject, ServiceObject } from "../kubernetes/types";
@@ -102,7 +102,7 @@ class Reader {
 
 /** A pod known only by annotations that an injector wrote: it has a proxy, and no linkerd-init where this plugin runs. */
 function podFromAnnotations({ pod, annotations = {} }: Question): Pod {
-  return { ...pod, annotations, labels: {}, containers: ["linkerd-proxy"], initContainers: [] };
+  return { ...pod, annotations, labels: {}, containers: [PROXY], initContainers: [] };
 }
 
 function unanswered(error: unknown, question: Question): CniError {
@@ -120,11 +120,7 @@ function unanswered(error: unknown, question: Question): CniError {
 async function ask(question: Question, open: OpenTransport): Promise<Learned> {
   const reader = new Reader(open(), question);
   const pod = await reader.pod();
-  return { kind: "pod", pod, around: needsSurroundings(pod) ? await reader.around(pod) : {} };
-}
-
-function needsSurroundings(pod: Pod): boolean {
-  return pod.containers.includes("linkerd-proxy") || pod.initContainers.includes("linkerd-proxy");
+  return { kind: "pod", pod, around: skipReason(pod) === undefined ? await reader.around(pod) : {} };
 }
 
 /** What the annotations alone decide, where the runtime passed them and the policy trusts them. */

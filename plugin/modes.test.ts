@@ -1,18 +1,19 @@
 import { parseStanza } from "../cni/parse-stanza";
-import { examples } from "../cni/redirect/examples";
+import { examples } from "../cni/redirect/examples.testing";
 import { redirectRules } from "../cni/redirect/rules";
 import type { World } from "./call";
 import type { HostRun } from "./iptables/host";
 import { applierFor } from "./modes";
-import { FakeKernel } from "./netlink/fake";
+import { FakeKernel } from "./netlink/fake.testing";
 import { Errno, SystemError } from "./netlink/port";
 
 const sets = redirectRules(examples.usual);
 const ok: HostRun = { status: 0, stdout: "", stderr: "" };
 
-function makeWorld(programs: readonly string[], answer: HostRun, refusal?: number) {
+function makeWorld(programs: readonly string[], answer: HostRun, refusal?: number, broken = "none") {
   const kernel = new FakeKernel([]);
   const ran: string[] = [];
+  const inputs: string[] = [];
   const log: string[] = [];
   if (refusal !== undefined) {
     kernel.exchange = () => {
@@ -21,12 +22,13 @@ function makeWorld(programs: readonly string[], answer: HostRun, refusal?: numbe
   }
   const host: World["host"] = {
     find: (name) => (programs.includes(name) ? `/sbin/${name}` : undefined),
-    run: (path, args) => {
+    run: (path, args, input) => {
       ran.push([path, ...args].join(" "));
-      return answer;
+      inputs.push(input);
+      return path.includes(broken) ? { status: 2, stdout: "", stderr: "broken" } : answer;
     },
   };
-  return { world: { kernel, host } as unknown as World, kernel, ran, log };
+  return { world: { kernel, host } as unknown as World, kernel, ran, inputs, log };
 }
 
 function apply(mode: string, made: ReturnType<typeof makeWorld>, more: object = {}): string {
@@ -48,8 +50,8 @@ describe("the modes of the host", () => {
     expect(apply(mode, made)).toBe(mode);
     expect(made.ran).toEqual([
       `/sbin/iptables-${mode}-save -t nat`,
-      `/sbin/iptables-${mode}-restore --noflush`,
       `/sbin/ip6tables-${mode}-save -t nat`,
+      `/sbin/iptables-${mode}-restore --noflush`,
       `/sbin/ip6tables-${mode}-restore --noflush`,
     ]);
     expect(made.kernel.sent).toEqual([]);
@@ -58,12 +60,21 @@ describe("the modes of the host", () => {
   it("fall back to plain iptables, and wait for its lock where asked to", () => {
     const made = makeWorld(plain, ok);
     apply("nft", made, { "use-wait-flag": true });
-    expect(made.ran[1]).toBe("/sbin/iptables-restore --noflush -w 5");
+    expect(made.ran[2]).toBe("/sbin/iptables-restore --noflush -w 5");
   });
 
   it("name the missing program and the mode that needs none", () => {
-    expect(() => apply("legacy", makeWorld([], ok))).toThrow(/neither iptables-legacy-save nor iptables-save.*native/);
-    expect(() => apply("plain", makeWorld([], ok))).toThrow(/no iptables-save; mode native/);
+    expect(() => apply("legacy", makeWorld([], ok))).toThrow(
+      /neither iptables-legacy-restore nor iptables-restore.*native/,
+    );
+    expect(() => apply("plain", makeWorld([], ok))).toThrow(/no iptables-restore; mode native/);
+  });
+
+  it("undo the first family where the second fails", () => {
+    const made = makeWorld(plain, ok, undefined, "ip6tables-restore");
+    expect(() => apply("plain", made)).toThrow(/ip6tables-restore --noflush failed with status 2: broken/);
+    expect(made.ran.at(-1)).toBe("/sbin/iptables-restore --noflush");
+    expect(made.inputs.at(-1)).toMatch(/-D PREROUTING .*\n-F PROXY_INIT_REDIRECT\n-X PROXY_INIT_REDIRECT\n/);
   });
 
   it("say what a program said", () => {

@@ -80,9 +80,9 @@ class Auto implements Applier {
   }
 
   private hasTable(): boolean {
-    const { hasNativeTable } = require("./netlink/compare") as typeof import("./netlink/compare");
+    const { hasTable } = require("./netlink/readback") as typeof import("./netlink/readback");
     try {
-      return hasNativeTable(this.setting.world.kernel);
+      return hasTable(this.setting.world.kernel, "ip");
     } catch (error) {
       if (isUnsupported(error)) return false;
       throw error;

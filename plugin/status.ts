@@ -1,17 +1,16 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { parseStanza } from "../cni/parse-stanza";
 import { loadKubeconfig } from "../kubernetes/kubeconfig";
-import { expiryOf } from "../kubernetes/token";
+import { readClaims } from "../kubernetes/service-account-token";
 import type { Call, World } from "./call";
 
 /** What keeps the kubeconfig from working, as far as it can be told without a request. */
 function problem(kubeconfig: string, now: Date): string | undefined {
   const { token, certificate } = loadKubeconfig(kubeconfig);
   if (token === undefined) return certificate === undefined ? `${kubeconfig} holds no credentials` : undefined;
-  const expiry = expiryOf(token);
-  return expiry !== undefined && expiry <= now
-    ? `the token in ${kubeconfig} expired at ${expiry.toISOString()}`
-    : undefined;
+  const expiry = readClaims(token)?.expiresAt;
+  if (expiry === undefined || expiry > now.getTime()) return undefined;
+  return `the token in ${kubeconfig} expired at ${new Date(expiry).toISOString()}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { examples } from "./examples";
+import { examples } from "./examples.testing";
 import { restoreText, savedDifference } from "./iptables";
 import { redirectRules } from "./rules";
 

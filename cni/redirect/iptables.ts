@@ -88,6 +88,21 @@ export function restoreText(set: RuleSet, saved: string): string {
   ].join("\n");
 }
 
+/**
+ * One transaction that puts our chains back to what they were.
+ * @param saved what `iptables-save` printed before
+ */
+export function undoText(saved: string): string {
+  const lines = saved.split("\n");
+  const undone = IPTABLES_CHAINS.flatMap((chain) => {
+    const before = rulesOf(lines, chain.name);
+    const removed = lines.includes(jumpLine(chain)) ? [] : [jumpLine(chain).replace("-A", "-D")];
+    if (lines.some((line) => line.startsWith(`:${chain.name} `))) return [`-F ${chain.name}`, ...before, ...removed];
+    return [...removed, `-F ${chain.name}`, `-X ${chain.name}`];
+  });
+  return ["*nat", ...undone, "COMMIT", ""].join("\n");
+}
+
 /** The first difference between what `iptables-save` prints and what it should. */
 export function savedDifference(set: RuleSet, saved: string): string | undefined {
   const lines = saved.split("\n");

@@ -74,7 +74,6 @@ function handlers(server: ApiServer, events: WireEvents): Handlers {
           unsent += text;
           push(socket);
         },
-        close: () => socket.terminate(),
       });
     },
     data: (_, bytes) => events.received(bytes),

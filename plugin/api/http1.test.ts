@@ -1,4 +1,4 @@
-import { decodeResponse, encodeRequest } from "./http1";
+import { encodeRequest, ResponseReader } from "./http1";
 
 const server = { host: "fd00::1", port: 6443, token: "secret" };
 
@@ -22,25 +22,35 @@ describe("a response", () => {
   ];
   it.each(cases)("%s is read when its last byte is there", (_, header, body) => {
     const whole = Buffer.from(`HTTP/1.1 200 OK\r\nA: b\r\n${header}\r\n${body}`);
-    for (let length = 0; length < whole.length; length++) {
-      expect(decodeResponse(whole.subarray(0, length), false)).toBeUndefined();
+    const wanted = { status: 200, body: "pod é" };
+    for (let cut = 1; cut < whole.length; cut++) {
+      const reader = new ResponseReader();
+      expect(reader.receive(whole.subarray(0, cut))).toBeUndefined();
+      expect(reader.receive(whole.subarray(cut))).toEqual(wanted);
     }
-    expect(decodeResponse(whole, false)).toEqual({ status: 200, body: "pod é" });
+    const reader = new ResponseReader();
+    const answers = [...whole].map((byte) => reader.receive(Uint8Array.of(byte)));
+    expect(answers.at(-1)).toEqual(wanted);
+    expect(answers.slice(0, -1).every((answer) => answer === undefined)).toBe(true);
   });
 
   it("of unknown length ends with the connection", () => {
     const whole = Buffer.from("HTTP/1.0 503 Busy\r\n\r\nlater");
-    expect(decodeResponse(whole, false)).toBeUndefined();
-    expect(decodeResponse(whole, true)).toEqual({ status: 503, body: "later" });
+    const reader = new ResponseReader();
+    expect(reader.receive(whole)).toBeUndefined();
+    expect(reader.end()).toEqual({ status: 503, body: "later" });
   });
 
   it("that breaks off is none", () => {
     const part = Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npod");
-    expect(decodeResponse(part, true)).toBeUndefined();
+    const reader = new ResponseReader();
+    expect(reader.receive(part)).toBeUndefined();
+    expect(reader.end()).toBeUndefined();
+    expect(new ResponseReader().end()).toBeUndefined();
   });
 
   it.each(["SSH-2.0-x\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])(
     "%j is refused",
-    (text) => expect(() => decodeResponse(Buffer.from(text), false)).toThrow(),
+    (text) => expect(() => new ResponseReader().receive(Buffer.from(`${text}\r\n\r\n`))).toThrow(),
   );
 });

@@ -8,7 +8,7 @@ const ok = Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
 /** A network for tests: each connection is played by the next script. */
 function network(...scripts: ((events: WireEvents) => void)[]) {
   const log: string[] = [];
-  const wire: Wire = { send: () => log.push("sent"), close: () => log.push("closed") };
+  const wire: Wire = { send: () => log.push("sent") };
   const connect: Connect = (_, events) => {
     log.push("connect");
     const script = scripts.shift();
@@ -54,6 +54,26 @@ describe("a request", () => {
   it("has a deadline for the connection and one for the answer", async () => {
     await expect(network().get(20)).rejects.toThrow("no connection within 20 ms");
     await expect(network(() => undefined).get(20)).rejects.toThrow("no answer within 20 ms");
+  });
+
+  it("has no more time for the answer because the connection took long", async () => {
+    const begin = performance.now();
+    const slow: Connect = (_, events) => {
+      const timer = setTimeout(() => events.ready({ send: () => undefined }), 150);
+      return () => clearTimeout(timer);
+    };
+    const transport = leanTransport({ server, connect: slow, whileWaiting: () => undefined });
+    await expect(transport({ path: "/", deadlineMs: 200 })).rejects.toThrow("no answer within 200 ms");
+    expect(performance.now() - begin).toBeLessThan(300);
+  });
+
+  it("does not take an answer without end", async () => {
+    const endless = network((events) => {
+      events.received(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"));
+      const megabyte = Buffer.alloc(1024 * 1024, "x");
+      for (let sent = 0; sent < 20; sent++) events.received(megabyte);
+    });
+    await expect(endless.get()).rejects.toThrow("sent more than 16777216 bytes");
   });
 
   it("fails with what did not answer", async () => {

@@ -6,7 +6,7 @@ import {
   authority,
   type Transport,
 } from "../../kubernetes/client";
-import { decodeResponse, encodeRequest } from "./http1";
+import { encodeRequest, ResponseReader } from "./http1";
 import type { Connect, Wire, WireEvents } from "./wire";
 
 /** Milliseconds within which a connection must be made and encrypted; the rest of the deadline is for the answer. */
@@ -26,8 +26,9 @@ class NoResponse extends Error {
 class Exchange implements WireEvents {
   readonly response: Promise<ApiResponse>;
   private settle: { resolve(response: ApiResponse): void; reject(error: Error): void } | undefined;
-  private bytes = Buffer.alloc(0);
-  private wire: Wire | undefined;
+  private readonly reader = new ResponseReader();
+  private readonly begin = performance.now();
+  private isReady = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly abandon: () => void;
 
@@ -44,28 +45,29 @@ class Exchange implements WireEvents {
   }
 
   ready(wire: Wire): void {
-    this.wire = wire;
+    this.isReady = true;
     clearTimeout(this.timer);
     const limit = this.call.deadlineMs;
-    this.timer = setTimeout(() => this.ended(`no answer within ${limit} ms`), limit);
+    const left = Math.max(1, limit - (performance.now() - this.begin));
+    this.timer = setTimeout(() => this.ended(`no answer within ${limit} ms`), left);
     wire.send(encodeRequest(this.way.server, this.call));
     this.way.whileWaiting();
   }
 
   received(bytes: Uint8Array): void {
-    this.bytes = Buffer.concat([this.bytes, bytes]);
-    this.decode(false);
+    this.settleBy(() => this.reader.receive(bytes));
   }
 
   ended(reason?: string): void {
-    if (reason === undefined) this.decode(true);
-    const dropped = this.wire !== undefined && this.bytes.length === 0;
+    if (reason === undefined) this.settleBy(() => this.reader.end());
+    const dropped = this.isReady && this.reader.isEmpty;
     this.finish()?.reject(new NoResponse(reason ?? "closed the connection without a whole answer", dropped));
   }
 
-  private decode(whole: boolean): void {
+  private settleBy(read: () => ApiResponse | undefined): void {
+    if (this.settle === undefined) return;
     try {
-      const response = decodeResponse(this.bytes, whole);
+      const response = read();
       if (response !== undefined) this.finish()?.resolve(response);
     } catch (error) {
       this.finish()?.reject(new NoResponse((error as Error).message, false));

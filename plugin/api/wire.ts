@@ -3,7 +3,6 @@ import type { ApiServer } from "../../kubernetes/client";
 /** One encrypted connection to an API server that proved who it is. */
 export interface Wire {
   send(text: string): void;
-  close(): void;
 }
 
 /** What happens on a connection, in this order; after `ended` nothing more comes. */

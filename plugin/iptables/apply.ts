@@ -1,6 +1,6 @@
 /** Modes nft, legacy and plain: the host's iptables, one transaction a family. */
 import { CniError, ErrorCode } from "../../cni/errors";
-import { restoreText, savedDifference } from "../../cni/redirect/iptables";
+import { restoreText, savedDifference, undoText } from "../../cni/redirect/iptables";
 import type { RuleSet } from "../../cni/redirect/rules";
 import type { Family } from "../../cni/subnets";
 import type { HostPrograms } from "./host";
@@ -20,11 +20,22 @@ export class Iptables {
     private readonly wait: boolean,
   ) {}
 
-  /** Programs the families one after the other, each in one transaction. @throws CniError 101 */
+  /**
+   * Programs the families one after the other, each in one transaction; where one fails, those before it are undone.
+   * @throws CniError 101
+   */
   apply(sets: readonly RuleSet[]): void {
-    for (const set of sets) {
-      const text = restoreText(set, this.save(set.family));
-      this.run(set.family, "restore", ["--noflush", ...(this.wait ? WAIT : [])], text);
+    const plans = sets.map((set) => {
+      this.find(set.family, "restore");
+      return { set, saved: this.save(set.family) };
+    });
+    for (const [done, { set, saved }] of plans.entries()) {
+      try {
+        this.restore(set.family, restoreText(set, saved));
+      } catch (error) {
+        for (const plan of plans.slice(0, done)) this.restore(plan.set.family, undoText(plan.saved));
+        throw error;
+      }
     }
   }
 
@@ -32,6 +43,10 @@ export class Iptables {
   difference(sets: readonly RuleSet[]): string | undefined {
     const differences = sets.map((set) => savedDifference(set, this.save(set.family)));
     return differences.find((difference) => difference !== undefined);
+  }
+
+  private restore(family: Family, text: string): void {
+    this.run(family, "restore", ["--noflush", ...(this.wait ? WAIT : [])], text);
   }
 
   private save(family: Family): string {

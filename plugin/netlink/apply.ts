@@ -1,4 +1,5 @@
 import type { RuleSet } from "../../cni/redirect/rules";
+import { FAMILIES, type Family } from "../../cni/subnets";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages } from "./codec";
 import { Errno, type Kernel, SystemError } from "./port";
@@ -21,13 +22,19 @@ function transact(kernel: Kernel, request: Uint8Array): number {
   return outcome(kernel.exchange(request)) ?? Errno.EAGAIN;
 }
 
+/** Families that an earlier ADD set rules for and this one does not. */
+function unwantedFamilies(kernel: Kernel, sets: readonly RuleSet[]): readonly Family[] {
+  const { hasTable } = require("./readback") as typeof import("./readback");
+  return FAMILIES.filter((family) => !sets.some((set) => set.family === family) && hasTable(kernel, family));
+}
+
 /**
  * Programs the rules in the namespace the calling thread is in, all families in one transaction. What an earlier ADD
  * left is replaced.
  * @throws SystemError
  */
 export function applyNative(kernel: Kernel, sets: readonly RuleSet[]): void {
-  const created = transact(kernel, creationBatch(sets));
-  const error = created === Errno.EEXIST ? transact(kernel, replacementBatch(sets)) : created;
+  let error = transact(kernel, creationBatch(sets));
+  if (error === Errno.EEXIST) error = transact(kernel, replacementBatch(sets, unwantedFamilies(kernel, sets)));
   if (error !== 0) throw new SystemError("program the redirect in nftables", error);
 }

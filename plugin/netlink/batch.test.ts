@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { examples } from "../../cni/redirect/examples";
+import { examples } from "../../cni/redirect/examples.testing";
 import { redirectRules } from "../../cni/redirect/rules";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages } from "./codec";
@@ -27,7 +27,7 @@ describe("the netlink batch", () => {
   });
 
   it("replaces the tables of the whole example", () => {
-    expectGolden("whole.replace.hex", hexDump(replacementBatch(redirectRules(examples.whole))));
+    expectGolden("whole.replace.hex", hexDump(replacementBatch(redirectRules(examples.whole), [])));
   });
 
   it("is framed, numbered without gaps, and asks for one acknowledgement", () => {

@@ -24,7 +24,7 @@ const EXCLUSIVE = 0x200;
 const CREATE = 0x400;
 const APPEND = 0x800;
 
-const NFTA_TABLE_NAME = 1;
+export const NFTA_TABLE_NAME = 1;
 export const NFTA_CHAIN = { table: 1, name: 3, hook: 4, type: 7 };
 export const NFTA_HOOK = { number: 1, priority: 2 };
 export const NFTA_RULE = { table: 1, chain: 2, expressions: 4, userdata: 7 };
@@ -110,14 +110,18 @@ export function creationBatch(sets: readonly RuleSet[]): Buffer {
   return batch(sets.flatMap((set) => [table(NEW.table, CREATE | EXCLUSIVE, set.family), ...content(set)]));
 }
 
-/** Puts the tables in place of those that are there. Slower: the kernel waits for readers of the old ones. */
-export function replacementBatch(sets: readonly RuleSet[]): Buffer {
-  return batch(
-    sets.flatMap((set) => [
+/**
+ * Puts the tables in place of those that are there, and removes those of other families. Slower than creation: the
+ * kernel waits for readers of the old ones.
+ */
+export function replacementBatch(sets: readonly RuleSet[], unwanted: readonly Family[]): Buffer {
+  return batch([
+    ...unwanted.map((family) => table(DELETE.table, 0, family)),
+    ...sets.flatMap((set) => [
       table(NEW.table, CREATE, set.family),
       table(DELETE.table, 0, set.family),
       table(NEW.table, CREATE | EXCLUSIVE, set.family),
       ...content(set),
     ]),
-  );
+  ]);
 }

@@ -56,8 +56,3 @@ export function nativeDifference(kernel: Kernel, sets: readonly RuleSet[]): stri
   const differences = sets.map((set) => firstDifference(set, natChains(kernel, set.family)));
   return differences.find((difference) => difference !== undefined);
 }
-
-/** Whether this plugin's table is there for IPv4, which it always is after an ADD. */
-export function hasNativeTable(kernel: Kernel): boolean {
-  return natChains(kernel, "ip").some(({ table }) => table === TABLE);
-}

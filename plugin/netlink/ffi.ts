@@ -10,6 +10,11 @@ const O_RDONLY = 0;
 const O_CLOEXEC = 0x80000;
 const CLONE_NEWNET = 0x40000000;
 const MSG_DONTWAIT = 0x40;
+const SOL_SOCKET = 1;
+const SO_SNDBUFFORCE = 32;
+/** What a socket's buffer holds on every kernel without asking. */
+const USUAL_ROOM = 65536;
+const EMPTY = new Uint8Array(0);
 /** No reply of netlink is longer. */
 const RECEIVE_SIZE = 65536;
 
@@ -17,6 +22,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   open: { args: ["ptr", "i32"], returns: "i32" },
   setns: { args: ["i32", "i32"], returns: "i32" },
   socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+  setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
   send: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
   recv: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
   __errno_location: { args: [], returns: "ptr" },
@@ -53,6 +59,7 @@ class LinuxKernel implements Kernel {
       "open a netfilter socket",
       libc.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER),
     );
+    this.makeRoom(this.socket, request.length);
     checked("send to netfilter", libc.send(this.socket, ptr(request), request.length, 0));
     const replies: Uint8Array[] = [];
     // The kernel answers within the call that sends: what is not there now never comes.
@@ -62,12 +69,20 @@ class LinuxKernel implements Kernel {
     return replies;
   }
 
+  /** A request goes out as one datagram, however long; where the kernel gives no more room, sending says so. */
+  private makeRoom(socket: number, length: number): void {
+    if (length < USUAL_ROOM) return;
+    libc.setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, ptr(Int32Array.of(length)), Int32Array.BYTES_PER_ELEMENT);
+  }
+
   private receive(socket: number): Uint8Array | undefined {
     const buffer = new Uint8Array(RECEIVE_SIZE);
     const size = Number(libc.recv(socket, ptr(buffer), buffer.length, MSG_DONTWAIT));
     if (size >= 0) return buffer.subarray(0, size);
     const cause = errno();
     if (cause === Errno.EAGAIN) return undefined;
+    // Replies were lost, but never the first ones, and those say what failed.
+    if (cause === Errno.ENOBUFS) return EMPTY;
     throw new SystemError("receive from netfilter", cause);
   }
 }

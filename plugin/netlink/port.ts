@@ -28,9 +28,11 @@ export const Errno = {
   EACCES: 13,
   EEXIST: 17,
   EINVAL: 22,
+  EMSGSIZE: 90,
   EPROTONOSUPPORT: 93,
   EOPNOTSUPP: 95,
   EAFNOSUPPORT: 97,
+  ENOBUFS: 105,
 } as const;
 
 const meanings: Readonly<Record<number, string>> = {
@@ -39,6 +41,8 @@ const meanings: Readonly<Record<number, string>> = {
   [Errno.EACCES]: "permission denied",
   [Errno.EEXIST]: "exists already",
   [Errno.EINVAL]: "invalid argument",
+  [Errno.EMSGSIZE]: "there are more rules than the kernel takes at once",
+  [Errno.ENOBUFS]: "the kernel had more to say than there was room for",
   [Errno.EPROTONOSUPPORT]: "the kernel has no netfilter netlink",
   [Errno.EOPNOTSUPP]: "the kernel does not support it",
   [Errno.EAFNOSUPPORT]: "the kernel does not support the address family",

@@ -1,10 +1,10 @@
 /** Reads from the kernel what nat chains and rules there are in the namespace of the calling thread. */
 import type { Family } from "../../cni/subnets";
-import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, SUBSYSTEM } from "./batch";
+import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE_NAME, SUBSYSTEM, TABLE } from "./batch";
 import { attributeList, attributes, message, messages } from "./codec";
 import { type Kernel, SystemError } from "./port";
 
-const GET = { chain: (SUBSYSTEM << 8) | 4, rule: (SUBSYSTEM << 8) | 7 };
+const GET = { table: (SUBSYSTEM << 8) | 1, chain: (SUBSYSTEM << 8) | 4, rule: (SUBSYSTEM << 8) | 7 };
 const REQUEST = 0x1;
 const DUMP = 0x300;
 const NLMSG_ERROR = 2;
@@ -60,4 +60,9 @@ export function natChains(kernel: Kernel, family: Family): readonly NatChain[] {
         rules: mine.map(expressionsOf),
       };
     });
+}
+
+/** Whether this plugin's table is there. */
+export function hasTable(kernel: Kernel, family: Family): boolean {
+  return dump(kernel, GET.table, family).some((table) => textOf(table, NFTA_TABLE_NAME) === TABLE);
 }

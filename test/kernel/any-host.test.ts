@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { imageFiles } from "../../build/image/contents";
 import { hostArchitecture } from "../../build/runtime";
 import { pluginLayout } from "../../installer/plugin-layout";
-import { config, prevResult } from "../../plugin/protocol-cases";
+import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";

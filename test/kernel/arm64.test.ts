@@ -1,7 +1,7 @@
 /** The executable for arm64, built here and run by an emulator that has no netfilter netlink: so by iptables. */
 import { existsSync } from "node:fs";
 import { hostArchitecture } from "../../build/runtime";
-import { config, prevResult } from "../../plugin/protocol-cases";
+import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";

@@ -1,5 +1,5 @@
 /** Our rules beside those of linkerd's own plugin, as iptables-save prints them. Its executable: LINKERD_CNI_PEER. */
-import { config } from "../../plugin/protocol-cases";
+import { config } from "../../plugin/protocol-cases.testing";
 import { type Answer, ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";

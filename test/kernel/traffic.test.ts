@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { bundle } from "../../build/bundle";
 import { root } from "../../build/paths";
 import { hostRuntime } from "../../build/runtime";
-import { config } from "../../plugin/protocol-cases";
+import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
 import { hostArchitecture } from "../../build/runtime";
-import { environment, kubeconfig } from "../../plugin/protocol-cases";
+import { environment, kubeconfig } from "../../plugin/protocol-cases.testing";
 import type { ApiStub } from "./api-server";
 import { Node, type Ran } from "./netns";
 

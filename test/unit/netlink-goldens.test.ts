@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { bundle } from "../../build/bundle";
 import { root } from "../../build/paths";
 import { hostRuntime } from "../../build/runtime";
-import { examples } from "../../cni/redirect/examples";
+import { examples } from "../../cni/redirect/examples.testing";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
 
 jest.setTimeout(60_000);

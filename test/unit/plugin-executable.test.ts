@@ -1,7 +1,7 @@
 /** The built executable, called as a runtime calls it. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { config, environment, failures, NETNS, prevResult } from "../../plugin/protocol-cases";
+import { config, environment, failures, NETNS, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";

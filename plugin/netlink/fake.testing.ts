@@ -41,6 +41,8 @@ export class FakeKernel implements Kernel {
 
   exchange(datagram: Uint8Array): readonly Uint8Array[] {
     this.sent.push({ namespace: this.current, datagram });
+    const isDump = [...messages(datagram)][0]?.type !== BATCH_TYPES;
+    if (isDump) return [];
     const before = this.tables.get(this.current) ?? new Set();
     const after = new Set(before);
     const steps = [...messages(datagram)].filter(({ type }) => type > BATCH_TYPES + 1);
