@@ -40,7 +40,7 @@ class Exchange implements WireEvents {
       this.settle = { resolve, reject };
     });
     const limit = Math.min(CONNECT_MS, call.deadlineMs);
-    this.timer = setTimeout(() => this.ended(`no connection within ${limit} ms`), limit);
+    this.timer = setTimeout(() => this.expire(`no connection within ${limit} ms`), limit);
     this.abandon = way.connect(way.server, this);
   }
 
@@ -49,7 +49,7 @@ class Exchange implements WireEvents {
     clearTimeout(this.timer);
     const limit = this.call.deadlineMs;
     const left = Math.max(1, limit - (performance.now() - this.begin));
-    this.timer = setTimeout(() => this.ended(`no answer within ${limit} ms`), left);
+    this.timer = setTimeout(() => this.expire(`no answer within ${limit} ms`), left);
     wire.send(encodeRequest(this.way.server, this.call));
     this.way.whileWaiting();
   }
@@ -62,6 +62,10 @@ class Exchange implements WireEvents {
     if (reason === undefined) this.settleBy(() => this.reader.end());
     const dropped = this.isReady && this.reader.isEmpty;
     this.finish()?.reject(new NoResponse(reason ?? "closed the connection without a whole answer", dropped));
+  }
+
+  private expire(reason: string): void {
+    this.finish()?.reject(new NoResponse(reason, false));
   }
 
   private settleBy(read: () => ApiResponse | undefined): void {
