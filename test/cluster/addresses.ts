@@ -1,5 +1,5 @@
 /** Name and addresses of the one node, all of them inside the machine's own network namespace. */
-export const NODE = { name: "node", address: "10.111.0.1", bridge: "node0" } as const;
+export const NODE = { name: "node", address: "10.111.0.1", bridge: "node0", podBridge: "pods0" } as const;
 export const POD_NETWORK = "10.244.0.0/24";
 export const SERVICE_NETWORK = "10.96.0.0/16";
 /** The address of Service default/kubernetes: the first of the service network. */

@@ -27,12 +27,26 @@ export async function mountDisk(machine: Machine): Promise<void> {
     ["mount", "--make-rshared", "/"],
     ["mount", "-t", "tmpfs", "tmpfs", layers],
     ...OVERLAID.flatMap((directory) => overlay(directory, join(layers, fileName(directory)))),
-    ["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"],
-    ["mkdir", "-p", "/run/lock", ...DISK],
+    ["mkdir", "-p", ...DISK],
     ...DISK.map((directory) => ["mount", "--bind", onDisk(directory), directory]),
     ...Object.keys(SYSCTLS).map((name) => ["mount", "--bind", join(sysctls, fileName(name)), `/proc/sys/${name}`]),
   ];
   for (const command of commands) await machine.run(command);
+  await mountRun(machine);
+}
+
+/** Gives the machine an empty /run, as a start of a node does. */
+export async function mountRun(machine: Machine): Promise<void> {
+  await unmount(machine, /^\/run(\/|$)/);
+  await machine.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"]);
+  await machine.run(["mkdir", "-p", "/run/lock"]);
+}
+
+/** Unmounts what is mounted in the machine at paths of some form, the last first. */
+export async function unmount(machine: Machine, form: RegExp): Promise<void> {
+  const mounted = (await machine.run(["cat", "/proc/mounts"])).split("\n").map((line) => line.split(" ")[1] ?? "");
+  const paths = mounted.filter((path) => form.test(path)).reverse();
+  if (paths.length > 0) await machine.run(["umount", "--lazy", ...paths]);
 }
 
 function overlay(directory: string, layer: string): string[][] {

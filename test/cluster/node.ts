@@ -21,7 +21,7 @@ const PRIMARY = `{
   "plugins": [
     {
       "type": "bridge",
-      "bridge": "pods0",
+      "bridge": "${NODE.podBridge}",
       "isDefaultGateway": true,
       "hairpinMode": true,
       "ipam": { "type": "host-local", "dataDir": "/run/cni", "ranges": [[{ "subnet": "${POD_NETWORK}" }]] }
