@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { NODE } from "./addresses";
 import { makeAccountsKey } from "./certificates";
+import { makeCgroups, removeCgroups } from "./cgroups";
 import { startDaemon } from "./cluster";
 import { apiServer, controlPlane } from "./control-plane";
 import type { Machine } from "./machine";
@@ -35,10 +36,14 @@ for pid in $(ls /proc | grep '^[0-9]'); do
   case "$keep" in *" $pid "*) ;; *) kill -9 "$pid" 2>/dev/null ;; esac
 done; true`;
 
-/** Lets the node lose power, its control plane apart: no process, no mount and nothing in /run outlives it. */
+/** Lets the node lose power, its control plane apart: no process, no mount, no cgroup and nothing in /run outlives it. */
 export async function reboot(machine: Machine): Promise<void> {
   const pids = await Promise.all(controlPlane.map(({ name }) => machine.pidOf(name)));
+  // First those that would tidy up after, or start again, what is killed next.
+  for (const { name } of [kubelet, containerd]) await machine.endDaemon(name, "KILL");
   await machine.run(["sh", "-c", KILL_OTHERS, "sh", ...pids.map(String)]);
+  await removeCgroups();
+  await makeCgroups();
   await unmount(machine, /^\/var\/lib\/(kubelet|containerd)\//);
   await mountRun(machine);
   await machine.run(["ip", "link", "delete", NODE.podBridge]);
