@@ -11,11 +11,11 @@ const execute = promisify(execFile);
 
 export const KUBERNETES_VERSION = "v1.34.4";
 
-/** An executable that is built from a Go module of this project. */
+/** An executable, or a directory of several, that is built from a Go module of this project. */
 interface GoProgram {
   /** Directory of the module. */
   readonly module: string;
-  readonly package: string;
+  readonly packages: readonly string[];
   readonly linkerFlags: string;
   /** What to expect, for whoever waits. */
   readonly about: string;
@@ -26,7 +26,7 @@ const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? 
 
 const KUBERNETES: GoProgram = {
   module: join(__dirname, "kubernetes"),
-  package: ".",
+  packages: ["."],
   // Helm compares a chart's kubeVersion with what the API server says of itself.
   linkerFlags: [version("gitVersion", KUBERNETES_VERSION), version("gitMajor", major), version("gitMinor", minor)].join(
     " ",
@@ -35,15 +35,29 @@ const KUBERNETES: GoProgram = {
 };
 const PROGRAMS: GoProgram = {
   module: join(__dirname, "programs"),
-  package: ".",
+  packages: ["."],
   linkerFlags: "",
   about: "the containers' programs",
 };
 const HELM: GoProgram = {
   module: join(__dirname, "..", "tools", "helm"),
-  package: "helm.sh/helm/v3/cmd/helm",
+  packages: ["helm.sh/helm/v3/cmd/helm"],
   linkerFlags: "",
   about: "helm (once, 2 to 4 minutes)",
+};
+
+const CONTAINERD_2: GoProgram = {
+  module: join(__dirname, "containerd"),
+  packages: [
+    ...["containerd", "containerd-shim-runc-v2", "ctr"].map(
+      (name) => `github.com/containerd/containerd/v2/cmd/${name}`,
+    ),
+    ...["main/bridge", "ipam/host-local", "main/loopback", "meta/portmap"].map(
+      (path) => `github.com/containernetworking/plugins/plugins/${path}`,
+    ),
+  ],
+  linkerFlags: "",
+  about: "containerd 2 and the CNI plugins (once, 1 to 3 minutes)",
 };
 
 /** Names under which the Kubernetes executable is called. */
@@ -51,6 +65,12 @@ const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "
 
 /** The static executable that pauses, stands in for a proxy, serves and dials. */
 export const programs = join(paths.binaries, "programs");
+
+/** Builds containerd 2 and the CNI plugins. @returns the directory that holds them */
+export async function buildContainerd2(progress: Progress): Promise<string> {
+  await mkdir(paths.binaries, { recursive: true });
+  return build(CONTAINERD_2, join(paths.binaries, "containerd-2"), progress);
+}
 
 /** Builds what is not yet in the cache. */
 export async function buildBinaries(progress: Progress): Promise<void> {
@@ -76,9 +96,10 @@ async function build(program: GoProgram, executable: string, progress: Progress)
 }
 
 async function compile(program: GoProgram, executable: string, progress: Progress): Promise<void> {
-  const part = `${executable}.part`;
+  const several = program.packages.length > 1;
+  const part = `${executable}.part${several ? "/" : ""}`;
   const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${program.linkerFlags}`];
-  const go = spawn("go", ["build", "-v", ...flags, "-o", part, program.package], {
+  const go = spawn("go", ["build", "-v", ...flags, "-o", part, ...program.packages], {
     cwd: program.module,
     env: { ...process.env, CGO_ENABLED: "0" },
     stdio: ["ignore", "ignore", "pipe"],

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import type { Progress } from "../../demo/progress";
 import { NODE } from "./addresses";
-import { buildBinaries, programs } from "./binaries";
+import { buildBinaries, buildContainerd2, programs } from "./binaries";
 import { makeCredentials } from "./certificates";
 import { makeCgroups, removeCgroups } from "./cgroups";
 import { controlPlane, type Daemon } from "./control-plane";
@@ -12,7 +12,7 @@ import { importImage, importTestImages } from "./images";
 import { Machine } from "./machine";
 import { mountDisk } from "./mounts";
 import { connect } from "./network";
-import { containerd, kubelet, prepareNode } from "./node";
+import { type ContainerdVersion, containerd, kubelet, prepareNode } from "./node";
 import { paths } from "./paths";
 import { missing } from "./requirements";
 
@@ -20,22 +20,23 @@ import { missing } from "./requirements";
 export const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet];
 
 /** Brings up a one-node cluster; builds its programs first where they are not cached. */
-export async function up(progress: Progress): Promise<Machine> {
+export async function up(progress: Progress, version: ContainerdVersion = "1"): Promise<Machine> {
   const running = await Machine.find();
   if (running !== undefined) return running;
   const problems = missing();
   if (problems.length > 0) throw new Error(`this machine cannot run a cluster yet:\n  ${problems.join("\n  ")}`);
   await buildBinaries(progress);
+  const built = version === "2" ? await buildContainerd2(progress) : undefined;
   await removeRemains();
   try {
-    return await start(progress);
+    return await start(progress, built);
   } catch (error) {
     await down();
     throw error;
   }
 }
 
-async function start(progress: Progress): Promise<Machine> {
+async function start(progress: Progress, built: string | undefined): Promise<Machine> {
   for (const directory of [paths.logs, paths.pids, paths.home]) await mkdir(directory, { recursive: true });
   const machine = await progress.step("namespaces, disk and network of the node", async () => {
     const made = await Machine.start(programs);
@@ -43,7 +44,7 @@ async function start(progress: Progress): Promise<Machine> {
     await connect(made);
     await makeCgroups();
     await makeCredentials();
-    await prepareNode();
+    await prepareNode(built);
     return made;
   });
   await Promise.all([

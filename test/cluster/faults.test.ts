@@ -3,7 +3,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Table from "cli-table3";
 import { differences } from "../../demo/snapshot";
-import { killInstaller, reboot, replaceAccountsKey, withoutApiServer } from "./faults";
+import { reboot, replaceAccountsKey, signalInstaller, withoutApiServer } from "./faults";
 import { onDisk } from "./paths";
 import { pod, until } from "./pods";
 import { clusterSuite, NET_DIR } from "./suite";
@@ -98,7 +98,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
 
   test("an installer that is killed comes back, and finds everything in place", async () => {
     const installed = Object.keys(await cluster.directories());
-    await killInstaller(cluster.machine);
+    await signalInstaller(cluster.machine, "KILL");
     const [address] = (await cluster.kubectl.start(pod("meanwhile", { proxy: "sidecar" }))) as [string];
     expect(await caller(address)).toEqual(redirected(address));
     await cluster.rolledOut();
@@ -107,7 +107,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
   });
 
   test("an uninstall whose installer is killed leaves a node that starts and stops pods; the next one cleans it", async () => {
-    await killInstaller(cluster.machine);
+    await signalInstaller(cluster.machine, "KILL");
     await cluster.uninstall();
     const left = differences(before, await cluster.directories());
     await cluster.kubectl.start(pod("afterwards"));

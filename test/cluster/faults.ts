@@ -26,9 +26,9 @@ export async function replaceAccountsKey(machine: Machine): Promise<void> {
   for (const daemon of readers) await startDaemon(machine, daemon);
 }
 
-/** Kills the installer as the kernel does when memory runs out. */
-export async function killInstaller(machine: Machine): Promise<void> {
-  await machine.run(["pkill", "-KILL", "-f", "/opt/linkerd-cni/installer.js"]);
+/** Sends the installer a signal: KILL ends it as the kernel does when memory runs out, STOP keeps it from acting. */
+export async function signalInstaller(machine: Machine, signal: "KILL" | "STOP" | "CONT"): Promise<void> {
+  await machine.run(["pkill", `-${signal}`, "-f", "/opt/linkerd-cni/installer.js"]);
 }
 
 const KILL_OTHERS = `keep=" 1 $$ $* "

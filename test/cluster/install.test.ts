@@ -1,16 +1,17 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { differences } from "../../demo/snapshot";
+import { signalInstaller } from "./faults";
 import { onDisk } from "./paths";
 import { namespace, pod, podAnnotations, podSpec, until } from "./pods";
-import { clusterSuite } from "./suite";
+import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 /** What the proxy answers to a connection that it caught, and the application to one that went through. */
 const outbound = (original: string) => ({ port: 4140, original });
 const inbound = (original: string) => ({ port: 4143, original });
 const served = (port: number) => ({ served: port });
 
-clusterSuite("a cluster with the chart installed by helm", (cluster) => {
+function installation(cluster: TestCluster): void {
   let before: Record<string, string>;
   let server: string;
   let apiLike: string;
@@ -28,6 +29,11 @@ clusterSuite("a cluster with the chart installed by helm", (cluster) => {
 
   test("the node's chain ends in the plugin once the installer is ready", async () => {
     expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
+  });
+
+  test("the container runtime passes annotations to the plugin", async () => {
+    const log = await cluster.kubectl.run("logs", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
+    expect(log).toMatch(/containerd:\/\/\S+ passes pod annotations/);
   });
 
   test("a meshed pod is redirected both ways; its proxy's own connections are not", async () => {
@@ -145,4 +151,30 @@ clusterSuite("a cluster with the chart installed by helm", (cluster) => {
     const { items } = await cluster.kubectl.json<{ items: object[] }>("get", "pods");
     expect(items).toEqual([]);
   });
-});
+}
+
+clusterSuite("the chart installed by helm, on the distribution's containerd", installation);
+
+clusterSuite(
+  "the chart installed by helm, on containerd 2",
+  (cluster) => {
+    installation(cluster);
+
+    test("with strictStatus, a node without the plugin's kubeconfig says so until the installer has mended it", async () => {
+      await cluster.install("--set", "strictStatus=true");
+      const ready = async () => {
+        type Node = { status: { conditions: { type: string; status: string; message: string }[] } };
+        const { status } = await cluster.kubectl.json<Node>("get", "node/node");
+        return status.conditions.find(({ type }) => type === "Ready");
+      };
+      expect(await ready()).toMatchObject({ status: "True" });
+      await signalInstaller(cluster.machine, "STOP");
+      await rm(join(onDisk(NET_DIR), "ZZZ-linkerd-cni-kubeconfig"));
+      await until("the node to be not ready", async () => (await ready())?.status === "False");
+      expect((await ready())?.message).toContain("ZZZ-linkerd-cni-kubeconfig");
+      await signalInstaller(cluster.machine, "CONT");
+      await until("the node to be ready again", async () => (await ready())?.status === "True");
+    });
+  },
+  "2",
+);

@@ -124,6 +124,7 @@ async function holds(pid: number): Promise<boolean> {
 
 const searchPath = () =>
   [
+    paths.programs,
     paths.binaries,
     join(paths.helm, ".."),
     "/usr/local/sbin",

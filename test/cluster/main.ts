@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import pc from "picocolors";
 import { root } from "../../build/paths";
 import { Progress } from "../../demo/progress";
 import { down, status, up } from "./cluster";
 import { Machine } from "./machine";
+import { CONTAINERD_VERSIONS, type ContainerdVersion } from "./node";
 
 const progress = new Progress(process.stdout);
 
@@ -24,8 +25,13 @@ const program = new Command("cluster")
 program
   .command("up")
   .description("build what is not cached, and start the cluster")
-  .action(async () => {
-    await up(progress);
+  .addOption(
+    new Option("--containerd <major>", "the distribution's containerd 1, or 2, built here")
+      .choices(CONTAINERD_VERSIONS)
+      .default("1"),
+  )
+  .action(async ({ containerd }: { containerd: ContainerdVersion }) => {
+    await up(progress, containerd);
     process.stdout.write("\nkubectl, helm and ctr: npm run cluster -- shell [COMMAND…]\n");
   });
 program

@@ -1,6 +1,6 @@
-import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { NODE, POD_NETWORK } from "./addresses";
+import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
 import { kubeconfig } from "./certificates";
 import { CGROUP } from "./cgroups";
 import type { Daemon } from "./control-plane";
@@ -15,8 +15,8 @@ const RUNTIME = "/run/containerd/containerd.sock";
 /** The plugins of the cluster's own network. */
 const PLUGINS = ["bridge", "host-local", "loopback", "portmap"];
 /** The configuration of the cluster's own network, as a node has it before ours is chained to it. */
-const PRIMARY = `{
-  "cniVersion": "1.0.0",
+const primary = (cniVersion: string) => `{
+  "cniVersion": "${cniVersion}",
   "name": "cluster",
   "plugins": [
     {
@@ -46,6 +46,10 @@ const kubeletConfig = {
   oomScoreAdj: 0,
   makeIPTablesUtilChains: false,
   resolvConf: "",
+  // No pod asks, but without an address the kubelet warns about every one of them.
+  clusterDNS: [DNS_SERVICE],
+  // A pod whose state could not be told while the API server was away is told of soon after.
+  syncFrequency: "10s",
   serializeImagePulls: false,
   staticPodPath: "/etc/kubernetes/manifests",
   podLogsDir: "/var/log/pods",
@@ -55,21 +59,56 @@ const kubeletConfig = {
   imageGCHighThresholdPercent: 100,
 };
 
-const containerdConfig = `version = 2
-root = "/var/lib/containerd"
+/** What differs between container runtimes. */
+interface Runtime {
+  readonly config: string;
+  /** Version of the node's CNI configuration: from 1.1.0 on, containerd 2 asks the chain for its STATUS. */
+  readonly cniVersion: string;
+}
+
+const COMMON = `root = "/var/lib/containerd"
 state = "/run/containerd"
 oom_score = 0
 [grpc]
   address = "${RUNTIME}"
-[plugins."io.containerd.grpc.v1.cri"]
+`;
+const DIRECTORIES = { bin: "/opt/cni/bin", conf: "/etc/cni/net.d" };
+
+const RUNTIMES = {
+  "1": {
+    cniVersion: "1.0.0",
+    config: `version = 2
+${COMMON}[plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${PAUSE}"
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/opt/cni/bin"
-    conf_dir = "/etc/cni/net.d"
+    bin_dir = "${DIRECTORIES.bin}"
+    conf_dir = "${DIRECTORIES.conf}"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
-`;
+`,
+  },
+  "2": {
+    cniVersion: "1.1.0",
+    config: `version = 3
+${COMMON}[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "${PAUSE}"
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["${DIRECTORIES.bin}"]
+    conf_dir = "${DIRECTORIES.conf}"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.nri.v1.nri"]
+  disable = true
+`,
+  },
+} as const satisfies Readonly<Record<string, Runtime>>;
+
+/** Major version of containerd: the distribution's own is 1, one that is built here is 2. */
+export type ContainerdVersion = keyof typeof RUNTIMES;
+export const CONTAINERD_VERSIONS = Object.keys(RUNTIMES) as ContainerdVersion[];
 
 export const containerd: Daemon = {
   name: "containerd",
@@ -88,11 +127,18 @@ export const kubelet: Daemon = {
   ],
 };
 
-/** Writes what a node has on its disk before Kubernetes starts: configuration, and a network of its own. */
-export async function prepareNode(): Promise<void> {
+/**
+ * Writes what a node has on its disk before Kubernetes starts: configuration, and a network of its own.
+ * @param built directory with containerd 2 and CNI plugins; without it the distribution's are used
+ */
+export async function prepareNode(built: string | undefined): Promise<void> {
+  const { config, cniVersion } = RUNTIMES[built === undefined ? "1" : "2"];
   await writeFile(KUBELET_CONFIG, JSON.stringify(kubeletConfig));
-  await writeFile(CONTAINERD_CONFIG, containerdConfig);
-  for (const name of PLUGINS) await copyFile(join(CNI_PLUGINS, name), join(onDisk("/opt/cni/bin"), name));
-  await mkdir(onDisk("/etc/cni/net.d"), { recursive: true });
-  await writeFile(join(onDisk("/etc/cni/net.d"), "10-cluster.conflist"), PRIMARY);
+  await writeFile(CONTAINERD_CONFIG, config);
+  await mkdir(paths.programs, { recursive: true });
+  if (built !== undefined) {
+    for (const name of await readdir(built)) await symlink(join(built, name), join(paths.programs, name));
+  }
+  for (const name of PLUGINS) await copyFile(join(built ?? CNI_PLUGINS, name), join(onDisk(DIRECTORIES.bin), name));
+  await writeFile(join(onDisk(DIRECTORIES.conf), "10-cluster.conflist"), primary(cniVersion));
 }

@@ -11,6 +11,8 @@ export const paths = {
   helm: join(root, ".cache", "bin", "helm"),
   /** One cluster's state: gone after `down`. */
   state,
+  /** Programs that stand before the host's own on the machine's PATH. */
+  programs: join(state, "bin"),
   logs: join(state, "logs"),
   /** Process ids inside the machine, a file a daemon. */
   pids: join(state, "pids"),

@@ -7,6 +7,7 @@ import { snapshot } from "../../demo/snapshot";
 import { suite } from "../support/requirements";
 import { down, up } from "./cluster";
 import { Machine } from "./machine";
+import type { ContainerdVersion } from "./node";
 import { onDisk, paths } from "./paths";
 import { Kubectl } from "./pods";
 import { missing } from "./requirements";
@@ -80,13 +81,17 @@ function lacks(): string | undefined {
 }
 
 /** A suite with a cluster of its own, which is gone afterwards. */
-export function clusterSuite(name: string, body: (cluster: TestCluster) => void): void {
+export function clusterSuite(
+  name: string,
+  body: (cluster: TestCluster) => void,
+  containerd: ContainerdVersion = "1",
+): void {
   suite(name, lacks(), () => {
     const cluster = new TestCluster();
     jest.setTimeout(240_000);
     beforeAll(async () => {
       if ((await Machine.find()) !== undefined) throw new Error("a cluster runs here: npm run cluster -- down");
-      cluster.machine = await up(new Progress(process.stdout));
+      cluster.machine = await up(new Progress(process.stdout), containerd);
       cluster.kubectl = new Kubectl(cluster.machine);
     }, 1_800_000);
     afterAll(down);

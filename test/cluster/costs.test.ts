@@ -1,0 +1,89 @@
+import { existsSync } from "node:fs";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Table from "cli-table3";
+import { kubeconfig } from "./certificates";
+import { type Cost, measure, memoryOf } from "./costs";
+import { onDisk } from "./paths";
+import { type PodOptions, until } from "./pods";
+import { BIN_DIR, clusterSuite, NET_DIR } from "./suite";
+
+const PODS = 20;
+const PEER = process.env["LINKERD_CNI_PEER"];
+const MESHED: PodOptions = { proxy: "sidecar" };
+
+clusterSuite("what the plugin costs a cluster", (cluster) => {
+  const costs = new Map<string, Cost>();
+  const take = async (title: string, name: string, options: PodOptions) => {
+    const cost = await measure(cluster.machine, name, PODS, options);
+    costs.set(title, cost);
+    return cost;
+  };
+  const requestsOfPlugin = (title: string, plain: string) =>
+    (costs.get(title)?.requests ?? Number.NaN) - (costs.get(plain)?.requests ?? Number.NaN);
+
+  beforeAll(async () => {
+    // Both kinds of pods without a plugin of the mesh: what is measured later is compared with these.
+    await measure(cluster.machine, "warm", 3, {});
+    await take("not chained", "plain", {});
+    await take("not chained, two containers", "plain-two", MESHED);
+    await cluster.install();
+  });
+  afterAll(() => {
+    const table = new Table({
+      head: ["pods", "sandbox, median ms", "GET requests a pod"],
+      style: { head: [], border: [] },
+    });
+    for (const [title, { sandboxMs, requests }] of costs)
+      table.push([title, sandboxMs.toFixed(1), requests.toFixed(2)]);
+    process.stdout.write(`${table.toString()}\n`);
+  });
+
+  test("a pod that is not meshed costs the API server nothing", async () => {
+    await take("chained, not meshed", "chained", {});
+    expect(requestsOfPlugin("chained, not meshed", "not chained")).toBeLessThan(0.5);
+  });
+
+  test("a meshed pod costs the API server at most two requests", async () => {
+    await take("chained, meshed", "meshed", MESHED);
+    const requests = requestsOfPlugin("chained, meshed", "not chained, two containers");
+    expect(requests).toBeGreaterThan(0.5);
+    expect(requests).toBeLessThan(2.5);
+  });
+
+  test("the installer's memory is within 100 MiB", async () => {
+    let bytes = 0;
+    await until("the kubelet's figure", async () => {
+      bytes = (await memoryOf(cluster.kubectl, "linkerd-cni"))["install-cni"] ?? 0;
+      return bytes > 0;
+    });
+    process.stdout.write(`memory of install-cni: ${(bytes / 2 ** 20).toFixed(1)} MiB\n`);
+    expect(bytes).toBeLessThan(100 * 2 ** 20);
+  });
+
+  const withPeer = PEER !== undefined && existsSync(PEER) ? test : test.skip;
+  withPeer("a meshed pod starts no later than with the peer's plugin (LINKERD_CNI_PEER)", async () => {
+    await cluster.uninstall();
+    await copyFile(PEER ?? "", join(onDisk(BIN_DIR), "linkerd-cni"));
+    const file = join(onDisk(NET_DIR), "10-cluster.conflist");
+    const list = JSON.parse(await readFile(file, "utf8"));
+    list.plugins.push({
+      name: "linkerd-cni",
+      type: "linkerd-cni",
+      log_level: "info",
+      kubernetes: { kubeconfig: kubeconfig("admin") },
+      linkerd: {
+        "incoming-proxy-port": 4143,
+        "outgoing-proxy-port": 4140,
+        "proxy-uid": 2102,
+        "ports-to-redirect": [],
+        "inbound-ports-to-ignore": ["4191", "4190"],
+        "iptables-mode": "nft",
+      },
+    });
+    await writeFile(file, JSON.stringify(list));
+    await take("peer, not meshed", "peer-plain", {});
+    const peer = await take("peer, meshed", "peer", MESHED);
+    expect(costs.get("chained, meshed")?.sandboxMs).toBeLessThan(peer.sandboxMs);
+  });
+});
