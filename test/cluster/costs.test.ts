@@ -1,15 +1,9 @@
-import { existsSync } from "node:fs";
-import { copyFile, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import Table from "cli-table3";
-import { kubeconfig } from "./certificates";
 import { type Cost, measure, memoryOf } from "./costs";
-import { onDisk } from "./paths";
 import { type PodOptions, until } from "./pods";
-import { BIN_DIR, clusterSuite, NET_DIR } from "./suite";
+import { clusterSuite } from "./suite";
 
 const PODS = 20;
-const PEER = process.env["LINKERD_CNI_PEER"];
 const MESHED: PodOptions = { proxy: "sidecar" };
 
 clusterSuite("what the plugin costs a cluster", (cluster) => {
@@ -59,31 +53,5 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
     });
     process.stdout.write(`memory of install-cni: ${(bytes / 2 ** 20).toFixed(1)} MiB\n`);
     expect(bytes).toBeLessThan(100 * 2 ** 20);
-  });
-
-  const withPeer = PEER !== undefined && existsSync(PEER) ? test : test.skip;
-  withPeer("a meshed pod starts no later than with the peer's plugin (LINKERD_CNI_PEER)", async () => {
-    await cluster.uninstall();
-    await copyFile(PEER ?? "", join(onDisk(BIN_DIR), "linkerd-cni"));
-    const file = join(onDisk(NET_DIR), "10-cluster.conflist");
-    const list = JSON.parse(await readFile(file, "utf8"));
-    list.plugins.push({
-      name: "linkerd-cni",
-      type: "linkerd-cni",
-      log_level: "info",
-      kubernetes: { kubeconfig: kubeconfig("admin") },
-      linkerd: {
-        "incoming-proxy-port": 4143,
-        "outgoing-proxy-port": 4140,
-        "proxy-uid": 2102,
-        "ports-to-redirect": [],
-        "inbound-ports-to-ignore": ["4191", "4190"],
-        "iptables-mode": "nft",
-      },
-    });
-    await writeFile(file, JSON.stringify(list));
-    await take("peer, not meshed", "peer-plain", {});
-    const peer = await take("peer, meshed", "peer", MESHED);
-    expect(costs.get("chained, meshed")?.sandboxMs).toBeLessThan(peer.sandboxMs);
   });
 });
