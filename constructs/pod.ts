@@ -114,7 +114,8 @@ export function repairController(values: Refs<Values>, name: string): Container 
   return {
     name: "repair-controller",
     ...imageOf(values),
-    command: [EXECUTABLE, CONTROLLERS, "repair"],
+    // --smol: collect garbage early, as the installer does.
+    command: [EXECUTABLE, "--smol", CONTROLLERS, "repair"],
     args: [
       `--admin-addr=:${REPAIR_PORT}`,
       concat("--log-level=", repair.logLevel),
