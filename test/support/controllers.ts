@@ -12,7 +12,7 @@ import type { ApiServer } from "../../kubernetes/client";
 import { NODE } from "./meshed-pod";
 
 /** Waits for what a test needs next. @throws after so many seconds */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
+export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 25): Promise<void> {
   for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
     if (await condition()) return;
     await systemClock.sleep(5);

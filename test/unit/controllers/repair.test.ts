@@ -3,6 +3,9 @@ import { RunningController, until } from "../../support/controllers";
 import { ended, failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
 import { PodsApi } from "../../support/pods-api";
 
+// Clocks run faster here, but a busy machine runs slower.
+jest.setTimeout(60_000);
+
 let api: PodsApi;
 let controller: RunningController | undefined;
 
@@ -111,11 +114,12 @@ test("never deletes faster than the rate, whatever fails at once", async () => {
   controller = await RunningController.start(api, { speed, args });
   await until("all deletions", () => api.deletions.length === 200);
   expect(new Set(deleted()).size).toBe(200);
-  // However long a stretch is, it holds a burst and what the rate allows meanwhile; 1 s for the way of a request.
+  // However long a stretch is, it holds a burst and what the rate allows meanwhile; 5 s for the way of a request, on
+  // the fast clock.
   for (let first = 0; first < at.length; first++) {
     for (let last = first; last < at.length; last++) {
       const seconds = (at[last] ?? 0) - (at[first] ?? 0);
-      expect(last - first + 1).toBeLessThanOrEqual(10 + 2 * (seconds + 1) + 1);
+      expect(last - first + 1).toBeLessThanOrEqual(10 + 2 * (seconds + 5) + 1);
     }
   }
   expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(90);
@@ -127,7 +131,7 @@ test("leaves an owner alone after three rounds, says so once, and tries again la
   api.put(replica("never"));
   api.put(replica("never"));
   api.afterDelete = () => api.put(replica("never"));
-  controller = await RunningController.start(api, { speed: 200, args: ["--deletions-per-second=100"] });
+  controller = await RunningController.start(api, { speed: 50, args: ["--deletions-per-second=100"] });
   await until("the breaker", async () => (await controller?.metric("breakers_open")) === 1);
   const suspended = () => api.events.filter(({ reason }) => reason === "LinkerdCNIRepairSuspended");
   await until("its Event", () => suspended().length === 1);
