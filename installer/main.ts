@@ -7,6 +7,9 @@ const stopped = new Promise<void>((resolve) => {
   process.on("SIGINT", () => resolve());
 });
 
+// Whoever read the log may be gone; the node's chain still needs its keeper.
+process.stdout.on("error", () => undefined);
+
 void run({
   args: process.argv.slice(2),
   environment: process.env,

@@ -61,6 +61,11 @@ export class Installer {
     }
   }
 
+  /** Lets go of the log: what the installer writes from now on reaches nobody. */
+  deafen(): void {
+    this.child.stdout?.destroy();
+  }
+
   /** Ends it by a signal; resolves to its exit code, or the signal that ended it. */
   stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
     this.child.kill(signal);

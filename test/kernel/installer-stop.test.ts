@@ -167,3 +167,15 @@ test("a bad environment is named in full, and nothing is changed", async () => {
   expect(installer.log).toContain("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set");
   expect(node.content()).toEqual(before);
 });
+
+test("goes on, and removes in order, when nobody reads its log any more", async () => {
+  const before = node.content();
+  const installer = start({ UNINSTALL_ON_STOP: "always" });
+  await installer.says("ends in our stanza");
+  installer.deafen();
+  node.write("10-k.conflist", LIST);
+  for (let tries = 0; !node.isChained("10-k.conflist") && tries < 100; tries += 1) await sleep(50);
+  expect(node.isChained("10-k.conflist")).toBe(true);
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual(before);
+});
