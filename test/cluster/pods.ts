@@ -104,7 +104,7 @@ export class Kubectl {
   async ready(name: string, namespace = "default"): Promise<string> {
     const where = `--namespace=${namespace}`;
     try {
-      await this.run("wait", where, `pod/${name}`, "--for=condition=Ready", "--timeout=60s");
+      await this.run("wait", where, `pod/${name}`, "--for=condition=Ready", "--timeout=120s");
     } catch (error) {
       const events = await this.run("events", where, `--for=pod/${name}`);
       throw new Error(`${(error as Error).message}\n${events}`, { cause: error });
