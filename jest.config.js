@@ -13,6 +13,8 @@ const suite = (displayName, testMatch) => ({
 });
 
 module.exports = {
+  // Not a bound on speed: a busy machine may be ten times slower than an idle one.
+  testTimeout: 60_000,
   projects: [
     suite("unit", [
       "<rootDir>/{cni,kubernetes,plugin,installer,controllers,constructs,charts,cli,build,demo}/**/*.test.ts",
