@@ -1,0 +1,24 @@
+import { clusterSuite } from "./suite";
+
+/** Values of every kind; the API server looks at each object that they lead to. */
+const matrix: Readonly<Record<string, readonly string[]>> = {
+  "the defaults": [],
+  "both address families, other directories": [
+    ...["--set", "disableIPv6=false,destCNINetDir=/var/snap/net d,destCNIBinDir=/var/lib/cni/bin"],
+  ],
+  "numbers and booleans as text": ["--set-string", "proxyUID=3000,proxyGID=3001,useWaitFlag=true,privileged=true"],
+  "ports and ranges": ["--set-string", "ignoreInboundPorts=25\\,8000-8100,ignoreOutboundPorts=3306,portsToRedirect=80"],
+  "repair, taint and Events": [
+    ...["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
+  ],
+  "less of everything": ["--set", "rbac.minimal=true,networkPolicy.enabled=true,pluginLog=false,healthPort=0"],
+  "values for OpenShift": ["--values", "examples/openshift-values.yaml"],
+  "values for k3s": ["--values", "examples/k3s-values.yaml"],
+};
+
+clusterSuite("helm install --dry-run=server, by a real API server", (cluster) => {
+  test.each(Object.entries(matrix))("%s", async (_, options) => {
+    const where = ["linkerd-cni", "-n", "kube-system", "dist/charts/linkerd2-cni"];
+    expect(await cluster.helm("install", "--dry-run=server", ...where, ...options)).toContain("kind: DaemonSet");
+  });
+});
