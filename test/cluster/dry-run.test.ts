@@ -4,14 +4,13 @@ import { clusterSuite } from "./suite";
 const matrix: Readonly<Record<string, readonly string[]>> = {
   "the defaults": [],
   "both address families, other directories": [
-    ...["--set", "disableIPv6=false,destCNINetDir=/var/snap/net d,destCNIBinDir=/var/lib/cni/bin"],
+    "--set",
+    "disableIPv6=false,destCNINetDir=/var/snap/net d,destCNIBinDir=/var/lib/cni/bin",
   ],
   "numbers and booleans as text": ["--set-string", "proxyUID=3000,proxyGID=3001,useWaitFlag=true,privileged=true"],
   "ports and ranges": ["--set-string", "ignoreInboundPorts=25\\,8000-8100,ignoreOutboundPorts=3306,portsToRedirect=80"],
-  "repair, taint and Events": [
-    ...["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
-  ],
-  "less of everything": ["--set", "rbac.minimal=true,networkPolicy.enabled=true,pluginLog=false,healthPort=0"],
+  "repair, taint and Events": ["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
+  "less of everything": ["--set", "rbac.minimal=true,networkPolicy.enabled=true,pluginLog=false"],
   "values for OpenShift": ["--values", "examples/openshift-values.yaml"],
   "values for k3s": ["--values", "examples/k3s-values.yaml"],
 };
