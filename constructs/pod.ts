@@ -1,5 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
-import { concat, eq, type Input, int, matches, not, or, present, type Refs, type Templated, text, when } from "./helm";
+import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
+import { concat, eq, type Input, int, matches, not, present, type Refs, type Templated, text, when } from "./helm";
 import type { Values } from "./values";
 
 type Container = Templated<k8s.Container>;
@@ -7,40 +8,17 @@ type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
 type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
 type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
 
-/** Where the image has its executable and programs. */
-const EXECUTABLE = "/opt/cni/bin/linkerd-cni";
-const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
 /** Where the container sees the node's directories. */
 const HOST = "/host";
 /** Where the plugin writes its log on the node. */
 const RUN_DIR = "/run/linkerd-cni";
 export const REPAIR_PORT = 9990;
 
-const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
-
 /** A variable from the ConfigMap of the chart. */
 const configured = (chart: string, variable: string, key: string) => ({
   name: variable,
   valueFrom: { configMapKeyRef: { name: `${chart}-config`, key } },
 });
-
-/** How a container asks for what it needs; what is empty is left out. */
-function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {
-  const limited = or(cpu.limit, memory.limit, storage.limit);
-  const requested = or(cpu.request, memory.request, storage.request);
-  return when(or(limited, requested), {
-    limits: when(limited, {
-      cpu: present(cpu.limit),
-      memory: present(memory.limit),
-      "ephemeral-storage": present(storage.limit),
-    }),
-    requests: when(requested, {
-      cpu: present(cpu.request),
-      memory: present(memory.request),
-      "ephemeral-storage": present(storage.request),
-    }),
-  });
-}
 
 /** Both directories may be one: then it is mounted once. */
 const netDirApart = (values: Refs<Values>): Input<boolean> => not(eq(values.destCNIBinDir, values.destCNINetDir));
@@ -79,11 +57,6 @@ function installerEnv(values: Refs<Values>, name: string): Env {
   ];
 }
 
-const imageOf = ({ image }: Refs<Values>) => ({
-  image: concat(image.name, ":", image.version),
-  imagePullPolicy: image.pullPolicy,
-});
-
 /** The container that installs the plugin on the node; the image's entrypoint is the installer. */
 export function installer(values: Refs<Values>, name: string): Container {
   const port = values.healthPort;
@@ -114,8 +87,7 @@ export function repairController(values: Refs<Values>, name: string): Container 
   return {
     name: "repair-controller",
     ...imageOf(values),
-    // --smol: collect garbage early, as the installer does.
-    command: [EXECUTABLE, "--smol", CONTROLLERS, "repair"],
+    command: controllerCommand("repair"),
     args: [
       `--admin-addr=:${REPAIR_PORT}`,
       concat("--log-level=", repair.logLevel),

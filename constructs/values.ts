@@ -1,38 +1,8 @@
 import { z } from "zod";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
-import { directory, port, portRanges, ports, quantity, share, textMap, word } from "./value-types";
-import { version } from "./version";
-
-/** A group of values: where the group or a part of it is not given, the defaults of its members hold. */
-const group = <T extends z.ZodRawShape>(members: T) =>
-  z.strictObject(members).prefault({} as z.input<z.ZodObject<T, z.core.$strict>>);
-
-/** Requests and limits of one container; what is empty is left out. */
-const resources = () =>
-  group({
-    cpu: bounds("CPU", "100m"),
-    memory: bounds("memory", "64Mi"),
-    "ephemeral-storage": bounds("local storage", "100Mi"),
-  });
-
-const bounds = (what: string, example: string) =>
-  group({
-    limit: quantity()
-      .default("")
-      .meta({ description: `The most ${what} that the container may use`, examples: [example] }),
-    request: quantity()
-      .default("")
-      .meta({ description: `The ${what} that the container asks for`, examples: [example] }),
-  });
-
-const toleration = z.strictObject({
-  key: z.string().optional(),
-  operator: z.enum(["Exists", "Equal"]).optional(),
-  value: z.string().optional(),
-  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
-  tolerationSeconds: z.int().optional(),
-});
+import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
+import { directory, port, portRanges, ports, share, textMap, word } from "./value-types";
 
 const nodeRequirement = z.strictObject({
   key: z.string(),
@@ -55,18 +25,6 @@ const nodeAffinity = z.strictObject({
 /** A Kubernetes container: the API server knows its fields, here it only needs a name and an image. */
 const container = z.looseObject({ name: z.string().min(1), image: z.string().min(1) });
 
-const image = group({
-  name: word().min(1).default("ghcr.io/linkerd-cni-cdk8s/linkerd-cni").meta({ description: "Name of the image" }),
-  version: word()
-    .min(1)
-    .default(version)
-    .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
-  pullPolicy: z
-    .enum(["IfNotPresent", "Always", "Never"])
-    .default("IfNotPresent")
-    .meta({ description: "When the image is pulled" }),
-});
-
 const updateStrategy = group({
   type: z
     .enum(["RollingUpdate", "OnDelete"])
@@ -87,14 +45,6 @@ const seLinuxOptions = z.strictObject({
   role: z.string().optional(),
   type: z.string().optional(),
   user: z.string().optional(),
-});
-
-const selector = z.looseObject({});
-
-const peer = z.strictObject({
-  ipBlock: z.strictObject({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
-  namespaceSelector: selector.optional(),
-  podSelector: selector.optional(),
 });
 
 const networkPolicy = group({
@@ -267,11 +217,8 @@ export const values = z.strictObject({
     .default([{ operator: "Exists" }])
     .meta({ description: "Tolerations of the pods; the plugin is needed on every node that runs meshed pods" }),
   nodeAffinity: nodeAffinity.optional().meta({ description: "Node affinity of the pods" }),
-  image,
-  imagePullSecrets: z
-    .array(z.strictObject({ name: z.string().min(1) }))
-    .default([])
-    .meta({ description: "Names of secrets to pull the image with", examples: [[{ name: "registry" }]] }),
+  image: image(),
+  imagePullSecrets: imagePullSecrets(),
   extraInitContainers: z
     .array(container)
     .default([])

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { quantity, word } from "./value-types";
+import { version } from "./version";
+
+/** A group of values: where the group or a part of it is not given, the defaults of its members hold. */
+export const group = <T extends z.ZodRawShape>(members: T) =>
+  z.strictObject(members).prefault({} as z.input<z.ZodObject<T, z.core.$strict>>);
+
+/** Requests and limits of one container; what is empty is left out. */
+export const resources = () =>
+  group({
+    cpu: bounds("CPU", "100m"),
+    memory: bounds("memory", "64Mi"),
+    "ephemeral-storage": bounds("local storage", "100Mi"),
+  });
+
+const bounds = (what: string, example: string) =>
+  group({
+    limit: quantity()
+      .default("")
+      .meta({ description: `The most ${what} that the container may use`, examples: [example] }),
+    request: quantity()
+      .default("")
+      .meta({ description: `The ${what} that the container asks for`, examples: [example] }),
+  });
+
+export const toleration = z.strictObject({
+  key: z.string().optional(),
+  operator: z.enum(["Exists", "Equal"]).optional(),
+  value: z.string().optional(),
+  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+  tolerationSeconds: z.int().optional(),
+});
+
+/** The image that all containers run. */
+export const image = () =>
+  group({
+    name: word().min(1).default("ghcr.io/linkerd-cni-cdk8s/linkerd-cni").meta({ description: "Name of the image" }),
+    version: word()
+      .min(1)
+      .default(version)
+      .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
+    pullPolicy: z
+      .enum(["IfNotPresent", "Always", "Never"])
+      .default("IfNotPresent")
+      .meta({ description: "When the image is pulled" }),
+  });
+
+export const imagePullSecrets = () =>
+  z
+    .array(z.strictObject({ name: z.string().min(1) }))
+    .default([])
+    .meta({ description: "Names of secrets to pull the image with", examples: [[{ name: "registry" }]] });
+
+/** A label selector: the API server knows its fields. */
+export const selector = z.looseObject({});
+
+/** Who a NetworkPolicy is about. */
+export const peer = z.strictObject({
+  ipBlock: z.strictObject({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
+  namespaceSelector: selector.optional(),
+  podSelector: selector.optional(),
+});
