@@ -19,11 +19,12 @@ import {
   spread,
   toJson,
   toPrettyJson,
-  when,
 } from "./helm";
 import { inputsOf } from "./inputs";
+import { Monitoring } from "./monitoring/monitoring";
+import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
-import { podSpec, REPAIR_PORT, updateStrategy } from "./pod";
+import { podSpec, updateStrategy } from "./pod";
 import { checkNamespace } from "./problems";
 import type { ValuesProps } from "./props";
 import { binding, podSecurityPolicy, roleRules } from "./rbac";
@@ -33,6 +34,9 @@ import { type Values, values } from "./values";
 
 /** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
 export const NAME = "linkerd-cni";
+
+/** What selects the pods. */
+const SELECTOR = { "k8s-app": NAME };
 
 /** Any part of the stanza, and more. */
 type Extra = Readonly<Record<string, unknown>>;
@@ -52,9 +56,6 @@ type Labels = Readonly<Record<string, Input<string>>>;
 
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
 const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
-
-/** Of the Prometheus Operator. */
-const POD_MONITOR: GroupVersionKind = { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor" };
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
 export class LinkerdCni extends Construct {
@@ -78,7 +79,7 @@ export class LinkerdCni extends Construct {
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();
     this.createTaintPolicies();
-    this.createPodMonitor();
+    this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.configMap = this.createConfigMap();
@@ -138,19 +139,10 @@ export class LinkerdCni extends Construct {
 
   /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
   protected createNetworkPolicy(): void {
-    const { networkPolicy, healthPort, repairController } = this.values;
-    const ports = [
-      { port: healthPort, protocol: "TCP" },
-      when(repairController.enabled, { port: REPAIR_PORT, protocol: "TCP" }),
-    ];
     HelmObject.on<k8s.KubeNetworkPolicyProps>(this, "network-policy", k8s.KubeNetworkPolicy.GVK, {
-      when: networkPolicy.enabled,
+      when: this.values.networkPolicy.enabled,
       metadata: this.metadata(),
-      spec: {
-        podSelector: { matchLabels: { "k8s-app": NAME } },
-        policyTypes: ["Ingress"],
-        ingress: [{ from: present(networkPolicy.from), ports }],
-      },
+      spec: networkPolicySpec(this.values, SELECTOR),
     });
   }
 
@@ -168,20 +160,13 @@ export class LinkerdCni extends Construct {
     }
   }
 
-  /** With `podMonitor.enabled`: Prometheus finds the metrics. */
-  protected createPodMonitor(): void {
-    const { podMonitor, repairController } = this.values;
-    HelmObject.on<{ spec: object }>(this, "pod-monitor", POD_MONITOR, {
-      when: podMonitor.enabled,
-      metadata: { ...this.metadata(), labels: this.labels({}, merge(podMonitor.labels, this.values.commonLabels)) },
-      spec: {
-        selector: { matchLabels: { "k8s-app": NAME } },
-        podMetricsEndpoints: [
-          { port: "health", path: "/metrics" },
-          when(repairController.enabled, { port: "admin-http", path: "/metrics" }),
-        ],
-      },
+  /** What Prometheus is given. */
+  protected createMonitoring(): void {
+    const metadata = (added: Input<Readonly<Record<string, string>>>) => ({
+      ...this.metadata(),
+      labels: this.labels({}, merge(added, this.values.commonLabels)),
     });
+    new Monitoring(this, "monitoring", { values: this.values, selector: SELECTOR, metadata });
   }
 
   protected createClusterRole(): ApiObject {
@@ -206,7 +191,6 @@ export class LinkerdCni extends Construct {
   }
 
   protected createDaemonSet(): ApiObject {
-    const selector = { "k8s-app": NAME };
     const created = { "linkerd.io/created-by": concat("linkerd/helm ", this.values.image.version) };
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     const annotations = {
@@ -217,13 +201,13 @@ export class LinkerdCni extends Construct {
       "checksum/config": Lazy.any({ produce: () => sha256(toJson(this.configuration())) }),
     };
     return this.add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
-      metadata: { ...this.metadata(selector), annotations: created },
+      metadata: { ...this.metadata(SELECTOR), annotations: created },
       spec: {
-        selector: { matchLabels: selector },
+        selector: { matchLabels: SELECTOR },
         revisionHistoryLimit: this.values.revisionHistoryLimit,
         updateStrategy: updateStrategy(this.values),
         template: {
-          metadata: { labels: this.labels(selector, podLabels), annotations },
+          metadata: { labels: this.labels(SELECTOR, podLabels), annotations },
           spec: podSpec(this.values, NAME),
         },
       },

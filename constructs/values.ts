@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
-import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
+import { monitoring } from "./monitoring/values";
+import { networkPolicy } from "./network-policy";
+import { group, image, imagePullSecrets, resources, toleration } from "./value-groups";
 import { directory, port, portRanges, ports, share, textMap, word } from "./value-types";
 
 const nodeRequirement = z.strictObject({
@@ -45,31 +47,6 @@ const seLinuxOptions = z.strictObject({
   role: z.string().optional(),
   type: z.string().optional(),
   user: z.string().optional(),
-});
-
-const networkPolicy = group({
-  enabled: flag().default(false).meta({
-    description: "Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others",
-  }),
-  from: z
-    .array(peer)
-    .default([])
-    .meta({
-      description: "Who may connect to these ports, as NetworkPolicy peers; empty for everyone",
-      examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
-    }),
-});
-
-const podMonitor = group({
-  enabled: flag().default(false).meta({
-    description: "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller",
-  }),
-  labels: textMap()
-    .default({})
-    .meta({
-      description: "Labels of the PodMonitor, by which Prometheus selects it",
-      examples: [{ release: "prometheus" }],
-    }),
 });
 
 const rbac = group({
@@ -211,7 +188,7 @@ export const values = z.strictObject({
   rbac,
   networkPolicy,
   nodeTaint,
-  podMonitor,
+  ...monitoring,
   tolerations: z
     .array(toleration)
     .default([{ operator: "Exists" }])
