@@ -1,5 +1,5 @@
+import { createLog, type Log } from "../cni/log";
 import { systemClock } from "./clock";
-import { createLog, type Log } from "./log";
 import { RepairController } from "./repair/controller";
 import { readSettings } from "./repair/settings";
 

@@ -1,6 +1,6 @@
+import type { Log } from "../cni/log";
 import type { ApiServer, Transport } from "../kubernetes/client";
 import { readClaims, renewalTime } from "../kubernetes/service-account-token";
-import type { Log } from "./log";
 import type { Counter } from "./metrics";
 
 /** The service account of the plugin, which may do less than the installer's own. */

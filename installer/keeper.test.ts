@@ -13,12 +13,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createLog } from "../cni/log";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { nodeDisk } from "./disk";
 import { createInstruments } from "./instruments";
 import { Keeper } from "./keeper";
 import { kubeconfig } from "./kubeconfig";
-import { createLog } from "./log";
 import { placesOf } from "./places";
 import { pluginFile } from "./plugin-file";
 import { readSettings } from "./settings";

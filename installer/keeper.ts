@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readConfig } from "../cni/conflist/read";
+import type { Log } from "../cni/log";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "./damper";
 import { apply, type Change, type Disk } from "./disk";
 import type { Instruments } from "./instruments";
-import type { Log } from "./log";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
 import { Patience } from "./patience";

@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
+import type { Log } from "../cni/log";
 import type { Instruments } from "./instruments";
-import type { Log } from "./log";
 
 /** Most bytes that are read at once; what a flood leaves behind is read at the next look. */
 const MAX_READ = 256 * 1024;

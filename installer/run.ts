@@ -1,5 +1,5 @@
+import { createLog, type Log } from "../cni/log";
 import type { Disk } from "./disk";
-import { createLog, type Log } from "./log";
 import { Service } from "./service";
 import { type Environment, readSettings } from "./settings";
 

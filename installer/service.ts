@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { dirname } from "node:path";
+import type { Log } from "../cni/log";
 import { type ApiServer, httpsTransport } from "../kubernetes/client";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { AccessCheck } from "./access";
@@ -11,7 +12,6 @@ import { hostFacts } from "./host-facts";
 import { createInstruments } from "./instruments";
 import { Keeper, type Status } from "./keeper";
 import { kubeconfig } from "./kubeconfig";
-import type { Log } from "./log";
 import { StartupTaint } from "./node-taint";
 import { type Places, placesOf } from "./places";
 import { pluginFile } from "./plugin-file";

@@ -1,12 +1,13 @@
-type JsonObject = Readonly<Record<string, unknown>>;
+type Members = Readonly<Record<string, unknown>>;
 
-function isObject(value: unknown): value is JsonObject {
+/** An object or a list: what has members. */
+function hasMembers(value: unknown): value is Members {
   return typeof value === "object" && value !== null;
 }
 
 /** Whether two parsed JSON values mean the same; the order of an object's keys does not matter. */
 export function sameJson(left: unknown, right: unknown): boolean {
-  if (!isObject(left) || !isObject(right)) return left === right;
+  if (!hasMembers(left) || !hasMembers(right)) return left === right;
   if (Array.isArray(left) !== Array.isArray(right)) return false;
   const keys = Object.keys(left);
   if (keys.length !== Object.keys(right).length) return false;

@@ -1,3 +1,5 @@
+import { isObject, type JsonObject } from "../json";
+
 /** Extensions of the files that container runtimes read in their CNI configuration directory. */
 const EXTENSIONS = [".conf", ".conflist", ".json"] as const;
 
@@ -16,8 +18,6 @@ export type Config =
     }
   | { readonly kind: "invalid"; readonly reason: string };
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 /** Whether container runtimes read a file of this name. */
 export function isConfigName(name: string): boolean {
   return EXTENSIONS.some((extension) => name.endsWith(extension));
@@ -26,10 +26,6 @@ export function isConfigName(name: string): boolean {
 /** The order of file names in which runtimes look for their configuration: that of their bytes. */
 export function compareNames(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const invalid = (reason: string): Config => ({ kind: "invalid", reason });

@@ -1,9 +1,9 @@
 import type { Namespace } from "../../cni/decide";
+import type { Log } from "../../cni/log";
 import type { Stanza } from "../../cni/stanza";
 import type { Transport } from "../../kubernetes/client";
 import type { NamespaceObject } from "../../kubernetes/types";
 import type { Clock } from "../clock";
-import type { Log } from "../log";
 import type { Knock } from "./knock";
 import { judgeAudit, planAudit } from "./plan-audit";
 import type { Pod } from "./pod";

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import { isObject, type Json } from "../../cni/json";
+import type { Log } from "../../cni/log";
 import { parseStanza } from "../../cni/parse-stanza";
 import { PLUGIN_TYPE, type Stanza } from "../../cni/stanza";
 import { readApiServer } from "../../kubernetes/in-cluster";
@@ -7,7 +8,6 @@ import { watch } from "../../kubernetes/watch";
 import { type Answer, serve } from "../admin";
 import { renewingTransport } from "../api";
 import type { Clock } from "../clock";
-import type { Log } from "../log";
 import { Auditor } from "./auditor";
 import { BREAKER_POLICY, Breakers } from "./breaker";
 import { Bucket } from "./bucket";

@@ -1,5 +1,5 @@
+import type { Log } from "../../cni/log";
 import type { Clock } from "../clock";
-import type { Log } from "../log";
 import { decide, type Limits, retryAfter, type Step } from "./decide";
 import type { Instruments } from "./instruments";
 import type { Roster, Ward } from "./roster";

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
+import { LOG_FORMATS, type LogFormat } from "../../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../../cni/stanza";
 import type { InCluster } from "../../kubernetes/in-cluster";
 import type { ListenAddress } from "../admin";
-import { LOG_FORMATS, type LogFormat } from "../log";
 import type { Rate } from "./bucket";
 
 type Environment = Readonly<Record<string, string | undefined>>;

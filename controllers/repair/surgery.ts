@@ -1,6 +1,6 @@
+import type { Log } from "../../cni/log";
 import type { ApiResponse, Transport } from "../../kubernetes/client";
 import type { Clock } from "../clock";
-import type { Log } from "../log";
 import type { Instruments } from "./instruments";
 import type { Ward } from "./roster";
 

@@ -1,4 +1,6 @@
-import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
+import { LOG_LEVELS, type LogLevel } from "./stanza";
+
+/** The log of the installer and of the controllers; it stands here since neither of them imports the other. */
 
 /** One line a call. */
 export type Log = Readonly<Record<LogLevel, (message: string) => void>>;
