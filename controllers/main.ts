@@ -1,35 +1,78 @@
-import { createLog, type Log } from "../cni/log";
-import { systemClock } from "./clock";
-import { RepairController } from "./repair/controller";
-import { readSettings } from "./repair/settings";
+import { createLog, type Log, type LogFormat } from "../cni/log";
+import type { LogLevel } from "../cni/stanza";
+import { type Clock, systemClock } from "./clock";
+import type { Environment } from "./reader";
 
 const out = (line: string): void => void process.stdout.write(line);
 
-async function repair(args: readonly string[], stop: AbortSignal): Promise<void> {
-  let log: Log = createLog("info", "plain", out);
-  try {
-    const settings = readSettings(args, process.env);
-    log = createLog(settings.logLevel, settings.logFormat, out);
-    await new RepairController({ settings, log, clock: systemClock, signal: stop }).run();
-  } catch (error) {
-    log.error(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
-  }
+interface LogSettings {
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
 }
 
-/** The controllers by name: the first argument chooses one. */
-const controllers: Readonly<Record<string, (args: readonly string[], stop: AbortSignal) => Promise<void>>> = { repair };
+interface Outside<S> {
+  readonly settings: S;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** How a controller reads its settings, and how it runs. */
+interface Program<S extends LogSettings> {
+  readonly logger: string;
+  readonly readSettings: (args: readonly string[], environment: Environment) => S;
+  readonly run: (outside: Outside<S>) => Promise<void>;
+}
+
+/** A program that can be started, whatever its settings are. */
+type Start = (args: readonly string[], signal: AbortSignal) => Promise<void>;
+
+function starting<S extends LogSettings>({ logger, readSettings, run }: Program<S>): Start {
+  return async (args, signal) => {
+    let log = createLog("info", "plain", out, logger);
+    try {
+      const settings = readSettings(args, process.env);
+      log = createLog(settings.logLevel, settings.logFormat, out, logger);
+      await run({ settings, log, clock: systemClock, signal });
+    } catch (error) {
+      log.error(error instanceof Error ? error.message : String(error));
+      process.exitCode = 1;
+    }
+  };
+}
+
+/** The controllers by name, which the first argument chooses; each is loaded only when it is the one. */
+const controllers: Readonly<Record<string, () => Start>> = {
+  repair: () => {
+    const { RepairController } = require("./repair/controller") as typeof import("./repair/controller");
+    const { readSettings } = require("./repair/settings") as typeof import("./repair/settings");
+    return starting({
+      logger: "linkerd-cni",
+      readSettings,
+      run: (outside) => new RepairController(outside).run(),
+    });
+  },
+  multus: () => {
+    const { MultusOperator } = require("./multus/operator") as typeof import("./multus/operator");
+    const { readSettings } = require("./multus/settings") as typeof import("./multus/settings");
+    return starting({
+      logger: "linkerd-multus",
+      readSettings,
+      run: (outside) => new MultusOperator(outside).run(),
+    });
+  },
+};
 
 async function run([name = "", ...args]: readonly string[]): Promise<void> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort());
   process.once("SIGINT", () => stop.abort());
-  const controller = controllers[name];
+  const controller = Object.hasOwn(controllers, name) ? controllers[name] : undefined;
   if (controller === undefined) {
     out(`linkerd-cni: error: no controller "${name}"; known are ${Object.keys(controllers).join(", ")}\n`);
     process.exitCode = 2;
   } else {
-    await controller(args, stop.signal);
+    await controller()(args, stop.signal);
   }
   process.exit();
 }

@@ -33,8 +33,8 @@ export interface WatchTools {
   readonly sleep: (ms: number) => Promise<void>;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** Told about every connection that ended in an error, and about the pause until the next. */
-  readonly troubled: (problem: string, pauseMs: number) => void;
+  /** Told about every connection that ended in an error, about the pause until the next, and what was answered. */
+  readonly troubled: (problem: string, pauseMs: number, status?: number) => void;
   /** Ends the watch. */
   readonly signal: AbortSignal;
 }
@@ -51,11 +51,21 @@ const LASTED_MS = 10_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-const GONE = 410;
 const OK = 200;
+const NOT_FOUND = 404;
+const GONE = 410;
+/** List again: the resource version is too old for the server's memory, or the resource itself is gone. */
+const LIST_AGAIN: readonly number[] = [NOT_FOUND, GONE];
 
-/** The resource version is too old for the server's memory: list again. */
-class Expired extends Error {}
+/** What the server answered in place of objects. */
+class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 interface List<T> {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
@@ -98,7 +108,7 @@ class Watch<T extends Watchable> {
     const { now, signal } = this.tools;
     while (!signal.aborted) {
       const since = now();
-      let problem: string | undefined;
+      let problem: Error | undefined;
       try {
         yield* this.connection();
       } catch (error) {
@@ -115,17 +125,19 @@ class Watch<T extends Watchable> {
     yield* this.follow(this.version ?? "0");
   }
 
-  private problemOf(error: unknown): string {
-    if (error instanceof Expired) this.version = undefined;
-    return error instanceof Error ? error.message : String(error);
+  private problemOf(error: unknown): Error {
+    if (error instanceof Refused && LIST_AGAIN.includes(error.status)) this.version = undefined;
+    return error instanceof Error ? error : new Error(String(error));
   }
 
-  private async pause(problem: string | undefined): Promise<void> {
+  private async pause(problem: Error | undefined): Promise<void> {
     const { random, signal, sleep, troubled } = this.tools;
     if (signal.aborted) return;
     const pause = pauseAfter(this.failures, random());
     this.failures += 1;
-    if (problem !== undefined) troubled(problem, pause);
+    if (problem !== undefined) {
+      troubled(problem.message, pause, problem instanceof Refused ? problem.status : undefined);
+    }
     await sleep(pause);
   }
 
@@ -145,8 +157,7 @@ class Watch<T extends Watchable> {
     const place: Record<string, string> = next ? { continue: next } : this.cached ? { resourceVersion: "0" } : {};
     const path = this.path({ limit: PAGE, ...place });
     const { status, body } = await this.tools.send({ path, deadlineMs: LIST_DEADLINE_MS });
-    if (status === GONE) this.refuse(status, body);
-    if (status !== OK) throw new Error(`list of ${this.source.path}: ${status}: ${messageIn(body)}`);
+    if (status !== OK) this.refuse("list", status, body);
     return JSON.parse(body) as List<T>;
   }
 
@@ -163,25 +174,26 @@ class Watch<T extends Watchable> {
     const limits = { connectMs: CONNECT_MS, idleMs: IDLE_MS, signal };
     const { status, lines } = await openStream(server(), path, limits);
     for await (const line of lines) {
-      if (status !== OK) this.refuse(status, line);
+      if (status !== OK) this.refuse("watch", status, line);
       const notice = this.read(line);
       if (notice !== undefined) yield notice;
     }
-    if (status !== OK) this.refuse(status, "");
+    if (status !== OK) this.refuse("watch", status, "");
   }
 
   private read(line: string): Notice<T> | undefined {
     if (line === "") return undefined;
     const event = JSON.parse(line) as WatchEvent<T>;
-    if (event.type === "ERROR") return this.refuse(event.object.code ?? 0, JSON.stringify(event.object));
+    if (event.type === "ERROR") {
+      return this.refuse("watch", event.object.code ?? 0, JSON.stringify(event.object));
+    }
     const { type, object } = event;
     this.version = object.metadata?.resourceVersion ?? this.version;
     return type === "BOOKMARK" ? undefined : { type, object };
   }
 
-  private refuse(status: number, body: string): never {
-    const problem = `watch of ${this.source.path}: ${status}: ${messageIn(body)}`;
-    throw status === GONE ? new Expired(problem) : new Error(problem);
+  private refuse(what: "list" | "watch", status: number, body: string): never {
+    throw new Refused(status, `${what} of ${this.source.path}: ${status}: ${messageIn(body)}`);
   }
 
   private path(query: Readonly<Record<string, string>>): string {

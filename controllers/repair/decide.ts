@@ -1,5 +1,5 @@
+import type { Bucket } from "../bucket";
 import type { Breakers } from "./breaker";
-import type { Bucket } from "./bucket";
 import type { Ward } from "./roster";
 
 /** What to do next. */

@@ -1,0 +1,90 @@
+import { readSettings } from "./settings";
+
+const environment = { POD_NAMESPACE: "linkerd-cni", POD_NAME: "linkerd-multus-1", KUBERNETES_SERVICE_HOST: "10.0.0.1" };
+const read = (...args: string[]) => readSettings(args, environment);
+
+test("defaults are the known operator's", () => {
+  expect(read()).toEqual({
+    logLevel: "info",
+    logFormat: "plain",
+    cniNamespace: "linkerd-cni",
+    linkerdNamespace: "linkerd",
+    cniKubeconfig: "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig",
+    uidRangeAnnotation: "openshift.io/sa.scc.uid-range",
+    proxyUidOffset: 2102,
+    webhook: {
+      port: 9443,
+      service: "linkerd-multus-webhook",
+      configuration: "linkerd-multus",
+      certificates: "self",
+      certificateSecret: "linkerd-multus-webhook-tls",
+      certificateDir: "/tls",
+      certificateValidityMs: 7_776_000_000,
+    },
+    metrics: { port: 8080 },
+    health: { port: 8081 },
+    leaderElect: true,
+    rate: { perSecond: 20, burst: 40 },
+    podNamespace: "linkerd-cni",
+    podName: "linkerd-multus-1",
+    cluster: {
+      host: "10.0.0.1",
+      port: 443,
+      serviceAccountDir: "/var/run/secrets/kubernetes.io/serviceaccount",
+    },
+  });
+});
+
+describe("every form of a flag", () => {
+  test.each([
+    [["-cni-namespace", "kube-cni"]],
+    [["--cni-namespace", "kube-cni"]],
+    [["-cni-namespace=kube-cni"]],
+    [["--cni-namespace=kube-cni"]],
+    [["-cni-namespace", "first", "--cni-namespace=kube-cni"]],
+  ])("%j", (args) => {
+    expect(read(...args).cniNamespace).toBe("kube-cni");
+  });
+
+  test.each([
+    [["-leader-elect"], true],
+    [["--leader-elect"], true],
+    [["-leader-elect=false"], false],
+    [["--leader-elect=F"], false],
+    [["-leader-elect", "false"], false],
+    [["-leader-elect", "true"], true],
+  ])("%j", (args, wanted) => {
+    const settings = read(...args, "-log-level=debug");
+    expect([settings.leaderElect, settings.logLevel]).toEqual([wanted, "debug"]);
+  });
+
+  test("a value may hold an equals sign, an address a host, and 0 means no metrics", () => {
+    expect(read("-cni-kubeconfig=/a=b").cniKubeconfig).toBe("/a=b");
+    expect(read("-health-probe-bind-address=[::1]:1").health).toEqual({ host: "::1", port: 1 });
+    expect(read("-metrics-bind-address", "0").metrics).toBeUndefined();
+  });
+});
+
+test.each([
+  [["-cni-namespace=A_b"], '--cni-namespace "A_b" is not a name such as linkerd-cni'],
+  [["-cni-kubeconfig", "relative"], '--cni-kubeconfig "relative" is not an absolute path'],
+  [["-webhook-port", "70000"], '--webhook-port "70000" is not a port'],
+  [["-linkerd-proxy-uid-offset", "-5"], '--linkerd-proxy-uid-offset "-5" is not a whole number from 0'],
+  [["-leader-elect=maybe"], '-leader-elect "maybe" is not true or false'],
+  [["-requests-per-second=0"], '--requests-per-second "0" is not a number above 0'],
+  [["-webhook-certificates=own"], '--webhook-certificates "own" is not one of self, mounted'],
+  [["-namespace-uid-range-annotation=a b"], "is not an annotation's name such as openshift.io/sa.scc.uid-range"],
+  [["-webhook-port"], "-webhook-port has no value: write -webhook-port=VALUE"],
+  [["multus"], '"multus" is not a flag: flags are -name value or -name=value'],
+  [["--"], '"--" is not a flag: flags are -name value or -name=value'],
+  [["-toString", "x"], "-toString is not known; known are -cni-namespace, -linkerd-namespace, "],
+])("%j is refused", (args, problem) => {
+  expect(() => read(...args)).toThrow(problem);
+});
+
+test("everything that is wrong is said at once", () => {
+  const args = ["-nonsense", "value", "-webhook-port=x", "-log-level=loud"];
+  const message =
+    /^-nonsense is not known; .*; --log-level "loud" .*; --webhook-port "x" .*; POD_NAMESPACE is not set: /;
+  expect(() => readSettings(args, { ...environment, POD_NAMESPACE: "" })).toThrow(message);
+});
