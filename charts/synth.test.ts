@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { values } from "../constructs";
-import { propsSource } from "./props-source";
+import { multusValues, values } from "../constructs";
+import { propsSources } from "./props-source";
 import { synthesized } from "./synth";
 
 const dist = join(__dirname, "..", "dist");
@@ -20,22 +20,25 @@ test.each(folders)("dist/%s is what synthesis makes: run `npm run build -- chart
   expect(present).toEqual(made);
 });
 
-test("constructs/props.ts is what synthesis makes: run `npm run build -- charts`", () => {
-  expect(readFileSync(join(dist, "..", "constructs", "props.ts"), "utf8")).toBe(propsSource());
+test.each([...propsSources()])("%s is what synthesis makes: run `npm run build -- charts`", (path, source) => {
+  expect(readFileSync(join(dist, "..", path), "utf8")).toBe(source);
 });
 
 test("two runs are byte-identical", () => {
   expect([...synthesized()]).toEqual(folders);
 });
 
-const chart = (name: string): string => synthesized().get(join("charts", "linkerd2-cni"))?.get(name) ?? "";
+const schemas = { "linkerd2-cni": values, "linkerd-multus": multusValues };
+type Name = keyof typeof schemas;
+const file = (chart: Name, name: string): string => synthesized().get(join("charts", chart))?.get(name) ?? "";
 
-test("values.yaml holds the defaults, each with a comment", () => {
-  const text = chart("values.yaml");
-  expect(values.parse(parse(text))).toEqual(values.parse({}));
+test.each(Object.keys(schemas) as Name[])("%s: values.yaml holds the defaults, each with a comment", (chart) => {
+  const text = file(chart, "values.yaml");
+  expect(schemas[chart].parse(parse(text))).toEqual(schemas[chart].parse({}));
   const lines = text.split("\n");
   const bare = lines.filter(
-    (line, index) => /^ *#? ?\w[\w-]*: ?\S/.test(line) && !lines[index - 1]?.trim().startsWith("#"),
+    // What follows a dash belongs to the default above it.
+    (line, index) => /^ *#? ?\w[\w-]*: ?\S/.test(line) && !/^ *[#-]/.test(lines[index - 1] ?? ""),
   );
   expect(bare).toEqual([]);
 });
@@ -55,10 +58,13 @@ function open(schema: Schema, path: string): readonly string[] {
   return [...(isOpen ? [path] : []), ...inner, ...items];
 }
 
-test("values.schema.json is closed wherever the keys are ours", () => {
-  expect(open(JSON.parse(chart("values.schema.json")), "")).toEqual([
+/**
+ * Containers, affinities and selectors are the API server's to check; labels and annotations have any name; `global` is
+ * Helm's.
+ */
+const opened: Readonly<Record<Name, readonly string[]>> = {
+  "linkerd2-cni": [
     ".global",
-    // Containers and selectors are the API server's to check; labels and annotations have any name; `global` is Helm's.
     ".networkPolicy.from[].namespaceSelector",
     ".networkPolicy.from[].podSelector",
     ".podMonitor.labels",
@@ -66,5 +72,23 @@ test("values.schema.json is closed wherever the keys are ours", () => {
     ".podAnnotations",
     ".podLabels",
     ".commonLabels",
-  ]);
+  ],
+  "linkerd-multus": [
+    ".global",
+    ".webhook.namespaceSelector.matchLabels",
+    ".webhook.objectSelector.matchLabels",
+    ".nodeSelector",
+    ".affinity",
+    ".topologySpreadConstraints[]",
+    ".networkPolicy.from[].namespaceSelector",
+    ".networkPolicy.from[].podSelector",
+    ".podMonitor.labels",
+    ".podAnnotations",
+    ".podLabels",
+    ".commonLabels",
+  ],
+};
+
+test.each(Object.keys(schemas) as Name[])("%s: values.schema.json is closed wherever the keys are ours", (chart) => {
+  expect(open(JSON.parse(file(chart, "values.schema.json")), "")).toEqual(opened[chart]);
 });

@@ -1,4 +1,8 @@
 export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
+export { LinkerdMultusNamespace } from "./multus/namespace";
+export type { MultusValuesProps } from "./multus/props";
+export { type MultusValues, multusValues } from "./multus/values";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
 export { overlaid } from "./overlaid";
 export { ValuesError } from "./problems";

@@ -56,3 +56,16 @@ export const share = () =>
 
 /** Labels or annotations. */
 export const textMap = () => z.record(z.string(), z.string());
+
+/** The name of a namespace. */
+export const namespaceName = () =>
+  z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "is not the name of a namespace");
+
+/** The name of an annotation, with or without a prefix. */
+export const annotationName = () =>
+  z
+    .string()
+    .regex(
+      /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/,
+      "is not an annotation's name",
+    );

@@ -1,0 +1,60 @@
+import { type App, Chart } from "cdk8s";
+import { LinkerdMultus, LinkerdMultusNamespace, multusValues, version } from "../constructs";
+import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
+
+const introduction = `
+For clusters whose networks [Multus](https://github.com/k8snetworkplumbingwg/multus-cni) attaches: an operator that
+gives namespaces the NetworkAttachmentDefinition of the [Linkerd](https://linkerd.io) CNI plugin, and a webhook that has
+their meshed pods attached to it. It reads the plugin's configuration from the chart \`linkerd2-cni\`, which is installed
+first.
+
+\`\`\`sh
+helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni
+helm install linkerd-multus -n linkerd-multus --create-namespace linkerd-multus
+kubectl annotate namespace shop linkerd.io/multus=enabled linkerd.io/inject=enabled
+\`\`\`
+
+By default the operator makes and renews the webhook's certificate itself; neither the chart nor what it renders holds
+one. With \`webhook.certificates: cert-manager\` it is cert-manager's.
+`;
+
+const notes = `Multus attaches meshed pods to the Linkerd CNI plugin once the operator runs:
+
+  kubectl -n {{ .Release.Namespace }} rollout status deployment/linkerd-multus
+
+Mesh a namespace:
+
+  kubectl annotate namespace NAME linkerd.io/multus=enabled linkerd.io/inject=enabled
+{{- if not (.Capabilities.APIVersions.Has "k8s.cni.cncf.io/v1") }}
+
+WARNING: this cluster has no NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1): install Multus first.
+{{- end }}
+`;
+
+/** The Helm chart linkerd-multus: its files, by path. */
+export function linkerdMultus(app: App): ReadonlyMap<string, string> {
+  const chart = new HelmChart(app, "linkerd-multus");
+  new LinkerdMultus(chart, "multus");
+  return chartFiles({
+    chart,
+    values: multusValues,
+    introduction,
+    notes,
+    metadata: {
+      name: "linkerd-multus",
+      version,
+      appVersion: version,
+      description: "Attaches meshed pods to the Linkerd CNI plugin in clusters with Multus",
+      kubeVersion: ">=1.22.0-0",
+      keywords: ["linkerd", "cni", "multus", "service-mesh"],
+    },
+  });
+}
+
+/** What the chart renders by default, with its namespace, for those who apply manifests. */
+export function linkerdMultusManifests(app: App): string {
+  const chart = new Chart(app, "linkerd-multus");
+  new LinkerdMultusNamespace(chart, "namespace");
+  new LinkerdMultus(chart, "multus");
+  return writeManifests(chart.toJson());
+}

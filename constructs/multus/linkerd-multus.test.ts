@@ -1,0 +1,200 @@
+import { App, Chart, JsonPatch } from "cdk8s";
+import { LinkerdCni } from "../linkerd-cni";
+import { LinkerdMultus, type LinkerdMultusProps } from "./linkerd-multus";
+import { LinkerdMultusNamespace } from "./namespace";
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly [key: string]: unknown;
+}
+
+function synthesized(props: LinkerdMultusProps = {}): readonly Manifest[] {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdMultus(chart, "multus", props);
+  return chart.toJson() as Manifest[];
+}
+
+const listed = (manifests: readonly Manifest[]) =>
+  manifests.map(({ kind, metadata }) => `${kind}/${metadata.namespace ?? ""}/${metadata.name}`);
+
+function found(kind: string, props: LinkerdMultusProps = {}): Manifest {
+  const manifest = synthesized(props).find((item) => item.kind === kind);
+  if (manifest === undefined) throw new Error(`no ${kind}`);
+  return manifest;
+}
+
+interface Pod {
+  readonly affinity: object;
+  readonly containers: readonly { readonly args: readonly string[]; readonly securityContext: object }[];
+  readonly topologySpreadConstraints: readonly object[];
+  readonly volumes?: readonly object[];
+  readonly nodeSelector: object;
+}
+
+const podOf = (props: LinkerdMultusProps = {}): Pod =>
+  (found("Deployment", props) as unknown as { spec: { template: { spec: Pod } } }).spec.template.spec;
+const args = (props: LinkerdMultusProps = {}) => podOf(props).containers[0]?.args ?? [];
+
+interface Webhook {
+  readonly clientConfig: { readonly caBundle?: string };
+  readonly namespaceSelector: object;
+  readonly objectSelector?: object;
+  readonly failurePolicy: string;
+}
+const webhookOf = (props: LinkerdMultusProps = {}): Webhook =>
+  (found("MutatingWebhookConfiguration", props) as unknown as { webhooks: [Webhook] }).webhooks[0];
+
+test("its resources, each with the label that pruning selects, and none that the plugin's pruning would take", () => {
+  const manifests = synthesized({ commonLabels: { team: "mesh", "app.kubernetes.io/name": "other" } });
+  expect(listed(manifests)).toEqual([
+    "ServiceAccount/linkerd-multus/linkerd-multus",
+    "ClusterRole//linkerd-multus",
+    "ClusterRoleBinding//linkerd-multus",
+    "Role/linkerd-multus/linkerd-multus",
+    "RoleBinding/linkerd-multus/linkerd-multus",
+    "Role/linkerd-cni/linkerd-multus-config",
+    "RoleBinding/linkerd-cni/linkerd-multus-config",
+    "PodDisruptionBudget/linkerd-multus/linkerd-multus",
+    "Service/linkerd-multus/linkerd-multus-webhook",
+    "Deployment/linkerd-multus/linkerd-multus",
+    "MutatingWebhookConfiguration//linkerd-multus",
+  ]);
+  for (const { metadata } of manifests) {
+    expect(metadata.labels).toEqual({ team: "mesh", "app.kubernetes.io/name": "linkerd-multus" });
+  }
+});
+
+test("installed beside the plugin, no two resources are the same", () => {
+  const chart = new Chart(new App(), "chart", { namespace: "linkerd-cni" });
+  new LinkerdCni(chart, "cni", { enablePSP: true, networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
+  new LinkerdMultus(chart, "multus", { networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
+  const names = listed(chart.toJson() as Manifest[]);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test("the operator is told what the values say", () => {
+  const props: LinkerdMultusProps = {
+    controller: { cniNamespace: "cni", linkerdControlPlaneNamespace: "mesh", linkerdProxyUIDOffset: 7 },
+    service: { webhookPort: 1443 },
+    logFormat: "json",
+  };
+  expect(args(props)).toEqual(
+    expect.arrayContaining([
+      "--cni-namespace=cni",
+      "--linkerd-namespace=mesh",
+      "--linkerd-proxy-uid-offset=7",
+      "--webhook-port=1443",
+      "--log-format=json",
+      "--leader-elect=true",
+    ]),
+  );
+  expect(listed(synthesized(props))).toContain("Role/cni/linkerd-multus-config");
+});
+
+test("the webhook sees no pod of its own namespace, whatever was chosen", () => {
+  const own = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["mesh-ops"] };
+  const system = { ...own, values: ["kube-system", "kube-public", "kube-node-lease"] };
+  expect(webhookOf({ namespace: "mesh-ops" }).namespaceSelector).toEqual({ matchExpressions: [system, own] });
+  const chosen = { matchLabels: { mesh: "yes" }, matchExpressions: [] };
+  expect(webhookOf({ namespace: "mesh-ops", webhook: { namespaceSelector: chosen } }).namespaceSelector).toEqual({
+    matchLabels: { mesh: "yes" },
+    matchExpressions: [own],
+  });
+});
+
+test("the webhook sees the pods that were chosen, by default all", () => {
+  expect(webhookOf()).not.toHaveProperty("objectSelector");
+  const matchExpressions = [{ key: "job-name", operator: "DoesNotExist" as const }];
+  expect(webhookOf({ webhook: { objectSelector: { matchExpressions } } }).objectSelector).toEqual({ matchExpressions });
+});
+
+test("the chart holds no certificate: GitOps would roll it, or take the operator's away", () => {
+  expect(webhookOf().clientConfig).not.toHaveProperty("caBundle");
+  expect(synthesized().map(({ kind }) => kind)).not.toContain("Secret");
+  expect(args()).toContain("--webhook-certificates=self");
+  expect(podOf()).not.toHaveProperty("volumes");
+});
+
+test("cert-manager makes the certificate on request, by an issuer of the chart or by one that is there", () => {
+  const webhook = { certificates: "cert-manager" as const };
+  expect(args({ webhook })).toEqual(
+    expect.arrayContaining(["--webhook-certificates=mounted", "--webhook-certificate-dir=/tls"]),
+  );
+  const certificate = found("Certificate", { webhook, namespace: "ops" }) as unknown as {
+    metadata: { name: string };
+    spec: { secretName: string; issuerRef: object; dnsNames: readonly string[] };
+  };
+  expect(certificate.spec).toMatchObject({
+    issuerRef: { kind: "Issuer", name: found("Issuer", { webhook }).metadata.name },
+    dnsNames: ["linkerd-multus-webhook.ops.svc", "linkerd-multus-webhook.ops.svc.cluster.local"],
+  });
+  expect(podOf({ webhook }).volumes).toEqual([
+    { name: "certificate", secret: { secretName: certificate.spec.secretName } },
+  ]);
+  expect(found("MutatingWebhookConfiguration", { webhook, namespace: "ops" }).metadata.annotations).toEqual({
+    "cert-manager.io/inject-ca-from": `ops/${certificate.metadata.name}`,
+  });
+  const issuerRef = { name: "ca", kind: "ClusterIssuer" };
+  const given = synthesized({ webhook: { ...webhook, issuerRef } });
+  expect(given.map(({ kind }) => kind)).not.toContain("Issuer");
+  expect(given.find(({ kind }) => kind === "Certificate")).toMatchObject({ spec: { issuerRef } });
+});
+
+test("replicas keep apart unless told otherwise", () => {
+  expect(JSON.stringify(podOf().affinity)).toContain("podAntiAffinity");
+  expect(podOf().topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone" }]);
+  const affinity = { nodeAffinity: {} };
+  const topologySpreadConstraints = [{ topologyKey: "rack", maxSkew: 2 }];
+  expect(podOf({ affinity, topologySpreadConstraints })).toMatchObject({ affinity, topologySpreadConstraints });
+  expect(podOf({ affinity }).affinity).toEqual(affinity);
+});
+
+test("nothing is privileged; the user id may be left to the cluster", () => {
+  expect(podOf().containers[0]?.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"] },
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    runAsUser: 65532,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+  expect(podOf({ runAsUser: -1 }).containers[0]?.securityContext).not.toHaveProperty("runAsUser");
+});
+
+test("Linux is not to be chosen away", () => {
+  const nodeSelector = { pool: "infra", "kubernetes.io/os": "windows" };
+  expect(podOf({ nodeSelector }).nodeSelector).toEqual({ pool: "infra", "kubernetes.io/os": "linux" });
+});
+
+test("a wrong value is named, with what is right", () => {
+  const wrong = { controller: { cniNamespace: "Linkerd_CNI" }, webhook: { timeoutSeconds: 31 } };
+  expect(() => synthesized(wrong)).toThrow(
+    'controller.cniNamespace: "Linkerd_CNI" is not the name of a namespace\n' +
+      "  - webhook.timeoutSeconds: 31 is more than 30",
+  );
+});
+
+class OnePod extends LinkerdMultus {
+  protected override createPodDisruptionBudget(): void {
+    // One pod needs none.
+  }
+}
+
+test("a subclass leaves out a resource, and every resource can be patched", () => {
+  const chart = new Chart(new App(), "chart", { namespace: "ops" });
+  new LinkerdMultusNamespace(chart, "namespace");
+  const multus = new OnePod(chart, "multus", { replicaCount: 1 });
+  multus.deployment.addJsonPatch(JsonPatch.add("/spec/minReadySeconds", 5));
+  const manifests = chart.toJson() as Manifest[];
+  expect(manifests.map(({ kind }) => kind)).not.toContain("PodDisruptionBudget");
+  expect(manifests.find(({ kind }) => kind === "Deployment")).toMatchObject({ spec: { minReadySeconds: 5 } });
+  expect(manifests.find(({ kind }) => kind === "Namespace")).toMatchObject({
+    metadata: { name: "ops", labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+  });
+});

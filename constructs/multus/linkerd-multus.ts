@@ -1,0 +1,242 @@
+import { type ApiObject, Chart, type GroupVersionKind } from "cdk8s";
+import { k8s } from "cdk8s-plus-27";
+import { Construct } from "constructs";
+import {
+  and,
+  concat,
+  HelmChart,
+  type HelmManifest,
+  type HelmMetadata,
+  HelmObject,
+  type Input,
+  int,
+  matches,
+  merge,
+  not,
+  present,
+  type Refs,
+  release,
+  spread,
+  when,
+} from "../helm";
+import { inputsOf } from "../inputs";
+import { checkNamespace } from "../problems";
+import { binding } from "../rbac";
+import { ISSUED_SECRET, NAME, SELECTOR, SERVICE } from "./names";
+import { isIssued, operatorPod } from "./pod";
+import type { MultusValuesProps } from "./props";
+import { CLUSTER_RULES, CONFIGURATION_RULES, OWN_RULES } from "./rbac";
+import { type MultusValues, multusValues } from "./values";
+import { CERTIFICATE, certificateSpec, ISSUER, podWebhook } from "./webhook";
+
+/** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
+export interface LinkerdMultusProps extends MultusValuesProps {
+  /** @default the chart's namespace, else "linkerd-multus"; in a Helm chart the release's namespace */
+  readonly namespace?: Input<string> | undefined;
+  /**
+   * Where a Helm chart of your own has the values of this construct.
+   * @default ["Values"]
+   */
+  readonly valuesPath?: readonly string[] | undefined;
+}
+
+type Labels = Readonly<Record<string, Input<string>>>;
+
+/** Of the Prometheus Operator. */
+const POD_MONITOR: GroupVersionKind = { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor" };
+
+/** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
+export class LinkerdMultus extends Construct {
+  /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
+  readonly values: Refs<MultusValues>;
+  readonly namespace: Input<string>;
+  readonly serviceAccount: ApiObject;
+  readonly clusterRole: ApiObject;
+  readonly clusterRoleBinding: ApiObject;
+  readonly deployment: ApiObject;
+  readonly service: ApiObject;
+  readonly webhookConfiguration: ApiObject;
+
+  constructor(scope: Construct, id: string, props: LinkerdMultusProps = {}) {
+    super(scope, id);
+    const { namespace, valuesPath, ...given } = props;
+    this.values = inputsOf(this, multusValues, { given, path: valuesPath });
+    this.namespace = namespace ?? this.defaultNamespace();
+    checkNamespace(this.namespace);
+    this.serviceAccount = this.createServiceAccount();
+    this.clusterRole = this.createClusterRole();
+    this.clusterRoleBinding = this.createClusterRoleBinding();
+    this.createRoles();
+    this.createNetworkPolicy();
+    this.createPodDisruptionBudget();
+    this.createPodMonitor();
+    this.createCertificate();
+    this.service = this.createService();
+    this.deployment = this.createDeployment();
+    this.webhookConfiguration = this.createWebhookConfiguration();
+  }
+
+  protected createServiceAccount(): ApiObject {
+    return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
+      metadata: this.metadata(),
+      // Only the pods of this chart need the token, and they ask for it.
+      automountServiceAccountToken: false,
+      imagePullSecrets: present(this.values.imagePullSecrets),
+    });
+  }
+
+  protected createClusterRole(): ApiObject {
+    return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
+      metadata: this.clusterMetadata(),
+      rules: CLUSTER_RULES,
+    });
+  }
+
+  protected createClusterRoleBinding(): ApiObject {
+    return this.add<k8s.KubeClusterRoleBindingProps>("cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+      metadata: this.clusterMetadata(),
+      ...binding("ClusterRole", NAME, this.namespace),
+    });
+  }
+
+  /** What is allowed in the own namespace, and in that of the plugin's configuration; both may be one. */
+  protected createRoles(): void {
+    const { cniNamespace } = this.values.controller;
+    const places = [
+      { id: "role", metadata: this.metadata(), rules: OWN_RULES },
+      {
+        id: "config-role",
+        metadata: { ...this.metadata(), name: `${NAME}-config`, namespace: cniNamespace },
+        rules: CONFIGURATION_RULES,
+      },
+    ];
+    for (const { id, metadata, rules } of places) {
+      const role = binding("Role", NAME, this.namespace);
+      this.add<k8s.KubeRoleProps>(id, k8s.KubeRole.GVK, { metadata, rules });
+      this.add<k8s.KubeRoleBindingProps>(`${id}-binding`, k8s.KubeRoleBinding.GVK, {
+        metadata,
+        ...role,
+        roleRef: { ...role.roleRef, name: metadata.name },
+      });
+    }
+  }
+
+  /** With `networkPolicy.enabled`. The API server may call the webhook from anywhere. */
+  protected createNetworkPolicy(): void {
+    const { networkPolicy, service } = this.values;
+    const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });
+    HelmObject.on<k8s.KubeNetworkPolicyProps>(this, "network-policy", k8s.KubeNetworkPolicy.GVK, {
+      when: networkPolicy.enabled,
+      metadata: this.metadata(),
+      spec: {
+        podSelector: { matchLabels: SELECTOR },
+        policyTypes: ["Ingress"],
+        ingress: [
+          { ports: [tcp(service.webhookPort)] },
+          { from: present(networkPolicy.from), ports: [tcp(service.metricsPort), tcp(service.healthPort)] },
+        ],
+      },
+    });
+  }
+
+  /** With `podDisruptionBudget.enabled`. */
+  protected createPodDisruptionBudget(): void {
+    const { enabled, maxUnavailable } = this.values.podDisruptionBudget;
+    const share = when(matches(maxUnavailable, "%"), maxUnavailable, int(maxUnavailable));
+    HelmObject.on<k8s.KubePodDisruptionBudgetProps>(this, "disruption-budget", k8s.KubePodDisruptionBudget.GVK, {
+      when: enabled,
+      metadata: this.metadata(),
+      spec: { selector: { matchLabels: SELECTOR }, maxUnavailable: share },
+    });
+  }
+
+  /** With `podMonitor.enabled`: Prometheus finds the metrics. */
+  protected createPodMonitor(): void {
+    const { podMonitor, commonLabels } = this.values;
+    HelmObject.on<{ spec: object }>(this, "pod-monitor", POD_MONITOR, {
+      when: podMonitor.enabled,
+      metadata: { ...this.metadata(), labels: this.labels(merge(podMonitor.labels, commonLabels)) },
+      spec: { selector: { matchLabels: SELECTOR }, podMetricsEndpoints: [{ port: "metrics", path: "/metrics" }] },
+    });
+  }
+
+  /** With `webhook.certificates: cert-manager`. */
+  protected createCertificate(): void {
+    const issued = isIssued(this.values);
+    const { issuerRef } = this.values.webhook;
+    const metadata = { ...this.metadata(), name: SERVICE };
+    HelmObject.on<{ spec: object }>(this, "issuer", ISSUER, {
+      when: issuerRef === undefined ? issued : and(issued, not(issuerRef)),
+      metadata,
+      spec: { selfSigned: {} },
+    });
+    HelmObject.on<{ spec: object }>(this, "certificate", CERTIFICATE, {
+      when: issued,
+      metadata,
+      spec: certificateSpec(this.values, this.namespace, ISSUED_SECRET),
+    });
+  }
+
+  protected createService(): ApiObject {
+    return this.add<k8s.KubeServiceProps>("service", k8s.KubeService.GVK, {
+      metadata: { ...this.metadata(), name: SERVICE },
+      spec: {
+        selector: SELECTOR,
+        ports: [{ name: "webhook", port: 443, targetPort: "webhook", protocol: "TCP" }],
+      },
+    });
+  }
+
+  protected createDeployment(): ApiObject {
+    const podLabels = merge(this.values.podLabels, this.values.commonLabels);
+    return this.add<k8s.KubeDeploymentProps>("deployment", k8s.KubeDeployment.GVK, {
+      metadata: this.metadata(),
+      spec: {
+        replicas: this.values.replicaCount,
+        selector: { matchLabels: SELECTOR },
+        template: {
+          metadata: {
+            labels: this.labels(podLabels),
+            annotations: { ...spread(this.values.podAnnotations), "linkerd.io/inject": "disabled" },
+          },
+          spec: operatorPod(this.values),
+        },
+      },
+    });
+  }
+
+  protected createWebhookConfiguration(): ApiObject {
+    const issued = when(isIssued(this.values), {
+      "cert-manager.io/inject-ca-from": concat(this.namespace, `/${SERVICE}`),
+    }) as Labels;
+    return this.add<k8s.KubeMutatingWebhookConfigurationProps>(
+      "webhook-configuration",
+      k8s.KubeMutatingWebhookConfiguration.GVK,
+      {
+        metadata: { ...this.clusterMetadata(), annotations: issued },
+        webhooks: [podWebhook(this.values, this.namespace)],
+      },
+    );
+  }
+
+  /** The labels of a resource: the chart's own ones win over what users add. */
+  protected labels(added: Input<Readonly<Record<string, string>>> = this.values.commonLabels): Labels {
+    return { ...spread(added), ...SELECTOR };
+  }
+
+  protected metadata(): HelmMetadata & { readonly name: string } {
+    return { name: NAME, namespace: this.namespace, labels: this.labels() };
+  }
+
+  protected clusterMetadata(): HelmMetadata {
+    return { name: NAME, labels: this.labels() };
+  }
+
+  private defaultNamespace(): Input<string> {
+    return HelmChart.find(this) === undefined ? (Chart.of(this).namespace ?? NAME) : release.namespace;
+  }
+
+  private add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
+    return new HelmObject(this, id, type, manifest);
+  }
+}

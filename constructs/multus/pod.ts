@@ -1,0 +1,111 @@
+import type { k8s } from "cdk8s-plus-27";
+import { controllerCommand, fromField, imageOf, resourcesOf } from "../container";
+import { concat, eq, ge, type Input, not, present, type Refs, spread, type Templated, text, when } from "../helm";
+import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
+import type { MultusValues } from "./values";
+
+/** Where the container sees the certificate that cert-manager makes. */
+const CERTIFICATE_DIR = "/tls";
+
+/** Whether cert-manager makes the webhook's certificate. */
+export const isIssued = ({ webhook }: Refs<MultusValues>): Input<boolean> =>
+  eq<string>(webhook.certificates, "cert-manager");
+
+const flag = (name: string, value: Input<string>): Input<string> => concat(`--${name}=`, value);
+
+function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
+  const { controller, webhook, service } = values;
+  const issued = isIssued(values);
+  return [
+    flag("cni-namespace", controller.cniNamespace),
+    flag("linkerd-namespace", controller.linkerdControlPlaneNamespace),
+    flag("cni-kubeconfig", controller.cniKubeconfigNodePath),
+    flag("namespace-uid-range-annotation", controller.namespaceUIDRangeAnnotation),
+    flag("linkerd-proxy-uid-offset", text(controller.linkerdProxyUIDOffset)),
+    flag("leader-elect", text(controller.leaderElection)),
+    flag("requests-per-second", text(controller.requestsPerSecond)),
+    flag("request-burst", text(controller.requestBurst)),
+    flag("webhook-port", text(service.webhookPort)),
+    flag("metrics-bind-address", concat(":", text(service.metricsPort))),
+    flag("health-probe-bind-address", concat(":", text(service.healthPort))),
+    flag("webhook-service", SERVICE),
+    flag("webhook-configuration", NAME),
+    flag("webhook-certificates", when(issued, "mounted", "self") as Input<string>),
+    when(issued, `--webhook-certificate-dir=${CERTIFICATE_DIR}`, `--webhook-certificate-secret=${OWN_SECRET}`),
+    when(not(issued), flag("webhook-certificate-validity-hours", text(webhook.certificateValidityHours))),
+    flag("log-level", values.logLevel),
+    flag("log-format", values.logFormat),
+  ];
+}
+
+function container(values: Refs<MultusValues>): Templated<k8s.Container> {
+  const { service } = values;
+  const probe = (path: string) => ({ httpGet: { path, port: "health" }, periodSeconds: 10, timeoutSeconds: 3 });
+  return {
+    name: "operator",
+    ...imageOf(values),
+    command: controllerCommand("multus"),
+    args: args(values),
+    env: [fromField("POD_NAMESPACE", "metadata.namespace"), fromField("POD_NAME", "metadata.name")],
+    ports: [
+      { name: "webhook", containerPort: service.webhookPort, protocol: "TCP" },
+      { name: "metrics", containerPort: service.metricsPort, protocol: "TCP" },
+      { name: "health", containerPort: service.healthPort, protocol: "TCP" },
+    ],
+    livenessProbe: { ...probe("/healthz"), initialDelaySeconds: 10 },
+    readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
+    resources: resourcesOf(values.resources),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: when(ge(values.runAsUser, 0), values.runAsUser),
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    volumeMounts: when(isIssued(values), [{ name: "certificate", mountPath: CERTIFICATE_DIR, readOnly: true }]),
+  };
+}
+
+/** Two replicas on one node would be lost with it. */
+const APART = {
+  podAntiAffinity: {
+    preferredDuringSchedulingIgnoredDuringExecution: [
+      {
+        weight: 100,
+        podAffinityTerm: { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: SELECTOR } },
+      },
+    ],
+  },
+};
+
+const OVER_ZONES = [
+  {
+    maxSkew: 1,
+    topologyKey: "topology.kubernetes.io/zone",
+    whenUnsatisfiable: "ScheduleAnyway",
+    labelSelector: { matchLabels: SELECTOR },
+  },
+];
+
+/** The operator's pods. */
+export function operatorPod(values: Refs<MultusValues>): Templated<k8s.PodSpec> {
+  const { affinity, topologySpreadConstraints } = values;
+  return {
+    serviceAccountName: NAME,
+    automountServiceAccountToken: true,
+    // The API server drops a false one: written out, every apply would see a difference.
+    hostNetwork: when(values.hostNetwork, true),
+    terminationGracePeriodSeconds: 30,
+    nodeSelector: { ...spread(values.nodeSelector), "kubernetes.io/os": "linux" },
+    affinity: (affinity === undefined ? APART : when(affinity, affinity, APART)) as Templated<k8s.Affinity>,
+    topologySpreadConstraints: when(topologySpreadConstraints, topologySpreadConstraints, OVER_ZONES) as Templated<
+      k8s.TopologySpreadConstraint[]
+    >,
+    tolerations: present(values.tolerations),
+    priorityClassName: present(values.priorityClassName),
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [container(values)],
+    volumes: when(isIssued(values), [{ name: "certificate", secret: { secretName: ISSUED_SECRET } }]),
+  };
+}

@@ -1,0 +1,166 @@
+import { z } from "zod";
+import { LOG_FORMATS } from "../../cni/log";
+import { LOG_LEVELS } from "../../cni/stanza";
+import { flag, integer } from "../helm";
+import { group, image, imagePullSecrets, peer, resources, toleration } from "../value-groups";
+import { annotationName, directory, namespaceName, port, share, textMap, word } from "../value-types";
+
+const requirement = z.strictObject({
+  key: z.string(),
+  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]),
+  values: z.array(z.string()).optional(),
+});
+
+const labelSelector = (what: string, matchExpressions: readonly z.output<typeof requirement>[]) =>
+  group({
+    matchLabels: textMap()
+      .default({})
+      .meta({ description: `Labels of the ${what}` }),
+    matchExpressions: z
+      .array(requirement)
+      .default([...matchExpressions])
+      .meta({ description: `Conditions on the labels of the ${what}` }),
+  });
+
+/** Where the cluster itself has to be able to start pods, whether the webhook answers or not. */
+const SYSTEM_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
+
+const controller = group({
+  cniNamespace: namespaceName()
+    .default("linkerd-cni")
+    .meta({ description: "Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config" }),
+  linkerdControlPlaneNamespace: namespaceName()
+    .default("linkerd")
+    .meta({ description: "Namespace of Linkerd's control plane, which always has a definition" }),
+  cniKubeconfigNodePath: directory()
+    .default("/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig")
+    .meta({
+      description: "The plugin's kubeconfig on the nodes: in linkerd2-cni's destCNINetDir",
+      examples: ["/etc/kubernetes/cni/net.d/ZZZ-linkerd-cni-kubeconfig"],
+    }),
+  namespaceUIDRangeAnnotation: annotationName()
+    .default("openshift.io/sa.scc.uid-range")
+    .meta({ description: "Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have" }),
+  linkerdProxyUIDOffset: integer(0, 2147483647)
+    .default(2102)
+    .meta({ description: "What is added to the first id of that range for the proxy's user id" }),
+  leaderElection: flag().default(true).meta({ description: "Of several replicas, let one write the definitions" }),
+  requestsPerSecond: integer(1, 1000)
+    .default(20)
+    .meta({ description: "How many definitions are written in a second, at most" }),
+  requestBurst: integer(1, 1000)
+    .default(40)
+    .meta({ description: "How many may be written at once, when none has been for a while" }),
+});
+
+const issuer = z.strictObject({
+  name: z.string().min(1),
+  kind: z.string().optional(),
+  group: z.string().optional(),
+});
+
+const webhook = group({
+  failurePolicy: z
+    .enum(["Fail", "Ignore"])
+    .default("Fail")
+    .meta({ description: "What becomes of a pod while the webhook does not answer: refused, or created unchanged" }),
+  timeoutSeconds: integer(1, 30).default(10).meta({ description: "How long the API server waits for the webhook" }),
+  namespaceSelector: labelSelector("namespaces whose pods the webhook sees; its own namespace never", [
+    { key: "kubernetes.io/metadata.name", operator: "NotIn", values: SYSTEM_NAMESPACES },
+  ]),
+  objectSelector: labelSelector("pods that the webhook sees", []),
+  certificates: z
+    .enum(["self", "cert-manager"])
+    .default("self")
+    .meta({ description: "Who makes and renews the webhook's certificate: the operator itself, or cert-manager" }),
+  certificateValidityHours: integer(1, 87600)
+    .default(2160)
+    .meta({ description: "How long one certificate is valid; it is renewed in time" }),
+  issuerRef: issuer.optional().meta({
+    description: "cert-manager's issuer of the certificate; without one, a self-signed issuer is created",
+    examples: [{ name: "cluster-ca", kind: "ClusterIssuer" }],
+  }),
+});
+
+const service = group({
+  webhookPort: port().default(9443).meta({ description: "Port of the pods for the webhook" }),
+  metricsPort: port().default(8080).meta({ description: "Port of the pods for /metrics" }),
+  healthPort: port().default(8081).meta({ description: "Port of the pods for the probes (/healthz, /readyz)" }),
+});
+
+const podDisruptionBudget = group({
+  enabled: flag().default(true).meta({ description: "Create a PodDisruptionBudget" }),
+  maxUnavailable: share()
+    .prefault(1)
+    .meta({
+      description: "How many pods may be away when nodes are drained, as a number or a percentage",
+      examples: ["50%"],
+    }),
+});
+
+const networkPolicy = group({
+  enabled: flag().default(false).meta({
+    description: "Create a NetworkPolicy: everyone may connect to the webhook, the peers below to probes and metrics",
+  }),
+  from: z
+    .array(peer)
+    .default([])
+    .meta({
+      description: "Who may connect to the ports of probes and metrics, as NetworkPolicy peers; empty for everyone",
+      examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
+    }),
+});
+
+const podMonitor = group({
+  enabled: flag().default(false).meta({ description: "Create a PodMonitor (Prometheus Operator)" }),
+  labels: textMap()
+    .default({})
+    .meta({
+      description: "Labels of the PodMonitor, by which Prometheus selects it",
+      examples: [{ release: "prometheus" }],
+    }),
+});
+
+/** Every value of the chart linkerd-multus: its type, default and meaning. All else about values is derived from this. */
+export const multusValues = z.strictObject({
+  replicaCount: integer(0, 100)
+    .default(2)
+    .meta({ description: "How many pods; each serves the webhook, one of them writes the definitions" }),
+  controller,
+  webhook,
+  service,
+  logLevel: z.enum(LOG_LEVELS).default("info").meta({ description: "Log level" }),
+  logFormat: z.enum(LOG_FORMATS).default("plain").meta({ description: "Log format" }),
+  image: image(),
+  imagePullSecrets: imagePullSecrets(),
+  resources: resources(),
+  runAsUser: integer(-1, 2147483647)
+    .default(65532)
+    .meta({ description: "User id of the pods; -1 for the one that the cluster assigns, as OpenShift does" }),
+  hostNetwork: flag().default(false).meta({
+    description: "Run the pods in the nodes' network, for API servers that do not reach pods; one pod a node then",
+  }),
+  priorityClassName: word()
+    .default("")
+    .meta({ description: "Priority class of the pods", examples: ["system-cluster-critical"] }),
+  nodeSelector: textMap()
+    .default({})
+    .meta({ description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux" }),
+  tolerations: z.array(toleration).default([]).meta({ description: "Tolerations of the pods" }),
+  affinity: z.looseObject({}).optional().meta({
+    description: "Affinity of the pods; without one they keep off each other's nodes where possible",
+  }),
+  topologySpreadConstraints: z
+    .array(z.looseObject({ topologyKey: z.string() }))
+    .default([])
+    .meta({ description: "How the pods spread; without any, evenly over zones where possible" }),
+  podDisruptionBudget,
+  networkPolicy,
+  podMonitor,
+  podAnnotations: textMap().default({}).meta({ description: "Annotations of the pods, besides the chart's own" }),
+  podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
+});
+
+/** All values of the chart linkerd-multus, each known. */
+export type MultusValues = z.output<typeof multusValues>;
