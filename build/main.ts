@@ -3,7 +3,7 @@ import { synthesize } from "../charts/synth";
 import { bundle } from "./bundle";
 import { buildCli } from "./cli";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
-import { buildImage, layOutImage } from "./image/image";
+import { buildImage, layOutImage, recordImageSize } from "./image/image";
 import { loadImage } from "./image/load";
 import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
@@ -22,7 +22,7 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 /** What is made only when it is named. */
-const extras: typeof steps = { rootfs: layOutImage, "load-image": loadImage };
+const extras: typeof steps = { rootfs: layOutImage, "image-size": recordImageSize, "load-image": loadImage };
 
 async function main(names: readonly string[]): Promise<void> {
   const known = { ...steps, ...extras };

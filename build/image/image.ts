@@ -1,10 +1,12 @@
-import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { compileExecutable, PLUGIN_ENTRY } from "../executable";
 import { cache, outputs, root } from "../paths";
+import { recordResult } from "../results";
 import { ARCHITECTURES, type Architecture, hostArchitecture } from "../runtime";
 import { hasGlibc, type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
 import { type ImageSpec, ociArchive, type PlatformFiles } from "./oci";
+import { type ImageSize, imageSizes } from "./size";
 import type { TarEntry } from "./tar";
 
 /** The image's name where none is given in the chart's values. */
@@ -90,6 +92,17 @@ export async function buildImage(): Promise<string> {
   for (const { architecture, files } of platforms) await writeBillOfMaterials(architecture, files);
   await writeFile(`${outputs.image}.part`, await ociArchive(await imageSpec(), platforms));
   await rename(`${outputs.image}.part`, outputs.image);
-  const { size } = await stat(outputs.image);
-  return `${platforms.map(({ architecture }) => `linux/${architecture}`).join(", ")}, ${(size / 1e6).toFixed(1)} MB`;
+  return inWords(await imageSizes(outputs.image));
+}
+
+const inWords = (sizes: Record<string, ImageSize>) =>
+  Object.entries(sizes)
+    .map(
+      ([platform, { compressedMB, uncompressedMB }]) => `${platform} ${compressedMB} MB (${uncompressedMB} unpacked)`,
+    )
+    .join(", ");
+
+/** Writes the size of the image that was built among what was measured. */
+export async function recordImageSize(): Promise<void> {
+  await recordResult("image", await imageSizes(outputs.image));
 }

@@ -1,15 +1,14 @@
 /** `npm run bench`: the plugin's executable and, where LINKERD_CNI_PEER names it, linkerd's, side by side. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import Table from "cli-table3";
 import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
-import { outputs, root } from "../../build/paths";
+import { outputs } from "../../build/paths";
+import { RESULTS, recordResult } from "../../build/results";
 import { namespacesMissing } from "../support/netns";
 import { chart } from "./chart";
 import { Bench, type Contestant, type Scenario } from "./measure";
-
-const results = join(root, "bench");
 
 const scenarios: readonly Scenario[] = [
   ...(["meshed", "unmeshed"] as const).flatMap((pod) =>
@@ -117,17 +116,10 @@ function print(found: readonly Result[], spent: readonly Cost[]): void {
   }
 }
 
-/** Keeps what other benchmarks wrote. */
 async function save(found: readonly Result[], spent: readonly Cost[]): Promise<void> {
-  await mkdir(results, { recursive: true });
-  const path = join(results, "results.json");
-  const before = await readFile(path, "utf8").then(
-    (text) => JSON.parse(text) as object,
-    () => ({}),
-  );
   const machine = { cpu: cpus()[0]?.model ?? "", cores: cpus().length, kernel: release() };
   const plugin = { date: new Date().toISOString().slice(0, 10), machine, scenarios: found, costs: spent };
-  await writeFile(path, `${JSON.stringify({ ...before, plugin }, undefined, 2)}\n`);
+  await recordResult("plugin", plugin);
   const bars = found
     .filter(({ parallel }) => parallel === 1)
     .map((result) => {
@@ -135,7 +127,7 @@ async function save(found: readonly Result[], spent: readonly Cost[]): Promise<v
       const label = `${result.pod}, API server ${result.delayMs} ms`;
       return { label, ours: ours.medianMs, ...(peer === undefined ? {} : { peer: peer.medianMs }) };
     });
-  await writeFile(join(results, "plugin.svg"), chart("Time of an ADD, median", bars));
+  await writeFile(join(RESULTS, "..", "plugin.svg"), chart("Time of an ADD, median", bars));
 }
 
 async function main(): Promise<void> {

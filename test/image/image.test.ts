@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { hasGlibc } from "../../build/image/contents";
 import { buildImage, IMAGE_NAME, imageSpec, layOutImage } from "../../build/image/image";
 import { cache, outputs, root } from "../../build/paths";
+import { RESULTS } from "../../build/results";
 import { ApiServer } from "../../demo/api-server";
 import { differences, snapshot } from "../../demo/snapshot";
 import { defaultStanza } from "../../demo/stanza";
@@ -37,10 +38,20 @@ async function until(what: string, condition: () => Promise<boolean>): Promise<v
   throw new Error(`waited 30 s for ${what}`);
 }
 
+interface Manifest {
+  readonly digest: string;
+  readonly platform: { readonly os: string; readonly architecture: string };
+}
+
 interface Layer {
   readonly files: readonly string[];
   /** `path -> target` */
   readonly links: readonly string[];
+  /** `os/architecture` */
+  readonly platform: string;
+  /** Bytes that a node pulls, and bytes that they become. */
+  readonly compressed: number;
+  readonly uncompressed: number;
   /** Paths and modes in octal of those that someone could misuse. */
   readonly loose: readonly string[];
 }
@@ -63,11 +74,15 @@ suite("the image's files", built, () => {
     const [named] = (await json(join(work, "index.json"))).manifests;
     const { manifests } = await json(blob(named.digest));
     layers = await Promise.all(
-      manifests.map(async ({ digest }: { digest: string }) => {
+      manifests.map(async ({ digest, platform }: Manifest) => {
         const [layer] = (await json(blob(digest))).layers;
         const { stdout } = await run("tar", ["-tvzf", blob(layer.digest)]);
         const lines = stdout.trim().split("\n");
+        const count = `gzip --decompress --stdout ${blob(layer.digest)} | wc --bytes`;
         return {
+          platform: `${platform.os}/${platform.architecture}`,
+          compressed: (await stat(blob(layer.digest))).size,
+          uncompressed: Number((await run("sh", ["-c", count])).stdout),
           files: lines.filter((line) => line.startsWith("-")).map((line) => line.split(" ").at(-1) as string),
           links: lines.filter((line) => line.startsWith("l")).map((line) => line.split(" ").slice(-3).join(" ")),
           loose: lines.filter((line) => /^-..[sS]|^-.....[sS]|^[-d].......w/.test(line) || !line.includes(" 0/0 ")),
@@ -91,6 +106,15 @@ suite("the image's files", built, () => {
 
   test("belong to root, and none is setuid or writable for all", () => {
     expect(layers.map(({ loose }) => loose)).toEqual(layers.map(() => []));
+  });
+
+  test("are as large as bench/results.json says, within 5 %: a change of the size is a change of that file", async () => {
+    const { image } = JSON.parse(await readFile(RESULTS, "utf8"));
+    expect(layers.map(({ platform }) => platform)).toEqual(Object.keys(image));
+    for (const { platform, compressed, uncompressed } of layers) {
+      expect(Math.abs(compressed / 1e6 / image[platform].compressedMB - 1)).toBeLessThan(0.05);
+      expect(Math.abs(uncompressed / 1e6 / image[platform].uncompressedMB - 1)).toBeLessThan(0.05);
+    }
   });
 
   test("are the same, byte for byte, when they are built again", async () => {

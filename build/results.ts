@@ -1,0 +1,16 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { root } from "./paths";
+
+/** What was measured, one key a measurement: tracked, so that a change shows what it costs. */
+export const RESULTS = join(root, "bench", "results.json");
+
+/** Writes one measurement; the others stay as they are. */
+export async function recordResult(key: string, value: object, path = RESULTS): Promise<void> {
+  const before = await readFile(path, "utf8").then(
+    (text) => JSON.parse(text) as object,
+    () => ({}),
+  );
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `${JSON.stringify({ ...before, [key]: value }, undefined, 2)}\n`);
+}
