@@ -50,12 +50,22 @@ test("the resources that linkerd check looks for, each with the label that pruni
     "ServiceAccount/linkerd-cni",
     "ClusterRole/linkerd-cni",
     "ClusterRoleBinding/linkerd-cni",
+    ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"].map(
+      (kind) => `${kind}/linkerd-cni-plugin`,
+    ),
     "ConfigMap/linkerd-cni-config",
     "DaemonSet/linkerd-cni",
   ]);
   for (const { metadata } of manifests) {
     expect(metadata.labels).toMatchObject({ "linkerd.io/cni-resource": "true", team: "mesh" });
   }
+});
+
+test("without a token of the plugin's own there is no account for it, and the installer asks for none", () => {
+  const pluginToken = { dedicated: false };
+  expect(synthesized({ pluginToken }).map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");
+  const names = containers({ pluginToken })[0]?.env?.map(({ name }) => name);
+  expect(names?.filter((name) => name.startsWith("PLUGIN_"))).toEqual([]);
 });
 
 test("labels of users do not replace the chart's own", () => {

@@ -24,6 +24,7 @@ import { inputsOf } from "./inputs";
 import { Monitoring } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
+import { PLUGIN_ACCOUNT, pluginRules, tokenRules } from "./plugin-token";
 import { podSpec, updateStrategy } from "./pod";
 import { checkNamespace } from "./problems";
 import type { ValuesProps } from "./props";
@@ -82,6 +83,7 @@ export class LinkerdCni extends Construct {
     this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
+    this.createPluginAccount();
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
   }
@@ -112,6 +114,39 @@ export class LinkerdCni extends Construct {
       // Only the pods of this chart need the token, and they ask for it.
       automountServiceAccountToken: false,
       imagePullSecrets: present(this.values.imagePullSecrets),
+    });
+  }
+
+  /** With `pluginToken.dedicated`: the service account of the plugin, and the installer's right to make its tokens. */
+  protected createPluginAccount(): void {
+    const when = this.values.pluginToken.dedicated;
+    const metadata = { ...this.metadata(), name: PLUGIN_ACCOUNT };
+    const clusterMetadata = { ...this.clusterMetadata(), name: PLUGIN_ACCOUNT };
+    HelmObject.on<k8s.KubeServiceAccountProps>(this, "plugin-service-account", k8s.KubeServiceAccount.GVK, {
+      when,
+      metadata,
+      automountServiceAccountToken: false,
+    });
+    HelmObject.on<k8s.KubeClusterRoleProps>(this, "plugin-cluster-role", k8s.KubeClusterRole.GVK, {
+      when,
+      metadata: clusterMetadata,
+      rules: pluginRules,
+    });
+    HelmObject.on<k8s.KubeClusterRoleBindingProps>(
+      this,
+      "plugin-cluster-role-binding",
+      k8s.KubeClusterRoleBinding.GVK,
+      {
+        when,
+        metadata: clusterMetadata,
+        ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
+      },
+    );
+    HelmObject.on<k8s.KubeRoleProps>(this, "plugin-role", k8s.KubeRole.GVK, { when, metadata, rules: tokenRules });
+    HelmObject.on<k8s.KubeRoleBindingProps>(this, "plugin-role-binding", k8s.KubeRoleBinding.GVK, {
+      when,
+      metadata,
+      ...binding("Role", PLUGIN_ACCOUNT, this.namespace, NAME),
     });
   }
 

@@ -1,6 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
 import { concat, eq, type Input, int, matches, not, present, type Refs, type Templated, text, when } from "./helm";
+import { PLUGIN_ACCOUNT } from "./plugin-token";
 import type { Values } from "./values";
 
 type Container = Templated<k8s.Container>;
@@ -49,6 +50,11 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
     { name: "LOG_LEVEL", value: values.logLevel },
+    when(values.pluginToken.dedicated, { name: "PLUGIN_SERVICE_ACCOUNT", value: PLUGIN_ACCOUNT }),
+    when(values.pluginToken.dedicated, {
+      name: "PLUGIN_TOKEN_SECONDS",
+      value: text(values.pluginToken.expirationSeconds),
+    }),
     when(values.podEvents, { name: "POD_EVENTS", value: "true" }),
     when(values.nodeTaint.enabled, { name: "NODE_TAINT", value: values.nodeTaint.key }),
     fromField("NODE_NAME", "spec.nodeName"),

@@ -83,6 +83,16 @@ export interface ValuesProps {
     /** Grant only what this plugin uses: reading single pods and namespaces, and its own DaemonSet. @default false */
     readonly minimal?: Input<Values["rbac"]["minimal"]> | undefined;
   };
+  readonly pluginToken?: {
+    /**
+     * Give the plugin on the node a token of a service account of its own, which may only read single pods, namespaces
+     * and the service `kubernetes`; where it is refused, or with false, the plugin uses the installer's.
+     * @default true
+     */
+    readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;
+    /** Life of this token in seconds; it is renewed after four fifths of it. @default 86400 */
+    readonly expirationSeconds?: Input<Values["pluginToken"]["expirationSeconds"]> | undefined;
+  };
   readonly networkPolicy?: {
     /**
      * Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others.

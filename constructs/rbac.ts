@@ -22,11 +22,11 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
   ];
 }
 
-/** What binds a role to the service account, both of the same name. */
-export function binding(kind: "Role" | "ClusterRole", name: string, namespace: Input<string>) {
+/** What binds a role to a service account; both have the same name unless told otherwise. */
+export function binding(kind: "Role" | "ClusterRole", name: string, namespace: Input<string>, account = name) {
   return {
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
-    subjects: [{ kind: "ServiceAccount", name, namespace }],
+    subjects: [{ kind: "ServiceAccount", name: account, namespace }],
   };
 }
 

@@ -3,6 +3,7 @@ import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
 import { networkPolicy } from "./network-policy";
+import { pluginToken } from "./plugin-token";
 import { group, image, imagePullSecrets, resources, toleration } from "./value-groups";
 import { directory, port, portRanges, ports, share, textMap, word } from "./value-types";
 
@@ -186,6 +187,7 @@ export const values = z.strictObject({
     examples: [{ type: "spc_t" }],
   }),
   rbac,
+  pluginToken,
   networkPolicy,
   nodeTaint,
   ...monitoring,

@@ -1,6 +1,7 @@
 import type { Log } from "../cni/log";
 import type { ApiServer, Transport } from "../kubernetes/client";
 import { readClaims, renewalTime } from "../kubernetes/service-account-token";
+import type { Verdict } from "./access";
 import type { Counter } from "./metrics";
 
 /** The service account of the plugin, which may do less than the installer's own. */
@@ -9,6 +10,8 @@ export interface PluginAccount {
   readonly name: string;
   /** Life that is asked for; the API server may give less. */
   readonly seconds: number;
+  /** The node that the token is bound to: it ends with the node. Absent: bound to nothing but its time. */
+  readonly node?: string;
 }
 
 export type Access = ApiServer & { readonly token: string; readonly ca: string };
@@ -19,6 +22,8 @@ interface Tools {
   /** Absent: the plugin uses the installer's own token. */
   readonly account?: PluginAccount;
   readonly transport: (access: Access) => Transport & { close(): void };
+  /** Whether the API server lets the plugin in with it. */
+  readonly verify: (access: Access, now: number) => Promise<Verdict>;
   readonly log: Log;
   readonly renewals: Counter;
 }
@@ -49,17 +54,21 @@ export class Credentials {
     return this.isAlive(now) && this.minted !== undefined ? { ...own, token: this.minted } : own;
   }
 
-  /** The API server does not accept the token any more. */
-  rejected(): void {
-    this.minted = undefined;
-    this.retryAt = 0;
+  /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */
+  async verify(now: number): Promise<Verdict> {
+    const verdict = await this.tools.verify(this.current(now), now);
+    if (verdict.kind === "refused" && this.minted !== undefined) {
+      this.minted = undefined;
+      this.retryAt = 0;
+    }
+    return verdict;
   }
 
   /** Asks for a token where one is due. Never rejects. Tells whether there is a new one. */
   async renew(now: number): Promise<boolean> {
     const { account, renewals } = this.tools;
     if (account === undefined || !this.isDue(now)) return false;
-    const outcome = await this.request(account);
+    const outcome = await this.request(account, now);
     renewals.add(Object.keys(outcome)[0] ?? "");
     if ("token" in outcome) {
       this.minted = outcome.token;
@@ -90,20 +99,30 @@ export class Credentials {
     return now >= this.retryAt && (claims === undefined || now >= renewalTime(claims));
   }
 
-  private async request({ namespace, name, seconds }: PluginAccount): Promise<Outcome> {
-    const body = {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenRequest",
-      spec: { expirationSeconds: seconds },
-    };
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+  /** A token that the plugin can use: one that the API server lets in. */
+  private async request(account: PluginAccount, now: number): Promise<Outcome> {
     try {
-      const transport = this.tools.transport(this.tools.own());
-      const answer = await transport({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
-      transport.close();
-      return outcomeOf(answer.status, answer.body);
+      const own = this.tools.own();
+      const outcome = await this.ask(account, own);
+      if (!("token" in outcome)) return outcome;
+      const verdict = await this.tools.verify({ ...own, token: outcome.token }, now);
+      return verdict.kind === "refused" ? { refused: verdict.why } : outcome;
     } catch (error) {
       return { silent: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  private async ask({ namespace, name, seconds, node }: PluginAccount, own: Access): Promise<Outcome> {
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+    const transport = this.tools.transport(own);
+    const ask = (body: object) => transport({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
+    try {
+      const bound = await ask(tokenRequest(seconds, node));
+      // Kubernetes before 1.31 binds tokens to no node; to a pod it binds only those of the pod's own account.
+      const answer = bound.status === 400 && node !== undefined ? await ask(tokenRequest(seconds)) : bound;
+      return outcomeOf(answer.status, answer.body);
+    } finally {
+      transport.close();
     }
   }
 
@@ -113,8 +132,17 @@ export class Credentials {
   }
 }
 
+function tokenRequest(expirationSeconds: number, node?: string): object {
+  const bound = node === undefined ? {} : { boundObjectRef: { apiVersion: "v1", kind: "Node", name: node } };
+  const spec = { expirationSeconds, ...bound };
+  return { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
+}
+
+/** The installer's own token is replaced by the kubelet: one that is not accepted (401) may be good a moment later. */
+const PASSING = [401, 429];
+
 function outcomeOf(status: number, body: string): Outcome {
-  if (status >= 500 || status === 429) return { silent: `the API server answers ${status}` };
+  if (status >= 500 || PASSING.includes(status)) return { silent: `the API server answers ${status}` };
   if (status !== 200 && status !== 201) return { refused: `the API server answers ${status}` };
   const { status: given } = JSON.parse(body) as { status?: { token?: string } };
   return typeof given?.token === "string" ? { token: given.token } : { refused: "the answer holds no token" };

@@ -13,7 +13,7 @@ export async function askForRuntime(
     transport.close();
     if (status !== 200) return undefined;
     const node = JSON.parse(body) as { status?: { nodeInfo?: { containerRuntimeVersion?: string } } };
-    return node.status?.nodeInfo?.containerRuntimeVersion;
+    return node.status?.nodeInfo?.containerRuntimeVersion || undefined;
   } catch {
     return undefined;
   }

@@ -59,7 +59,6 @@ export class Service {
   private readonly places: Places;
   private readonly keeper: Keeper;
   private readonly credentials: Credentials;
-  private readonly access: AccessCheck;
   private readonly watcher: Watcher;
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
@@ -79,10 +78,11 @@ export class Service {
     const own = () => readApiServer(settings.cluster);
     const { pluginAccount: account } = settings;
     const renewals = this.instruments.tokenRenewals;
-    const tools = { own, transport, log, renewals, ...(account === undefined ? {} : { account }) };
-    this.credentials = new Credentials(tools, knownToken(this.places));
     const pod = `/api/v1/namespaces/${settings.daemonSet?.namespace ?? "default"}/pods/${settings.podName ?? "linkerd-cni"}`;
-    this.access = new AccessCheck({ transport, path: pod });
+    const access = new AccessCheck({ transport, path: pod });
+    const verify = access.check.bind(access);
+    const tools = { own, transport, verify, log, renewals, ...(account === undefined ? {} : { account }) };
+    this.credentials = new Credentials(tools, knownToken(this.places));
     const wanted = () => ({
       stanza: readStanza(settings),
       kubeconfig: kubeconfig(this.credentials.current(Date.now())),
@@ -169,13 +169,20 @@ export class Service {
   /** What is due from time to time. Never rejects. */
   private async renew(): Promise<void> {
     try {
-      if (await this.credentials.renew(Date.now())) this.look();
+      if (await this.hasOtherToken()) this.look();
       else this.followPlugin();
       await this.learnRuntime();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.outside.log.warn(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  /** Probes ask, too; where they are off, nobody else would notice that the token is refused. */
+  private async hasOtherToken(): Promise<boolean> {
+    const unreadable = { kind: "unknown" } as const; // the look at the node says so
+    const verdict = await this.credentials.verify(Date.now()).catch(() => unreadable);
+    return (await this.credentials.renew(Date.now())) || verdict.kind === "refused";
   }
 
   private async liftTaint(): Promise<void> {
@@ -219,9 +226,7 @@ export class Service {
   private async ready(): Promise<Answer> {
     const { problem } = this.status;
     if (problem !== undefined) return { status: 503, body: `${problem}\n` };
-    const verdict = await this.access.check(this.credentials.current(Date.now()), Date.now());
-    if (verdict.kind !== "refused") return { status: 200, body: "ready\n" };
-    this.credentials.rejected();
-    return { status: 503, body: `${verdict.why}\n` };
+    const verdict = await this.credentials.verify(Date.now());
+    return verdict.kind === "refused" ? { status: 503, body: `${verdict.why}\n` } : { status: 200, body: "ready\n" };
   }
 }

@@ -121,7 +121,8 @@ function pluginAccount(read: Reader): Pick<Settings, "pluginAccount"> {
   const seconds = read.integer("PLUGIN_TOKEN_SECONDS", DAY_SECONDS, TOKEN_SECONDS);
   if (name === undefined) return {};
   if (namespace === undefined) read.problems.push("PLUGIN_SERVICE_ACCOUNT needs POD_NAMESPACE, the namespace it is in");
-  return { pluginAccount: { namespace: namespace ?? "", name, seconds } };
+  const node = read.optional("NODE_NAME");
+  return { pluginAccount: { namespace: namespace ?? "", name, seconds, ...(node === undefined ? {} : { node }) } };
 }
 
 function names(read: Reader): Pick<Settings, "nodeName" | "podName"> {

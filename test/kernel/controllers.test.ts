@@ -4,18 +4,13 @@ import { StartupTaint } from "../../installer/node-taint";
 import { httpsTransport } from "../../kubernetes/client";
 import { RunningController, until } from "../support/controllers";
 import { ended, failing, meshedPod, NODE, ownedBy, passed } from "../support/meshed-pod";
-import { RealApi, realApiMissing } from "../support/real-api";
+import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
 const KEY = "linkerd.io/cni-not-ready";
 
-/** Where a kind of the chart's is created. */
-const COLLECTIONS: Readonly<Record<string, string>> = {
-  ClusterRole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-  ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-  MutatingAdmissionPolicy: "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies",
-  MutatingAdmissionPolicyBinding: "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings",
-};
+/** What of the chart the controllers' rights and the nodes' taints are made of. */
+const NEEDED = /^(ClusterRole|MutatingAdmissionPolicy)(Binding)?$/;
 
 interface Event {
   readonly reason: string;
@@ -39,10 +34,7 @@ suite("controllers with a real API server, with the chart's rights and no more",
       repairController: { enabled: true },
       nodeTaint: { enabled: true, admissionPolicy: "v1beta1" },
     });
-    for (const object of chart.toJson() as { kind: string }[]) {
-      const path = COLLECTIONS[object.kind];
-      if (path !== undefined) await api.json({ method: "POST", path, body: object });
-    }
+    await api.create(...(chart.toJson() as ApiObject[]).filter(({ kind }) => NEEDED.test(kind)));
     await api.json({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: "shop" } } });
   }, 90_000);
 

@@ -110,33 +110,63 @@ test("a plugin that does not run is never chained", async () => {
   expect((await get("/ready")).body).toContain("does not answer VERSION");
 });
 
-test("the plugin gets a token of its own account, renewed before it ends and when it is refused", async () => {
+/** What an earlier installer left on the node. */
+function leave(token: string): void {
+  writeFileSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"), JSON.stringify({ users: [{ user: { token } }] }));
+}
+
+/** Makes a token whenever it is asked for one. */
+function mint(): readonly string[] {
   const minted: string[] = [];
   answers[TOKEN] = () => {
     minted.push(jwt(600));
     return [201, { status: { token: minted.at(-1) } }];
   };
-  // What an earlier installer left: four fifths of its life are over.
-  writeFileSync(
-    join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"),
-    JSON.stringify({ users: [{ user: { token: jwt(600, 500) } }] }),
-  );
+  return minted;
+}
+
+test("the plugin gets a token of its own account, renewed after four fifths of its life", async () => {
+  const minted = mint();
+  leave(jwt(600, 481));
   start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
   await installer.says("ends in our stanza");
   expect(token()).toBe(minted[0]);
-  answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${minted[0]}` ? 401 : 200, {}];
-  expect((await get("/ready")).status).toBe(503);
-  await eventually(() => minted.length === 2 && token() === minted[1], 10_000);
   expect((await get("/ready")).status).toBe(200);
-  expect((await get("/metrics")).body).toContain('linkerd_cni_token_renewals_total{result="token"} 2');
+  expect((await get("/metrics")).body).toContain('linkerd_cni_token_renewals_total{result="token"} 1');
+});
+
+test("a token that is refused before its end is replaced, whether or not probes ask", async () => {
+  const minted = mint();
+  const refused = jwt(600);
+  leave(refused);
+  answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${refused}` ? 401 : 200, {}];
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", HEALTH_PORT: "0" });
+  await eventually(() => minted.length === 1 && token() === minted[0], 10_000);
+});
+
+test("an API server that binds tokens to no node is asked for one that is bound to none", async () => {
+  const bodies: string[] = [];
+  api.answer = (request, response) => {
+    if (request.url !== TOKEN) return json(200, {})(request, response);
+    let body = "";
+    request.on("data", (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on("end", () => {
+      bodies.push(body);
+      const bound = body.includes("boundObjectRef");
+      json(bound ? 400 : 201, bound ? {} : { status: { token: jwt(600) } })(request, response);
+    });
+  };
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-a" });
+  await installer.says("the plugin has a token of service account linkerd-cni/linkerd-cni-plugin");
+  expect(bodies).toHaveLength(2);
+  expect(JSON.parse(bodies[0] ?? "").spec.boundObjectRef).toEqual({ apiVersion: "v1", kind: "Node", name: "node-a" });
 });
 
 test("a token of its account that still lives is kept through a restart without an API server", async () => {
   const living = jwt(600);
-  writeFileSync(
-    join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"),
-    JSON.stringify({ users: [{ user: { token: living } }] }),
-  );
+  leave(living);
   start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", KUBERNETES_SERVICE_PORT: "1" });
   await installer.says("ends in our stanza");
   expect(token()).toBe(living);

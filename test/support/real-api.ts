@@ -28,6 +28,20 @@ function freePort(): Promise<number> {
   });
 }
 
+/** An object that the API server can be given. */
+export interface ApiObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** Where objects of a kind are created. */
+function collectionOf({ apiVersion, kind, metadata: { namespace } }: ApiObject): string {
+  const group = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = `${kind.toLowerCase().replace(/y$/, "ie")}s`;
+  return `${group}${namespace === undefined ? "" : `/namespaces/${namespace}`}/${plural}`;
+}
+
 const ended = (child: ChildProcess) => new Promise((resolve) => child.once("exit", resolve));
 
 export class RealApi {
@@ -132,5 +146,10 @@ export class RealApi {
     const { status, body } = await this.request(call);
     if (status >= 300) throw new Error(`${call.method ?? "GET"} ${call.path}: ${status}: ${body}`);
     return JSON.parse(body) as T;
+  }
+
+  /** Creates objects, as the administrator. @throws where one is refused */
+  async create(...objects: readonly ApiObject[]): Promise<void> {
+    for (const object of objects) await this.json({ method: "POST", path: collectionOf(object), body: object });
   }
 }

@@ -1,0 +1,33 @@
+import type { k8s } from "cdk8s-plus-27";
+import { flag, integer, type Templated } from "./helm";
+import { group } from "./value-groups";
+
+/** The name of what belongs to the plugin's own service account. */
+export const PLUGIN_ACCOUNT = "linkerd-cni-plugin";
+
+export const pluginToken = group({
+  dedicated: flag()
+    .default(true)
+    .meta({
+      description:
+        "Give the plugin on the node a token of a service account of its own, which may only read single pods, " +
+        "namespaces and the service `kubernetes`; where it is refused, or with false, the plugin uses the installer's",
+    }),
+  expirationSeconds: integer(600, 2 ** 31 - 1)
+    .default(86400)
+    .meta({ description: "Life of this token in seconds; it is renewed after four fifths of it" }),
+});
+
+type Rules = readonly Templated<k8s.PolicyRule>[];
+
+/** What the plugin asks for, and no more. */
+export const pluginRules: Rules = [
+  { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
+  // It reads the one in the namespace default; a role of that namespace would need rights there to install the chart.
+  { apiGroups: [""], resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] },
+];
+
+/** What the installer needs to make tokens of this account. */
+export const tokenRules: Rules = [
+  { apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: [PLUGIN_ACCOUNT], verbs: ["create"] },
+];
