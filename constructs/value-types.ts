@@ -52,7 +52,13 @@ export const quantity = () =>
 
 /** A number, or a percentage. */
 export const share = () =>
-  numberOrText(z.string().regex(/^(0|[1-9][0-9]{0,4})%?$/, "is not a number or a percentage such as 25%"));
+  numberOrText(
+    z
+      .string()
+      .regex(/^(0|[1-9][0-9]{0,4})%?$/, "is not a number or a percentage such as 25%")
+      // What the pattern says, for the JSON schema of one that comes as a number.
+      .meta({ minimum: 0, maximum: 99999 }),
+  );
 
 /** Labels or annotations. */
 export const textMap = () => z.record(z.string(), z.string());

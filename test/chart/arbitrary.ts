@@ -109,6 +109,20 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     },
     { requiredKeys: [], noNullPrototype: true },
   ),
+  affinity: fc.record(
+    { nodeAffinity: fc.dictionary(fc.constantFrom("a", "b"), fc.array(labels, { maxLength: 2 }), { maxKeys: 2 }) },
+    { requiredKeys: [], noNullPrototype: true },
+  ),
+  topologySpreadConstraints: fc.array(
+    fc.record(
+      { topologyKey: texts, maxSkew: fc.nat(), labelSelector: fc.record({ matchLabels: labels }) },
+      { requiredKeys: ["topologyKey"] },
+    ),
+    { maxLength: 2 },
+  ),
+  cniKubeconfigNodePath: paths,
+  nodeSelector: labels,
+  matchLabels: labels,
   limit: quantities,
   request: quantities,
   extraInitContainers: containers,

@@ -90,6 +90,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["resources.cpu.limit=many", "at '/resources/cpu/limit'"],
     ["updateStrategy.type=Recreate", "at '/updateStrategy/type': value must be one of 'RollingUpdate', 'OnDelete'"],
     ["updateStrategy.rollingUpdate.maxUnavailable=half", "at '/updateStrategy/rollingUpdate/maxUnavailable'"],
+    ["updateStrategy.rollingUpdate.maxUnavailable=-1", "at '/updateStrategy/rollingUpdate/maxUnavailable': minimum"],
     ["extraInitContainers[0].name=a", "at '/extraInitContainers/0': missing property 'image'"],
   ];
 

@@ -1,8 +1,7 @@
-import { App, Chart } from "cdk8s";
 import fc from "fast-check";
-import { LinkerdCni, type LinkerdCniProps, values, version } from "../../constructs";
 import { arbitraryValues, singleValues } from "./arbitrary";
-import { byName, helm, type Rendered, template, withValues } from "./helm";
+import { constructed, type OwnChart, ownCharts, renderedText } from "./charts";
+import { byName, helm, withValues } from "./helm";
 import { renderAll } from "./umbrella";
 
 const suite = helm === undefined ? describe.skip : describe;
@@ -12,35 +11,33 @@ const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""
 const BATCH = 40;
 const RUNS = 10;
 
-function constructed(set: unknown, namespace: string): readonly Rendered[] {
-  const scope = new Chart(new App(), "chart");
-  new LinkerdCni(scope, "cni", { ...(set as LinkerdCniProps), namespace });
-  return scope.toJson() as Rendered[];
-}
-
-function expectSame(sets: readonly unknown[], namespace: string): void {
-  const rendered = renderAll(sets, namespace, version);
+function expectSame(chart: OwnChart, sets: readonly object[], namespace: string): void {
+  const rendered = renderAll(chart, sets, namespace);
   for (const [index, set] of sets.entries()) {
     const byHelm = { set, objects: byName(rendered[index] ?? []) };
-    expect(byHelm).toEqual({ set, objects: byName(constructed(set, namespace)) });
+    expect(byHelm).toEqual({ set, objects: byName(constructed(chart, set, namespace)) });
   }
 }
 
-suite(`for any values, helm renders what the constructs make${title}`, () => {
+suite.each(ownCharts)(`%s: for any values, helm renders what the constructs make${title}`, (_, chart) => {
   const namespaces = fc.constantFrom("linkerd-cni", "mesh", "kube-system", "a-1");
+  const { values } = chart;
 
   test(`${BATCH * RUNS} random value sets`, () => {
     const sets = fc.array(arbitraryValues(values), { minLength: BATCH, maxLength: BATCH, size: "max" });
-    fc.assert(fc.property(sets, namespaces, expectSame), { numRuns: RUNS, endOnFailure: true });
+    const same = fc.property(sets, namespaces, (some, namespace) => expectSame(chart, some, namespace));
+    fc.assert(same, { numRuns: RUNS, endOnFailure: true });
   }, 300_000);
 
   test("each value by itself, with its edge cases", () => {
     const sets = singleValues(values, 12);
-    for (let start = 0; start < sets.length; start += BATCH) expectSame(sets.slice(start, start + BATCH), "mesh");
+    for (let start = 0; start < sets.length; start += BATCH)
+      expectSame(chart, sets.slice(start, start + BATCH), "mesh");
   }, 300_000);
 
   test("two renders are byte-identical", () => {
     const [set] = fc.sample(arbitraryValues(values), { numRuns: 1, seed: 7 });
-    withValues(set, (path) => expect(template("--values", path)).toEqual(template("--values", path)));
+    const render = (file: string) => renderedText(chart, "mesh", "--values", file);
+    withValues(set, (file) => expect(render(file)).toBe(render(file)));
   });
 });

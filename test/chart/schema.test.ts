@@ -2,15 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
 import fc from "fast-check";
-import { values } from "../../constructs";
 import { arbitraryValues } from "./arbitrary";
-import { chart } from "./helm";
-
-const schema = JSON.parse(readFileSync(join(chart, "values.schema.json"), "utf8")) as {
-  properties: Record<string, unknown>;
-};
-const accepts = new Ajv({ strict: false, allErrors: true }).compile(schema);
-const defaults = values.parse({});
+import { ownCharts } from "./charts";
 
 type Map = Record<string, unknown>;
 const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -52,22 +45,35 @@ const anything = fc.oneof(
   ),
 );
 
-const paths = Object.keys(defaults).flatMap((key) => {
-  const value = (defaults as Map)[key];
-  return isMap(value) ? [[key], ...Object.keys(value).map((inner) => [key, inner])] : [[key]];
-});
 const unknown = [["nonsense"], ["image", "tag"], ["resources", "gpu"]];
+
+/** Values that are there only when they are given. */
+const optional: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  "linkerd2-cni": [["nodeAffinity"], ["seLinuxOptions"]],
+  "linkerd-multus": [["affinity"], ["webhook", "issuerRef"]],
+};
+
+/** Where a value or a group of values stands. */
+const pathsOf = (defaults: Map): readonly (readonly string[])[] =>
+  Object.entries(defaults).flatMap(([key, value]) => [
+    [key],
+    ...(isMap(value) ? pathsOf(value).map((inner) => [key, ...inner]) : []),
+  ]);
 
 /** Values that Helm takes away or gives as null before a chart sees them are not the same as values given. */
 const nulls = (value: unknown): boolean =>
   value === null || (typeof value === "object" && Object.values(value as object).some(nulls));
 
-const changes = fc
-  .tuple(fc.constantFrom(...paths, ...unknown, ["nodeAffinity"], ["seLinuxOptions"]), anything)
-  .filter(([, value]) => !nulls(value))
-  .map(([path, value]) => path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map);
+describe.each(ownCharts)("%s: values.schema.json and the constructs accept the same values", (name, chart) => {
+  const { path, values } = chart;
+  const schema = JSON.parse(readFileSync(join(path, "values.schema.json"), "utf8")) as object;
+  const accepts = new Ajv({ strict: false, allErrors: true }).compile(schema);
+  const defaults = values.parse({});
+  const changes = fc
+    .tuple(fc.constantFrom(...pathsOf(defaults), ...unknown, ...(optional[name] ?? [])), anything)
+    .filter(([, value]) => !nulls(value))
+    .map(([keys, value]) => keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map);
 
-describe("values.schema.json and the constructs accept the same values", () => {
   test("values that are right", () => {
     fc.assert(
       fc.property(arbitraryValues(values), (given) => {

@@ -2,7 +2,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { chart, documents, type Rendered, run } from "./helm";
+import { version } from "../../constructs";
+import type { OwnChart } from "./charts";
+import { documents, type Rendered, run } from "./helm";
 
 /** JSON that is YAML too, which does not take all of JSON's characters. */
 function json(value: unknown): string {
@@ -10,13 +12,13 @@ function json(value: unknown): string {
   return JSON.stringify(value).replace(hidden, (text) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A chart that has linkerd2-cni as a subchart, once for each of some value sets. */
-function write(folder: string, sets: readonly unknown[], version: string): void {
+/** A chart that has another one as a subchart, once for each of some value sets. */
+function write(folder: string, { name, path }: OwnChart, sets: readonly unknown[]): void {
   const aliases = sets.map((_, index) => `set${index}`);
   mkdirSync(join(folder, "charts"));
-  cpSync(chart, join(folder, "charts", "linkerd2-cni"), { recursive: true });
+  cpSync(path, join(folder, "charts", name), { recursive: true });
   const dependencies = aliases.map((alias) => ({
-    name: "linkerd2-cni",
+    name,
     version,
     alias,
     condition: `${alias}.enabled`,
@@ -43,15 +45,15 @@ function bySet(text: string, count: number): readonly (readonly Rendered[])[] {
 
 /** What the real helm renders for each of some value sets, in one run. */
 export function renderAll(
+  chart: OwnChart,
   sets: readonly unknown[],
   namespace: string,
-  version: string,
 ): readonly (readonly Rendered[])[] {
   const folder = mkdtempSync(join(tmpdir(), "umbrella-"));
   try {
-    write(folder, sets, version);
+    write(folder, chart, sets);
     const values = join(folder, "values.json");
-    return bySet(run("template", "cni", folder, "--namespace", namespace, "--values", values), sets.length);
+    return bySet(run("template", "all", folder, "--namespace", namespace, "--values", values), sets.length);
   } finally {
     rmSync(folder, { recursive: true });
   }

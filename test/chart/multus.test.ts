@@ -1,0 +1,109 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LinkerdMultusProps } from "../../constructs";
+import { constructed, KUBERNETES, linkerdMultus, rendered } from "./charts";
+import { byName, documents, findProgram, helm, type Rendered, refusal, root, run, withValues } from "./helm";
+
+const suite = helm === undefined ? describe.skip : describe;
+const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
+const NAMESPACE = "linkerd-multus";
+
+const template = (...flags: readonly string[]) => rendered(linkerdMultus, NAMESPACE, ...flags);
+const expected = (props: LinkerdMultusProps = {}) => byName(constructed(linkerdMultus, props, NAMESPACE));
+const podTemplate = (manifests: readonly Rendered[]) =>
+  (manifests.find(({ kind }) => kind === "Deployment") as unknown as { spec: { template: object } }).spec.template;
+
+suite(`dist/charts/linkerd-multus with the real helm${title}`, () => {
+  test("lints strictly", () => {
+    expect(run("lint", "--strict", linkerdMultus.path)).toContain("0 chart(s) failed");
+  });
+
+  test("renders by default what the constructs make", () => {
+    expect(byName(template())).toEqual(expected());
+  });
+
+  test("renders with changed values what the constructs make", () => {
+    const changed: LinkerdMultusProps = {
+      replicaCount: 3,
+      controller: {
+        cniNamespace: "cni",
+        cniKubeconfigNodePath: '/etc/my "net.d"/ZZZ-größe',
+        linkerdProxyUIDOffset: 0,
+        leaderElection: false,
+      },
+      webhook: {
+        failurePolicy: "Ignore",
+        timeoutSeconds: 3,
+        certificates: "cert-manager",
+        issuerRef: { name: "ca", kind: "ClusterIssuer" },
+        namespaceSelector: { matchExpressions: [{ key: "mesh", operator: "Exists" }] },
+        objectSelector: { matchLabels: { mesh: "yes" } },
+      },
+      networkPolicy: { enabled: true, from: [{ podSelector: {} }] },
+      podMonitor: { enabled: true, labels: { release: "prometheus" } },
+      podDisruptionBudget: { maxUnavailable: "50%" },
+      affinity: { nodeAffinity: {} },
+      topologySpreadConstraints: [{ topologyKey: "rack", maxSkew: 1 }],
+      tolerations: [{ operator: "Exists" }],
+      nodeSelector: { pool: "infra" },
+      runAsUser: -1,
+      hostNetwork: true,
+      commonLabels: { team: "mesh" },
+    };
+    const flags = (path: string) => ["--values", path];
+    withValues(changed, (path) => expect(byName(template(...flags(path)))).toEqual(expected(changed)));
+  });
+
+  test("numbers and booleans that are set as text arrive with their types", () => {
+    const set = ["replicaCount=3", "controller.leaderElection=false", "service.webhookPort=1443", "runAsUser=-1"];
+    const rendered = template(...set.flatMap((flag) => ["--set-string", flag]));
+    const controller = { leaderElection: false };
+    expect(byName(rendered)).toEqual(
+      expected({ replicaCount: 3, controller, service: { webhookPort: 1443 }, runAsUser: -1 }),
+    );
+  });
+
+  /** Bad values, and what helm's message says about them. */
+  const refused: readonly (readonly [string, string])[] = [
+    ["replicaCount=-1", "at '/replicaCount': minimum: got -1, want 0"],
+    ["controller.cniNamespace=Linkerd_CNI", "at '/controller/cniNamespace': 'Linkerd_CNI' does not match pattern"],
+    ["controller.cniKubeconfigNodePath=etc", "at '/controller/cniKubeconfigNodePath': 'etc' does not match pattern"],
+    ["webhook.failurePolicy=Retry", "at '/webhook/failurePolicy': value must be one of 'Fail', 'Ignore'"],
+    ["webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds': maximum: got 31, want 30"],
+    ["webhook.certificates=vault", "at '/webhook/certificates': value must be one of 'self', 'cert-manager'"],
+    ["webhook.caBundle=x", "at '/webhook': additional properties 'caBundle' not allowed"],
+    ["image.repository=x", "at '/image': additional properties 'repository' not allowed"],
+    ["topologySpreadConstraints[0].maxSkew=1", "missing property 'topologyKey'"],
+    ["podDisruptionBudget.maxUnavailable=-1", "at '/podDisruptionBudget/maxUnavailable': minimum: got -1, want 0"],
+  ];
+
+  test.each(refused)("refuses %s and names the value", (flag, message) => {
+    expect(refusal("template", "multus", linkerdMultus.path, ...KUBERNETES, "--set", flag)).toContain(message);
+  });
+
+  test("pods are replaced when the operator is told something else, and only then", () => {
+    const before = podTemplate(template());
+    expect(podTemplate(template("--set", "controller.requestBurst=9"))).not.toEqual(before);
+    expect(podTemplate(template("--set", "webhook.failurePolicy=Ignore,replicaCount=5"))).toEqual(before);
+  });
+});
+
+const kustomize = findProgram("kustomize", process.env["KUSTOMIZE"]);
+const kustomizeSuite = kustomize === undefined ? describe.skip : describe;
+const missing = kustomize === undefined ? " (no kustomize: set KUSTOMIZE or put it on PATH)" : "";
+
+kustomizeSuite(`dist/manifests with kustomize${missing}`, () => {
+  const manifests = join(root, "dist", "manifests");
+  const built = (...path: string[]) =>
+    byName(documents(execFileSync(kustomize ?? "", ["build", join(manifests, ...path)], { encoding: "utf8" })));
+  const file = (name: string) => byName(documents(readFileSync(join(manifests, name), "utf8")));
+
+  test("each chart can be applied without the other", () => {
+    expect(built()).toEqual(file("linkerd-cni.yaml"));
+    expect(built("multus")).toEqual(file("linkerd-multus.yaml"));
+    const { [`Namespace/${NAMESPACE}`]: namespace, ...others } = built("multus");
+    expect(namespace).toBeDefined();
+    expect(others).toEqual(expected());
+  });
+});
