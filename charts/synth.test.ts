@@ -68,6 +68,8 @@ const opened: Readonly<Record<Name, readonly string[]>> = {
     ".networkPolicy.from[].namespaceSelector",
     ".networkPolicy.from[].podSelector",
     ".podMonitor.labels",
+    ".prometheusRule.labels",
+    ".grafanaDashboard.labels",
     ".extraInitContainers[]",
     ".podAnnotations",
     ".podLabels",

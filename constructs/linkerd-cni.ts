@@ -201,7 +201,8 @@ export class LinkerdCni extends Construct {
       ...this.metadata(),
       labels: this.labels({}, merge(added, this.values.commonLabels)),
     });
-    new Monitoring(this, "monitoring", { values: this.values, selector: SELECTOR, metadata });
+    const { namespace, values } = this;
+    new Monitoring(this, "monitoring", { values, name: NAME, namespace, selector: SELECTOR, metadata });
   }
 
   protected createClusterRole(): ApiObject {

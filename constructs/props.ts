@@ -126,6 +126,39 @@ export interface ValuesProps {
     /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
     readonly labels?: Input<Values["podMonitor"]["labels"]> | undefined;
   };
+  readonly prometheusRule?: {
+    /**
+     * Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller.
+     * @default false
+     */
+    readonly enabled?: Input<Values["prometheusRule"]["enabled"]> | undefined;
+    /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
+    readonly labels?: Input<Values["prometheusRule"]["labels"]> | undefined;
+    /**
+     * Where the runbooks are; an alert links to its page there, NAME.md.
+     * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
+     */
+    readonly runbookUrl?: Input<Values["prometheusRule"]["runbookUrl"]> | undefined;
+    /**
+     * How long a node may be not ready, or its installer not answer Prometheus, before there is an alert.
+     * @default 5
+     */
+    readonly notReadyMinutes?: Input<Values["prometheusRule"]["notReadyMinutes"]> | undefined;
+    /** How often in 15 minutes another writer has to undo the chain before there is an alert. @default 3 */
+    readonly contests?: Input<Values["prometheusRule"]["contests"]> | undefined;
+    /** How many ADD calls of a node have to fail in 15 minutes before there is an alert. @default 5 */
+    readonly addErrors?: Input<Values["prometheusRule"]["addErrors"]> | undefined;
+    /** How long the slowest hundredth of a node's ADD calls (p99) may take before there is an alert. @default 1000 */
+    readonly addMilliseconds?: Input<Values["prometheusRule"]["addMilliseconds"]> | undefined;
+  };
+  readonly grafanaDashboard?: {
+    /** Create a ConfigMap with a dashboard, as Grafana's sidecar reads it. @default false */
+    readonly enabled?: Input<Values["grafanaDashboard"]["enabled"]> | undefined;
+    /** Labels of the ConfigMap, besides grafana_dashboard: "1", by which the sidecar finds it. @default {} */
+    readonly labels?: Input<Values["grafanaDashboard"]["labels"]> | undefined;
+    /** Folder that Grafana shows it in (annotation grafana_folder). @default "Linkerd" */
+    readonly folder?: Input<Values["grafanaDashboard"]["folder"]> | undefined;
+  };
   /**
    * Tolerations of the pods; the plugin is needed on every node that runs meshed pods.
    * @default [{"operator":"Exists"}]

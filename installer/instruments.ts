@@ -14,6 +14,14 @@ export interface Instruments {
   readonly lookupSeconds: Histogram;
   readonly rulesSeconds: Histogram;
   readonly pluginRequests: Histogram;
+  /** Registers what is read when the metrics are. */
+  read(readings: Readings): void;
+}
+
+/** Values that are read when the metrics are. */
+export interface Readings {
+  readonly chained: () => boolean;
+  readonly ready: () => boolean;
 }
 
 /** Seconds. An ADD takes milliseconds; a lookup may take its whole deadline of 5 s. */
@@ -23,8 +31,10 @@ export function createInstruments(): Instruments {
   const metrics = new Metrics();
   const counter = (name: string, help: string, ...labels: readonly string[]) =>
     metrics.counter({ name: `linkerd_cni_${name}`, help, labels });
-  const histogram = (name: string, help: string, bounds: readonly number[]) =>
-    metrics.histogram({ name: `linkerd_cni_${name}`, help }, bounds);
+  const histogram = (name: string, help: string, bounds: readonly number[], ...labels: readonly string[]) =>
+    metrics.histogram({ name: `linkerd_cni_${name}`, help, labels }, bounds);
+  const gauge = (name: string, help: string, read: () => boolean) =>
+    metrics.gauge({ name: `linkerd_cni_${name}`, help }, () => (read() ? 1 : 0));
   return {
     metrics,
     installs: counter("installs_total", "Steps that changed files of the node, by step.", "step"),
@@ -38,9 +48,17 @@ export function createInstruments(): Instruments {
     failures: counter("failures_total", "Looks at the node that ended in an error."),
     tokenRenewals: counter("token_renewals_total", "Tokens asked for the plugin, by result.", "result"),
     pluginCalls: counter("plugin_calls_total", "Calls of the plugin, from its log.", "verb", "decision", "code"),
-    pluginSeconds: histogram("plugin_seconds", "Time a plugin call took in all.", SECONDS),
+    pluginSeconds: histogram("plugin_seconds", "Time a plugin call took in all.", SECONDS, "verb"),
     lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to learn about its pod.", SECONDS),
     rulesSeconds: histogram("plugin_rules_seconds", "Time a plugin call took to set or check rules.", SECONDS),
-    pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3]),
+    pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3], "verb"),
+    read: ({ chained, ready }) => {
+      gauge("chained", "Whether the active configuration ends in the stanza.", chained);
+      gauge(
+        "ready",
+        "Whether a pod that starts now is chained, and the plugin can ask for it: what /ready says.",
+        ready,
+      );
+    },
   };
 }

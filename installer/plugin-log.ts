@@ -60,9 +60,10 @@ const word = (value: unknown): string => (typeof value === "string" || typeof va
 
 /** Counts one call of the plugin. */
 function count(entry: Entry, instruments: Instruments): void {
-  instruments.pluginCalls.add(word(entry["verb"]), word(entry["decision"]), word(entry["code"]));
+  const verb = word(entry["verb"]);
+  instruments.pluginCalls.add(verb, word(entry["decision"]), word(entry["code"]));
+  if (typeof entry["ms"] === "number") instruments.pluginSeconds.observe(entry["ms"] / 1000, verb);
   const seconds = [
-    ["ms", instruments.pluginSeconds],
     ["lookupMs", instruments.lookupSeconds],
     ["rulesMs", instruments.rulesSeconds],
   ] as const;
@@ -70,7 +71,7 @@ function count(entry: Entry, instruments: Instruments): void {
     const milliseconds = entry[name];
     if (typeof milliseconds === "number") histogram.observe(milliseconds / 1000);
   }
-  if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"]);
+  if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"], verb);
 }
 
 interface Readers {

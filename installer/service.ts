@@ -70,6 +70,7 @@ export class Service {
   private server: Server | undefined;
   private runtime: string | undefined;
   private unwatched = "";
+  private wasReady = false;
   private stopping = false;
 
   constructor(private readonly outside: Outside) {
@@ -96,10 +97,10 @@ export class Service {
     const instance = settings.nodeName ?? settings.identity;
     this.podEvents = settings.podEvents ? new PodEvents({ connect, instance, log, now }) : undefined;
     this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log });
-    this.instruments.metrics.gauge(
-      { name: "linkerd_cni_chained", help: "Whether the active configuration ends in the stanza." },
-      () => (this.status.problem === undefined ? 1 : 0),
-    );
+    this.instruments.read({
+      chained: () => this.status.problem === undefined,
+      ready: () => this.wasReady,
+    });
   }
 
   async start(): Promise<void> {
@@ -217,9 +218,15 @@ export class Service {
     const answers = {
       "/live": () => (live() ? { status: 200, body: "live\n" } : { status: 503, body: "has not looked at the node\n" }),
       "/ready": () => this.ready(),
-      "/metrics": () => ({ status: 200, body: this.instruments.metrics.text() }),
+      "/metrics": () => this.metrics(),
     };
     this.server = serve(port, answers, (error) => this.outside.log.error(`health port ${port}: ${error.message}`));
+  }
+
+  private async metrics(): Promise<Answer> {
+    const answer = await this.ready().catch(() => undefined);
+    this.wasReady = answer?.status === 200;
+    return { status: 200, body: this.instruments.metrics.text() };
   }
 
   /** Ready means: a pod that starts now is chained, and the plugin can ask for it. */

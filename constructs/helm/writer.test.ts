@@ -45,6 +45,7 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
   ],
   "functions of functions": [sha256(toJson(list)), "key: {{ .Values.list | toJson | sha256sum | quote }}"],
   "a literal that looks like a template": ["{{ x }}", 'key: {{ "{{ x }}" | quote }}'],
+  "a key that looks like a template": [{ "{{ x }}": 1 }, 'key:\n  {{ "{{ x }}" | quote }}: 1'],
   "a literal that looks like another type": ["true", 'key: "true"'],
   "empty literals": [{ a: [], b: {} }, "key:\n  a: []\n  b: {}"],
   "a map": [labels, "key:\n  {{- toYaml .Values.labels | nindent 2 }}"],

@@ -122,7 +122,7 @@ function spreadLines(map: Expr<unknown>, own: readonly string[], spot: Spot): re
 }
 
 function entry(key: string, value: unknown, spot: Spot): readonly string[] {
-  const name = `${pad(spot)}${yamlScalar(key)}:`;
+  const name = `${pad(spot)}${literalScalar(key)}:`;
   if (isEmpty(value)) return [`${name} ${Array.isArray(value) ? "[]" : "{}"}`];
   if (isExpr(value) && kindOf(value) === "block") return [`${name} |-`, block(value, deeper(spot))];
   if (!isCollection(value)) return [`${name} ${scalar(value, spot)}`];

@@ -1,6 +1,7 @@
-import { flag } from "../helm";
+import { z } from "zod";
+import { flag, integer } from "../helm";
 import { group } from "../value-groups";
-import { textMap } from "../value-types";
+import { textMap, word } from "../value-types";
 
 const podMonitor = group({
   enabled: flag().default(false).meta({
@@ -14,5 +15,50 @@ const podMonitor = group({
     }),
 });
 
+const prometheusRule = group({
+  enabled: flag().default(false).meta({
+    description: "Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller",
+  }),
+  labels: textMap()
+    .default({})
+    .meta({
+      description: "Labels of the PrometheusRule, by which Prometheus selects it",
+      examples: [{ release: "prometheus" }],
+    }),
+  runbookUrl: z
+    .string()
+    .regex(/^https?:\/\/[!-~]*[!-.0-~]$/, "is not an http or https URL without a slash at its end")
+    .default("https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks")
+    .meta({ description: "Where the runbooks are; an alert links to its page there, NAME.md" }),
+  notReadyMinutes: integer(1, 1440).default(5).meta({
+    description: "How long a node may be not ready, or its installer not answer Prometheus, before there is an alert",
+  }),
+  contests: integer(1, 1000).default(3).meta({
+    description: "How often in 15 minutes another writer has to undo the chain before there is an alert",
+  }),
+  addErrors: integer(1, 1_000_000).default(5).meta({
+    description: "How many ADD calls of a node have to fail in 15 minutes before there is an alert",
+  }),
+  addMilliseconds: integer(1, 5000).default(1000).meta({
+    description: "How long the slowest hundredth of a node's ADD calls (p99) may take before there is an alert",
+  }),
+});
+
+const grafanaDashboard = group({
+  enabled: flag().default(false).meta({
+    description: "Create a ConfigMap with a dashboard, as Grafana's sidecar reads it",
+  }),
+  labels: textMap()
+    .default({})
+    .meta({
+      description: 'Labels of the ConfigMap, besides grafana_dashboard: "1", by which the sidecar finds it',
+      examples: [{ grafana_dashboard: "mesh" }],
+    }),
+  folder: word()
+    .min(1)
+    .default("Linkerd")
+    .meta({ description: "Folder that Grafana shows it in (annotation grafana_folder)" }),
+});
+
 /** The values about what Prometheus and Grafana are given. */
-export const monitoring = { podMonitor };
+export const monitoring = { podMonitor, prometheusRule, grafanaDashboard };

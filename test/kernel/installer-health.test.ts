@@ -75,6 +75,7 @@ test("ready when a pod that starts now is chained, and only then", async () => {
   expect(await get("/ready")).toEqual({ status: 200, body: "ready\n" });
   expect(await get("/live")).toEqual({ status: 200, body: "live\n" });
   expect((await get("/else")).status).toBe(404);
+  expect((await get("/metrics")).body).toContain("linkerd_cni_ready 1");
   node.write("10-k.conflist", "{");
   await eventually(async () => (await get("/ready")).status === 503, 2_000);
   expect((await get("/ready")).body).toContain("no valid CNI configuration");
@@ -98,6 +99,9 @@ test.each([
   await installer.says("ends in our stanza");
   for (let round = 0; round < 5; round += 1) expect(await get("/ready")).toMatchObject({ status: 503 });
   expect((await get("/ready")).body).toContain(why);
+  const { body } = await get("/metrics");
+  expect(body).toContain("linkerd_cni_ready 0");
+  expect(body).toContain("linkerd_cni_chained 1");
   expect(api.requests.filter((path) => path === POD)).toHaveLength(1);
 });
 
@@ -190,9 +194,19 @@ test("the plugin's log is followed through a rotation, into the log and the metr
   line({ verb: "ADD", pod: "before/start" });
   start();
   await installer.says("ends in our stanza");
-  line({ verb: "ADD", pod: "shop/cart", decision: "redirect", mode: "native", lookupMs: 4, rulesMs: 2, requests: 1 });
+  line({
+    verb: "ADD",
+    pod: "shop/cart",
+    decision: "redirect",
+    mode: "native",
+    lookupMs: 4,
+    rulesMs: 2,
+    ms: 9,
+    requests: 1,
+  });
   await installer.says("pod=shop/cart");
   renameSync(file, `${file}.1`);
+  line({ verb: "STATUS", ms: 3 });
   line({ verb: "ADD", pod: "shop/broken", code: 11, lookupMs: 5000 });
   await installer.says("error: plugin: verb=ADD pod=shop/broken code=11");
   expect(installer.log).not.toContain("before/start");
@@ -201,6 +215,8 @@ test("the plugin's log is followed through a rotation, into the log and the metr
   expect(body).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="",code="11"} 1');
   expect(body).toContain('linkerd_cni_plugin_lookup_seconds_bucket{le="0.005"} 1');
   expect(body).toContain("linkerd_cni_plugin_lookup_seconds_count 2");
+  expect(body).toContain('linkerd_cni_plugin_seconds_sum{verb="ADD"} 0.009');
+  expect(body).toContain('linkerd_cni_plugin_api_requests_count{verb="ADD"} 1');
 });
 
 test("a token that is away makes the node unready, and the installer goes on", async () => {
@@ -212,6 +228,7 @@ test("a token that is away makes the node unready, and the installer goes on", a
     await sleep(10);
   }
   expect(await get("/ready")).toMatchObject({ status: 503, body: expect.stringContaining("token") });
+  expect((await get("/metrics")).body).toContain("linkerd_cni_ready 0");
   writeFileSync(join(node.accountDir, "token"), "token");
   await eventually(async () => (await get("/ready")).status === 200, 2_000);
 });

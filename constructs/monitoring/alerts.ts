@@ -1,0 +1,137 @@
+import { concat, type Input, type Refs, text, when } from "../helm";
+import type { Values } from "../values";
+import { added, NODE, quantile } from "./promql";
+
+/** One alert. Its name is that of its page in docs/runbooks. */
+interface Alert {
+  readonly alert: string;
+  readonly severity: "warning" | "critical";
+  readonly expr: Input<string>;
+  /** How long the expression has to hold; without it, once. */
+  readonly for?: Input<string>;
+  readonly summary: string;
+  readonly description: string;
+  /** Without it, whatever the values are. */
+  readonly only?: Input<boolean>;
+}
+
+const WINDOW = "15m";
+const REPAIR = "linkerd_cni_repair_controller_";
+/** The value as a whole number. */
+const VALUE = '{{ printf "%.0f" $value }}';
+const ON_NODE = "On node {{ $labels.node }} ({{ $labels.pod }})";
+
+/** How many calls it takes for a quantile to say something. */
+const FEW_CALLS = 10;
+const ADD = `{verb="ADD"}`;
+
+function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Alert[] {
+  const { addErrors, addMilliseconds, contests, notReadyMinutes } = values.prometheusRule;
+  const notReady = concat(text(notReadyMinutes), "m");
+  const contested = `sum by (${NODE}, file, writer) (${added("linkerd_cni_config_contested", WINDOW)})`;
+  const failed = `sum by (${NODE}, code) (${added('linkerd_cni_plugin_calls_total{verb="ADD", code!=""}', WINDOW)})`;
+  const p99 = quantile(0.99, ["linkerd_cni_plugin_seconds", ADD], WINDOW, NODE);
+  const calls = `sum by (${NODE}) (${added(`linkerd_cni_plugin_seconds_count${ADD}`, WINDOW)})`;
+  const renewals = (result: string) =>
+    `sum by (${NODE}) (${added(`linkerd_cni_token_renewals_total{result${result}"token"}`, WINDOW)}) > 0`;
+  return [
+    {
+      alert: "LinkerdCNINotReady",
+      severity: "critical",
+      expr: "linkerd_cni_ready == 0",
+      for: notReady,
+      summary: "Meshed pods cannot start on a node",
+      description: `${ON_NODE} the chain is not complete, or the API server refuses the plugin's token.`,
+    },
+    {
+      alert: "LinkerdCNIDown",
+      // Only of a PodMonitor's targets is it known how they are called.
+      only: values.podMonitor.enabled,
+      severity: "critical",
+      expr: concat('up{job="', job, '", container="install-cni"} == 0'),
+      for: notReady,
+      summary: "A node's installer does not answer",
+      description: `${ON_NODE} Prometheus gets no metrics: nobody keeps the chain and the plugin's token up to date.`,
+    },
+    {
+      alert: "LinkerdCNIConfigContested",
+      severity: "warning",
+      expr: concat(contested, " >= ", contests),
+      summary: "Another program fights over a node's CNI configuration",
+      description: `${ON_NODE} {{ $labels.writer }} has taken the plugin out of {{ $labels.file }} ${VALUE} times in 15 minutes.`,
+    },
+    {
+      alert: "LinkerdCNIAddErrors",
+      severity: "warning",
+      expr: concat(failed, " >= ", addErrors),
+      summary: "Pods of a node fail to start",
+      description: `${ON_NODE} ${VALUE} ADD calls ended in code {{ $labels.code }} in 15 minutes.`,
+    },
+    {
+      alert: "LinkerdCNIAddSlow",
+      severity: "warning",
+      expr: concat(`1000 * ${p99} > `, addMilliseconds, ` and on (${NODE}) ${calls} >= ${FEW_CALLS}`),
+      for: "10m",
+      summary: "Pods of a node wait long for the plugin",
+      description: `${ON_NODE} the slowest hundredth of ADD calls takes ${VALUE} ms or more.`,
+    },
+    {
+      alert: "LinkerdCNITokenRenewalFailing",
+      severity: "warning",
+      expr: `${renewals("!=")} unless ${renewals("=")}`,
+      for: "15m",
+      summary: "The plugin gets no new token",
+      description: `${ON_NODE} the API server has given the plugin no token for half an hour; the last one will expire.`,
+    },
+  ];
+}
+
+function repairAlerts(): readonly Alert[] {
+  return [
+    {
+      alert: "LinkerdCNIRepairSuspended",
+      severity: "warning",
+      expr: `${REPAIR}breakers_open > 0`,
+      summary: "Pods come back broken, and are left alone",
+      description: `${ON_NODE} the pods of ${VALUE} owners come back without redirect; the repair controller has stopped to delete them.`,
+    },
+    {
+      alert: "LinkerdCNINotRepaired",
+      severity: "warning",
+      expr: `${REPAIR}pods_broken > 0 unless ${REPAIR}breakers_open > 0`,
+      for: "15m",
+      summary: "Broken pods are not replaced",
+      description: `${ON_NODE} ${VALUE} pods without redirect wait for being deleted.`,
+    },
+    {
+      alert: "LinkerdCNINotRedirected",
+      severity: "warning",
+      expr: `${REPAIR}pods_not_redirected > 0`,
+      for: "10m",
+      summary: "Pods run outside the mesh",
+      description: `${ON_NODE} meshed pods whose connections bypass the proxy: ${VALUE}.`,
+    },
+  ];
+}
+
+function rule({ alert, severity, expr, for: patience, summary, description }: Alert, runbooks: Input<string>) {
+  return {
+    alert,
+    expr,
+    for: patience,
+    labels: { severity },
+    annotations: { summary, description, runbook_url: concat(runbooks, `/${alert}.md`) },
+  };
+}
+
+/** The groups of a PrometheusRule, in the form of Prometheus' own rule files. */
+export function alertGroups(values: Refs<Values>, job: Input<string>) {
+  const group = (name: string, alerts: readonly Alert[]) => ({
+    name,
+    rules: alerts.map((alert) => when(alert.only ?? true, rule(alert, values.prometheusRule.runbookUrl))),
+  });
+  return [
+    group("linkerd-cni", installerAlerts(values, job)),
+    when(values.repairController.enabled, group("linkerd-cni-repair", repairAlerts())),
+  ];
+}

@@ -1,0 +1,138 @@
+import { curves, type DashboardProps, dashboardJson, query, stat } from "./grafana";
+import { added, quantile } from "./promql";
+
+/** The window of Grafana's own choice, wide enough for the scrape interval. */
+const RATE = "$__rate_interval";
+const HERE = `{node=~"$node"}`;
+const ADD = `{node=~"$node", verb="ADD"}`;
+
+const cni = (name: string, selector = HERE) => `linkerd_cni_${name}${selector}`;
+const repair = (name: string, selector = HERE) => cni(`repair_controller_${name}`, selector);
+/** How often something happens, by a label. */
+const rate = (series: string, by = "node") => query(`sum by (${by}) (rate(${series}[${RATE}]))`, legendOf(by));
+const legendOf = (by: string) =>
+  by
+    .split(", ")
+    .map((label) => `{{${label}}}`)
+    .join(" ");
+/** How often something has happened in the last hour, in all; 0 where it never did. */
+const lastHour = (series: string) => `sum(${added(series, "1h")}) or vector(0)`;
+/** A quantile of a histogram over all nodes. */
+const share = (part: number, name: string, selector = HERE) =>
+  query(quantile(part, [`linkerd_cni_${name}`, selector], RATE), `p${part * 100}`);
+const p99 = (name: string, legend: string) => ({ ...share(0.99, name), legend });
+/** Events of several kinds in one panel, each summed over the nodes. */
+const each = (names: Readonly<Record<string, string>>) =>
+  Object.entries(names).map(([legend, series]) => query(`sum(rate(${series}[${RATE}]))`, legend));
+
+const definition: DashboardProps = {
+  uid: "linkerd-cni",
+  title: "Linkerd CNI",
+  description: "The plugin on every node, its installer, and the repair controller",
+  tags: ["linkerd", "cni"],
+  variables: [{ label: "node", metric: "linkerd_cni_ready" }],
+  rows: [
+    {
+      title: "Now",
+      panels: [
+        stat("Nodes ready", `sum(${cni("ready")})`),
+        stat("Nodes not ready", `count(${cni("ready")} == 0) or vector(0)`, { alarm: 1 }),
+        stat("ADD errors, 1 h", lastHour(cni("plugin_calls_total", '{node=~"$node", verb="ADD", code!=""}')), {
+          alarm: 1,
+        }),
+        stat("Contests, 1 h", lastHour(cni("config_contested")), { alarm: 1 }),
+        stat("Pods outside the mesh", `sum(${repair("pods_not_redirected")}) or vector(0)`, { alarm: 1 }),
+        stat("Owners left alone", `sum(${repair("breakers_open")}) or vector(0)`, { alarm: 1 }),
+      ],
+    },
+    {
+      title: "Pod starts",
+      panels: [
+        curves("Calls by verb and decision", [rate(cni("plugin_calls_total"), "verb, decision")], { unit: "ops" }),
+        curves("Calls that failed, by code", [
+          rate(cni("plugin_calls_total", '{node=~"$node", code!=""}'), "verb, code"),
+        ]),
+        curves(
+          "Time of an ADD",
+          [0.5, 0.9, 0.99].map((part) => share(part, "plugin_seconds", ADD)),
+          { unit: "s" },
+        ),
+      ],
+    },
+    {
+      title: "Where an ADD's time goes",
+      panels: [
+        curves(
+          "p99 of the lookup and of the rules",
+          [p99("plugin_lookup_seconds", "lookup"), p99("plugin_rules_seconds", "rules")],
+          { unit: "s" },
+        ),
+        curves("API requests of an ADD", [
+          query(
+            `sum(rate(${cni("plugin_api_requests_sum", ADD)}[${RATE}])) / sum(rate(${cni("plugin_api_requests_count", ADD)}[${RATE}]))`,
+            "mean",
+          ),
+        ]),
+        curves(
+          "Slowest nodes, p99 of ADD",
+          [query(`topk(5, ${quantile(0.99, ["linkerd_cni_plugin_seconds", ADD], RATE, "node")})`, "{{node}}")],
+          { unit: "s" },
+        ),
+      ],
+    },
+    {
+      title: "Installer",
+      panels: [
+        curves("Chained and ready", [
+          query(`sum(${cni("chained")})`, "chained"),
+          query(`sum(${cni("ready")})`, "ready"),
+        ]),
+        curves("Changes of the node's files, by step", [rate(cni("installs_total"), "step")]),
+        curves("Repairs of the chain", [
+          rate(cni("rechains_total"), "file"),
+          rate(cni("config_contested"), "file, writer"),
+          ...each({ "looks that failed": cni("failures_total") }),
+        ]),
+        curves("Tokens for the plugin, by result", [rate(cni("token_renewals_total"), "result")]),
+      ],
+    },
+    {
+      title: "Repair controller",
+      panels: [
+        curves("Broken pods", [
+          query(`sum by (node) (${repair("pods_broken")})`, "{{node}}"),
+          query(`count(${repair("installer_ready")} == 0)`, "nodes that wait for the installer"),
+        ]),
+        curves(
+          "Deletions",
+          each({
+            deleted: repair("pods_deleted_total"),
+            refused: repair("pods_delete_errors_total"),
+            "no answer": repair("pods_delete_timeout_total"),
+            "breaker opened": repair("breaker_opened_total"),
+          }),
+        ),
+        curves(
+          "Time of a deletion and of an Event, p99",
+          [
+            p99("repair_controller_pods_delete_latency_seconds", "deletion"),
+            p99("repair_controller_events_publish_latency_seconds", "Event"),
+          ],
+          { unit: "s" },
+        ),
+        curves(
+          "Trouble",
+          each({
+            "broken watches": repair("watch_errors_total"),
+            "Events refused": repair("events_publish_errors_total"),
+            "Events without answer": repair("events_publish_timeouts_total"),
+            "pods not looked at": repair("queue_overflow_total"),
+          }),
+        ),
+      ],
+    },
+  ],
+};
+
+/** The dashboard as Grafana imports it. */
+export const dashboard = dashboardJson(definition);

@@ -1,0 +1,880 @@
+{{- define "linkerd-cni.dashboard" -}}
+description: The plugin on every node, its installer, and the repair controller
+editable: true
+graphTooltip: 1
+panels:
+  - collapsed: false
+    gridPos:
+      h: 1
+      w: 24
+      x: 0
+      "y": 0
+    id: 1
+    panels: []
+    title: Now
+    type: row
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 4
+      w: 4
+      x: 0
+      "y": 1
+    id: 2
+    options:
+      colorMode: value
+      graphMode: area
+      reduceOptions:
+        calcs:
+          - lastNotNull
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_ready{node=~"$node"})
+        legendFormat: __auto
+        refId: A
+    title: Nodes ready
+    type: stat
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+            - color: red
+              value: 1
+        unit: short
+      overrides: []
+    gridPos:
+      h: 4
+      w: 4
+      x: 4
+      "y": 1
+    id: 3
+    options:
+      colorMode: value
+      graphMode: area
+      reduceOptions:
+        calcs:
+          - lastNotNull
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: count(linkerd_cni_ready{node=~"$node"} == 0) or vector(0)
+        legendFormat: __auto
+        refId: A
+    title: Nodes not ready
+    type: stat
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+            - color: red
+              value: 1
+        unit: short
+      overrides: []
+    gridPos:
+      h: 4
+      w: 4
+      x: 8
+      "y": 1
+    id: 4
+    options:
+      colorMode: value
+      graphMode: area
+      reduceOptions:
+        calcs:
+          - lastNotNull
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum((linkerd_cni_plugin_calls_total{node=~"$node", verb="ADD", code!=""} unless linkerd_cni_plugin_calls_total{node=~"$node", verb="ADD", code!=""} offset 1h or increase(linkerd_cni_plugin_calls_total{node=~"$node", verb="ADD", code!=""}[1h]))) or vector(0)
+        legendFormat: __auto
+        refId: A
+    title: ADD errors, 1 h
+    type: stat
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+            - color: red
+              value: 1
+        unit: short
+      overrides: []
+    gridPos:
+      h: 4
+      w: 4
+      x: 12
+      "y": 1
+    id: 5
+    options:
+      colorMode: value
+      graphMode: area
+      reduceOptions:
+        calcs:
+          - lastNotNull
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum((linkerd_cni_config_contested{node=~"$node"} unless linkerd_cni_config_contested{node=~"$node"} offset 1h or increase(linkerd_cni_config_contested{node=~"$node"}[1h]))) or vector(0)
+        legendFormat: __auto
+        refId: A
+    title: Contests, 1 h
+    type: stat
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+            - color: red
+              value: 1
+        unit: short
+      overrides: []
+    gridPos:
+      h: 4
+      w: 4
+      x: 16
+      "y": 1
+    id: 6
+    options:
+      colorMode: value
+      graphMode: area
+      reduceOptions:
+        calcs:
+          - lastNotNull
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_repair_controller_pods_not_redirected{node=~"$node"}) or vector(0)
+        legendFormat: __auto
+        refId: A
+    title: Pods outside the mesh
+    type: stat
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+            - color: red
+              value: 1
+        unit: short
+      overrides: []
+    gridPos:
+      h: 4
+      w: 4
+      x: 20
+      "y": 1
+    id: 7
+    options:
+      colorMode: value
+      graphMode: area
+      reduceOptions:
+        calcs:
+          - lastNotNull
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_repair_controller_breakers_open{node=~"$node"}) or vector(0)
+        legendFormat: __auto
+        refId: A
+    title: Owners left alone
+    type: stat
+  - collapsed: false
+    gridPos:
+      h: 1
+      w: 24
+      x: 0
+      "y": 5
+    id: 8
+    panels: []
+    title: Pod starts
+    type: row
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: ops
+      overrides: []
+    gridPos:
+      h: 8
+      w: 8
+      x: 0
+      "y": 6
+    id: 9
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (verb, decision) (rate(linkerd_cni_plugin_calls_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{verb}} {{decision}}" | quote }}
+        refId: A
+    title: Calls by verb and decision
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 8
+      x: 8
+      "y": 6
+    id: 10
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (verb, code) (rate(linkerd_cni_plugin_calls_total{node=~"$node", code!=""}[$__rate_interval]))
+        legendFormat: {{ "{{verb}} {{code}}" | quote }}
+        refId: A
+    title: Calls that failed, by code
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: s
+      overrides: []
+    gridPos:
+      h: 8
+      w: 8
+      x: 16
+      "y": 6
+    id: 11
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.5, sum by (le) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval])))
+        legendFormat: p50
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.9, sum by (le) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval])))
+        legendFormat: p90
+        refId: B
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval])))
+        legendFormat: p99
+        refId: C
+    title: Time of an ADD
+    type: timeseries
+  - collapsed: false
+    gridPos:
+      h: 1
+      w: 24
+      x: 0
+      "y": 14
+    id: 12
+    panels: []
+    title: Where an ADD's time goes
+    type: row
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: s
+      overrides: []
+    gridPos:
+      h: 8
+      w: 8
+      x: 0
+      "y": 15
+    id: 13
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_plugin_lookup_seconds_bucket{node=~"$node"}[$__rate_interval])))
+        legendFormat: lookup
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_plugin_rules_seconds_bucket{node=~"$node"}[$__rate_interval])))
+        legendFormat: rules
+        refId: B
+    title: p99 of the lookup and of the rules
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 8
+      x: 8
+      "y": 15
+    id: 14
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_plugin_api_requests_sum{node=~"$node", verb="ADD"}[$__rate_interval])) / sum(rate(linkerd_cni_plugin_api_requests_count{node=~"$node", verb="ADD"}[$__rate_interval]))
+        legendFormat: mean
+        refId: A
+    title: API requests of an ADD
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: s
+      overrides: []
+    gridPos:
+      h: 8
+      w: 8
+      x: 16
+      "y": 15
+    id: 15
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: topk(5, histogram_quantile(0.99, sum by (le, node) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval]))))
+        legendFormat: {{ "{{node}}" | quote }}
+        refId: A
+    title: Slowest nodes, p99 of ADD
+    type: timeseries
+  - collapsed: false
+    gridPos:
+      h: 1
+      w: 24
+      x: 0
+      "y": 23
+    id: 16
+    panels: []
+    title: Installer
+    type: row
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 0
+      "y": 24
+    id: 17
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_chained{node=~"$node"})
+        legendFormat: chained
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_ready{node=~"$node"})
+        legendFormat: ready
+        refId: B
+    title: Chained and ready
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 6
+      "y": 24
+    id: 18
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (step) (rate(linkerd_cni_installs_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{step}}" | quote }}
+        refId: A
+    title: Changes of the node's files, by step
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 12
+      "y": 24
+    id: 19
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (file) (rate(linkerd_cni_rechains_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{file}}" | quote }}
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (file, writer) (rate(linkerd_cni_config_contested{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{file}} {{writer}}" | quote }}
+        refId: B
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_failures_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: looks that failed
+        refId: C
+    title: Repairs of the chain
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 18
+      "y": 24
+    id: 20
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (result) (rate(linkerd_cni_token_renewals_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{result}}" | quote }}
+        refId: A
+    title: Tokens for the plugin, by result
+    type: timeseries
+  - collapsed: false
+    gridPos:
+      h: 1
+      w: 24
+      x: 0
+      "y": 32
+    id: 21
+    panels: []
+    title: Repair controller
+    type: row
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 0
+      "y": 33
+    id: 22
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (node) (linkerd_cni_repair_controller_pods_broken{node=~"$node"})
+        legendFormat: {{ "{{node}}" | quote }}
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: count(linkerd_cni_repair_controller_installer_ready{node=~"$node"} == 0)
+        legendFormat: nodes that wait for the installer
+        refId: B
+    title: Broken pods
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 6
+      "y": 33
+    id: 23
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_pods_deleted_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: deleted
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_pods_delete_errors_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: refused
+        refId: B
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_pods_delete_timeout_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: no answer
+        refId: C
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_breaker_opened_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: breaker opened
+        refId: D
+    title: Deletions
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: s
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 12
+      "y": 33
+    id: 24
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_repair_controller_pods_delete_latency_seconds_bucket{node=~"$node"}[$__rate_interval])))
+        legendFormat: deletion
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_repair_controller_events_publish_latency_seconds_bucket{node=~"$node"}[$__rate_interval])))
+        legendFormat: Event
+        refId: B
+    title: Time of a deletion and of an Event, p99
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 18
+      "y": 33
+    id: 25
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_watch_errors_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: broken watches
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_events_publish_errors_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: Events refused
+        refId: B
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_events_publish_timeouts_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: Events without answer
+        refId: C
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_queue_overflow_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: pods not looked at
+        refId: D
+    title: Trouble
+    type: timeseries
+refresh: 1m
+schemaVersion: 39
+tags:
+  - linkerd
+  - cni
+templating:
+  list:
+    - name: datasource
+      label: Data source
+      query: prometheus
+      type: datasource
+    - name: node
+      allValue: .*
+      current:
+        text:
+          - All
+        value:
+          - $__all
+      datasource:
+        type: prometheus
+        uid: $datasource
+      definition: label_values(linkerd_cni_ready, node)
+      includeAll: true
+      label: node
+      multi: true
+      query:
+        query: label_values(linkerd_cni_ready, node)
+        refId: node
+      refresh: 2
+      sort: 1
+      type: query
+time:
+  from: now-6h
+  to: now
+title: Linkerd CNI
+uid: linkerd-cni
+{{- end }}

@@ -1,0 +1,228 @@
+import { App, Chart } from "cdk8s";
+import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
+import { byName, helm, type Rendered, template } from "./helm";
+import { checkRules, promtool, type RuleFile, testRules } from "./promtool";
+
+const ALL: LinkerdCniProps = {
+  podMonitor: { enabled: true },
+  prometheusRule: { enabled: true },
+  grafanaDashboard: { enabled: true },
+  repairController: { enabled: true },
+};
+
+function constructed(props: LinkerdCniProps = ALL): Readonly<Record<string, Rendered>> {
+  const scope = new Chart(new App(), "chart");
+  new LinkerdCni(scope, "cni", props);
+  return byName(scope.toJson() as Rendered[]);
+}
+
+const rulesOf = (objects: Readonly<Record<string, Rendered>>): RuleFile =>
+  objects["PrometheusRule/linkerd-cni"]?.["spec"] as RuleFile;
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+  }[];
+}
+
+function dashboardOf(objects: Readonly<Record<string, Rendered>>): Dashboard {
+  const { data } = objects["ConfigMap/linkerd-cni-dashboard"] as unknown as { data: Record<string, string> };
+  return JSON.parse(data["linkerd-cni.json"] ?? "");
+}
+
+const targetsOf = ({ panels }: Dashboard) => panels.flatMap(({ targets }) => targets ?? []);
+
+const helmSuite = helm === undefined ? describe.skip : describe;
+
+helmSuite(`monitoring by the real helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
+  const flags = ["podMonitor", "prometheusRule", "grafanaDashboard", "repairController"];
+  const rendered = () => byName(template(...flags.flatMap((name) => ["--set", `${name}.enabled=true`])));
+
+  test("is what the constructs make", () => {
+    expect(rendered()).toEqual(constructed());
+  });
+
+  test("templates of Prometheus and Grafana arrive as they are", () => {
+    const [rule] = rulesOf(rendered()).groups[0]?.rules ?? [];
+    expect(rule?.annotations?.["description"]).toContain("{{ $labels.node }} ({{ $labels.pod }})");
+    expect(targetsOf(dashboardOf(rendered())).map(({ legendFormat }) => legendFormat)).toContain(
+      "{{verb}} {{decision}}",
+    );
+  });
+});
+
+const NODE = 'node="n1", pod="linkerd-cni-x"';
+const HERE = { node: "n1", pod: "linkerd-cni-x" };
+const at = (metric: string, labels = "") => `linkerd_cni_${metric}{${labels === "" ? NODE : `${NODE}, ${labels}`}}`;
+const repair = (metric: string) => at(`repair_controller_${metric}`);
+const contested = at("config_contested", 'file="10-k.conflist", writer="calico"');
+const addErrors = at("plugin_calls_total", 'verb="ADD", decision="", code="7"');
+const renewed = (result: string) => at("token_renewals_total", `result="${result}"`);
+const up = (container: string) => `up{job="linkerd-cni/linkerd-cni", container="${container}", ${NODE}}`;
+
+/** So many ADDs a minute, all of a length. */
+const adds = (perMinute: number, seconds: number, verb = "ADD"): Readonly<Record<string, string>> => {
+  const grown = (le: string) => (Number(le.replace("+Inf", "Infinity")) >= seconds ? perMinute : 0);
+  const buckets = ["0.1", "1", "2.5", "+Inf"].map((le) => [
+    at("plugin_seconds_bucket", `verb="${verb}", le="${le}"`),
+    `0+${grown(le)}x60`,
+  ]);
+  return { ...Object.fromEntries(buckets), [at("plugin_seconds_count", `verb="${verb}"`)]: `0+${perMinute}x60` };
+};
+
+interface Case {
+  readonly fires: Readonly<Record<string, string>>;
+  readonly atMinute: number;
+  /** Labels besides node, pod and severity. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** What the description says after naming the node. */
+  readonly says: string;
+  /** Series with which it does not fire at that minute, each for a reason. */
+  readonly quiet: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  LinkerdCNINotReady: {
+    fires: { [at("ready")]: "1x5 0x20" },
+    atMinute: 11,
+    says: "the chain is not complete, or the API server refuses the plugin's token.",
+    quiet: {
+      "ready again in between": { [at("ready")]: "1x5 0x2 1 0x20" },
+      "always ready": { [at("ready")]: "1x30" },
+    },
+  },
+  LinkerdCNIDown: {
+    fires: { [up("install-cni")]: "1x5 0x20" },
+    atMinute: 11,
+    labels: { job: "linkerd-cni/linkerd-cni", container: "install-cni" },
+    says: "Prometheus gets no metrics: nobody keeps the chain and the plugin's token up to date.",
+    quiet: {
+      "it answers": { [up("install-cni")]: "1x30" },
+      "another container": { [up("other")]: "0x30" },
+    },
+  },
+  LinkerdCNIConfigContested: {
+    // The series begins with the third contest: nobody has seen it grow.
+    fires: { [contested]: "_x20 3x5" },
+    atMinute: 22,
+    labels: { file: "10-k.conflist", writer: "calico" },
+    says: "calico has taken the plugin out of 10-k.conflist 3 times in 15 minutes.",
+    quiet: {
+      "twice only": { [contested]: "_x20 2x5" },
+      "long ago": { [contested]: "100x30" },
+      "a new pod counts from nothing": { [contested]: "50x18 0x10" },
+    },
+  },
+  LinkerdCNIAddErrors: {
+    fires: { [addErrors]: "_x20 7x5" },
+    atMinute: 22,
+    labels: { code: "7" },
+    says: "7 ADD calls ended in code 7 in 15 minutes.",
+    quiet: {
+      "fewer than five": { [addErrors]: "_x20 4x5" },
+      "calls that succeeded": { [at("plugin_calls_total", 'verb="ADD", decision="redirect", code=""')]: "0+10x30" },
+      "another verb": { [at("plugin_calls_total", 'verb="CHECK", decision="", code="100"')]: "0+10x30" },
+    },
+  },
+  LinkerdCNIAddSlow: {
+    fires: adds(2, 2),
+    atMinute: 40,
+    says: "the slowest hundredth of ADD calls takes 2485 ms or more.",
+    quiet: {
+      fast: adds(2, 0.5),
+      "few calls": adds(0.5, 2),
+      "another verb": adds(2, 2, "STATUS"),
+      "no calls": adds(0, 2),
+    },
+  },
+  LinkerdCNITokenRenewalFailing: {
+    fires: { [renewed("refused")]: "0+1x60", [renewed("token")]: "1x60" },
+    atMinute: 45,
+    says: "the API server has given the plugin no token for half an hour; the last one will expire.",
+    quiet: {
+      "nothing to renew": { [renewed("token")]: "1x60" },
+      "it works in between": { [renewed("silent")]: "0+1x60", [renewed("token")]: "1x35 2x20" },
+    },
+  },
+  LinkerdCNIRepairSuspended: {
+    fires: { [repair("breakers_open")]: "0x5 2x5" },
+    atMinute: 6,
+    says: "the pods of 2 owners come back without redirect; the repair controller has stopped to delete them.",
+    quiet: { "none open": { [repair("breakers_open")]: "0x10" } },
+  },
+  LinkerdCNINotRepaired: {
+    fires: { [repair("pods_broken")]: "0 4x30", [repair("breakers_open")]: "0x30" },
+    atMinute: 17,
+    says: "4 pods without redirect wait for being deleted.",
+    quiet: {
+      "left alone on purpose": { [repair("pods_broken")]: "0 4x30", [repair("breakers_open")]: "1x30" },
+      "repaired meanwhile": { [repair("pods_broken")]: "0 4x10 0 4x20" },
+    },
+  },
+  LinkerdCNINotRedirected: {
+    fires: { [repair("pods_not_redirected")]: "0 1x30" },
+    atMinute: 12,
+    says: "meshed pods whose connections bypass the proxy: 1.",
+    quiet: { none: { [repair("pods_not_redirected")]: "0x30" } },
+  },
+};
+
+const promtoolSuite = promtool === undefined ? describe.skip : describe;
+
+promtoolSuite(`alerts${promtool === undefined ? " (no promtool: set PROMTOOL or put it on PATH)" : ""}`, () => {
+  const file = rulesOf(constructed());
+  const rules = file.groups.flatMap(({ rules }) => rules);
+
+  test("promtool accepts them", () => {
+    expect(checkRules(file)).toContain(`SUCCESS: ${rules.length} rules found`);
+  });
+
+  test("each has a severity, a summary, a description, a runbook, and a case here", () => {
+    expect(rules.map(({ alert }) => alert).sort()).toEqual(Object.keys(cases).sort());
+    for (const { alert, labels, annotations } of rules) {
+      expect(labels?.["severity"]).toMatch(/^(warning|critical)$/);
+      expect(annotations).toEqual({
+        summary: expect.stringMatching(/^[A-Z].*[a-z]$/),
+        description: expect.stringMatching(/^On node .*\.$/),
+        runbook_url: `https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/${alert}.md`,
+      });
+    }
+  });
+
+  describe.each(Object.entries(cases))("%s", (alert, { fires, atMinute, labels, says, quiet }) => {
+    const { annotations, labels: own } = rules.find((rule) => rule.alert === alert) ?? {};
+    const description = `On node n1 (linkerd-cni-x) ${says}`;
+    const told = { exp_labels: { ...HERE, ...own, ...labels }, exp_annotations: { ...annotations, description } };
+
+    test("fires", () => {
+      expect(testRules(file, { alert, series: fires, atMinute, says: [told] })).toContain("SUCCESS");
+    });
+
+    test.each(Object.entries(quiet))("does not fire: %s", (_, series) => {
+      expect(testRules(file, { alert, series, atMinute, says: [] })).toContain("SUCCESS");
+    });
+  });
+
+  test("thresholds are the values'", () => {
+    const given = { enabled: true, notReadyMinutes: 9, contests: 7, addErrors: 8, addMilliseconds: 250 };
+    const text = JSON.stringify(rulesOf(constructed({ ...ALL, prometheusRule: given })));
+    for (const part of ['"for":"9m"', ">= 7", ">= 8", "> 250 and"]) expect(text).toContain(part);
+  });
+
+  test("what needs a part that is not installed is left out", () => {
+    const names = rulesOf(constructed({ prometheusRule: { enabled: true } })).groups.flatMap(({ rules }) => rules);
+    expect(names.map(({ alert }) => alert)).not.toContain("LinkerdCNIDown");
+    expect(names.filter(({ alert }) => alert?.startsWith("LinkerdCNIRepair"))).toEqual([]);
+  });
+
+  test("Prometheus understands every query of the dashboard", () => {
+    /** What Grafana would put in. */
+    const filled = (expr: string) => expr.replaceAll("$node", ".*").replaceAll("$__rate_interval", "5m");
+    const queries = targetsOf(dashboardOf(constructed())).map(({ expr }, index) => ({
+      record: `panel:query:number${index}`,
+      expr: filled(expr),
+    }));
+    expect(JSON.stringify(queries)).not.toContain("$");
+    expect(checkRules({ groups: [{ name: "dashboard", rules: queries }] })).toContain(`${queries.length} rules found`);
+  });
+});

@@ -1,0 +1,69 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { findProgram } from "./helm";
+
+/** The real promtool, where there is one. */
+export const promtool = findProgram("promtool", process.env["PROMTOOL"]);
+
+export interface Rule {
+  readonly alert?: string;
+  readonly record?: string;
+  readonly expr: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface RuleFile {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
+}
+
+type Files = Readonly<Record<string, unknown>>;
+
+/** Runs promtool where some files lie. @returns what it said @throws an Error with it where it finds fault */
+function run(args: readonly string[], files: Files): string {
+  const cwd = mkdtempSync(join(tmpdir(), "promtool-"));
+  try {
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), stringify(content));
+    return execFileSync(promtool ?? "", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`promtool ${args.join(" ")}:\n${stdout}${stderr}`);
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
+}
+
+/** Has promtool read rules. */
+export const checkRules = (rules: RuleFile): string =>
+  run(["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"], { "rules.yml": rules });
+
+/** What is fed to an alert, a sample a minute, and what it has to say at a minute. */
+export interface Situation {
+  readonly alert: string;
+  /** In promtool's notation: `0+1x20`, `_x5 3x10`. */
+  readonly series: Readonly<Record<string, string>>;
+  readonly atMinute: number;
+  readonly says: readonly {
+    readonly exp_labels: Readonly<Record<string, string>>;
+    readonly exp_annotations: Readonly<Record<string, string>>;
+  }[];
+}
+
+/** Lets the rules' alerts fire, or not. */
+export function testRules(rules: RuleFile, { alert, series, atMinute, says }: Situation): string {
+  const test = {
+    rule_files: ["rules.yml"],
+    evaluation_interval: "1m",
+    tests: [
+      {
+        interval: "1m",
+        input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+        alert_rule_test: [{ eval_time: `${atMinute}m`, alertname: alert, exp_alerts: says }],
+      },
+    ],
+  };
+  return run(["test", "rules", "test.yml"], { "rules.yml": rules, "test.yml": test });
+}

@@ -1,0 +1,71 @@
+import { App, Chart } from "cdk8s";
+import { LinkerdCni } from "../../constructs";
+import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
+import { createInstruments as installerInstruments } from "../../installer/instruments";
+
+/** What the processes say about their metrics, each with a reading of everything that is read late. */
+async function exposed(): Promise<string> {
+  const installer = installerInstruments();
+  installer.read({ chained: () => true, ready: () => true });
+  const repair = repairInstruments();
+  const none = () => 0;
+  repair.read({ broken: none, notRedirected: none, breakersOpen: none, installerReady: () => true });
+  return installer.metrics.text() + (await repair.registry.metrics());
+}
+
+/** Names of metrics, with those of a histogram's parts. */
+function namesIn(text: string): readonly (readonly string[])[] {
+  const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)];
+  return types.map(([, name = "", type]) =>
+    type === "histogram" ? ["bucket", "sum", "count"].map((part) => `${name}_${part}`) : [name],
+  );
+}
+
+const labelsIn = (text: string): readonly string[] => [...text.matchAll(/(\w+)="/g)].map(([, label = ""]) => label);
+
+/** The rules, and the dashboard, as text. */
+function rendered(): Readonly<Record<"rules" | "dashboard", string>> {
+  const chart = new Chart(new App(), "chart");
+  const enabled = { enabled: true };
+  new LinkerdCni(chart, "cni", { prometheusRule: enabled, grafanaDashboard: enabled, repairController: enabled });
+  const objects = chart.toJson() as { kind: string; metadata: { name: string } }[];
+  const text = (found: string) =>
+    JSON.stringify(objects.find(({ kind, metadata }) => `${kind}/${metadata.name}` === found));
+  return { rules: text("PrometheusRule/linkerd-cni"), dashboard: text("ConfigMap/linkerd-cni-dashboard") };
+}
+
+const { rules, dashboard } = rendered();
+/** Names of metrics that are asked for; the name of a thing of the chart has dashes. */
+const asked = (text: string): readonly string[] => [...new Set(text.match(/\blinkerd_cni_\w+/g))].sort();
+
+test.each([
+  ["rules", rules],
+  ["dashboard", dashboard],
+])("%s: only metrics that the processes have are asked for", async (_, text) => {
+  const known = namesIn(await exposed()).flat();
+  expect(asked(text).length).toBeGreaterThan(5);
+  expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("every metric is on the dashboard", async () => {
+  const shown = asked(dashboard);
+  const hidden = namesIn(await exposed()).filter((parts) => !parts.some((name) => shown.includes(name)));
+  expect(hidden).toEqual([]);
+});
+
+test("the labels that are asked for are those that the processes set", async () => {
+  const installer = installerInstruments();
+  for (const counter of [installer.pluginCalls, installer.contested, installer.rechains, installer.installs])
+    counter.add("a", "b", "c");
+  installer.tokenRenewals.add("token");
+  installer.pluginSeconds.observe(1, "ADD");
+  const known = labelsIn(installer.metrics.text());
+  const queries = `${rules} ${dashboard}`.replaceAll("\\", "");
+  const selected = [...queries.matchAll(/linkerd_cni_\w+\{([^}]*)\}/g)].flatMap(([, inner = ""]) => [
+    ...inner.matchAll(/(\w+)(?:!=|=~|=)"/g),
+  ]);
+  const grouped = [...queries.matchAll(/sum by \(([^)]*)\)/g)].flatMap(([, inner = ""]) => inner.split(", "));
+  const wanted = new Set([...selected.map(([, label = ""]) => label), ...grouped]);
+  // These two are the PodMonitor's.
+  expect([...wanted].filter((label) => !known.includes(label)).sort()).toEqual(["node", "pod"]);
+});
