@@ -25,8 +25,8 @@ export function skipReason(pod: Pod): SkipReason | undefined {
 const CONTROL_PLANE = "linkerd.io/control-plane-component";
 
 /** A pod of the mesh's own control plane, which has to reach the API server before its proxy is up. */
-export function isControlPlane(pod: Pod): boolean {
-  return Boolean(pod.labels[CONTROL_PLANE]);
+export function isControlPlane({ labels }: Pick<Pod, "labels">): boolean {
+  return Boolean(labels[CONTROL_PLANE]);
 }
 
 const CREATED_BY = "linkerd.io/created-by";

@@ -1,0 +1,129 @@
+import { isControlPlane } from "../../../cni/pod";
+import { type JsonPatch, pointerStep } from "./json-patch";
+import { NetworksError } from "./network-selections";
+import { NETWORKS_ANNOTATION, withNetwork } from "./networks";
+import type { ReviewedPod } from "./review";
+import { parseUidRange } from "./uid-range";
+
+type Annotations = Readonly<Record<string, string>>;
+type Pod = Pick<ReviewedPod, "metadata">;
+
+/** The namespace that a pod is in. */
+export interface PodNamespace {
+  readonly name: string;
+  readonly annotations: Annotations;
+}
+
+export interface AnnotateOptions {
+  /** Linkerd's own namespace. */
+  readonly linkerdNamespace: string;
+  /** Name of the namespaces' annotation with the range of user ids. */
+  readonly uidRangeAnnotation: string;
+  /** Added to the range's first user id. */
+  readonly proxyUidOffset: number;
+}
+
+/** What a review of a pod comes to. */
+export interface Verdict {
+  /** Empty where the pod stays as it is. */
+  readonly patch: JsonPatch;
+  /** Told to whoever sent the request. */
+  readonly warnings: readonly string[];
+  /** Written to the log. */
+  readonly notes: readonly string[];
+}
+
+const MULTUS = "linkerd.io/multus";
+const INJECT = "linkerd.io/inject";
+const PROXY_UID = "config.linkerd.io/proxy-uid";
+const DEFINITION_NAME = "linkerd-cni";
+/** Marks the API's copy of a pod that a kubelet started from a file. */
+const MIRROR = "kubernetes.io/config.mirror";
+
+const INJECTED = ["enabled", "ingress"];
+
+/** Collects annotations that a pod is to get. */
+class Annotator {
+  readonly added: Record<string, string> = {};
+  readonly warnings: string[] = [];
+  readonly notes: string[] = [];
+  private readonly own: Annotations;
+  private readonly isControlPlane: boolean;
+
+  constructor(
+    pod: Pod,
+    private readonly namespace: PodNamespace,
+    private readonly options: AnnotateOptions,
+  ) {
+    this.own = pod.metadata?.annotations ?? {};
+    const labels = pod.metadata?.labels ?? {};
+    this.isControlPlane = namespace.name === options.linkerdNamespace && isControlPlane({ labels });
+  }
+
+  run(): void {
+    for (const name of [MULTUS, INJECT]) this.inherit(name);
+    const isMeshed = this.value(MULTUS) === "enabled" && INJECTED.includes(this.value(INJECT));
+    if (!isMeshed && !this.isControlPlane) return;
+    this.attach();
+    if (!this.isControlPlane) this.chooseUid();
+  }
+
+  /** An empty value is as good as none. */
+  private value(name: string): string {
+    return this.added[name] ?? this.own[name] ?? "";
+  }
+
+  private inherit(name: string): void {
+    const inherited = this.namespace.annotations[name];
+    if (this.value(name) === "" && inherited) this.added[name] = inherited;
+  }
+
+  private attach(): void {
+    const value = this.own[NETWORKS_ANNOTATION] ?? "";
+    try {
+      const extended = withNetwork(value, DEFINITION_NAME, this.namespace.name);
+      if (extended !== value) this.added[NETWORKS_ANNOTATION] = extended;
+    } catch (error) {
+      if (!(error instanceof NetworksError)) throw error;
+      const problem = `${NETWORKS_ANNOTATION}: ${error.message}; left as it is, without ${DEFINITION_NAME}`;
+      this.warnings.push(problem);
+      this.notes.push(problem);
+    }
+  }
+
+  /** The proxy runs as a user that its namespace allows, unless somebody chose one. */
+  private chooseUid(): void {
+    const { uidRangeAnnotation, proxyUidOffset } = this.options;
+    const { name, annotations } = this.namespace;
+    const allowed = annotations[uidRangeAnnotation];
+    if (!allowed || this.value(PROXY_UID) !== "" || annotations[PROXY_UID]) return;
+    const range = parseUidRange(allowed);
+    const where = `${uidRangeAnnotation} on namespace ${name}: ${JSON.stringify(allowed)}`;
+    if (range === undefined) {
+      this.notes.push(`${where} is not FIRST/SIZE; ${PROXY_UID} is not set`);
+      return;
+    }
+    const wanted = range.first + proxyUidOffset;
+    const fits = wanted >= range.first && wanted <= range.last;
+    if (!fits) this.notes.push(`${where} does not hold ${wanted}; ${PROXY_UID} is ${range.first}`);
+    this.added[PROXY_UID] = String(fits ? wanted : range.first);
+  }
+}
+
+/** The smallest patch that adds annotations. */
+function additions(pod: Pod, added: Annotations): JsonPatch {
+  if (Object.keys(added).length === 0) return [];
+  if (!pod.metadata) return [{ op: "add", path: "/metadata", value: { annotations: added } }];
+  const path = "/metadata/annotations";
+  if (!pod.metadata.annotations) return [{ op: "add", path, value: added }];
+  return Object.entries(added).map(([name, value]) => ({ op: "add", path: `${path}/${pointerStep(name)}`, value }));
+}
+
+/** Decides what annotations a pod gets that has not started yet. No I/O. */
+export function annotatePod(pod: Pod, namespace: PodNamespace, options: AnnotateOptions): Verdict {
+  const annotator = new Annotator(pod, namespace, options);
+  // A pod from a file has no injected proxy, whatever its copy says.
+  if (pod.metadata?.annotations?.[MIRROR] === undefined) annotator.run();
+  const { added, warnings, notes } = annotator;
+  return { patch: additions(pod, added), warnings, notes };
+}

@@ -1,0 +1,127 @@
+import * as fc from "fast-check";
+import { withNetwork } from "./networks";
+
+const extend = (value: string) => withNetwork(value, "linkerd-cni", "shop");
+
+test.each([
+  // No networks yet.
+  ["", "linkerd-cni"],
+  [" \t\n", "linkerd-cni"],
+  ["[]", '[{"name":"linkerd-cni"}]'],
+  [" [ ] ", ' [{"name":"linkerd-cni"}] '],
+  // Lists.
+  ["macvlan", "macvlan,linkerd-cni"],
+  ["macvlan, sriov", "macvlan, sriov,linkerd-cni"],
+  [" a , b\n", "a , b,linkerd-cni"],
+  ["net/macvlan", "net/macvlan,linkerd-cni"],
+  ["macvlan@eth1", "macvlan@eth1,linkerd-cni"],
+  [" net / macvlan @ eth1 ", "net / macvlan @ eth1,linkerd-cni"],
+  ["/macvlan", "/macvlan,linkerd-cni"],
+  ["null", "null,linkerd-cni"],
+  ["linkerd-cni-2,other-linkerd-cni", "linkerd-cni-2,other-linkerd-cni,linkerd-cni"],
+  // The definition of another namespace is another network.
+  ["other/linkerd-cni", "other/linkerd-cni,linkerd-cni"],
+  // JSON: what stands there stays as it is, byte by byte.
+  ['[{"name":"macvlan"}]', '[{"name":"macvlan"},{"name":"linkerd-cni"}]'],
+  [
+    '[\n  { "name": "a", "cni-args": {"id": 12345678901234567890, "x": 1.0} }\n]\n',
+    '[\n  { "name": "a", "cni-args": {"id": 12345678901234567890, "x": 1.0} },{"name":"linkerd-cni"}]\n',
+  ],
+  ['[{"name":"a","namespace":"linkerd-cni"}]', '[{"name":"a","namespace":"linkerd-cni"},{"name":"linkerd-cni"}]'],
+  [
+    '[{"name":"linkerd-cni","namespace":"other"}]',
+    '[{"name":"linkerd-cni","namespace":"other"},{"name":"linkerd-cni"}]',
+  ],
+  ['[{"name":"a","mystery":[1]}]', '[{"name":"a","mystery":[1]},{"name":"linkerd-cni"}]'],
+])("%j becomes %j, and stays so", (value, extended) => {
+  expect(extend(value)).toBe(extended);
+  expect(extend(extended)).toBe(extended);
+});
+
+test.each([
+  "linkerd-cni",
+  " linkerd-cni ",
+  "linkerd-cni@eth1",
+  "shop/linkerd-cni",
+  "a,shop/linkerd-cni@net7,b",
+  "macvlan, linkerd-cni",
+  '[{"name":"linkerd-cni"}]',
+  '[{"name":"a"},{"name":"linkerd-cni","namespace":"shop","interface":"l5d0"}]',
+  '[{"name":"linkerd-cni","namespace":null}]',
+  '[{"Name":"linkerd-cni"}]',
+  '[{"name":"link\\u0065rd-cni"}]',
+])("%j has the network", (value) => {
+  expect(extend(value)).toBe(value);
+});
+
+test.each([
+  ["a/b/c", 'item "a/b/c" has more than one "/"'],
+  ["a@b@c", 'item "a@b@c" has more than one "@"'],
+  ["Macvlan", 'item "Macvlan": "Macvlan" is not a name of lower-case letters, digits and "-"'],
+  ["a_b/c", 'item "a_b/c": "a_b" is not a name of lower-case letters, digits and "-"'],
+  ["a b", 'item "a b": "a b" is not a name of lower-case letters, digits and "-"'],
+  ["a@sixteen--letters", 'item "a@sixteen--letters": "sixteen--letters" is not an interface'],
+  ["a@e th", 'item "a@e th": "e th" is not an interface'],
+  ["a,", "item 2 names no network"],
+  [",", "item 1 names no network"],
+  ["a,,b", "item 2 names no network"],
+  ["ns/", "item 1 names no network"],
+  ["@eth1", "item 1 names no network"],
+  ['a,"b"', "is neither a list of names nor JSON"],
+  ["[a]", "is neither a list of names nor JSON"],
+  ['[{"name":"a"}', "is neither a list of names nor JSON"],
+  ['[{"name":"a"}],linkerd-cni', "is neither a list of names nor JSON"],
+  ['{"name":"a"}', "the value: is not a list"],
+  ['"a"', "the value: is not a list"],
+  ["[null]", "[0]: is not an object"],
+  ['["a"]', "[0]: is not an object"],
+  ["[[]]", "[0]: is not an object"],
+  ["[{}]", "item 1 names no network"],
+  ['[{"name":5}]', "[0].name: is not a string"],
+  ['[{"name":"a","Name":"b"}]', 'member "name" is there twice'],
+  ['[{"name":"a"},{"name":"b","ips":"10.0.0.1"}]', "[1].ips: is not a list"],
+  ['[{"name":"a","ips":["10.0.0.300"]}]', "[0].ips[0]: is not an IP address or subnet"],
+  ['[{"name":"a","ips":["10.0.0.1/33"]}]', "[0].ips[0]: is not an IP address or subnet"],
+  ['[{"name":"a","mac":"02:11:22"}]', "[0].mac: is not a hardware address"],
+  ['[{"name":"a","cni-args":[]}]', "[0].cni-args: is not an object"],
+  ['[{"name":"a","portMappings":[{"hostPort":"80"}]}]', "[0].portmappings[0].hostport: is not a whole number"],
+  ['[{"name":"a","default-route":["gateway"]}]', "[0].default-route[0]: is not an IP address"],
+])("%j is refused: %s", (value, problem) => {
+  expect(() => extend(value)).toThrow(problem);
+});
+
+test("whatever stands there: refused, or valid with all that was there and the network once, and then as it is", () => {
+  const text = fc.oneof(
+    fc.string({ unit: fc.constantFrom(..."ab-/@, \t[]{}\"':0A\u00a0") }),
+    fc.array(fc.constantFrom("linkerd-cni", "shop/linkerd-cni", "a", "ns/b@eth0", " ", "")).map((all) => all.join(",")),
+    fc.json(),
+    fc
+      .array(fc.record({ name: fc.string(), namespace: fc.string(), ips: fc.constant(["10.0.0.1"]) }), { maxLength: 4 })
+      .map((list) => JSON.stringify(list, undefined, 2)),
+  );
+  const attempt = (value: string) => {
+    try {
+      return extend(value);
+    } catch (error) {
+      expect((error as Error).name).toBe("NetworksError");
+      return undefined;
+    }
+  };
+  fc.assert(
+    fc.property(text, (value) => {
+      const extended = attempt(value);
+      if (extended === undefined) return;
+      expect(extend(extended)).toBe(extended);
+      expect(names(extended).filter((name) => name === "linkerd-cni").length).toBeGreaterThan(0);
+      expect(names(extended).slice(0, names(value).length)).toEqual(names(value));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+/** Names in a valid value, by its specification. */
+function names(value: string): string[] {
+  if (value.replace(/[\s\u0085]/g, "") === "") return [];
+  if (/[[{"]/.test(value)) return (JSON.parse(value) as { name: string }[]).map(({ name }) => name);
+  return value.split(",").map((item) => /([a-z0-9-]+)[^a-z0-9/]*(@.*)?$/.exec(item)?.[1] ?? "");
+}
