@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { synthesize } from "../charts/synth";
 import { bundle } from "./bundle";
 import { buildCli } from "./cli";
+import { writeSketch } from "./dashboard";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
 import { buildImage, layOutImage, recordImageSize } from "./image/image";
 import { loadImage } from "./image/load";
@@ -16,6 +17,7 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   controllers: () => bundle(join(root, "controllers", "main.ts"), outputs.controllers),
   charts: () => synthesize(root),
   readme: updateReadme,
+  sketch: writeSketch,
   lib: buildLib,
   cli: () => buildCli(),
   image: buildImage,

@@ -113,7 +113,7 @@ const definition: DashboardProps = {
           }),
         ),
         curves(
-          "Time of a deletion and of an Event, p99",
+          "Deletion and Event, p99",
           [
             p99("repair_controller_pods_delete_latency_seconds", "deletion"),
             p99("repair_controller_events_publish_latency_seconds", "Event"),

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs";
 import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
@@ -13,11 +15,11 @@ async function exposed(): Promise<string> {
   return installer.metrics.text() + (await repair.registry.metrics());
 }
 
-/** Names of metrics, with those of a histogram's parts. */
+/** Names of metrics; a histogram's own is followed by those of its series. */
 function namesIn(text: string): readonly (readonly string[])[] {
   const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)];
   return types.map(([, name = "", type]) =>
-    type === "histogram" ? ["bucket", "sum", "count"].map((part) => `${name}_${part}`) : [name],
+    type === "histogram" ? [name, ...["bucket", "sum", "count"].map((part) => `${name}_${part}`)] : [name],
   );
 }
 
@@ -42,8 +44,16 @@ test.each([
   ["rules", rules],
   ["dashboard", dashboard],
 ])("%s: only metrics that the processes have are asked for", async (_, text) => {
-  const known = namesIn(await exposed()).flat();
+  const known = namesIn(await exposed()).flatMap((names) => (names.length === 1 ? names : names.slice(1)));
   expect(asked(text).length).toBeGreaterThan(5);
+  expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("documents name only metrics that the processes have", async () => {
+  const docs = join(__dirname, "..", "..", "docs");
+  const files = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
+  const text = files.map((name) => readFileSync(join(docs, name), "utf8")).join("\n");
+  const known = [...namesIn(await exposed()).flat(), "linkerd_cni_repair_controller_"];
   expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
 });
 

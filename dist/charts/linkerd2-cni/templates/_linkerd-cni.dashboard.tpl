@@ -786,7 +786,7 @@ panels:
         expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_repair_controller_events_publish_latency_seconds_bucket{node=~"$node"}[$__rate_interval])))
         legendFormat: Event
         refId: B
-    title: Time of a deletion and of an Event, p99
+    title: Deletion and Event, p99
     type: timeseries
   - datasource:
       type: prometheus
