@@ -43,3 +43,8 @@ test("a policy that taints new nodes, in the version that was asked for", () => 
     expect(policies(version)).toEqual([`${group} MutatingAdmissionPolicy`, `${group} MutatingAdmissionPolicyBinding`]);
   }
 });
+
+test("the plugin is left out of the node's CNI configuration on request only", () => {
+  expect(daemonSet({})).not.toContain("CHAINED");
+  expect(daemonSet({ chained: false })).toContain('{"name":"CHAINED","value":"false"}');
+});

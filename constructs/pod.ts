@@ -47,6 +47,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     configured(name, "DEST_CNI_NET_DIR", "dest_cni_net_dir"),
     configured(name, "DEST_CNI_BIN_DIR", "dest_cni_bin_dir"),
     configured(name, "CNI_NETWORK_CONFIG", "cni_network_config"),
+    when(not(values.chained), { name: "CHAINED", value: "false" }),
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
     { name: "LOG_LEVEL", value: values.logLevel },

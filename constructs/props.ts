@@ -27,6 +27,11 @@ export interface ValuesProps {
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
   /** Directory on the node with the CNI configuration. @default "/etc/cni/net.d" */
   readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
+  /**
+   * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus).
+   * @default true
+   */
+  readonly chained?: Input<Values["chained"]> | undefined;
   /** Directory on the node with the CNI plugins' executables. @default "/opt/cni/bin" */
   readonly destCNIBinDir?: Input<Values["destCNIBinDir"]> | undefined;
   /** Wait for the xtables lock (`-w`); modes nft, legacy and plain only. @default false */

@@ -131,6 +131,10 @@ export const values = z.strictObject({
   destCNINetDir: directory()
     .default("/etc/cni/net.d")
     .meta({ description: "Directory on the node with the CNI configuration" }),
+  chained: flag().default(true).meta({
+    description:
+      "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus)",
+  }),
   destCNIBinDir: directory()
     .default("/opt/cni/bin")
     .meta({ description: "Directory on the node with the CNI plugins' executables", examples: ["/var/lib/cni/bin"] }),

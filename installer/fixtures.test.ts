@@ -74,7 +74,8 @@ test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFi
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
   };
-  const install = () => planInstall(observe(places, plugin), places, { owner: "me", stanza, kubeconfig: "{}" });
+  const install = () =>
+    planInstall(observe(places, plugin), places, { owner: "me", chained: true, stanza, kubeconfig: "{}" });
 
   expect(activeOf(pristine(observe(places, plugin)))?.name).toBe(active);
   const plan = install();

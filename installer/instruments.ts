@@ -53,7 +53,7 @@ export function createInstruments(): Instruments {
     rulesSeconds: histogram("plugin_rules_seconds", "Time a plugin call took to set or check rules.", SECONDS),
     pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3], "verb"),
     read: ({ chained, ready }) => {
-      gauge("chained", "Whether the active configuration ends in the stanza.", chained);
+      gauge("chained", "Whether the active configuration ends in the stanza, or need not.", chained);
       gauge(
         "ready",
         "Whether a pod that starts now is chained, and the plugin can ask for it: what /ready says.",

@@ -16,9 +16,9 @@ import { likelyWriter } from "./writers";
 
 /** What the node looks like after a look at it. */
 export interface Status {
-  /** Absolute path of the file that holds the chain. */
+  /** Absolute path of the file that holds the chain; absent where none is wanted. */
   readonly chain?: string;
-  /** Why a pod that starts now is not chained. */
+  /** Why a pod that starts now is not chained, or the plugin is not there for it. */
   readonly problem?: string;
   /** When the next look is due, whatever happens. */
   readonly againInMs?: number;
@@ -69,11 +69,11 @@ interface Try {
 }
 
 /** Whether everything is in place, in whatever version. */
-function isWhole(state: NodeState, plan: Plan): boolean {
+function isWhole(state: NodeState, plan: Plan, { chained }: Wanted): boolean {
   const file = state.configs.find(({ name }) => name === plan.chain);
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   const last = config?.kind === "list" ? config.types.at(-1) : undefined;
-  return last === PLUGIN_TYPE && state.plugin.is !== "missing" && state.kubeconfig !== undefined;
+  return (last === PLUGIN_TYPE || !chained) && state.plugin.is !== "missing" && state.kubeconfig !== undefined;
 }
 
 /** Brings one node into the wanted state, keeps it there, and puts it back. */
@@ -129,7 +129,7 @@ export class Keeper {
     const state = observe(places, plugin);
     const wanted: Wanted = { owner, ...this.tools.wanted() };
     const plan = planInstall(state, places, wanted);
-    const successor = this.successor(state, plan, now);
+    const successor = this.successor(state, isWhole(state, plan, wanted), now);
     if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
@@ -139,10 +139,10 @@ export class Keeper {
   }
 
   /** Another installer that came after us and keeps the node chained. */
-  private successor(state: NodeState, plan: Plan, now: number): string | undefined {
+  private successor(state: NodeState, whole: boolean, now: number): string | undefined {
     const other = state.journal?.owner;
     if (!this.installed || other === undefined || other === this.tools.owner) return undefined;
-    this.unchainedSince = isWhole(state, plan) ? undefined : (this.unchainedSince ?? now);
+    this.unchainedSince = whole ? undefined : (this.unchainedSince ?? now);
     if (this.unchainedSince === undefined || now - this.unchainedSince < SUCCESSOR_SILENT_MS) return other;
     this.tools.log.warn(`${other} leaves the node unchained: taking over again`);
     this.installed = false;
@@ -161,6 +161,7 @@ export class Keeper {
     this.installed = true;
     this.patience.settled(plan);
     if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
+    if (!wanted.chained) return {};
     return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
   }
 

@@ -10,6 +10,8 @@ import { type Chaining, type Context, chain, restore, same } from "./plan-chain"
 /** What a node with the plugin has. */
 export interface Wanted {
   readonly owner: string;
+  /** Whether the active configuration ends in the stanza. */
+  readonly chained: boolean;
   readonly stanza: StanzaJson;
   readonly kubeconfig: string;
 }
@@ -113,11 +115,11 @@ function kubeconfigInPlace({ places, state }: Context, text: string): readonly C
   return [{ do: "write", path: places.kubeconfig, bytes, mode: PRIVATE }];
 }
 
-/** What it takes from this state to a node whose active configuration ends in our stanza; nothing where it does. */
+/** What it takes from this state to a node that is as wanted; nothing where it is. */
 export function planInstall(state: NodeState, places: Places, wanted: Wanted): Plan {
   const context = { places, state };
   const configs = pristine(state);
-  const active = activeOf(configs);
+  const active = wanted.chained ? activeOf(configs) : undefined;
   const chaining: Chaining = chain(context, active, wanted.stanza);
   const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
   const before = journal({ ...madeLists(state), ...chaining.made });
@@ -140,7 +142,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
     ...(active === undefined ? {} : { active: active.name }),
     renamed: renamed(state),
-    findings: findings(configs, active),
+    findings: wanted.chained ? findings(configs, active) : [],
   };
 }
 

@@ -44,7 +44,7 @@ function places(): Places {
 }
 
 const changes = (now: Places) => {
-  const wanted = { owner: "me", stanza: { type: "linkerd-cni" }, kubeconfig: "{}" };
+  const wanted = { owner: "me", chained: true, stanza: { type: "linkerd-cni" }, kubeconfig: "{}" };
   const { steps } = planInstall(observe(now, pluginFile()), now, wanted);
   return STEPS.flatMap((step) => steps[step]);
 };

@@ -85,6 +85,7 @@ export class Service {
     const tools = { own, transport, verify, log, renewals, ...(account === undefined ? {} : { account }) };
     this.credentials = new Credentials(tools, knownToken(this.places));
     const wanted = () => ({
+      chained: settings.chained,
       stanza: readStanza(settings),
       kubeconfig: kubeconfig(this.credentials.current(Date.now())),
     });
@@ -229,7 +230,7 @@ export class Service {
     return { status: 200, body: this.instruments.metrics.text() };
   }
 
-  /** Ready means: a pod that starts now is chained, and the plugin can ask for it. */
+  /** Ready means: a pod that starts now is chained, unless Multus calls the plugin, and the plugin can ask for it. */
   private async ready(): Promise<Answer> {
     const { problem } = this.status;
     if (problem !== undefined) return { status: 503, body: `${problem}\n` };

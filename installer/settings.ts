@@ -26,6 +26,8 @@ export interface Settings {
   /** Directory in this container that holds the C library the plugin is started with on the node; may be absent. */
   readonly libraryDir: string;
   readonly kubeconfigName: string;
+  /** Add the plugin to the active configuration; else all but that is installed, for whoever calls it otherwise. */
+  readonly chained: boolean;
   /** The stanza, or the file that holds it. */
   readonly stanza: { readonly text: string } | { readonly file: string };
   readonly cluster: InCluster;
@@ -82,6 +84,10 @@ class Reader {
     const found = allowed.find((item) => item === value);
     if (found === undefined) this.problems.push(`${name} "${value}" is not one of ${allowed.join(", ")}`);
     return found ?? (value as T);
+  }
+
+  flag(name: string, fallback: boolean): boolean {
+    return this.oneOf(name, this.optional(name) ?? String(fallback), ["true", "false"]) === "true";
   }
 
   /** Empty is a value here: no prefix. */
@@ -178,6 +184,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
     libraryDir: read.directory("PLUGIN_LIBRARY_DIR", "/opt/linkerd-cni/lib"),
     kubeconfigName: read.kubeconfigName(),
+    chained: read.flag("CHAINED", true),
     stanza: read.stanza(),
     cluster: cluster(read),
     stopPolicy: read.oneOf("UNINSTALL_ON_STOP", read.optional("UNINSTALL_ON_STOP") ?? "auto", STOP_POLICIES),
@@ -187,7 +194,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     ...names(read),
     ...nodeTaint(read),
     pluginLog: at(read.directory("PLUGIN_LOG", "/run/linkerd-cni/plugin.log")).here,
-    podEvents: read.oneOf("POD_EVENTS", read.optional("POD_EVENTS") ?? "false", ["true", "false"]) === "true",
+    podEvents: read.flag("POD_EVENTS", false),
     healthPort: read.integer("HEALTH_PORT", 0, PORTS),
   };
   if (settings.binDir.here === join(settings.pluginDir)) {
