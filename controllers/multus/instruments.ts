@@ -23,6 +23,17 @@ export function createInstruments() {
       registers,
       buckets: SECONDS,
     }),
+    /** Registers values by state that are read when the metrics are. */
+    states: (name: string, help: string, read: () => Readonly<Record<string, number>>) =>
+      new Gauge({
+        name: `${PREFIX}${name}`,
+        help,
+        registers,
+        labelNames: ["state"],
+        collect() {
+          for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+        },
+      }),
     /** Registers a value that is read when the metrics are. */
     gauge: (name: string, help: string, read: () => number) =>
       new Gauge({

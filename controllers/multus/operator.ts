@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { Log } from "../../cni/log";
 import { readApiServer } from "../../kubernetes/in-cluster";
@@ -5,8 +6,11 @@ import type { NamespaceObject } from "../../kubernetes/types";
 import { type Answer, type Answers, type ListenAddress, serve } from "../admin";
 import { renewingTransport } from "../api";
 import type { Clock } from "../clock";
-import { inform } from "./informer";
+import { DefinitionController } from "./definitions/controller";
+import { Writer } from "./definitions/writer";
+import { type InformerTools, inform } from "./informer";
 import { createInstruments } from "./instruments";
+import { Elector, type Leadership } from "./leader/elector";
 import { Namespaces } from "./namespaces";
 import type { Settings } from "./settings";
 
@@ -18,32 +22,69 @@ interface Outside {
 }
 
 const OK: Answer = { status: 200, body: "ok\n" };
+const ALWAYS: Leadership = { leading: true };
 
 /** The Multus operator: definitions in namespaces that want them, annotations on their pods. */
 export class MultusOperator {
   private readonly instruments = createInstruments();
-  private readonly namespaces = new Namespaces();
-  private readonly send: ReturnType<typeof renewingTransport>;
+  private readonly namespaces: Namespaces;
+  private readonly definitions: DefinitionController;
+  private readonly elector: Elector | undefined;
+  private readonly informing: InformerTools;
+  private readonly transports: ReturnType<typeof renewingTransport>[] = [];
 
   constructor(private readonly outside: Outside) {
-    this.send = renewingTransport(this.server);
+    const { settings, log, clock, signal } = outside;
+    const { instruments } = this;
+    const { podName, podNamespace } = settings;
+    const failed = (resource: string) => instruments.watchErrors.inc({ resource });
+    this.informing = { server: this.server, send: this.transport(), clock, log, failed, signal };
+    this.namespaces = new Namespaces(
+      (name) => this.definitions.changed(name),
+      () => this.definitions.everything(),
+    );
+    this.elector = settings.leaderElect
+      ? new Elector({
+          // A connection of its own: writes must not keep a renewal waiting.
+          send: this.transport(),
+          clock,
+          log,
+          namespace: podNamespace,
+          identity: `${podName}_${randomUUID()}`,
+          elected: () => this.definitions.everything(),
+        })
+      : undefined;
+    const leadership = this.elector ?? ALWAYS;
+    const { namespaces, informing } = this;
+    const writer = new Writer({ send: this.transport(), clock, log, instruments, reporter: podName });
+    this.definitions = new DefinitionController({ settings, namespaces, leadership, writer, informing, instruments });
+    instruments.gauge("leader", "Whether this process writes definitions.", () => (leadership.leading ? 1 : 0));
   }
 
   /** Runs until the signal is given. @throws where a port is taken */
   async run(): Promise<void> {
     const servers = await this.listen();
+    const retired = new AbortController();
+    // The lease is given back when the last write has ended.
+    const writing = Promise.all([this.definitions.run(), this.followNamespaces()]).finally(() => retired.abort());
     try {
-      await this.follow();
+      await Promise.all([writing, this.elector?.run(retired.signal)]);
     } finally {
       for (const server of servers) {
         server.close();
         server.closeAllConnections();
       }
-      this.send.close();
+      for (const transport of this.transports) transport.close();
     }
   }
 
   private readonly server = () => readApiServer(this.outside.settings.cluster);
+
+  private transport() {
+    const transport = renewingTransport(this.server);
+    this.transports.push(transport);
+    return transport;
+  }
 
   private async listen(): Promise<readonly Server[]> {
     const { health, metrics } = this.outside.settings;
@@ -62,17 +103,15 @@ export class MultusOperator {
     return this.namespaces.synced ? OK : { status: 503, body: "the namespaces have not been listed yet\n" };
   }
 
-  private async follow(): Promise<void> {
-    const { clock, log, signal } = this.outside;
-    const failed = (resource: string) => this.instruments.watchErrors.inc({ resource });
-    const tools = { server: this.server, send: this.send, clock, log, failed, signal };
+  private async followNamespaces(): Promise<void> {
+    const { namespaces } = this;
     await inform<NamespaceObject>(
       {
         resource: "namespaces",
         source: { path: "/api/v1/namespaces" },
-        take: (notice) => this.namespaces.apply(notice),
+        take: (notice) => namespaces.apply(notice),
       },
-      tools,
+      this.informing,
     );
   }
 }

@@ -1,19 +1,12 @@
 import type { Log } from "../../cni/log";
 import type { ApiResponse, Transport } from "../../kubernetes/client";
 import type { Clock } from "../clock";
+import { eventAbout, eventsPath, type Tiding } from "../events";
 import type { Instruments } from "./instruments";
 import type { Ward } from "./roster";
 
 /** How a deletion ended: `gone` where the pod was not there any more. */
 export type Outcome = "deleted" | "gone" | "failed";
-
-/** Something told about a pod. */
-export interface Tiding {
-  readonly reason: string;
-  readonly action: string;
-  readonly type: "Normal" | "Warning";
-  readonly note: string;
-}
 
 interface Tools {
   readonly send: Transport;
@@ -39,8 +32,6 @@ interface Sent {
 }
 
 const succeeded = (status: number) => status >= 200 && status < 300;
-/** The API takes names of at most 253 bytes. */
-const eventName = (ward: Ward, suffix: string) => `${ward.name.slice(0, 230)}.${suffix}`;
 
 /** Acts on pods by the API server. */
 export class Surgery {
@@ -72,8 +63,7 @@ export class Surgery {
   /** Publishes an Event about a pod; one that fails is counted and logged, nothing more. */
   async publish(ward: Ward, tiding: Tiding): Promise<void> {
     const { instruments, log } = this.tools;
-    const path = `/apis/events.k8s.io/v1/namespaces/${ward.namespace}/events`;
-    const sent = await this.send(path, "POST", this.event(ward, tiding));
+    const sent = await this.send(eventsPath(ward.namespace), "POST", this.event(ward, tiding));
     if (succeeded(sent.response?.status ?? 0)) return instruments.publishSeconds.observe(sent.seconds);
     (sent.timedOut ? instruments.publishTimeouts : instruments.publishErrors).inc();
     const problem = sent.problem ?? describe(sent.response);
@@ -81,24 +71,14 @@ export class Surgery {
   }
 
   private event(ward: Ward, tiding: Tiding): object {
-    const { clock, reporter } = this.tools;
-    const now = clock.date();
-    const { controller } = ward;
+    const date = this.tools.clock.date();
+    const { namespace, name, uid, controller } = ward;
     this.published += 1;
+    const reporter = { controller: CONTROLLER, instance: this.tools.reporter, date };
+    const suffix = `${date.getTime().toString(16)}${this.published.toString(16)}`;
     return {
-      apiVersion: "events.k8s.io/v1",
-      kind: "Event",
-      metadata: {
-        name: eventName(ward, `${now.getTime().toString(16)}${this.published.toString(16)}`),
-        namespace: ward.namespace,
-      },
-      // Kubernetes' MicroTime has six digits.
-      eventTime: now.toISOString().replace("Z", "000Z"),
-      reportingController: CONTROLLER,
-      reportingInstance: reporter,
-      ...tiding,
-      regarding: { apiVersion: "v1", kind: "Pod", namespace: ward.namespace, name: ward.name, uid: ward.uid },
-      ...(controller === undefined ? {} : { related: related(ward.namespace, controller) }),
+      ...eventAbout({ apiVersion: "v1", kind: "Pod", namespace, name, uid }, tiding, reporter, suffix),
+      ...(controller === undefined ? {} : { related: related(namespace, controller) }),
     };
   }
 

@@ -1,4 +1,4 @@
-import type { Tiding } from "./surgery";
+import type { Tiding } from "../events";
 
 /** What is told about pods. Each reason has a page in docs/runbooks. */
 

@@ -1,0 +1,57 @@
+import type { ObjectMeta } from "../kubernetes/types";
+
+/** Something told about an object. */
+export interface Tiding {
+  readonly reason: string;
+  readonly action: string;
+  readonly type: "Normal" | "Warning";
+  readonly note: string;
+}
+
+/** The object that an Event is about. */
+export interface Regarding {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid?: string | undefined;
+}
+
+/** Who says it, and when. */
+export interface Reporter {
+  readonly controller: string;
+  /** This pod's name. */
+  readonly instance: string;
+  readonly date: Date;
+}
+
+export interface EventObject {
+  readonly metadata: ObjectMeta & { readonly name: string; readonly namespace: string };
+  readonly [member: string]: unknown;
+}
+
+/** Longest name of an object, and longest note, that the API takes. */
+const LONGEST_NAME = 253;
+const LONGEST_NOTE = 1_024;
+
+/** Where Events of a namespace are created. */
+export const eventsPath = (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+
+/** An Event about an object; `suffix` tells its name from those of other Events about it. */
+export function eventAbout(regarding: Regarding, tiding: Tiding, reporter: Reporter, suffix: string): EventObject {
+  const { namespace, name } = regarding;
+  return {
+    apiVersion: "events.k8s.io/v1",
+    kind: "Event",
+    metadata: { name: `${name.slice(0, LONGEST_NAME - suffix.length - 1)}.${suffix}`, namespace },
+    eventTime: microTime(reporter.date),
+    reportingController: reporter.controller,
+    reportingInstance: reporter.instance,
+    ...tiding,
+    note: tiding.note.slice(0, LONGEST_NOTE),
+    regarding,
+  };
+}
+
+/** A time as Kubernetes' MicroTime: six digits after the second. */
+export const microTime = (date: Date) => date.toISOString().replace("Z", "000Z");

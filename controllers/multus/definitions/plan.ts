@@ -1,0 +1,45 @@
+import type { Namespace } from "../namespaces";
+import type { Definition } from "./definition";
+
+/** What has to happen in one namespace. */
+export type Plan =
+  | { readonly kind: "leave" }
+  | { readonly kind: "create"; readonly config: string }
+  | { readonly kind: "update"; readonly definition: Definition; readonly config: string }
+  | { readonly kind: "delete"; readonly definition: Definition }
+  /** Somebody else's definition stands where ours should. */
+  | { readonly kind: "foreign"; readonly definition: Definition };
+
+export const MULTUS_ANNOTATION = "linkerd.io/multus";
+const ENABLED = "enabled";
+const LEAVE: Plan = { kind: "leave" };
+
+/** Whether a namespace is to have a definition; Linkerd's control plane always does. */
+export function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: string): boolean {
+  return name === linkerdNamespace || annotations[MULTUS_ANNOTATION] === ENABLED;
+}
+
+/** The state of one namespace, as far as it is known. */
+export interface Situation {
+  /** Undefined: there is no such namespace. */
+  readonly namespace: Namespace | undefined;
+  /** The definition of our name in it. */
+  readonly definition: Definition | undefined;
+  /** What `spec.config` has to be; undefined while the ConfigMap is missing or wrong. */
+  readonly config: string | undefined;
+  readonly linkerdNamespace: string;
+}
+
+/** What a namespace needs that is to have one. */
+function planWanted(definition: Definition | undefined, config: string | undefined): Plan {
+  if (definition === undefined) return config === undefined ? LEAVE : { kind: "create", config };
+  if (!definition.ours) return { kind: "foreign", definition };
+  return config === undefined || config === definition.config ? LEAVE : { kind: "update", definition, config };
+}
+
+/** Decides what has to happen. Pure: no I/O, no clock. */
+export function plan({ namespace, definition, config, linkerdNamespace }: Situation): Plan {
+  if (namespace === undefined || namespace.terminating || definition?.deleting === true) return LEAVE;
+  if (wantsDefinition(namespace, linkerdNamespace)) return planWanted(definition, config);
+  return definition?.ours === true ? { kind: "delete", definition } : LEAVE;
+}
