@@ -19,7 +19,7 @@ export function realApiMissing(): string | undefined {
   return existsSync(EXECUTABLE) ? undefined : "kube-apiserver: npm run cluster builds it";
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const { port } = server.address() as { port: number };
