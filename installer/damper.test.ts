@@ -24,19 +24,39 @@ test("a minute of stripping every 100 ms costs few repairs", () => {
   expect(fight(60_000, 100).length).toBeLessThanOrEqual(10);
 });
 
-test("an owner who rewrites a file every half minute is no fight: each repair is immediate", () => {
+test.each([2, 3, 4, 30])("an owner who rewrites a file every %i s is no fight: each repair is immediate", (seconds) => {
   let damper = PEACE;
-  for (let now = 0; now < 3_600_000; now += 30_000) {
+  for (let now = 0; now < 3_600_000; now += seconds * 1000) {
     damper = undone(damper, now);
     expect(waitMs(damper, now)).toBe(0);
     damper = repaired(damper, now);
   }
 });
 
+test.each([100, 500, 1_000, 1_500, 1_999, 2_000, 2_500])(
+  "no writer makes it more than 40 repairs in a minute: %i ms",
+  (ms) => {
+    let damper = PEACE;
+    const repairs: number[] = [];
+    let chained = false;
+    for (let now = 0; now < 600_000; now += 50) {
+      if (now % ms < 50) chained = false;
+      if (chained) continue;
+      damper = undone(damper, now);
+      if (waitMs(damper, now) > 0) continue;
+      damper = repaired(damper, now);
+      repairs.push(now);
+      chained = true;
+    }
+    const inMinute = repairs.map((at) => repairs.filter((other) => other >= at && other < at + 60_000).length);
+    expect(Math.max(...inMinute)).toBeLessThanOrEqual(40);
+  },
+);
+
 test("a repair that lasts makes peace step by step", () => {
-  const fought: Damper = { level: 6, repairedAt: 0, undone: false };
-  expect(undone(fought, 25_000).level).toBe(4);
-  expect(isContested(undone(fought, 25_000))).toBe(true);
-  expect(undone(fought, 65_000).level).toBe(0);
-  expect(isContested(undone(fought, 65_000))).toBe(false);
+  const fought: Damper = { level: 6, repairedAt: 0, undone: false, contests: 6 };
+  expect(undone(fought, 5_000)).toMatchObject({ level: 4, contests: 7 });
+  expect(isContested(undone(fought, 5_000))).toBe(true);
+  expect(undone(fought, 12_000)).toMatchObject({ level: 0, contests: 0 });
+  expect(isContested(undone(fought, 12_000))).toBe(false);
 });

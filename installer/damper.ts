@@ -1,6 +1,7 @@
 /**
- * Damps a fight over a file. The first repairs are immediate; each that does not last doubles the wait before the next
- * one, up to half a minute; every ten seconds that a repair lasts take one step back.
+ * Damps a fight over a file. The first repairs are immediate; each that is undone at once doubles the wait before the
+ * next one, up to half a minute; every two seconds that a repair lasts take one step back. So an owner who writes his
+ * file every few seconds is followed each time, and one who writes it many times a second is not.
  */
 export interface Damper {
   /** How far the fight has gone; 0 is peace. */
@@ -9,19 +10,23 @@ export interface Damper {
   readonly repairedAt: number;
   /** Whether it has been seen undone since. */
   readonly undone: boolean;
+  /** Repairs in a row that were undone within ten seconds. */
+  readonly contests: number;
 }
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
-const LASTING_MS = 10_000;
+const LASTING_MS = 2_000;
+const CONTEST_MS = 10_000;
 
-export const PEACE: Damper = { level: 0, repairedAt: Number.NEGATIVE_INFINITY, undone: true };
+export const PEACE: Damper = { level: 0, repairedAt: Number.NEGATIVE_INFINITY, undone: true, contests: 0 };
 
 /** Takes note that a repair is needed. */
 export function undone(damper: Damper, now: number): Damper {
   if (damper.undone) return damper;
-  const lasted = Math.floor((now - damper.repairedAt) / LASTING_MS);
-  return { ...damper, level: Math.max(0, damper.level - lasted), undone: true };
+  const lasted = now - damper.repairedAt;
+  const level = Math.max(0, damper.level - Math.floor(lasted / LASTING_MS));
+  return { ...damper, level, undone: true, contests: lasted < CONTEST_MS ? damper.contests + 1 : 0 };
 }
 
 /** Milliseconds until the next repair may be made. */
@@ -32,10 +37,10 @@ export function waitMs(damper: Damper, now: number): number {
 
 /** Takes note that a repair is being made, whether or not it will succeed. */
 export function repaired(damper: Damper, now: number): Damper {
-  return { level: damper.level + 1, repairedAt: now, undone: false };
+  return { ...damper, level: damper.level + 1, repairedAt: now, undone: false };
 }
 
 /** Whether the last repair did not last: another writer is at work. */
 export function isContested(damper: Damper): boolean {
-  return damper.undone && damper.level > 0;
+  return damper.undone && damper.contests > 0;
 }

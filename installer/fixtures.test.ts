@@ -67,6 +67,8 @@ test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFi
   const before = contents(root);
   const at = (name: string) => join(root, name);
   const places = {
+    mountPrefix: "",
+    mounted: [root],
     netDir: root,
     binDir: root,
     plugin: at("linkerd-cni"),

@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -166,21 +166,4 @@ test("a plugin that another agent adds to a list of ours stays, now and after th
   const next = node.installer("second");
   expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
-});
-
-test("a configuration behind a link follows what its owner writes there, and the link comes back", () => {
-  on({});
-  writeFileSync(node.path("real"), LIST);
-  symlinkSync("../real", node.path("net.d", "10-k.conflist"));
-  const installer = node.installer();
-  installer.reconcile();
-  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
-  expect(readFileSync(node.path("real"), "utf8")).toBe(LIST);
-  const renewed = LIST.replace("bridge", "ptp");
-  writeFileSync(node.path("real"), renewed);
-  installer.reconcile();
-  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-  installer.remove(false);
-  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
-  expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
 });

@@ -39,6 +39,9 @@ export interface Tools {
 /** Time after which an installer that made way for another takes over where the other left the node unchained. */
 const SUCCESSOR_SILENT_MS = 10_000;
 
+/** From how many repairs in a row on a fight is worth a warning: one at this point, and then for each at once undone. */
+const LASTING_FIGHT = 3;
+
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function describe(change: Change): string {
@@ -49,6 +52,10 @@ function describe(change: Change): string {
 function renamedMessage(path: string): string {
   const single = path.replace(/\.conflist$/, ".conf");
   return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
+}
+
+function hiddenMessage(path: string, reason: string): string {
+  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; put the file itself there, or mount its directory below the same prefix`;
 }
 
 /** Says a thing when it is new, not at every look. */
@@ -133,7 +140,8 @@ export class Keeper {
     if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
-    this.warn(plan.findings.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`));
+    const passed = plan.findings.filter(({ hidden }) => !hidden);
+    this.warn(passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`));
     for (const name of plan.renamed) this.tools.log.warn(renamedMessage(join(places.netDir, name)));
     return this.take(plan, wanted, now);
   }
@@ -160,6 +168,8 @@ export class Keeper {
     }
     this.installed = true;
     this.patience.settled(plan);
+    const hidden = plan.findings.find((finding) => finding.hidden);
+    if (hidden !== undefined) return { problem: hiddenMessage(join(places.netDir, hidden.file), hidden.reason) };
     if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
     if (!wanted.chained) return {};
     return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
@@ -206,13 +216,13 @@ export class Keeper {
     return { ...last, damper };
   }
 
-  private contested(changes: readonly Change[], { level }: Damper): void {
+  private contested(changes: readonly Change[], { level, contests }: Damper): void {
     const path = changes.at(-1)?.path ?? "";
     const { writer, remedy } = likelyWriter(basename(path), readLoosely(path));
     this.tools.instruments.contested.add(basename(path), writer);
-    const message = `${path} was changed back, probably by ${writer} (time ${level}): ${remedy}`;
-    if (level < 3) this.tools.log.info(message);
-    else this.tools.log.warn(message);
+    const message = `${path} was changed back, probably by ${writer} (${contests} in a row): ${remedy}`;
+    const lasting = contests === LASTING_FIGHT || level >= LASTING_FIGHT;
+    this.tools.log[lasting ? "warn" : "info"](message);
   }
 
   private count(step: Step, plan: Plan, damper: Damper): void {

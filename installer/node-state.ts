@@ -13,6 +13,8 @@ export interface FoundFile {
   readonly mode: number;
   /** Where it is a symbolic link. */
   readonly target?: string;
+  /** Whether it leads to where nothing can be seen from here: on the node it may be any configuration. */
+  readonly hidden?: boolean;
 }
 
 /** The plugin as it lies on the node. */

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../cni/conflist/read";
 import { isTemporary } from "./disk";
 import { decodeJournal, nameOfOriginal } from "./journal";
+import { locate, type View } from "./node-path";
 import type { FoundFile, NodeState, PluginState, Remain } from "./node-state";
 import type { Places } from "./places";
 import type { PluginFile } from "./plugin-file";
@@ -10,23 +11,28 @@ import { PLUGIN_HOME } from "./plugin-layout";
 
 function problemOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code;
-  if (code === "ENOENT") return "is a link to a file that cannot be reached from here";
+  if (code === "ENOENT") return "is a link to a file that is not there";
   return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /** Looks at one file; undefined where there is none. */
-function find(path: string): FoundFile | undefined {
+function find(path: string, view: View): FoundFile | undefined {
   const link = fs.lstatSync(path, { throwIfNoEntry: false });
   if (link === undefined) return undefined;
   const name = basename(path);
   const target = link.isSymbolicLink() ? { target: fs.readlinkSync(path) } : {};
+  const located = locate(path, view);
+  if (located.hidden) {
+    const problem = `is a link to ${target.target}, which is not mounted here`;
+    return { name, mode: 0o644, ...target, problem, hidden: true };
+  }
   try {
-    const stat = fs.statSync(path);
+    const stat = fs.statSync(located.path);
     const found = { name, mode: stat.mode & 0o777, ...target };
     if (stat.isDirectory()) return { ...found, problem: "is a directory" };
     if (!stat.isFile()) return { ...found, problem: "is no regular file" };
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
-    return { ...found, bytes: fs.readFileSync(path) };
+    return { ...found, bytes: fs.readFileSync(located.path) };
   } catch (error) {
     return { name, mode: 0o644, ...target, problem: problemOf(error) };
   }
@@ -70,7 +76,7 @@ function observePlugin(places: Places, plugin: PluginFile): PluginState {
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
 export function observe(places: Places, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(places.netDir).sort();
-  const inNetDir = (name: string) => find(join(places.netDir, name));
+  const inNetDir = (name: string) => find(join(places.netDir, name), places);
   const originals = names.flatMap((name) => {
     const of = nameOfOriginal(name);
     const file = of === undefined ? undefined : inNetDir(name);
@@ -84,9 +90,9 @@ export function observe(places: Places, plugin: PluginFile): NodeState {
         .map((name) => join(directory, name)),
     ),
   );
-  const journal = find(places.journal)?.bytes;
+  const journal = find(places.journal, places)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
-  const kubeconfig = find(places.kubeconfig);
+  const kubeconfig = find(places.kubeconfig, places);
   return {
     configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),

@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import { JOURNAL_NAME } from "./journal";
+import type { View } from "./node-path";
 import { type PluginLayout, pluginLayout } from "./plugin-layout";
 import type { Settings } from "./settings";
 
 /** Where things lie, as seen from here. */
-export interface Places {
+export interface Places extends View {
   readonly netDir: string;
   readonly binDir: string;
   /** The file that runtimes call. */
@@ -18,8 +19,10 @@ export interface Places {
 
 /** @throws where the image is incomplete */
 export function placesOf(settings: Settings): Places {
-  const { netDir, binDir, kubeconfigName } = settings;
+  const { netDir, binDir, kubeconfigName, mountPrefix } = settings;
   return {
+    mountPrefix,
+    mounted: [netDir.here, binDir.here],
     netDir: netDir.here,
     binDir: binDir.here,
     plugin: join(binDir.here, PLUGIN_TYPE),

@@ -20,6 +20,8 @@ export interface Wanted {
 export interface Finding {
   readonly file: string;
   readonly reason: string;
+  /** Whether it may be valid on the node all the same. */
+  readonly hidden: boolean;
 }
 
 /** The order of the steps is what keeps a node whole: no chain names what is not there yet. */
@@ -70,7 +72,9 @@ function findings(configs: readonly Pristine[], active: Pristine | undefined): r
   const until = active === undefined ? configs.length : configs.indexOf(active);
   return configs
     .slice(0, until)
-    .flatMap(({ name, config }) => (config.kind === "invalid" ? [{ file: name, reason: config.reason }] : []));
+    .flatMap(({ name, config, file }) =>
+      config.kind === "invalid" ? [{ file: name, reason: config.reason, hidden: file?.hidden === true }] : [],
+    );
 }
 
 /** Only files whose chain is not of our making are looked at. */

@@ -34,6 +34,8 @@ function places(): Places {
     libraryDir: at("lib"),
   };
   return {
+    mountPrefix: "",
+    mounted: [],
     netDir: at("net.d"),
     binDir: at("node"),
     plugin: at("node", "linkerd-cni"),

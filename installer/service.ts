@@ -12,6 +12,7 @@ import { hostFacts } from "./host-facts";
 import { createInstruments } from "./instruments";
 import { Keeper, type Status } from "./keeper";
 import { kubeconfig } from "./kubeconfig";
+import { linkedDirectories } from "./node-path";
 import { StartupTaint } from "./node-taint";
 import { type Places, placesOf } from "./places";
 import { pluginFile } from "./plugin-file";
@@ -91,7 +92,10 @@ export class Service {
     });
     const plugin = pluginFile();
     this.keeper = new Keeper({ places: this.places, owner, wanted, disk, plugin, log, instruments: this.instruments });
-    this.watcher = new Watcher(this.watched(), () => this.look());
+    this.watcher = new Watcher(
+      () => this.watched(),
+      () => this.look(),
+    );
     this.tail = new Tail(settings.pluginLog);
     const connect = () => transport(own());
     const now = () => new Date();
@@ -136,7 +140,8 @@ export class Service {
     const { settings } = this.outside;
     const mounted = "file" in settings.stanza ? [dirname(settings.stanza.file)] : [];
     const { netDir, binDir } = this.places;
-    return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted])];
+    const linked = linkedDirectories(netDir, this.places);
+    return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked])];
   }
 
   private look(): void {

@@ -19,6 +19,8 @@ export interface NodeDirectory {
 export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Directory under which the node's directories are mounted; empty for none. */
+  readonly mountPrefix: string;
   readonly netDir: NodeDirectory;
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
@@ -179,6 +181,7 @@ export function readSettings(args: readonly string[], environment: Environment):
   const settings: Settings = {
     logLevel: read.oneOf("log level", level ?? read.optional("LOG_LEVEL") ?? "info", LOG_LEVELS),
     logFormat: read.oneOf("LOG_FORMAT", read.optional("LOG_FORMAT") ?? "plain", LOG_FORMATS),
+    mountPrefix: prefix,
     netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
     binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
     pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),

@@ -23,14 +23,17 @@ export class Watcher {
   private readonly refused = new Map<string, string>();
 
   constructor(
-    private readonly directories: readonly string[],
+    private readonly directories: () => readonly string[],
     private readonly changed: () => void,
     private readonly watch: Watch = (directory, listener) => watchDirectory(directory, listener),
   ) {}
 
   /** Sets up what is not, or no longer, watched. Tells the directories that cannot be watched, and why. */
   arm(): ReadonlyMap<string, string> {
-    for (const directory of this.directories) this.armOne(directory);
+    const wanted = this.directories();
+    for (const directory of this.armed.keys()) if (!wanted.includes(directory)) this.disarm(directory);
+    for (const directory of this.refused.keys()) if (!wanted.includes(directory)) this.refused.delete(directory);
+    for (const directory of wanted) this.armOne(directory);
     return this.refused;
   }
 

@@ -26,15 +26,17 @@ async function removeTree(directory: string): Promise<void> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return;
   for (const entry of entries) if (entry.isDirectory()) await removeTree(join(directory, entry.name));
-  await removeGroup(directory, 100);
+  await removeGroup(directory, 1_200);
 }
 
-/** A group is busy until the kernel has buried its last process. */
+/** A group is busy until the kernel has buried its last process, which takes its time on a busy machine. */
 async function removeGroup(directory: string, tries: number): Promise<void> {
   try {
     await rmdir(directory);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EBUSY" || tries === 0) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return;
+    if (code !== "EBUSY" || tries === 0) throw error;
     await sleep(50);
     await removeGroup(directory, tries - 1);
   }

@@ -79,6 +79,17 @@ test.each(writers)("a configuration that is %s is chained again within 2 s", asy
   expect(node.content()).toEqual({ "net.d/10-k.conflist": RENEWED });
 });
 
+test("what its owner writes behind a link is chained within 2 s", async () => {
+  const real = join(node.root, "elsewhere");
+  mkdirSync(real);
+  writeFileSync(join(real, NAME), LIST);
+  rmSync(path(NAME));
+  symlinkSync(`../elsewhere/${NAME}`, path(NAME));
+  await until(() => node.isChained(NAME));
+  writeFileSync(join(real, NAME), RENEWED);
+  expect(await until(chainedAnew)).toBeLessThan(LIMIT_MS);
+});
+
 test("while its owner writes a configuration, the chain does not jump to another one", async () => {
   node.write("20-other.conflist", LIST);
   node.write(NAME, "{");

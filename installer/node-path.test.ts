@@ -1,0 +1,66 @@
+import { mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { LIST, Node } from "./node.testing";
+
+let node: Node;
+const on = (files: Readonly<Record<string, string>>): Node => {
+  node = new Node(files);
+  return node;
+};
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+/** Looks twice: a directory in which something is not whole gets a moment. */
+function look() {
+  const installer = node.installer();
+  installer.reconcile();
+  node.now += 1_000;
+  return installer.reconcile();
+}
+
+test("a configuration behind a link follows what its owner writes there, and the link comes back", () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real", node.path("net.d", "10-k.conflist"));
+  const installer = node.installer();
+  installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  expect(readFileSync(node.path("real"), "utf8")).toBe(LIST);
+  const renewed = LIST.replace("bridge", "ptp");
+  writeFileSync(node.path("real"), renewed);
+  installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  installer.remove(false);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
+});
+
+describe("a configuration that is a link", () => {
+  beforeEach(() => on({ "20-other.conflist": LIST }));
+
+  test("to where nothing is mounted is named, and the node is not ready: it may be the one in force", () => {
+    symlinkSync("/opt/cni/conf/10-k.conflist", node.path("net.d", "10-k.conflist"));
+    const { problem } = look();
+    expect(problem).toContain(
+      "net.d/10-k.conflist is a link to /opt/cni/conf/10-k.conflist, which is not mounted here",
+    );
+  });
+
+  test("to where nothing is mounted changes nothing behind the one in force", () => {
+    symlinkSync("/opt/cni/conf/30-k.conflist", node.path("net.d", "30-k.conflist"));
+    expect(look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
+  });
+
+  test("is followed as the node follows it, below the prefix", () => {
+    mkdirSync(node.path("opt"));
+    writeFileSync(node.path("opt", "real"), LIST);
+    symlinkSync("../../../../opt/real", node.path("opt", "link"));
+    symlinkSync("/opt/link", node.path("net.d", "10-k.conflist"));
+    expect(look()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  });
+
+  test("to a file that is not there is passed over", () => {
+    symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
+    expect(look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
+    expect(node.lines.join("")).toContain("10-k.conflist is a link to a file that is not there: passed over");
+  });
+});

@@ -1,0 +1,47 @@
+import * as fs from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { isConfigName } from "../cni/conflist/read";
+import { nameOfOriginal } from "./journal";
+
+/** Where the node's files are seen from here. */
+export interface View {
+  /** Directory under which the node's own root is mounted, in parts; empty where it is the root itself. */
+  readonly mountPrefix: string;
+  /** Directories that are mounted, as seen from here: what is not found in them is not there. */
+  readonly mounted: readonly string[];
+}
+
+/** What a path leads to. */
+export interface Located {
+  /** As seen from here; no link, unless they go round in circles. */
+  readonly path: string;
+  /** It leads out of what is mounted here: there may be a file on the node, and nothing can be said about it. */
+  readonly hidden: boolean;
+}
+
+/** As many links as the kernel follows. */
+const MOST_LINKS = 40;
+
+/** Follows links as the node does: an absolute one begins at the node's root and not at this container's. */
+export function locate(path: string, { mountPrefix, mounted }: View): Located {
+  let onNode = mountPrefix === "" ? path : join("/", relative(mountPrefix, path));
+  for (let links = 0; ; links += 1) {
+    const here = join(mountPrefix === "" ? "/" : mountPrefix, onNode);
+    const found = fs.lstatSync(here, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink() && links < MOST_LINKS) {
+      onNode = resolve(dirname(onNode), fs.readlinkSync(here));
+      continue;
+    }
+    const outside = mountPrefix !== "" && !mounted.some((directory) => here.startsWith(`${directory}/`));
+    return { path: here, hidden: found === undefined && outside };
+  }
+}
+
+/** Directories besides the one given in which files lie that its links lead to. */
+export function linkedDirectories(directory: string, view: View): readonly string[] {
+  const links = fs.existsSync(directory) ? fs.readdirSync(directory, { withFileTypes: true }) : [];
+  const lying = links
+    .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))
+    .map(({ name }) => dirname(locate(join(directory, name), view).path));
+  return [...new Set(lying)].filter((each) => each !== directory && fs.existsSync(each));
+}
