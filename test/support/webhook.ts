@@ -1,0 +1,129 @@
+/** The webhook's server in a process, by Node or by the runtime of the image, and clients of it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { connect, type TLSSocket } from "node:tls";
+import { generate } from "selfsigned";
+import { bundle } from "../../build/bundle";
+import { hostRuntime } from "../../build/runtime";
+import type { TlsPair } from "../../controllers/multus/webhook/tls";
+import type { Order } from "./webhook-main";
+
+export const RUNTIMES = { node: () => process.execPath, bun: hostRuntime } as const;
+
+/** A certificate for 127.0.0.1, known by its common name. */
+export async function certificateFor(name: string): Promise<TlsPair> {
+  const { cert, private: key } = await generate([{ name: "commonName", value: name }], {
+    keyType: "ec",
+    extensions: [
+      { name: "basicConstraints", cA: true },
+      { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
+    ],
+  });
+  return { cert, key };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string;
+}
+
+interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | readonly string[];
+  /** @default a connection of its own */
+  readonly agent?: Agent;
+}
+
+/** A server that runs in a process of its own. */
+export class WebhookProcess {
+  port = 0;
+  log = "";
+  private readonly answers: AsyncIterator<string>;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly directory: string,
+    readonly ca: readonly string[],
+  ) {
+    if (child.stdout === null) throw new Error("no standard output");
+    this.answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    child.stderr?.on("data", (chunk: Buffer) => {
+      this.log += chunk;
+    });
+  }
+
+  /** Clients trust all of the certificates; the first is shown. */
+  static async start(runtime: keyof typeof RUNTIMES, certificates: readonly TlsPair[]): Promise<WebhookProcess> {
+    const directory = mkdtempSync(join(tmpdir(), "webhook-"));
+    const file = join(directory, "main.js");
+    await bundle(join(__dirname, "webhook-main.ts"), file);
+    const child = spawn(RUNTIMES[runtime](), [file], { stdio: ["pipe", "pipe", "pipe"] });
+    const made = new WebhookProcess(
+      child,
+      directory,
+      certificates.map(({ cert }) => cert),
+    );
+    made.port = (await made.tell({ do: "start", pair: certificates[0] as TlsPair })) as number;
+    return made;
+  }
+
+  /** Has the process do something, and returns what it answers. */
+  async tell(order: Order): Promise<unknown> {
+    this.child.stdin?.write(`${JSON.stringify(order)}\n`);
+    return this.told();
+  }
+
+  /** The next line that the process writes. */
+  async told(): Promise<unknown> {
+    const { value, done } = await this.answers.next();
+    if (done === true) throw new Error(`the webhook's process ended: ${this.log}`);
+    return JSON.parse(value);
+  }
+
+  send({ method = "POST", path = "/annotate-multus-v1-pod?timeout=10s", headers = {}, body = [], agent }: Sent) {
+    return new Promise<Answer>((resolve, reject) => {
+      const outgoing = request(
+        {
+          ...{ host: "127.0.0.1", port: this.port, method, path, agent: agent ?? false, ca: [...this.ca] },
+          headers: { "content-type": "application/json", ...headers },
+        },
+        (response) => {
+          let text = "";
+          response.on("data", (chunk: Buffer) => {
+            text += chunk;
+          });
+          response.on("error", reject);
+          response.on("end", () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+          );
+        },
+      );
+      outgoing.on("error", reject);
+      for (const part of typeof body === "string" ? [] : body) outgoing.write(part);
+      outgoing.end(typeof body === "string" ? body : undefined);
+    });
+  }
+
+  /** A connection on which nothing has been said yet. */
+  async connect(): Promise<TLSSocket> {
+    const socket = connect({ host: "127.0.0.1", port: this.port, ca: [...this.ca] });
+    await once(socket, "secureConnect");
+    return socket;
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode === null) {
+      this.child.kill("SIGKILL");
+      await once(this.child, "exit");
+    }
+    rmSync(this.directory, { recursive: true });
+  }
+}

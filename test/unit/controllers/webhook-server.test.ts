@@ -1,0 +1,171 @@
+import { once } from "node:events";
+import { Agent } from "node:https";
+import { connect as connectPlain } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { until } from "../../support/controllers";
+import { certificateFor, RUNTIMES, WebhookProcess } from "../../support/webhook";
+
+const review = (namespace = "shop", pod: object = {}) =>
+  JSON.stringify({
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: {
+      uid: "1",
+      operation: "CREATE",
+      resource: { group: "", version: "v1", resource: "pods" },
+      namespace,
+      object: { kind: "Pod", apiVersion: "v1", metadata: { generateName: "cart-", ...pod } },
+    },
+  });
+const padding = (bytes: number) => ({ labels: { padding: "x".repeat(bytes) } });
+const MIB = 1 << 20;
+
+describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's server by %s", (runtime) => {
+  let server: WebhookProcess;
+  const certificates = Promise.all([certificateFor("one"), certificateFor("two")]);
+
+  beforeEach(async () => {
+    server = await WebhookProcess.start(runtime, await certificates);
+  });
+
+  afterEach(() => server.stop());
+
+  const metric = async (result: string) => {
+    const text = (await server.tell({ do: "metrics" })) as string;
+    const line = text.split("\n").find((each) => each.includes(`webhook_requests_total{result="${result}"}`));
+    return Number(line?.split(" ")[1] ?? 0);
+  };
+
+  test("answers reviews, with bodies of any kind and size, on connections that stay", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 2, ca: [...server.ca] });
+    const [body] = [review()];
+    for (const sent of [body, [body.slice(0, 50), body.slice(50)], review("shop", padding(6 * MIB))]) {
+      const answer = await server.send({ body: sent, agent });
+      expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
+      const { apiVersion, kind, response } = JSON.parse(answer.body);
+      expect({ apiVersion, kind }).toEqual({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" });
+      expect(response).toMatchObject({ uid: "1", allowed: true, patchType: "JSONPatch" });
+    }
+    const headers = { "content-type": "application/json; charset=utf-8", expect: "100-continue" };
+    await Promise.all(Array.from({ length: 100 }, () => server.send({ body: review(), headers, agent })));
+    expect(await metric("patched")).toBe(103);
+    agent.destroy();
+  });
+
+  test("says what is wrong, in the form that the API server passes on", async () => {
+    const answers = await Promise.all([
+      server.send({ path: "/mutate", body: review() }),
+      server.send({ method: "GET" }),
+      server.send({ headers: { "content-type": "text/plain" }, body: review() }),
+      server.send({ headers: { "content-encoding": "gzip" }, body: review() }),
+      server.send({ body: "" }),
+      server.send({ body: "{" }),
+      server.send({ body: "[]" }),
+      server.send({ body: review().replace("admission.k8s.io/v1", "admission.k8s.io/v2") }),
+      server.send({ body: review().replace('"pods"', '"services"') }),
+      server.send({ body: review("unknown") }),
+    ]);
+    const said = answers.map(({ status, body }) => {
+      const { kind, apiVersion, code, message } = JSON.parse(body);
+      expect({ kind, apiVersion, code }).toEqual({ kind: "Status", apiVersion: "v1", code: status });
+      return `${status}: ${message.replace(/(?<=not JSON: ).*/, "…")}`;
+    });
+    expect(said).toEqual([
+      "404: /mutate is not here: reviews are answered at /annotate-multus-v1-pod",
+      "405: GET is not answered: send a review with POST",
+      '415: content-type "text/plain" is not application/json',
+      "415: content-encoding gzip is not understood: send plain JSON",
+      "400: the review is not JSON: …",
+      "400: the review is not JSON: …",
+      "400: the document is not an object",
+      "400: apiVersion is not admission.k8s.io/v1",
+      "400: request.resource is services: this webhook reviews pods",
+      "500: namespace unknown: no answer",
+    ]);
+    expect(answers[1]?.headers).toMatchObject({ allow: "POST" });
+    expect([await metric("refused"), await metric("failed")]).toEqual([9, 1]);
+  });
+
+  test.each([
+    ["a length that is too large", { headers: { "content-length": String(8 * MIB) } }],
+    ["a body that is too large", { body: Array.from({ length: 8 }, () => "x".repeat(MIB)) }],
+  ])("does not read %s", async (_, sent) => {
+    const answer = await server.send(sent).catch((error: Error) => error);
+    // A client that is still sending may see the connection closed before it reads the answer.
+    if (answer instanceof Error) expect(answer.message).toMatch(/EPIPE|ECONNRESET/);
+    else expect(answer).toMatchObject({ status: 413, headers: { connection: "close" } });
+    expect(server.log).toContain("review answered 413: the review is larger than 7340032 bytes");
+    expect((await server.send({ body: review() })).status).toBe(200);
+  });
+
+  /** What comes on a connection until its end. */
+  async function rest(socket: TLSSocket): Promise<string> {
+    let text = "";
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk;
+    });
+    socket.on("error", () => undefined);
+    await once(socket, "close");
+    return text;
+  }
+
+  test("closes connections on which nothing, too little or nonsense is said", async () => {
+    const silent = connectPlain(server.port, "127.0.0.1");
+    const [idle, half, nonsense, slow, broken] = await Promise.all([1, 2, 3, 4, 5].map(() => server.connect()));
+    const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
+    half?.write(head);
+    nonsense?.write("hello\r\n\r\n");
+    slow?.write(`${head}content-length: 100\r\n\r\n{`);
+    broken?.end(`${head}content-length: 100\r\n\r\n{`);
+    const texts = await Promise.all([idle, half, nonsense, slow, broken].map((socket) => rest(socket as TLSSocket)));
+    if (!silent.closed) await once(silent, "close");
+    const starts = texts.map((text) => text.split("\r\n")[0]);
+    expect(starts.slice(0, 4)).toEqual(["", "", "HTTP/1.1 400 Bad Request", "HTTP/1.1 408 Request Timeout"]);
+    expect((await server.send({ body: review() })).status).toBe(200);
+  });
+
+  test("shows another certificate on new connections, and drops none of the old", async () => {
+    const [one, two] = await certificates;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: [...server.ca] });
+    let connections = 0;
+    const seen = async () => {
+      connections += 1;
+      const socket = await server.connect();
+      const name = socket.getPeerCertificate().subject.CN;
+      socket.destroy();
+      return name;
+    };
+    await server.send({ body: review(), agent });
+    for (let round = 0; round < 20; round += 1) {
+      const [pair, name] = round % 2 === 0 ? [two, "two"] : [one, "one"];
+      const load = Array.from({ length: 10 }, () => server.send({ body: review() }));
+      await server.tell({ do: "use", pair });
+      load.push(
+        ...Array.from({ length: 5 }, () => server.send({ body: review() })),
+        server.send({ body: review(), agent }),
+      );
+      expect(await seen()).toBe(name);
+      expect(new Set((await Promise.all(load)).map(({ status }) => status))).toEqual(new Set([200]));
+    }
+    expect(connections).toBe(20);
+    expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
+    agent.destroy();
+  });
+
+  test("answers what it was asked before it ends", async () => {
+    const idle = await server.connect();
+    const left = rest(idle);
+    const agent = new Agent({ keepAlive: true, ca: [...server.ca] });
+    expect((await server.send({ body: review(), agent })).headers["connection"]).toBe("keep-alive");
+    await server.tell({ do: "drain" });
+    expect((await server.send({ body: review(), agent })).headers["connection"]).toBe("close");
+    const slow = server.send({ body: review("slow") });
+    await until("the slow review", () => server.log.includes("waits in namespace slow"));
+    await server.tell({ do: "close" });
+    expect(await left).toBe("");
+    await expect(server.send({ body: review() })).rejects.toThrow("ECONNREFUSED");
+    await server.tell({ do: "release" });
+    expect(await slow).toMatchObject({ status: 200, headers: { connection: "close" } });
+    expect(await server.told()).toBe("closed");
+  });
+});
