@@ -35,8 +35,9 @@ async function plugin(architecture: Architecture): Promise<string> {
   return path;
 }
 
-async function platformFiles(architecture: Architecture): Promise<PlatformFiles> {
-  const files = await imageFiles(architecture, await plugin(architecture));
+/** The image's files for an architecture. @param executable path of the plugin; without it the one that was built */
+export async function platformFiles(architecture: Architecture, executable?: string): Promise<PlatformFiles> {
+  const files = await imageFiles(architecture, executable ?? (await plugin(architecture)));
   return { architecture: OCI_NAMES[architecture], files: await Promise.all(files.map(load)) };
 }
 
@@ -87,7 +88,7 @@ export async function buildImage(): Promise<string> {
   const architectures = ARCHITECTURES.filter(
     (architecture) => architecture === hostArchitecture() || hasGlibc(architecture),
   );
-  const platforms = await Promise.all(architectures.map(platformFiles));
+  const platforms = await Promise.all(architectures.map((architecture) => platformFiles(architecture)));
   await mkdir(dirname(outputs.image), { recursive: true });
   for (const { architecture, files } of platforms) await writeBillOfMaterials(architecture, files);
   await writeFile(`${outputs.image}.part`, await ociArchive(await imageSpec(), platforms));

@@ -1,10 +1,19 @@
 import Table from "cli-table3";
+import { suite } from "../support/requirements";
 import { type Cost, measure, memoryOf } from "./costs";
-import { type PodOptions, until } from "./pods";
+import { chainPeer } from "./peer";
+import { type PodOptions, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
 const PODS = 20;
 const MESHED: PodOptions = { proxy: "sidecar" };
+const MIB = 2 ** 20;
+
+const print = (head: readonly string[], rows: readonly (readonly string[])[]) => {
+  const table = new Table({ head: [...head], style: { head: [], border: [] } });
+  table.push(...rows.map((row) => [...row]));
+  process.stdout.write(`${table.toString()}\n`);
+};
 
 clusterSuite("what the plugin costs a cluster", (cluster) => {
   const costs = new Map<string, Cost>();
@@ -24,13 +33,12 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
     await cluster.install();
   });
   afterAll(() => {
-    const table = new Table({
-      head: ["pods", "sandbox, median ms", "GET requests a pod"],
-      style: { head: [], border: [] },
-    });
-    for (const [title, { sandboxMs, requests }] of costs)
-      table.push([title, sandboxMs.toFixed(1), requests.toFixed(2)]);
-    process.stdout.write(`${table.toString()}\n`);
+    const row = ([title, { sandboxMs, requests }]: [string, Cost]) => [
+      title,
+      sandboxMs.toFixed(1),
+      requests.toFixed(2),
+    ];
+    print(["pods", "sandbox, median ms", "GET requests a pod"], [...costs].map(row));
   });
 
   test("a pod that is not meshed costs the API server nothing", async () => {
@@ -45,13 +53,39 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
     expect(requests).toBeLessThan(2.5);
   });
 
-  test("the installer's memory is within 100 MiB", async () => {
-    let bytes = 0;
-    await until("the kubelet's figure", async () => {
-      bytes = (await memoryOf(cluster.kubectl, "linkerd-cni"))["install-cni"] ?? 0;
-      return bytes > 0;
+  test("the memory of the installer, and of the repair controller, is within 100 MiB each", async () => {
+    await cluster.upgrade("--set=repairController.enabled=true");
+    let found: Record<string, number> = {};
+    await until("the kubelet's figures", async () => {
+      found = await memoryOf(cluster.kubectl, "linkerd-cni");
+      return Object.keys(found).length === 2 && Object.values(found).every((bytes) => bytes > 0);
     });
-    process.stdout.write(`memory of install-cni: ${(bytes / 2 ** 20).toFixed(1)} MiB\n`);
-    expect(bytes).toBeLessThan(100 * 2 ** 20);
+    print(
+      ["container", "memory, MiB"],
+      Object.entries(found).map(([name, bytes]) => [name, (bytes / MIB).toFixed(1)]),
+    );
+    for (const bytes of Object.values(found)) expect(bytes).toBeLessThan(100 * MIB);
+  });
+
+  const peer = process.env["LINKERD_CNI_PEER"];
+  suite("linkerd's plugin in the place of ours", peer === undefined ? "LINKERD_CNI_PEER" : undefined, () => {
+    beforeAll(async () => {
+      await cluster.uninstall();
+      await chainPeer(peer ?? "");
+    });
+
+    test("redirects, and asks the API server for more", async () => {
+      await take("linkerd's, not meshed", "theirs", {});
+      await take("linkerd's, meshed", "theirs-meshed", MESHED);
+      const [client, meshed] = [pod("client"), pod("caught", MESHED)];
+      const [, address] = await cluster.kubectl.start(client, meshed);
+      expect(await cluster.kubectl.dial("client", `${address}:8080`)).toMatchObject({ port: 4143 });
+      for (const [title, ours, plain] of [
+        ["linkerd's, not meshed", "chained, not meshed", "not chained"],
+        ["linkerd's, meshed", "chained, meshed", "not chained, two containers"],
+      ] as const) {
+        expect(requestsOfPlugin(title, plain)).toBeGreaterThan(requestsOfPlugin(ours, plain) + 0.5);
+      }
+    });
   });
 });

@@ -3,7 +3,14 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Table from "cli-table3";
 import { differences } from "../../demo/snapshot";
-import { reboot, replaceAccountsKey, signalInstaller, withoutApiServer } from "./faults";
+import {
+  evictInstaller,
+  forceDeleteInstaller,
+  reboot,
+  replaceAccountsKey,
+  signalInstaller,
+  withoutApiServer,
+} from "./faults";
 import { onDisk } from "./paths";
 import { pod, until } from "./pods";
 import { clusterSuite, NET_DIR } from "./suite";
@@ -106,12 +113,29 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     table.push(["installer killed by -9", "a meshed pod started meanwhile was redirected"]);
   });
 
+  test.each([
+    ["evicted", evictInstaller],
+    ["deleted with grace period 0", forceDeleteInstaller],
+  ])("an installer whose pod is %s leaves everything in place for the next", async (how, remove) => {
+    const name = `while-${how.split(" ")[0]}`;
+    const installed = Object.keys(await cluster.directories());
+    const failed = await cluster.failedStarts();
+    await remove(cluster.machine);
+    const [address] = (await cluster.kubectl.start(pod(name, { proxy: "sidecar" }))) as [string];
+    expect(await caller(address)).toEqual(redirected(address));
+    await cluster.rolledOut();
+    expect(Object.keys(await cluster.directories())).toEqual(installed);
+    expect(await cluster.failedStarts()).toEqual(failed);
+    table.push([`installer's pod ${how}`, "a meshed pod started meanwhile was redirected; no ADD failed"]);
+    await cluster.kubectl.stop(name);
+  });
+
   test("an uninstall whose installer is killed leaves a node that starts and stops pods; the next one cleans it", async () => {
     await signalInstaller(cluster.machine, "KILL");
     await cluster.uninstall();
     const left = differences(before, await cluster.directories());
     await cluster.kubectl.start(pod("afterwards"));
-    await cluster.kubectl.stop("afterwards", "meanwhile");
+    await cluster.kubectl.stop("meanwhile");
     await cluster.install();
     await cluster.uninstall();
     expect(differences(before, await cluster.directories())).toEqual([]);
@@ -119,5 +143,17 @@ clusterSuite("a cluster in which things fail", (cluster) => {
       "installer killed by -9, then helm uninstall",
       `${left.length} files left; pods start and stop; the next uninstall left none`,
     ]);
+  });
+
+  test("a namespace that is deleted takes everything away from the node, which starts and stops pods", async () => {
+    await cluster.install();
+    const start = Date.now();
+    await cluster.kubectl.run("delete", "namespace", "linkerd-cni", "--timeout=60s");
+    const seconds = (Date.now() - start) / 1000;
+    expect(differences(before, await cluster.directories())).toEqual([]);
+    const [address] = (await cluster.kubectl.start(pod("free", { proxy: "sidecar" }))) as [string];
+    expect(await caller(address)).toEqual({ served: 8080 });
+    await cluster.kubectl.stop("free", "afterwards");
+    table.push(["namespace deleted", `every byte of the node's directories as before, after ${seconds.toFixed(1)} s`]);
   });
 });

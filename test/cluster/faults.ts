@@ -36,8 +36,37 @@ for pid in $(ls /proc | grep '^[0-9]'); do
   case "$keep" in *" $pid "*) ;; *) kill -9 "$pid" 2>/dev/null ;; esac
 done; true`;
 
-/** Lets the node lose power, its control plane apart: no process, no mount, no cgroup and nothing in /run outlives it. */
+/** Has the API server evict the installer's pod, as draining a node and descheduling do. */
+export async function evictInstaller(machine: Machine): Promise<void> {
+  const metadata = { namespace: "linkerd-cni", name: await installerPod(machine) };
+  const path = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}/eviction`;
+  const input = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata });
+  await machine.run(["kubectl", "create", "--raw", path, "-f", "-"], { input });
+}
+
+/** Removes the installer's pod from the API at once, whatever its node still does. */
+export async function forceDeleteInstaller(machine: Machine): Promise<void> {
+  const pod = ["pod", await installerPod(machine), "--namespace=linkerd-cni"];
+  await machine.run(["kubectl", "delete", ...pod, "--grace-period=0", "--force"]);
+}
+
+async function installerPod(machine: Machine): Promise<string> {
+  const which = [
+    "--namespace=linkerd-cni",
+    "--selector=k8s-app=linkerd-cni",
+    "--output=jsonpath={.items[*].metadata.name}",
+  ];
+  return machine.run(["kubectl", "get", "pods", ...which]);
+}
+
+/** Lets the node lose power and start again. */
 export async function reboot(machine: Machine): Promise<void> {
+  await powerOff(machine);
+  await powerOn(machine);
+}
+
+/** Ends the node, its control plane apart: no process, no mount, no cgroup and nothing in /run outlives it. */
+export async function powerOff(machine: Machine): Promise<void> {
   const pids = await Promise.all(controlPlane.map(({ name }) => machine.pidOf(name)));
   // First those that would tidy up after, or start again, what is killed next.
   for (const { name } of [kubelet, containerd]) await machine.endDaemon(name, "KILL");
@@ -47,5 +76,10 @@ export async function reboot(machine: Machine): Promise<void> {
   await unmount(machine, /^\/var\/lib\/(kubelet|containerd)\//);
   await mountRun(machine);
   await machine.run(["ip", "link", "delete", NODE.podBridge]);
-  for (const daemon of [containerd, kubelet]) await startDaemon(machine, daemon);
+}
+
+/** Starts the node. @param flags given to the kubelet besides its own */
+export async function powerOn(machine: Machine, ...flags: string[]): Promise<void> {
+  const started = { ...kubelet, command: [...kubelet.command, ...flags] };
+  for (const daemon of [containerd, started]) await startDaemon(machine, daemon);
 }

@@ -31,6 +31,26 @@ function installation(cluster: TestCluster): void {
     expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
   });
 
+  test("what `linkerd check --pre --linkerd-cni-enabled` looks for is there", async () => {
+    const { kubectl } = cluster;
+    type Item = { kind: string; metadata: { name: string; namespace?: string } };
+    const kinds = "configmaps,serviceaccounts,daemonsets,clusterroles,clusterrolebindings";
+    const where = ["--namespace=linkerd-cni", "--selector=linkerd.io/cni-resource=true"];
+    const { items } = await kubectl.json<{ items: Item[] }>("get", kinds, ...where);
+    expect(items.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
+      expect.arrayContaining([
+        "ConfigMap linkerd-cni-config",
+        "ServiceAccount linkerd-cni",
+        "ClusterRole linkerd-cni",
+        "ClusterRoleBinding linkerd-cni",
+        "DaemonSet linkerd-cni",
+      ]),
+    );
+    type DaemonSet = { status: { desiredNumberScheduled: number; numberReady: number } };
+    const { status } = await kubectl.json<DaemonSet>("get", "daemonset/linkerd-cni", "--namespace=linkerd-cni");
+    expect(status).toMatchObject({ desiredNumberScheduled: 1, numberReady: 1 });
+  });
+
   test("the container runtime passes annotations to the plugin", async () => {
     const log = await cluster.kubectl.run("logs", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
     expect(log).toMatch(/containerd:\/\/\S+ passes pod annotations/);

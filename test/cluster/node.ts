@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
 import { kubeconfig } from "./certificates";
@@ -132,13 +132,23 @@ export const kubelet: Daemon = {
  * @param built directory with containerd 2 and CNI plugins; without it the distribution's are used
  */
 export async function prepareNode(built: string | undefined): Promise<void> {
-  const { config, cniVersion } = RUNTIMES[built === undefined ? "1" : "2"];
+  const { config } = RUNTIMES[built === undefined ? "1" : "2"];
   await writeFile(KUBELET_CONFIG, JSON.stringify(kubeletConfig));
   await writeFile(CONTAINERD_CONFIG, config);
   await mkdir(paths.programs, { recursive: true });
   if (built !== undefined) {
     for (const name of await readdir(built)) await symlink(join(built, name), join(paths.programs, name));
   }
-  for (const name of PLUGINS) await copyFile(join(built ?? CNI_PLUGINS, name), join(onDisk(DIRECTORIES.bin), name));
-  await writeFile(join(onDisk(DIRECTORIES.conf), "10-cluster.conflist"), primary(cniVersion));
+  await cleanDisk(built);
+}
+
+/** Leaves nothing in the node's CNI directories but its own network. @param built as for {@link prepareNode} */
+export async function cleanDisk(built: string | undefined): Promise<void> {
+  const { cniVersion } = RUNTIMES[built === undefined ? "1" : "2"];
+  const [bin, conf] = [onDisk(DIRECTORIES.bin), onDisk(DIRECTORIES.conf)];
+  for (const directory of [bin, conf]) {
+    for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
+  }
+  for (const name of PLUGINS) await copyFile(join(built ?? CNI_PLUGINS, name), join(bin, name));
+  await writeFile(join(conf, "10-cluster.conflist"), primary(cniVersion));
 }

@@ -67,6 +67,12 @@ export class TestCluster {
     return { ...net, ...bin };
   }
 
+  /** What stands on the node for each of the plugin's executables, its digest included. */
+  async executables(): Promise<string[]> {
+    const found = Object.entries(await this.directories());
+    return found.flatMap(([path, what]) => (/^linkerd-cni\.d\/.*\/linkerd-cni$/.test(path) ? [what] : []));
+  }
+
   /** Pod starts that failed because of our plugin or what it is chained to, as the container runtime logged them. */
   async failedStarts(): Promise<string[]> {
     const log = await readFile(join(paths.logs, "containerd"), "utf8");
