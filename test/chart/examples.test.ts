@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { values } from "../../constructs";
-import { documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
+import { multusValues, values } from "../../constructs";
+import { constructed, linkerd2Cni } from "./charts";
+import { byName, documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
 
 const examples = join(root, "examples");
 const kustomize = findProgram("kustomize", process.env["KUSTOMIZE"]);
@@ -16,6 +17,10 @@ interface Pod {
     readonly volumeMounts: readonly { readonly mountPath: string }[];
     readonly securityContext: object;
   }[];
+}
+
+interface Binding {
+  readonly subjects: readonly { readonly kind: string; readonly name: string }[];
 }
 
 function podOf(manifests: readonly Rendered[]): Pod {
@@ -65,6 +70,21 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
     expect(container?.volumeMounts.map(({ mountPath }) => mountPath)).toContain(mounted);
     expect(container?.securityContext).toMatchObject({ privileged });
   });
+});
+
+test("OpenShift with Multus: both charts take their values and agree on where the kubeconfig is", () => {
+  const folder = "openshift-multus";
+  const [cni] = read(join(folder, "linkerd-cni-values.yaml"));
+  const [multus] = read(join(folder, "linkerd-multus-values.yaml"));
+  const { destCNINetDir, chained } = values.parse(cni);
+  expect(chained).toBe(false);
+  expect(multusValues.parse(multus).controller.cniKubeconfigNodePath).toBe(
+    join(destCNINetDir, "ZZZ-linkerd-cni-kubeconfig"),
+  );
+  const made = byName(constructed(linkerd2Cni, {}, "linkerd-cni"));
+  const [privileged] = read(join(folder, "scc.yaml")) as unknown as readonly [Binding];
+  const names = privileged.subjects.map(({ kind, name }) => `${kind}/${name}`);
+  expect(Object.keys(made)).toEqual(expect.arrayContaining(names));
 });
 
 const kustomizeSuite = kustomize === undefined ? describe.skip : describe;

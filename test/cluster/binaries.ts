@@ -60,6 +60,13 @@ const CONTAINERD_2: GoProgram = {
   about: "containerd 2 and the CNI plugins (once, 1 to 3 minutes)",
 };
 
+const MULTUS: GoProgram = {
+  module: join(__dirname, "multus"),
+  packages: ["gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus"],
+  linkerFlags: "",
+  about: "Multus (once, 1 to 3 minutes)",
+};
+
 /** Names under which the Kubernetes executable is called. */
 const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"] as const;
 
@@ -70,6 +77,12 @@ export const programs = join(paths.binaries, "programs");
 export async function buildContainerd2(progress: Progress): Promise<string> {
   await mkdir(paths.binaries, { recursive: true });
   return build(CONTAINERD_2, join(paths.binaries, "containerd-2"), progress);
+}
+
+/** Builds the CNI plugin of Multus. @returns the executable */
+export async function buildMultus(progress: Progress): Promise<string> {
+  await mkdir(paths.binaries, { recursive: true });
+  return build(MULTUS, join(paths.binaries, "multus"), progress);
 }
 
 /** Builds what is not yet in the cache. */

@@ -15,9 +15,28 @@ const matrix: Readonly<Record<string, readonly string[]>> = {
   "values for k3s": ["--values", "examples/k3s-values.yaml"],
 };
 
+const multus: Readonly<Record<string, readonly string[]>> = {
+  "the defaults": [],
+  "more of everything": ["--set", "replicaCount=3,networkPolicy.enabled=true,podDisruptionBudget.maxUnavailable=50%"],
+  "selectors and spreading of one's own": [
+    "--set-json",
+    'webhook.objectSelector={"matchLabels":{"a":"b"}}',
+    "--set-json",
+    'topologySpreadConstraints=[{"topologyKey":"rack","maxSkew":1,"whenUnsatisfiable":"DoNotSchedule"}]',
+  ],
+  "values for OpenShift": ["--values", "examples/openshift-multus/linkerd-multus-values.yaml"],
+};
+
 clusterSuite("helm install --dry-run=server, by a real API server", (cluster) => {
   test.each(Object.entries(matrix))("%s", async (_, options) => {
     const where = ["linkerd-cni", "-n", "kube-system", "dist/charts/linkerd2-cni"];
     expect(await cluster.helm("install", "--dry-run=server", ...where, ...options)).toContain("kind: DaemonSet");
+  });
+
+  test.each(Object.entries(multus))("linkerd-multus: %s", async (_, options) => {
+    const where = ["linkerd-multus", "-n", "kube-system", "dist/charts/linkerd-multus"];
+    const said = await cluster.helm("install", "--dry-run=server", ...where, ...options);
+    expect(said).toContain("kind: MutatingWebhookConfiguration");
+    expect(said).toContain("WARNING: this cluster has no NetworkAttachmentDefinitions");
   });
 });

@@ -94,6 +94,12 @@ export class Kubectl {
     await this.machine.run(["kubectl", "apply", "-f", "-"], { input: list });
   }
 
+  /** Has the API server say what would become of an object that is created. */
+  async dryRun<T>(object: object): Promise<T> {
+    const command = ["kubectl", "create", "--dry-run=server", "--output=json", "-f", "-"];
+    return JSON.parse(await this.machine.run(command, { input: JSON.stringify(object) })) as T;
+  }
+
   /** Applies pods and waits until they are ready. @returns their addresses, in order */
   async start(...pods: readonly ReturnType<typeof pod>[]): Promise<string[]> {
     await this.apply(...pods);

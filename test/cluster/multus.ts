@@ -1,0 +1,191 @@
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Progress } from "../../demo/progress";
+import { buildMultus } from "./binaries";
+import { kubeconfig } from "./certificates";
+import { onDisk, paths } from "./paths";
+import { type Kubectl, until } from "./pods";
+import { BIN_DIR, NET_DIR, type TestCluster } from "./suite";
+
+const CHART = "dist/charts/linkerd-multus";
+/** Name of the chart, of its release, of the namespace it is installed in, and of its Deployment. */
+export const OPERATOR = "linkerd-multus";
+const LOG = join(paths.logs, "multus");
+
+/** The kind of object by which Multus knows networks. */
+const KIND = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "network-attachment-definitions.k8s.cni.cncf.io" },
+  spec: {
+    group: "k8s.cni.cncf.io",
+    scope: "Namespaced",
+    names: {
+      kind: "NetworkAttachmentDefinition",
+      plural: "network-attachment-definitions",
+      singular: "network-attachment-definition",
+      shortNames: ["net-attach-def"],
+    },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: { spec: { type: "object", properties: { config: { type: "string" } } } },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** A network to which Multus attaches a pod besides its own. */
+export const definition = (namespace: string, name: string, config: object) => ({
+  apiVersion: "k8s.cni.cncf.io/v1",
+  kind: "NetworkAttachmentDefinition",
+  metadata: { name, namespace },
+  spec: { config: JSON.stringify({ cniVersion: "1.0.0", name, ...config }) },
+});
+
+/** Multus' configuration before the node's own network, which it calls for every pod. */
+async function configuration(): Promise<object> {
+  const network = JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8")) as object;
+  return {
+    cniVersion: "1.0.0",
+    name: "multus-cni-network",
+    type: "multus",
+    capabilities: { portMappings: true },
+    namespaceIsolation: true,
+    delegates: [network],
+    kubeconfig: kubeconfig("admin"),
+    logLevel: "verbose",
+    logFile: LOG,
+  };
+}
+
+/** What Multus did to a pod. */
+export interface Attachment {
+  readonly verb: string;
+  /** The network, as Multus names it. */
+  readonly network: string;
+  readonly interface: string;
+}
+
+/** A cluster in which Multus is what the container runtime calls. */
+export class Multus {
+  constructor(private readonly cluster: TestCluster) {}
+
+  async install(): Promise<void> {
+    const { kubectl } = this.cluster;
+    const built = await buildMultus(new Progress(process.stdout));
+    await kubectl.apply(KIND);
+    await kubectl.run("wait", "--for=condition=Established", `crd/${KIND.metadata.name}`, "--timeout=30s");
+    await copyFile(built, join(onDisk(BIN_DIR), "multus"));
+    await writeFile(join(onDisk(NET_DIR), "00-multus.conf"), JSON.stringify(await configuration(), undefined, 2));
+  }
+
+  /** Installs the chart by the README's command, and waits until its pods are ready. */
+  async installOperator(...options: string[]): Promise<string> {
+    const said = await this.helm("install", "--create-namespace", ...options);
+    await this.rolledOut();
+    return said;
+  }
+
+  async helm(verb: "install" | "upgrade", ...options: string[]): Promise<string> {
+    return this.cluster.helm(verb, OPERATOR, "-n", OPERATOR, CHART, ...options);
+  }
+
+  async rolledOut(): Promise<void> {
+    await this.cluster.kubectl.run(
+      "rollout",
+      "status",
+      `--namespace=${OPERATOR}`,
+      `deployment/${OPERATOR}`,
+      "--timeout=90s",
+    );
+  }
+
+  /** Makes a namespace and waits until pods can be created in it. */
+  async namespace(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { kubectl } = this.cluster;
+    await kubectl.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name, annotations } });
+    await until(`the service account of ${name}`, async () => {
+      const found = await kubectl.run("get", "serviceaccount", `--namespace=${name}`, "--output=name");
+      return found.includes("default");
+    });
+  }
+
+  /** Configurations of the operator's definitions, by namespace. */
+  async configs(): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
+    const { items } = await this.cluster.kubectl.json<{
+      items: { metadata: { namespace: string }; spec: { config: string } }[];
+    }>("get", "net-attach-def", "--all-namespaces", `--selector=app.kubernetes.io/managed-by=${OPERATOR}`);
+    return Object.fromEntries(items.map(({ metadata, spec }) => [metadata.namespace, JSON.parse(spec.config)]));
+  }
+
+  /** Waits until a namespace has its definition. @returns its configuration */
+  async defined(namespace: string): Promise<Readonly<Record<string, unknown>>> {
+    await until(`the definition in ${namespace}`, async () => namespace in (await this.configs()));
+    return (await this.configs())[namespace] ?? {};
+  }
+
+  async log(): Promise<string> {
+    return readFile(LOG, "utf8");
+  }
+
+  /** What Multus did to a pod, in order. */
+  async attachments(namespace: string, pod: string): Promise<readonly Attachment[]> {
+    const line = new RegExp(`\\[verbose\\] (Add|Del): ${namespace}:${pod}:[^:]*:(.*?):(\\S+) \\{`, "g");
+    const found = (await this.log()).matchAll(line);
+    return [...found].map(([, verb = "", network = "", name = ""]) => ({ verb, network, interface: name }));
+  }
+
+  /** The rules in a pod's network namespace. */
+  async rules(namespace: string, pod: string): Promise<string> {
+    const added = new RegExp(`Add: ${namespace}:${pod}:.*"sandbox":"([^"]+)"`);
+    const [, sandbox = ""] = added.exec(await this.log()) ?? [];
+    return this.cluster.machine.run(["nsenter", `--net=${sandbox}`, "nft", "list", "ruleset"]);
+  }
+
+  /** How often the plugin was called to add a pod. */
+  async calls(namespace: string, pod: string): Promise<number> {
+    const log = await this.cluster.machine.run(["cat", "/run/linkerd-cni/plugin.log"]);
+    const records = log
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { verb: string; pod?: string });
+    return records.filter((record) => record.verb === "ADD" && record.pod === `${namespace}/${pod}`).length;
+  }
+}
+
+/** Asks the API server over and over what would become of an object. */
+export class Admissions<T> {
+  private over = false;
+  private readonly admitted: T[] = [];
+  private readonly refused: string[] = [];
+  private readonly asking: Promise<void>;
+
+  constructor(kubectl: Kubectl, object: object) {
+    this.asking = this.ask(kubectl, object);
+  }
+
+  private async ask(kubectl: Kubectl, object: object): Promise<void> {
+    while (!this.over) {
+      const asked = kubectl.dryRun<T>(object);
+      await asked.then(
+        (answer) => this.admitted.push(answer),
+        (error) => this.refused.push(String(error)),
+      );
+    }
+  }
+
+  /** @returns the answers so far */
+  async stop(): Promise<{ readonly admitted: readonly T[]; readonly refused: readonly string[] }> {
+    this.over = true;
+    await this.asking;
+    return { admitted: this.admitted, refused: this.refused };
+  }
+}
