@@ -1,0 +1,188 @@
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { createLog } from "../../cni/log";
+import type { Clock } from "../../controllers/clock";
+import { Elector, LEASE } from "../../controllers/multus/leader/elector";
+import type { LeaseObject } from "../../controllers/multus/leader/lease";
+import { ApiUnreachable, httpsTransport, type Transport } from "../../kubernetes/client";
+import { fastClock, until } from "../support/controllers";
+import { bundleControllers, MultusApi, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
+import { realApiMissing } from "../support/real-api";
+import { suite } from "../support/requirements";
+
+// Whoever waits for a dead leader waits for 15 s; a busy machine is slower.
+jest.setTimeout(180_000);
+const TAKEOVER_SECONDS = 60;
+
+suite("the operator's leader with a real API server, with the chart's rights", realApiMissing(), () => {
+  let cluster!: MultusApi;
+  let file!: string;
+  let operators: OperatorProcess[] = [];
+
+  beforeAll(async () => {
+    [cluster, file] = await Promise.all([MultusApi.start(), bundleControllers()]);
+    await cluster.installMultus();
+    await cluster.configure({ type: "linkerd-cni" });
+    await cluster.namespace("shop", "enabled");
+  });
+
+  afterEach(async () => {
+    await Promise.all(operators.map((operator) => operator.end("SIGKILL")));
+    operators = [];
+    await cluster.api.request({ method: "DELETE", path: leasePath });
+  });
+
+  afterAll(async () => {
+    await cluster?.close();
+    if (file !== undefined) rmSync(dirname(file), { recursive: true });
+  });
+
+  const leasePath = `/apis/coordination.k8s.io/v1/namespaces/${OPERATOR_NAMESPACE}/leases/${LEASE}`;
+  const lease = async () => (await cluster.api.json<LeaseObject>({ path: leasePath })).spec ?? {};
+  const made = (seconds?: number) =>
+    until("the definition", async () => (await cluster.definition("shop")) !== undefined, seconds);
+  const remove = () => cluster.api.json({ method: "DELETE", path: cluster.definitionPath("shop") });
+  const wrote = ({ log }: OperatorProcess) => log.filter((line) => line.includes("the definition namespace=")).length;
+
+  async function start(name: string, ...args: readonly string[]): Promise<OperatorProcess> {
+    const operator = await OperatorProcess.start(file, cluster, name, args);
+    operators.push(operator);
+    await until(
+      `${name} to be ready`,
+      async () => (await operator.ask("/healthz").catch(() => undefined)) !== undefined,
+    );
+    return operator;
+  }
+
+  /** One that leads, and one that waits. */
+  async function pair(): Promise<readonly [OperatorProcess, OperatorProcess]> {
+    const leader = await start("leader");
+    await until("the first to lead", async () => (await leader.metric("leader")) === 1);
+    return [leader, await start("successor")];
+  }
+
+  async function tookOver(successor: OperatorProcess): Promise<void> {
+    const start = performance.now();
+    await until("the other to lead", () => successor.said("leads: "), TAKEOVER_SECONDS);
+    process.stdout.write(`took over after ${((performance.now() - start) / 1_000).toFixed(1)} s\n`);
+  }
+
+  test("when the leader is killed, the other takes over after the lease's end", async () => {
+    const [leader, successor] = await pair();
+    await made();
+    const before = await lease();
+    expect(before).toMatchObject({ holderIdentity: expect.stringMatching(/^leader_/), leaseDurationSeconds: 15 });
+    await leader.end("SIGKILL");
+    await remove();
+    expect(await successor.metric("leader")).toBe(0);
+    await tookOver(successor);
+    await made();
+    expect(wrote(successor)).toBe(1);
+    expect(await lease()).toMatchObject({
+      holderIdentity: expect.stringMatching(/^successor_/),
+      leaseTransitions: (before.leaseTransitions ?? 0) + 1,
+    });
+  });
+
+  test("when the leader is told to end, it gives the lease back, and the other takes over at once", async () => {
+    const [leader, successor] = await pair();
+    expect(await leader.end("SIGTERM")).toBe(0);
+    expect(leader.said("gave the lease back")).toBe(true);
+    await remove();
+    await tookOver(successor);
+    await made();
+  });
+
+  test("a leader that stood still writes nothing once it goes on", async () => {
+    const [leader, successor] = await pair();
+    await made();
+    leader.child.kill("SIGSTOP");
+    await tookOver(successor);
+    const before = wrote(leader);
+    await remove();
+    await made();
+    leader.child.kill("SIGCONT");
+    await until("its word", () => leader.said("does not lead any more"));
+    await remove();
+    await made();
+    expect(wrote(leader)).toBe(before);
+    expect(wrote(successor)).toBe(2);
+    expect(await leader.metric("leader")).toBe(0);
+  });
+
+  test("a lease that somebody else changes stays the leader's", async () => {
+    const [leader, successor] = await pair();
+    await cluster.merge(leasePath, { metadata: { annotations: { seen: "1" } } });
+    const { renewTime } = await lease();
+    await until("two renewals", async () => {
+      const spec = await lease();
+      return spec.renewTime !== renewTime && spec.holderIdentity?.startsWith("leader_") === true;
+    });
+    expect([leader, successor].map(({ log }) => log.filter((line) => line.includes("lead")).length)).toEqual([1, 0]);
+  });
+
+  test("without an election it writes at once, and there is no lease", async () => {
+    await remove().catch(() => undefined);
+    const operator = await start("alone", "-leader-elect=false");
+    await made();
+    expect(await operator.metric("leader")).toBe(1);
+    expect((await cluster.api.request({ path: leasePath })).status).toBe(404);
+  });
+});
+
+suite("an election with clocks that disagree", realApiMissing(), () => {
+  let cluster!: MultusApi;
+  beforeAll(async () => {
+    cluster = await MultusApi.start();
+  });
+  afterAll(() => cluster?.close());
+
+  /** Ten times faster than time; its time of day is years off. */
+  function contender(identity: string, years: number) {
+    const fast = fastClock(10);
+    const clock: Clock = { ...fast, date: () => new Date(Date.now() + years * 31_557_600_000) };
+    const transport = httpsTransport(cluster.api.server);
+    const log: string[] = [];
+    const state = { cut: false };
+    const send: Transport = (call) =>
+      state.cut ? Promise.reject(new ApiUnreachable("here", "cut off")) : transport(call);
+    const elector = new Elector({
+      send,
+      clock,
+      log: createLog("debug", "plain", (line) => log.push(line)),
+      namespace: OPERATOR_NAMESPACE,
+      identity,
+      elected: () => undefined,
+    });
+    return { elector, state, log, close: () => transport.close() };
+  }
+
+  test("there is never more than one leader, and one again after each loss", async () => {
+    const stop = new AbortController();
+    const contenders = [contender("past", -30), contender("future", 30), contender("now", 0)];
+    const runs = contenders.map(({ elector }) => elector.run(stop.signal));
+    const leaders = () => contenders.filter(({ elector }) => elector.leading);
+    let most = 0;
+    const watching = setInterval(() => {
+      most = Math.max(most, leaders().length);
+    }, 1);
+    const seen = new Set<object>();
+    for (let round = 0; round < 4; round++) {
+      await until("a leader", () => leaders().length === 1, TAKEOVER_SECONDS);
+      const [leader] = leaders();
+      if (leader === undefined) throw new Error("no leader");
+      seen.add(leader);
+      leader.state.cut = true;
+      await until("its end", () => !leader.elector.leading, TAKEOVER_SECONDS);
+      await until("a successor", () => leaders().length === 1, TAKEOVER_SECONDS);
+      expect(leaders()[0]).not.toBe(leader);
+      leader.state.cut = false;
+    }
+    stop.abort();
+    await Promise.all(runs);
+    clearInterval(watching);
+    for (const { close } of contenders) close();
+    expect(most).toBe(1);
+    expect(seen.size).toBeGreaterThanOrEqual(2);
+  });
+});
