@@ -1,12 +1,20 @@
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 
+/** User and group of a file. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** The file-changing operations of the installer, one by one, so that a test can stop at each of them. */
 export interface Disk {
   /** Creates a file that is not there yet, with its content safe on the disk. */
-  create(path: string, bytes: Uint8Array, mode: number): void;
+  create(path: string, bytes: Uint8Array, mode: number, owner?: Owner): void;
   /** Creates a copy of a file, with its content safe on the disk. */
   copy(from: string, path: string, mode: number): void;
+  /** Gives a file a second name. @throws where the file system or its guard of other users' files refuses that */
+  name(path: string, existing: string): void;
   /** Creates a symbolic link. */
   link(path: string, target: string): void;
   /** Puts one name in another's place in one step. */
@@ -31,17 +39,27 @@ function withFile(path: string, flags: string, mode: number, use: (descriptor: n
   }
 }
 
+function giveIfAllowed(descriptor: number, { uid, gid }: Owner): void {
+  try {
+    fs.fchownSync(descriptor, uid, gid);
+  } catch {
+    // The content is what counts; who compares the two says so.
+  }
+}
+
 /** The node's own file system. */
 export const nodeDisk: Disk = {
-  create: (path, bytes, mode) =>
+  create: (path, bytes, mode, owner) =>
     withFile(path, "wx", mode, (descriptor) => {
       fs.writeFileSync(descriptor, bytes);
+      if (owner !== undefined) giveIfAllowed(descriptor, owner);
       fs.fchmodSync(descriptor, mode);
     }),
   copy: (from, path, mode) => {
     fs.copyFileSync(from, path, fs.constants.COPYFILE_EXCL);
     withFile(path, "r", mode, (descriptor) => fs.fchmodSync(descriptor, mode));
   },
+  name: (path, existing) => fs.linkSync(existing, path),
   link: (path, target) => fs.symlinkSync(target, path),
   rename: (from, to) => fs.renameSync(from, to),
   makeDirectory: (path) => void fs.mkdirSync(path, { recursive: true }),
@@ -57,10 +75,19 @@ export const nodeDisk: Disk = {
   settle: (directory) => withFile(directory, "r", 0, () => undefined),
 };
 
+/** What a file is to hold. */
+interface Content {
+  readonly bytes: Uint8Array;
+  readonly mode: number;
+  /** @default who runs this */
+  readonly owner?: Owner | undefined;
+}
+
 /** One planned change of one file. Applied in order; each is atomic for whoever reads the file. */
 export type Change =
-  | { readonly do: "write"; readonly path: string; readonly bytes: Uint8Array; readonly mode: number }
+  | ({ readonly do: "write"; readonly path: string } & Content)
   | { readonly do: "copy"; readonly from: string; readonly path: string; readonly mode: number }
+  | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }
   | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string };
@@ -70,6 +97,15 @@ const TEMPORARY = ".linkerd-cni-tmp";
 
 export function isTemporary(name: string): boolean {
   return name.endsWith(TEMPORARY);
+}
+
+/** The very file where that is allowed, so that its owner, times and attributes are kept, too; else a copy. */
+function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, disk: Disk): void {
+  try {
+    disk.name(path, change.from);
+  } catch {
+    disk.create(path, change.bytes, change.mode, change.owner);
+  }
 }
 
 /** Applies one change; afterwards it is on the disk, or nothing has changed. */
@@ -87,10 +123,13 @@ export function apply(change: Change, disk: Disk): void {
   };
   switch (change.do) {
     case "write":
-      replace(() => disk.create(temporary, change.bytes, change.mode));
+      replace(() => disk.create(temporary, change.bytes, change.mode, change.owner));
       break;
     case "copy":
       replace(() => disk.copy(change.from, temporary, change.mode));
+      break;
+    case "keep":
+      replace(() => keep(temporary, change, disk));
       break;
     case "link":
       replace(() => disk.link(temporary, change.target));

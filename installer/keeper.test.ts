@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -35,6 +35,21 @@ test("plugin, kubeconfig and chain are put in place, in this order, and removed 
   ]);
   installer.remove(false);
   expect(node.content()).toEqual(before);
+});
+
+test.each([
+  ["10-k.conflist", LIST],
+  ["10-k.conf", SINGLE],
+])("%s comes back as the very file: with its owner, mode, times and attributes", (name, content) => {
+  on({ [name]: content });
+  const path = node.path("net.d", name);
+  chmodSync(path, 0o640);
+  const { ino, mode, uid, gid, mtimeMs } = statSync(path);
+  const installer = node.installer();
+  installer.reconcile();
+  expect(statSync(node.path("net.d", "10-k.conflist"))).toMatchObject({ mode, uid, gid });
+  installer.remove(false);
+  expect(statSync(path)).toMatchObject({ ino, mode, uid, gid, mtimeMs });
 });
 
 test("a second look changes nothing and says nothing", () => {

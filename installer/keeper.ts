@@ -8,6 +8,7 @@ import { apply, type Change, type Disk } from "./disk";
 import type { Instruments } from "./instruments";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
+import { strayed } from "./ownership";
 import { Patience } from "./patience";
 import type { Places } from "./places";
 import { type Plan, planInstall, planRemoval, STEPS, type Step, type Wanted } from "./plan";
@@ -89,6 +90,7 @@ export class Keeper {
   private readonly complain: (messages: readonly string[]) => void;
   private readonly announce: (messages: readonly string[]) => void;
   private readonly tries = new Map<Step, Try>();
+  private readonly strays = new Set<string>();
   private readonly patience = new Patience();
   private installed = false;
   private unchainedSince: number | undefined;
@@ -235,6 +237,9 @@ export class Keeper {
     for (const change of changes) {
       apply(change, this.tools.disk);
       this.tools.log.info(describe(change));
+      const message = strayed(change);
+      if (message !== undefined && !this.strays.has(message)) this.tools.log.warn(message);
+      if (message !== undefined) this.strays.add(message);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { hasStanza, unchained } from "../cni/conflist/edit";
 import { sameJson } from "../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../cni/conflist/read";
+import type { Owner } from "./disk";
 import type { Journal } from "./journal";
 import type { Part } from "./plugin-layout";
 
@@ -11,6 +12,7 @@ export interface FoundFile {
   readonly bytes?: Uint8Array;
   readonly problem?: string;
   readonly mode: number;
+  readonly owner?: Owner;
   /** Where it is a symbolic link. */
   readonly target?: string;
   /** Whether it leads to where nothing can be seen from here: on the node it may be any configuration. */

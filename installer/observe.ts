@@ -28,7 +28,7 @@ function find(path: string, view: View): FoundFile | undefined {
   }
   try {
     const stat = fs.statSync(located.path);
-    const found = { name, mode: stat.mode & 0o777, ...target };
+    const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
     if (stat.isDirectory()) return { ...found, problem: "is a directory" };
     if (!stat.isFile()) return { ...found, problem: "is no regular file" };
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };

@@ -30,7 +30,8 @@ export const same = (left: Uint8Array | undefined, right: Uint8Array): boolean =
 const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
 
 function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
-  return { do: "write", path: join(context.places.netDir, name), bytes, mode: file?.mode ?? 0o644 };
+  const { mode = 0o644, owner } = file ?? {};
+  return { do: "write", path: join(context.places.netDir, name), bytes, mode, owner };
 }
 
 function keep({ places, state }: Context, file: FoundFile, bytes: Uint8Array): readonly Change[] {
@@ -39,7 +40,15 @@ function keep({ places, state }: Context, file: FoundFile, bytes: Uint8Array): r
   if (same(kept?.bytes, bytes) && (file.target === undefined || kept?.target === file.target)) return [];
   return same(file.bytes, bytes) && file.target !== undefined
     ? [{ do: "link", path, target: file.target }]
-    : [{ do: "write", path, bytes, mode: file.mode }];
+    : [keptFile(places, file, { path, bytes })];
+}
+
+/** The owner's file itself, unless it is ours by now: then what it would be without us. */
+function keptFile({ netDir }: Places, file: FoundFile, { path, bytes }: { path: string; bytes: Uint8Array }): Change {
+  const { name, mode, owner } = file;
+  return same(file.bytes, bytes)
+    ? { do: "keep", from: join(netDir, name), path, bytes, mode, owner }
+    : { do: "write", path, bytes, mode, owner };
 }
 
 function chainList(context: Context, active: Pristine, file: FoundFile, stanza: StanzaJson): Chaining {
@@ -96,5 +105,5 @@ export function restore({ places, state }: Context, found: Pristine): readonly C
   const now = readConfig(name, file.bytes);
   if (now.kind !== "list" || !hasStanza(now)) return [];
   const kept = state.originals.get(name);
-  return [same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode }];
+  return [same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode, owner: file.owner }];
 }

@@ -30,6 +30,7 @@ function operation<A extends readonly unknown[]>(run: (...args: A) => void, half
 const disk: Disk = {
   create: operation(nodeDisk.create, (path, bytes) => writeFileSync(path, bytes.subarray(0, bytes.length / 2))),
   copy: operation(nodeDisk.copy, (_, path) => writeFileSync(path, "#!/bin/sh\n")),
+  name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
   makeDirectory: operation(nodeDisk.makeDirectory),

@@ -136,7 +136,17 @@ export class TestNode {
 
   /** Starts an installer; `script` is the built one unless told otherwise. */
   start(environment: Readonly<Record<string, string>> = {}, script: string = outputs.installer): Installer {
-    const child = spawn(hostRuntime(), [script], {
+    return this.startAs([], environment, script);
+  }
+
+  /** Starts an installer by a program that runs what its arguments name. */
+  startAs(
+    runner: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    script: string = outputs.installer,
+  ): Installer {
+    const [program = "", ...args] = [...runner, hostRuntime(), script];
+    const child = spawn(program, args, {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         CONTAINER_MOUNT_PREFIX: "",
