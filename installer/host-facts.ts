@@ -1,4 +1,5 @@
 import * as fs from "node:fs";
+import { gunzipSync } from "node:zlib";
 import type { Places } from "./places";
 import type { HostFacts } from "./preflight";
 
@@ -57,17 +58,40 @@ function directory(path: string, mountinfo: string, holdsPlugin: boolean): Direc
 
 const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
+/** How the kernel was built, where it tells. */
+function kernelConfiguration(): string | undefined {
+  try {
+    return gunzipSync(fs.readFileSync("/proc/config.gz")).toString("latin1");
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What sets rules in this kernel. Neither a module that is not loaded nor one that is built in shows itself, and asking
+ * by netlink takes CAP_NET_ADMIN: that something is missing is known only from how the kernel was built.
+ */
+export function kernelFacts(
+  isLoaded: (module: string) => boolean,
+  configuration: () => string | undefined,
+): HostFacts["kernel"] {
+  if (isLoaded("nf_tables")) return { nfTables: true };
+  const text = configuration();
+  if (text === undefined) return {};
+  const isBuilt = (option: string) => new RegExp(`^CONFIG_${option}=[my]$`, "m").test(text);
+  return { nfTables: isBuilt("NF_TABLES"), legacy: isLoaded("ip_tables") || isBuilt("IP_NF_IPTABLES") };
+}
+
 /** Finds out what can be told from inside the container. */
 export function hostFacts(places: Places, runtime: string | undefined): HostFacts {
   const mountinfo = readIfAny("/proc/self/mountinfo") ?? "";
-  const modules = readIfAny("/proc/modules") ?? "";
-  const has = (module: string) => fs.existsSync(`/sys/module/${module}`) || modules.includes(`\n${module} `);
+  const isLoaded = (module: string) => fs.existsSync(`/sys/module/${module}`);
   const enforce = readIfAny("/sys/fs/selinux/enforce");
   const label = readIfAny("/proc/self/attr/current") ?? "";
   return {
     directories: [directory(places.binDir, mountinfo, true), directory(places.netDir, mountinfo, false)],
     pluginBytes: places.layout.parts.reduce((sum, { from }) => sum + sizeOf(from), 0),
-    kernel: { nfTables: has("nf_tables"), legacy: has("ip_tables") || has("x_tables") },
+    kernel: kernelFacts(isLoaded, kernelConfiguration),
     ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
     ...(runtime === undefined ? {} : { runtime }),
   };

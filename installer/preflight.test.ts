@@ -1,4 +1,4 @@
-import { mountOptions } from "./host-facts";
+import { kernelFacts, mountOptions } from "./host-facts";
 import { type HostFacts, isCrio, preflight } from "./preflight";
 
 const directory = {
@@ -33,7 +33,12 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
     "5 bytes left, and the plugin needs 100000000",
   ],
   ["legacy iptables alone", { kernel: { nfTables: false, legacy: true } }, "info", "falls back to legacy iptables"],
-  ["no filter at all", { kernel: { nfTables: false, legacy: false } }, "warn", "modprobe nf_tables"],
+  [
+    "no filter at all",
+    { kernel: { nfTables: false, legacy: false } },
+    "warn",
+    "without nf_tables and without ip_tables",
+  ],
   [
     "SELinux",
     { selinux: { enforcing: true, label: "system_u:system_r:container_t:s0:c1,c2" } },
@@ -52,6 +57,7 @@ test.each(findings)("%s is told in one line", (_, facts, level, text) => {
 
 test.each<Partial<HostFacts>>([
   {},
+  { kernel: {} },
   { directories: [{ ...directory, holdsPlugin: false, mountOptions: ["rw", "noexec"], freeBytes: 5 }] },
   { selinux: { enforcing: false, label: "system_u:system_r:container_t:s0" } },
   { selinux: { enforcing: true, label: "system_u:system_r:spc_t:s0" } },
@@ -71,4 +77,23 @@ test("a path's mount is the innermost, and of several on one point the last", ()
   expect(mountOptions(mountinfo, "/host/opt/cni/bin")).toEqual(["rw", "noexec"]);
   expect(mountOptions(mountinfo, "/host/etc cni/net.d")).toEqual(["rw", "nosuid"]);
   expect(mountOptions(mountinfo, "/host/optional")).toEqual(["rw", "relatime"]);
+});
+
+test.each<readonly [string, readonly string[], string | undefined, HostFacts["kernel"]]>([
+  ["a module that is loaded", ["nf_tables"], undefined, { nfTables: true }],
+  [
+    "built in: no module tells of it",
+    [],
+    "CONFIG_NF_TABLES=y\nCONFIG_IP_NF_IPTABLES=m\n",
+    { nfTables: true, legacy: true },
+  ],
+  ["built without", ["ip_tables"], "# CONFIG_NF_TABLES is not set\n", { nfTables: false, legacy: true }],
+  ["a kernel that does not tell how it was built, and loads modules when they are needed", [], undefined, {}],
+])("the kernel's tables: %s", (_, loaded, config, facts) => {
+  expect(
+    kernelFacts(
+      (module) => loaded.includes(module),
+      () => config,
+    ),
+  ).toEqual(facts);
 });

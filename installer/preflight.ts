@@ -9,7 +9,7 @@ export interface HostFacts {
     readonly freeBytes?: number;
   }[];
   readonly pluginBytes: number;
-  readonly kernel: { readonly nfTables: boolean; readonly legacy: boolean };
+  readonly kernel: { readonly nfTables?: boolean | undefined; readonly legacy?: boolean | undefined };
   readonly selinux?: { readonly enforcing: boolean; readonly label: string };
   /** `containerd://1.7.13` */
   readonly runtime?: string;
@@ -55,11 +55,9 @@ function ofDirectory(directory: Directory, pluginBytes: number): readonly Advice
 }
 
 function ofKernel({ nfTables, legacy }: HostFacts["kernel"]): readonly Advice[] {
-  if (nfTables) return [];
-  if (legacy) return [info("the kernel shows no nf_tables: the plugin falls back to legacy iptables")];
-  return [
-    warn("the kernel shows neither nf_tables nor ip_tables: if pods fail to start, load one (modprobe nf_tables)"),
-  ];
+  if (nfTables !== false) return [];
+  if (legacy === false) return [warn("the kernel is built without nf_tables and without ip_tables: meshed pods fail")];
+  return [info("the kernel is built without nf_tables: the plugin falls back to legacy iptables")];
 }
 
 function ofSelinux(selinux: HostFacts["selinux"]): readonly Advice[] {
