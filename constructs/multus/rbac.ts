@@ -13,7 +13,7 @@ export const CLUSTER_RULES = [
     apiGroups: ["admissionregistration.k8s.io"],
     resources: ["mutatingwebhookconfigurations"],
     resourceNames: [NAME],
-    verbs: ["get", "patch", "update"],
+    verbs: ["get", "list", "watch", "patch"],
   },
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] },
 ];
@@ -32,7 +32,7 @@ export const OWN_RULES = [
     apiGroups: [""],
     resources: ["secrets"],
     resourceNames: [OWN_SECRET],
-    verbs: ["get", "list", "watch", "update", "patch"],
+    verbs: ["get", "list", "watch", "patch"],
   },
 ];
 

@@ -48,6 +48,8 @@ export function podWebhook({ webhook }: Refs<MultusValues>, namespace: Input<str
         scope: "Namespaced",
       },
     ],
+    // Another webhook may add what decides after this one.
+    reinvocationPolicy: "IfNeeded",
     sideEffects: "None",
     timeoutSeconds: webhook.timeoutSeconds,
   };

@@ -1,6 +1,7 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Progress } from "../../demo/progress";
+import { CRD } from "../support/multus";
 import { buildMultus } from "./binaries";
 import { kubeconfig } from "./certificates";
 import { onDisk, paths } from "./paths";
@@ -11,36 +12,6 @@ const CHART = "dist/charts/linkerd-multus";
 /** Name of the chart, of its release, of the namespace it is installed in, and of its Deployment. */
 export const OPERATOR = "linkerd-multus";
 const LOG = join(paths.logs, "multus");
-
-/** The kind of object by which Multus knows networks. */
-const KIND = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "network-attachment-definitions.k8s.cni.cncf.io" },
-  spec: {
-    group: "k8s.cni.cncf.io",
-    scope: "Namespaced",
-    names: {
-      kind: "NetworkAttachmentDefinition",
-      plural: "network-attachment-definitions",
-      singular: "network-attachment-definition",
-      shortNames: ["net-attach-def"],
-    },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: { spec: { type: "object", properties: { config: { type: "string" } } } },
-          },
-        },
-      },
-    ],
-  },
-};
 
 /** A network to which Multus attaches a pod besides its own. */
 export const definition = (namespace: string, name: string, config: object) => ({
@@ -81,8 +52,8 @@ export class Multus {
   async install(): Promise<void> {
     const { kubectl } = this.cluster;
     const built = await buildMultus(new Progress(process.stdout));
-    await kubectl.apply(KIND);
-    await kubectl.run("wait", "--for=condition=Established", `crd/${KIND.metadata.name}`, "--timeout=30s");
+    await kubectl.apply(CRD);
+    await kubectl.run("wait", "--for=condition=Established", `crd/${CRD.metadata.name}`, "--timeout=30s");
     await copyFile(built, join(onDisk(BIN_DIR), "multus"));
     await writeFile(join(onDisk(NET_DIR), "00-multus.conf"), JSON.stringify(await configuration(), undefined, 2));
   }
