@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { loadKubeconfig } from "./kubeconfig";
+import { kubeconfigSource as source } from "./kubeconfig.testing";
 
 const golden = join(__dirname, "goldens", "kubeconfig.json");
 const document = JSON.parse(readFileSync(golden, "utf8"));
@@ -15,11 +16,11 @@ describe("a kubeconfig", () => {
   function load(content: string) {
     const path = join(directory, "config");
     writeFileSync(path, content);
-    return loadKubeconfig(path);
+    return loadKubeconfig(path, source);
   }
 
   it("is read as JSON and as YAML", () => {
-    expect(loadKubeconfig(golden)).toEqual(wanted);
+    expect(loadKubeconfig(golden, source)).toEqual(wanted);
     expect(load(stringify(document))).toEqual(wanted);
   });
 
@@ -48,7 +49,7 @@ describe("a kubeconfig", () => {
   });
 
   it("is refused where it is missing or neither JSON nor YAML", () => {
-    expect(() => loadKubeconfig(join(directory, "none"))).toThrow(/none cannot be read/);
+    expect(() => loadKubeconfig(join(directory, "none"), source)).toThrow(/none cannot be read/);
     expect(() => load("a: [")).toThrow(/neither JSON nor YAML/);
   });
 });

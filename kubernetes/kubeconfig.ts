@@ -1,6 +1,12 @@
-import { readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import type { ApiServer } from "./client";
+
+/** How a kubeconfig is read: whoever has a runtime with either built in need load neither. */
+export interface KubeconfigSource {
+  /** @throws Error */
+  readText(path: string): string;
+  /** @throws Error */
+  parseYaml(text: string): unknown;
+}
 
 /** A kubeconfig that cannot be used; the message names the file, the field and the remedy. */
 export class KubeconfigError extends Error {
@@ -18,6 +24,7 @@ class Kubeconfig {
   constructor(
     private readonly path: string,
     private readonly document: Fields,
+    private readonly source: KubeconfigSource,
   ) {}
 
   fail(problem: string): never {
@@ -59,16 +66,16 @@ class Kubeconfig {
   }
 
   private read(key: string, file: string): string {
-    const path = resolve(dirname(this.path), file);
+    const path = file.startsWith("/") ? file : `${this.path.slice(0, this.path.lastIndexOf("/") + 1)}${file}`;
     try {
-      return readFileSync(path, "utf8");
+      return this.source.readText(path);
     } catch (error) {
       return this.fail(`${key}: ${(error as Error).message}`);
     }
   }
 }
 
-function decode(path: string, text: string): Fields {
+function decode(path: string, text: string, { parseYaml }: KubeconfigSource): Fields {
   if (text.trimStart().startsWith("{")) {
     try {
       return fieldsOf(JSON.parse(text));
@@ -76,9 +83,8 @@ function decode(path: string, text: string): Fields {
       // YAML's own flow style begins like JSON.
     }
   }
-  const { parse } = require("yaml") as typeof import("yaml");
   try {
-    return fieldsOf(parse(text));
+    return fieldsOf(parseYaml(text));
   } catch (error) {
     throw new KubeconfigError(`kubeconfig ${path} is neither JSON nor YAML: ${(error as Error).message}`);
   }
@@ -107,17 +113,17 @@ function certificate(config: Kubeconfig, user: Fields): ApiServer["certificate"]
 
 /**
  * The API server that a kubeconfig's current context names, and who to be there. The installer writes JSON, which is
- * YAML too; the YAML library is loaded only for a file that somebody else wrote.
+ * YAML too; YAML is parsed only where it is not.
  * @throws KubeconfigError
  */
-export function loadKubeconfig(path: string): ApiServer {
+export function loadKubeconfig(path: string, source: KubeconfigSource): ApiServer {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = source.readText(path);
   } catch (error) {
     throw new KubeconfigError(`kubeconfig ${path} cannot be read: ${(error as Error).message}`);
   }
-  const config = new Kubeconfig(path, decode(path, text));
+  const config = new Kubeconfig(path, decode(path, text, source), source);
   const context = config.context();
   const cluster = config.entry("clusters", "cluster", config.text(context, "cluster"));
   const user = config.entry("users", "user", config.text(context, "user"));

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appendLine } from "./call-log";
+import { nodeFiles } from "./files/node.testing";
 
 describe("the log of calls", () => {
   const directory = mkdtempSync(join(tmpdir(), "call-log-"));
@@ -10,16 +11,16 @@ describe("the log of calls", () => {
 
   it("does nothing where the directory is not there", () => {
     const absent = join(directory, "absent", "plugin.log");
-    appendLine(absent, "x\n");
+    appendLine(nodeFiles, absent, "x\n");
     expect(existsSync(absent)).toBe(false);
   });
 
   it("appends, and sets a full log aside once", () => {
-    appendLine(path, "first\n");
-    appendLine(path, "second\n");
+    appendLine(nodeFiles, path, "first\n");
+    appendLine(nodeFiles, path, "second\n");
     expect(readFileSync(path, "utf8")).toBe("first\nsecond\n");
     const big = `${"x".repeat(1024 * 1024 - 1)}\n`;
-    for (let written = 0; written < 9; written++) appendLine(path, big);
+    for (let written = 0; written < 9; written++) appendLine(nodeFiles, path, big);
     expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(5 * 1024 * 1024);
     expect(statSync(path).size).toBeLessThan(4 * 1024 * 1024);
     expect(existsSync(`${path}.2`)).toBe(false);

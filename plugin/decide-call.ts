@@ -9,9 +9,9 @@ import type { ApiRequest } from "../kubernetes/client";
 import { loadKubeconfig } from "../kubernetes/kubeconfig";
 import type { Call, World } from "./call";
 import { type Log, lineLog } from "./log";
-import { type Learned, lookUp } from "./lookup";
+import { type Learned, lookUp, podFromAnnotations } from "./lookup";
 import { requireOtherNamespace } from "./namespace";
-import { warmUp } from "./warm-up";
+import { rehearse } from "./rehearse";
 
 /** The installer's own pods always pass: with a broken stanza or token they are what mends it. */
 function isOwnPod(call: Call, pod: PodName): boolean {
@@ -23,7 +23,8 @@ function learn(call: Call, pod: PodName, stanza: Stanza, world: World): Promise<
   const { kubeconfig } = stanza.kubernetes;
   const question = { pod, annotations: passedAnnotations(call.config), policy: stanza["pod-lookup"], kubeconfig };
   const open = () => {
-    const transport = world.connect(loadKubeconfig(kubeconfig), () => warmUp(world.kernel));
+    const server = loadKubeconfig(kubeconfig, world.kubeconfig);
+    const transport = world.connect(server, () => rehearse(podFromAnnotations(question), stanza));
     return (request: ApiRequest) => {
       call.record.countRequest();
       return transport(request);

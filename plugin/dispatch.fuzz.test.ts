@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../cni/stanza";
 import { VERBS } from "../cni/verbs";
 import { VERSIONS } from "../cni/versions";
+import { kubeconfigSource } from "../kubernetes/kubeconfig.testing";
 import type { World } from "./call";
 import { dispatch } from "./dispatch";
 import { FakeKernel } from "./netlink/fake.testing";
@@ -23,12 +24,13 @@ async function expectSane(env: Record<string, string>, stdin: string, podObject:
     kernel,
     host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
     connect: () => async () => ({ status: 200, body: podObject }),
+    kubeconfig: kubeconfigSource,
     warn: () => undefined,
     now: () => new Date(0),
     elapsed: () => 0,
     identify: (path) => {
       if (path !== NETNS && path !== "/proc/self/ns/net") throw new Error(`${path}: no such file`);
-      return { device: 4, inode: path.length };
+      return { device: "4", inode: BigInt(path.length) };
     },
   };
   const { stdout, status, record } = await dispatch(env, () => stdin, world);

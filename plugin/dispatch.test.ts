@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
 import { type ApiResponse, ApiUnreachable } from "../kubernetes/client";
+import { kubeconfigSource } from "../kubernetes/kubeconfig.testing";
 import type { World } from "./call";
 import { dispatch } from "./dispatch";
 import { FakeKernel } from "./netlink/fake.testing";
@@ -29,7 +30,8 @@ function makeWorld(api: Api = meshed) {
     host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
     elapsed: () => 0,
     now: () => new Date("2026-07-01T00:00:00Z"),
-    identify: (path) => ({ device: path === "/etc" ? 1 : 4, inode: path === "/proc/self/ns/net" ? 1 : 2 }),
+    kubeconfig: kubeconfigSource,
+    identify: (path) => ({ device: path === "/etc" ? "1" : "4", inode: path === "/proc/self/ns/net" ? 1n : 2n }),
   };
   return { kernel, requests, log, world };
 }

@@ -101,7 +101,7 @@ class Reader {
 }
 
 /** A pod known only by annotations that an injector wrote: it has a proxy, and no linkerd-init where this plugin runs. */
-function podFromAnnotations({ pod, annotations = {} }: Question): Pod {
+export function podFromAnnotations({ pod, annotations = {} }: Question): Pod {
   return { ...pod, annotations, labels: {}, containers: [PROXY], initContainers: [] };
 }
 

@@ -1,53 +1,36 @@
 /** The CNI plugin's executable. */
-import { statSync } from "node:fs";
 import { connectByRuntime } from "./api/bun-wire";
 import { leanTransport } from "./api/transport";
 import type { World } from "./call";
 import { appendLine, CALL_LOG } from "./call-log";
 import { dispatch } from "./dispatch";
+import { libcFiles } from "./files/libc";
+import { readAll, readText, writeAll } from "./files/streams";
 import { hostPrograms } from "./iptables/host";
-import type { Kernel } from "./netlink/port";
-import { readAll, writeAll } from "./streams";
+import { exitNow } from "./libc";
+import { linuxKernel } from "./netlink/linux";
 
 const STDIN = 0;
 const STDOUT = 1;
 const STDERR = 2;
 
-/** Reaching libc takes most of a millisecond, which a pod that is not meshed need not spend. */
-let loaded: typeof import("./netlink/ffi") | undefined;
-function native(): typeof import("./netlink/ffi") {
-  loaded ??= require("./netlink/ffi") as typeof import("./netlink/ffi");
-  return loaded;
-}
-
-const kernel: Kernel = {
-  prepare: () => native().linuxKernel.prepare(),
-  enterNamespace: (path) => native().linuxKernel.enterNamespace(path),
-  exchange: (request) => native().linuxKernel.exchange(request),
-};
-
-/** Leaves at once; the runtime's own clean-up is quick only while little was used. */
-function leave(status: number): void {
-  if (loaded === undefined) process.exit(status);
-  loaded.exitNow(status);
-}
+/** The one member of the runtime's global object that is used here. */
+declare const Bun: { YAML: { parse(text: string): unknown } };
 
 const world: World = {
-  kernel,
+  kernel: linuxKernel,
   host: hostPrograms(process.env["PATH"]),
   connect: (server, whileWaiting) => leanTransport({ server, connect: connectByRuntime, whileWaiting }),
-  warn: (line) => writeAll(STDERR, line),
+  kubeconfig: { readText: (path) => readText(libcFiles, path), parseYaml: (text) => Bun.YAML.parse(text) },
+  warn: (line) => writeAll(libcFiles, STDERR, line),
   now: () => new Date(),
   elapsed: () => performance.now(),
-  identify: (path) => {
-    const { dev, ino } = statSync(path);
-    return { device: dev, inode: ino };
-  },
+  identify: libcFiles.identify,
 };
 
-dispatch(process.env, () => readAll(STDIN), world).then(({ stdout, stderr, status, record }) => {
-  writeAll(STDERR, stderr);
-  const isTold = writeAll(STDOUT, stdout === "" ? "" : `${stdout}\n`);
-  if (record !== undefined) appendLine(CALL_LOG, record);
-  leave(isTold ? status : 1);
+dispatch(process.env, () => readAll(libcFiles, STDIN), world).then(({ stdout, stderr, status, record }) => {
+  writeAll(libcFiles, STDERR, stderr);
+  const isTold = writeAll(libcFiles, STDOUT, stdout === "" ? "" : `${stdout}\n`);
+  if (record !== undefined) appendLine(libcFiles, CALL_LOG, record);
+  exitNow(isTold ? status : 1);
 });

@@ -5,7 +5,7 @@ import type { World } from "./call";
 import type { HostRun } from "./iptables/host";
 import { applierFor } from "./modes";
 import { FakeKernel } from "./netlink/fake.testing";
-import { Errno, SystemError } from "./netlink/port";
+import { Errno, SystemError } from "./system-error";
 
 const sets = redirectRules(examples.usual);
 const ok: HostRun = { status: 0, stdout: "", stderr: "" };

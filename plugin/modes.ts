@@ -6,7 +6,7 @@ import type { World } from "./call";
 import type { HostMode, Iptables } from "./iptables/apply";
 import type { Log } from "./log";
 import { applyNative } from "./netlink/apply";
-import { Errno, SystemError } from "./netlink/port";
+import { Errno, SystemError } from "./system-error";
 
 /** What one mode does, in the namespace the calling thread is in. */
 export interface Applier {

@@ -1,5 +1,6 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { World } from "./call";
+import type { FileId } from "./files/port";
 import type { Kernel } from "./netlink/port";
 
 const OWN = "/proc/self/ns/net";
@@ -11,7 +12,7 @@ const OWN = "/proc/self/ns/net";
  */
 export function requireOtherNamespace(netns: string, identify: World["identify"]): void {
   const own = identify(OWN);
-  let given: typeof own;
+  let given: FileId;
   try {
     given = identify(netns);
   } catch (error) {

@@ -1,12 +1,12 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { parseStanza } from "../cni/parse-stanza";
-import { loadKubeconfig } from "../kubernetes/kubeconfig";
+import { type KubeconfigSource, loadKubeconfig } from "../kubernetes/kubeconfig";
 import { readClaims } from "../kubernetes/service-account-token";
 import type { Call, World } from "./call";
 
 /** What keeps the kubeconfig from working, as far as it can be told without a request. */
-function problem(kubeconfig: string, now: Date): string | undefined {
-  const { token, certificate } = loadKubeconfig(kubeconfig);
+function problem(kubeconfig: string, source: KubeconfigSource, now: Date): string | undefined {
+  const { token, certificate } = loadKubeconfig(kubeconfig, source);
   if (token === undefined) return certificate === undefined ? `${kubeconfig} holds no credentials` : undefined;
   const expiry = readClaims(token)?.expiresAt;
   if (expiry === undefined || expiry > now.getTime()) return undefined;
@@ -23,7 +23,7 @@ export async function status(call: Call, world: World): Promise<string> {
   const { kubernetes } = parseStanza(call.config.source, call.config.name);
   let found: string | undefined;
   try {
-    found = problem(kubernetes.kubeconfig, world.now());
+    found = problem(kubernetes.kubeconfig, world.kubeconfig, world.now());
   } catch (error) {
     found = reasonOf(error);
   }

@@ -12,6 +12,7 @@ interface Socket {
 }
 
 interface Handlers {
+  open(): void;
   handshake(socket: Socket, trusted: boolean, error: Error | null): void;
   data(socket: Socket, bytes: Uint8Array): void;
   drain(socket: Socket): void;
@@ -63,6 +64,8 @@ function handlers(server: ApiServer, events: WireEvents): Handlers {
     unsent = unsent.slice(Math.max(0, written));
   };
   return {
+    // The runtime says hello to the server once this returns, and only then does what is set aside here.
+    open: () => void setImmediate(() => events.begun()),
     handshake(socket, trusted, error) {
       if (!trusted && server.insecure !== true) {
         events.ended(`its certificate is not trusted: ${error?.message ?? "no reason given"}`);

@@ -14,6 +14,7 @@ function network(...scripts: ((events: WireEvents) => void)[]) {
     const script = scripts.shift();
     queueMicrotask(() => {
       if (script !== undefined) {
+        events.begun();
         events.ready(wire);
         script(events);
       }
@@ -32,7 +33,7 @@ describe("a request", () => {
       events.ended();
     });
     expect(await get()).toEqual({ status: 200, body: "{}" });
-    expect(log).toEqual(["connect", "sent", "waiting", "gave up"]);
+    expect(log).toEqual(["connect", "waiting", "sent", "gave up"]);
   });
 
   it("is sent again when the connection drops before an answer, once", async () => {

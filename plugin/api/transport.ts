@@ -44,6 +44,10 @@ class Exchange implements WireEvents {
     this.abandon = way.connect(way.server, this);
   }
 
+  begun(): void {
+    this.way.whileWaiting();
+  }
+
   ready(wire: Wire): void {
     this.isReady = true;
     clearTimeout(this.timer);
@@ -51,7 +55,6 @@ class Exchange implements WireEvents {
     const left = Math.max(1, limit - (performance.now() - this.begin));
     this.timer = setTimeout(() => this.expire(`no answer within ${limit} ms`), left);
     wire.send(encodeRequest(this.way.server, this.call));
-    this.way.whileWaiting();
   }
 
   received(bytes: Uint8Array): void {
@@ -93,7 +96,7 @@ class Exchange implements WireEvents {
 export interface Way {
   readonly server: ApiServer;
   readonly connect: Connect;
-  /** Run when a request has been sent and there is nothing to do until the answer comes. */
+  /** Run when a connection has been made and there is nothing to do until the server answers. */
   readonly whileWaiting: () => void;
 }
 

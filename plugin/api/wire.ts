@@ -7,6 +7,8 @@ export interface Wire {
 
 /** What happens on a connection, in this order; after `ended` nothing more comes. */
 export interface WireEvents {
+  /** The handshake has begun: there is time until the server answers it. */
+  begun(): void;
   ready(wire: Wire): void;
   received(bytes: Uint8Array): void;
   /** With a reason: it could not be made, was not trusted, or broke. Without: the server closed it. */

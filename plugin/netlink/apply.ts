@@ -1,8 +1,9 @@
 import type { RuleSet } from "../../cni/redirect/rules";
 import { FAMILIES, type Family } from "../../cni/subnets";
+import { Errno, SystemError } from "../system-error";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages } from "./codec";
-import { Errno, type Kernel, SystemError } from "./port";
+import type { Kernel } from "./port";
 
 const NLMSG_ERROR = 2;
 

@@ -1,6 +1,7 @@
+import { Errno, SystemError } from "../system-error";
 import { SUBSYSTEM } from "./batch";
 import { attributes, messages, type Received } from "./codec";
-import { Errno, type Kernel, SystemError } from "./port";
+import type { Kernel } from "./port";
 
 const NEW_TABLE = SUBSYSTEM << 8;
 const DELETE_TABLE = NEW_TABLE | 2;
@@ -22,16 +23,11 @@ function answer(sequence: number, errno: number): Buffer {
 export class FakeKernel implements Kernel {
   /** Every datagram that was sent, and where. */
   readonly sent: { readonly namespace: string; readonly datagram: Uint8Array }[] = [];
-  prepared = false;
   private readonly tables = new Map<string, Set<string>>();
   private current = "own";
 
   constructor(namespaces: readonly string[]) {
     for (const path of namespaces) this.tables.set(path, new Set());
-  }
-
-  prepare(): void {
-    this.prepared = true;
   }
 
   enterNamespace(path: string): void {

@@ -1,8 +1,9 @@
 /** Reads from the kernel what nat chains and rules there are in the namespace of the calling thread. */
 import type { Family } from "../../cni/subnets";
+import { SystemError } from "../system-error";
 import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE_NAME, SUBSYSTEM, TABLE } from "./batch";
 import { attributeList, attributes, message, messages } from "./codec";
-import { type Kernel, SystemError } from "./port";
+import type { Kernel } from "./port";
 
 const GET = { table: (SUBSYSTEM << 8) | 1, chain: (SUBSYSTEM << 8) | 4, rule: (SUBSYSTEM << 8) | 7 };
 const REQUEST = 0x1;

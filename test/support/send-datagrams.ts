@@ -1,7 +1,8 @@
 /** Run by the runtime inside a namespace: sends each line of a golden file, all as one datagram, prints the answers. */
 import { readFileSync } from "node:fs";
+import { exitNow } from "../../plugin/libc";
 import { messages } from "../../plugin/netlink/codec";
-import { exitNow, linuxKernel } from "../../plugin/netlink/ffi";
+import { linuxKernel } from "../../plugin/netlink/linux";
 
 const [, , path = ""] = process.argv;
 const datagram = Buffer.from(readFileSync(path, "utf8").replaceAll("\n", ""), "hex");

@@ -1,6 +1,7 @@
 /** The built executable, called as a runtime calls it. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { stringify } from "yaml";
 import { config, environment, failures, NETNS, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
@@ -54,6 +55,23 @@ suite(`the executable${missing === undefined ? "" : ` (skipped: ${missing})`}`, 
     expect(api.requests).toEqual(["/api/v1/namespaces/shop/pods/cart-1", "/api/v1/namespaces/shop/pods/cart-1"]);
     const checked = await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), config);
     expect([checked.status, checked.stdout]).toEqual([0, ""]);
+  });
+
+  it("reads a kubeconfig in YAML, with credentials in files beside it", async () => {
+    const kubeconfig = plugin.kubeconfig;
+    const { clusters, ...rest } = JSON.parse(api.kubeconfig());
+    const beside = { clusters, ...rest, users: [{ name: "linkerd-cni", user: { tokenFile: "token" } }] };
+    try {
+      await writeFile(kubeconfig, `# by hand\n${stringify(beside)}`);
+      await writeFile(join(plugin.directory, "token"), "secret\n");
+      expect(await plugin.call(plugin.environment(pod), config)).toMatchObject({ status: 0, document: prevResult });
+      expect(api.requests).toHaveLength(1);
+      await writeFile(kubeconfig, "a: [");
+      const { stderr } = await plugin.call(plugin.environment(pod), config);
+      expect(stderr).toContain(`kubeconfig ${kubeconfig} is neither JSON nor YAML`);
+    } finally {
+      await writeFile(kubeconfig, api.kubeconfig());
+    }
   });
 
   it("sets the rules of both families, or none where one is refused", async () => {

@@ -1,13 +1,13 @@
-/// <reference types="bun-types/ffi" />
-import { dlopen, ptr, read } from "bun:ffi";
-import { Errno, type Kernel, SystemError } from "./port";
+import { ptr } from "bun:ffi";
+import { Open } from "../files/port";
+import { checked, cString, errno, libc } from "../libc";
+import { Errno, SystemError } from "../system-error";
+import type { Kernel } from "./port";
 
 const AF_NETLINK = 16;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0x80000;
 const NETLINK_NETFILTER = 12;
-const O_RDONLY = 0;
-const O_CLOEXEC = 0x80000;
 const CLONE_NEWNET = 0x40000000;
 const MSG_DONTWAIT = 0x40;
 const SOL_SOCKET = 1;
@@ -18,39 +18,13 @@ const EMPTY = new Uint8Array(0);
 /** No reply of netlink is longer. */
 const RECEIVE_SIZE = 65536;
 
-const { symbols: libc } = dlopen("libc.so.6", {
-  open: { args: ["ptr", "i32"], returns: "i32" },
-  setns: { args: ["i32", "i32"], returns: "i32" },
-  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-  setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-  send: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
-  recv: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
-  __errno_location: { args: [], returns: "ptr" },
-  _exit: { args: ["i32"], returns: "void" },
-});
-
-function errno(): number {
-  const location = libc.__errno_location();
-  return location === null ? 0 : read.i32(location, 0);
-}
-
-/** The result of a system call. @throws SystemError where it is negative */
-function checked(operation: string, result: number | bigint): number {
-  if (Number(result) < 0) throw new SystemError(operation, errno());
-  return Number(result);
-}
-
 /** The kernel this process runs on, reached through libc. The socket is never closed: the process leaves soon. */
 class LinuxKernel implements Kernel {
   private socket: number | undefined;
-
-  prepare(): void {
-    errno();
-  }
+  private readonly buffer = new Uint8Array(RECEIVE_SIZE);
 
   enterNamespace(path: string): void {
-    const name = Buffer.from(`${path}\0`);
-    const fd = checked(`open ${path}`, libc.open(ptr(name), O_RDONLY | O_CLOEXEC));
+    const fd = checked(`open ${path}`, libc.open(ptr(cString(path)), Open.readOnly | Open.closeOnExec, 0));
     checked(`enter network namespace ${path}`, libc.setns(fd, CLONE_NEWNET));
   }
 
@@ -76,9 +50,8 @@ class LinuxKernel implements Kernel {
   }
 
   private receive(socket: number): Uint8Array | undefined {
-    const buffer = new Uint8Array(RECEIVE_SIZE);
-    const size = Number(libc.recv(socket, ptr(buffer), buffer.length, MSG_DONTWAIT));
-    if (size >= 0) return buffer.subarray(0, size);
+    const size = Number(libc.recv(socket, ptr(this.buffer), this.buffer.length, MSG_DONTWAIT));
+    if (size >= 0) return this.buffer.slice(0, size);
     const cause = errno();
     if (cause === Errno.EAGAIN) return undefined;
     // Replies were lost, but never the first ones, and those say what failed.
@@ -88,8 +61,3 @@ class LinuxKernel implements Kernel {
 }
 
 export const linuxKernel: Kernel = new LinuxKernel();
-
-/** Leaves at once, without the runtime's own clean-up. */
-export function exitNow(status: number): void {
-  libc._exit(status);
-}

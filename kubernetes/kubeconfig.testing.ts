@@ -1,0 +1,6 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import type { KubeconfigSource } from "./kubeconfig";
+
+/** Reads by Node and its library. */
+export const kubeconfigSource: KubeconfigSource = { readText: (path) => readFileSync(path, "utf8"), parseYaml: parse };
