@@ -31,6 +31,11 @@ test("Events about pods are the installer's to create, on request only", () => {
   expect(daemonSet({ podEvents: true })).toContain('{"name":"POD_EVENTS","value":"true"}');
 });
 
+test("the repair controller's own Events are for it to read, on request only", () => {
+  expect(rules({ podEvents: true })).not.toContain('"resources":["events"],"verbs":["list"]');
+  expect(rules({ repairController: { enabled: true } })).toContain('"resources":["events"],"verbs":["list"]');
+});
+
 test("a policy that taints new nodes, in the version that was asked for", () => {
   const policies = (admissionPolicy: "" | "v1" | "v1beta1", enabled = true) =>
     synthesized({ nodeTaint: { enabled, admissionPolicy } })

@@ -19,6 +19,8 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     when(values.nodeTaint.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] }),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     when(or(repair, values.podEvents), { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
+    // Its own, by which the controllers of all nodes count an owner's rounds together.
+    when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] }),
   ];
 }
 

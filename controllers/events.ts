@@ -6,6 +6,8 @@ export interface Tiding {
   readonly action: string;
   readonly type: "Normal" | "Warning";
   readonly note: string;
+  /** For programs, beside the text for humans. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The object that an Event is about. */
@@ -38,12 +40,17 @@ const LONGEST_NOTE = 1_024;
 export const eventsPath = (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
 
 /** An Event about an object; `suffix` tells its name from those of other Events about it. */
-export function eventAbout(regarding: Regarding, tiding: Tiding, reporter: Reporter, suffix: string): EventObject {
+export function eventAbout(regarding: Regarding, told: Tiding, reporter: Reporter, suffix: string): EventObject {
+  const { annotations, ...tiding } = told;
   const { namespace, name } = regarding;
   return {
     apiVersion: "events.k8s.io/v1",
     kind: "Event",
-    metadata: { name: `${name.slice(0, LONGEST_NAME - suffix.length - 1)}.${suffix}`, namespace },
+    metadata: {
+      name: `${name.slice(0, LONGEST_NAME - suffix.length - 1)}.${suffix}`,
+      namespace,
+      ...(annotations === undefined ? {} : { annotations }),
+    },
     eventTime: microTime(reporter.date),
     reportingController: reporter.controller,
     reportingInstance: reporter.instance,

@@ -7,6 +7,7 @@ export interface ObjectMeta {
   readonly resourceVersion?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
 }
 

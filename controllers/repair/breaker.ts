@@ -16,11 +16,24 @@ export const BREAKER_POLICY: BreakerPolicy = {
   forgetMs: 30 * 60_000,
 };
 
+/** What others than this process did about an owner; times are milliseconds since 1970. */
+export interface Past {
+  /** Rounds that the pod in question came back from. */
+  readonly rounds: number;
+  readonly openings: number;
+  /** The end of the last pause; 0: there was none. */
+  readonly until: number;
+  /** When the last thing was done. */
+  readonly at: number;
+  /** It was opened since the last of these rounds. */
+  readonly trial: boolean;
+}
+
 /** What may be done about one of an owner's pods. */
 export type Permission =
   | { readonly kind: "go" }
   /** The breaker has to be opened, and that be told. */
-  | { readonly kind: "open"; readonly rounds: number; readonly waitMs: number }
+  | { readonly kind: "open"; readonly rounds: number; readonly openings: number; readonly waitMs: number }
   | { readonly kind: "wait"; readonly waitMs: number };
 
 /** A round is the deletion of all pods that were there when its first was deleted. */
@@ -31,6 +44,15 @@ interface History {
   readonly openUntil: number;
   /** It was opened since the last round: when the pause is over there may be one more. */
   readonly trial: boolean;
+}
+
+/** By this process' clock, and by the time of day. */
+interface Moment {
+  /** When the pod was first seen. */
+  readonly firstSeen: number;
+  readonly now: number;
+  /** Milliseconds since 1970. */
+  readonly date: number;
 }
 
 const GO: Permission = { kind: "go" };
@@ -47,17 +69,35 @@ export class Breakers {
     if (history === undefined) return GO;
     if (now < history.openUntil) return { kind: "wait", waitMs: history.openUntil - now };
     const cameBack = firstSeen > history.roundAt && history.rounds >= this.policy.rounds;
-    return cameBack && !history.trial ? { kind: "open", rounds: history.rounds, waitMs: this.pause(history) } : GO;
+    if (!cameBack || history.trial) return GO;
+    const { rounds, openings } = history;
+    return { kind: "open", rounds, openings: openings + 1, waitMs: this.pause(history) };
   }
 
-  /** Notes that a pod is being deleted. */
-  deleting(owner: string, firstSeen: number, now: number): void {
+  /** Takes in what others did about a pod's owner, unless more is known here. */
+  recall(owner: string, past: Past, { firstSeen, now, date }: Moment): void {
+    const known = this.find(owner, now);
+    const isOld = date - Math.max(past.at, past.until) >= this.policy.forgetMs;
+    if (isOld || past.rounds === 0 || past.rounds < (known?.rounds ?? 0)) return;
+    this.histories.set(owner, {
+      rounds: past.rounds,
+      // The pod came back from all of them.
+      roundAt: firstSeen - 1,
+      openings: Math.max(past.openings, known?.openings ?? 0),
+      openUntil: Math.max(now + past.until - date, known?.openUntil ?? 0),
+      trial: past.trial,
+    });
+  }
+
+  /** Notes that a pod is being deleted. @returns which round that is */
+  deleting(owner: string, firstSeen: number, now: number): number {
     const history = this.find(owner, now);
-    const rounds = (history?.rounds ?? 0) + 1;
-    const { openings = 0, openUntil = 0 } = history ?? {};
-    if (history !== undefined && !history.trial && firstSeen <= history.roundAt) return;
+    const { rounds: before = 0, openings = 0, openUntil = 0 } = history ?? {};
+    if (history !== undefined && !history.trial && firstSeen <= history.roundAt) return before;
     this.forget(now);
+    const rounds = before + 1;
     this.histories.set(owner, { rounds, roundAt: now, openings, openUntil, trial: false });
+    return rounds;
   }
 
   /** Leaves an owner alone for a while. */

@@ -16,6 +16,7 @@ import { MESHED_LABEL } from "./diagnose";
 import { askInstaller } from "./installer";
 import { createInstruments } from "./instruments";
 import { knock } from "./knock";
+import { Memory } from "./memory";
 import type { Pod } from "./pod";
 import { Repairer } from "./repairer";
 import { Roster } from "./roster";
@@ -57,7 +58,8 @@ export class RepairController {
     const limits = { breakers, bucket: new Bucket(settings.rate), deleteUnvalidated };
     const installerReady = () => askInstaller(settings.installerReady);
     const shared = { roster, surgery, clock, log, signal };
-    const repairer = new Repairer({ ...shared, limits, instruments, installerReady });
+    const memory = new Memory({ send, clock, log });
+    const repairer = new Repairer({ ...shared, memory, limits, instruments, installerReady });
     this.repairer = repairer;
     const found = () => repairer.wake();
     const auditing = { ...shared, send, knock, found, deletes: deleteUnvalidated };

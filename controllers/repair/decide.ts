@@ -6,7 +6,13 @@ import type { Ward } from "./roster";
 export type Step =
   | { readonly kind: "delete"; readonly ward: Ward }
   /** Its owner is left alone from now on, for a while. */
-  | { readonly kind: "suspend"; readonly ward: Ward; readonly rounds: number; readonly waitMs: number }
+  | {
+      readonly kind: "suspend";
+      readonly ward: Ward;
+      readonly rounds: number;
+      readonly openings: number;
+      readonly waitMs: number;
+    }
   /** Nothing can be done before a time, or before something changes. */
   | { readonly kind: "rest"; readonly ms: number };
 

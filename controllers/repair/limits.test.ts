@@ -1,5 +1,6 @@
 import { Breakers } from "./breaker";
 import { retryAfter } from "./decide";
+import { noteOpening, noteRound, recollect, type Told } from "./memory";
 
 const MINUTE = 60_000;
 
@@ -22,7 +23,7 @@ describe("a breaker", () => {
 
   it("opens when pods came back broken from three rounds", () => {
     threeRounds();
-    const wanted = { kind: "open", rounds: 3, waitMs: 5 * MINUTE };
+    const wanted = { kind: "open", rounds: 3, openings: 1, waitMs: 5 * MINUTE };
     expect(breakers.ask("web", 30_000, 31_000)).toEqual(wanted);
     expect(breakers.ask("web", 30_000, 31_000)).toEqual(wanted);
     expect(breakers.openCount(31_000)).toBe(0);
@@ -42,10 +43,11 @@ describe("a breaker", () => {
   it("tries one more round after each pause, and pauses longer each time", () => {
     threeRounds();
     let now = 31_000;
-    for (const pause of [5, 10, 15, 15]) {
+    for (const [index, pause] of [5, 10, 15, 15].entries()) {
       expect(breakers.ask("web", now, now)).toEqual({
         kind: "open",
-        rounds: expect.anything(),
+        rounds: 3 + index,
+        openings: 1 + index,
         waitMs: pause * MINUTE,
       });
       breakers.open("web", now);
@@ -64,6 +66,55 @@ describe("a breaker", () => {
     expect(breakers.ask("web", later - 1_000, later).kind).toBe("go");
     breakers.deleting("web", later - 1_000, later);
     expect(breakers.ask("web", later + 1_000, later + 2_000).kind).toBe("go");
+  });
+});
+
+describe("what Events say about an owner", () => {
+  const START = Date.parse("2026-01-01T00:00:00Z");
+  const at = (second: number) => new Date(START + second * 1_000).toISOString();
+  const told = (second: number, annotations: Told["metadata"], uid = "web"): Told => ({
+    metadata: { ...annotations, creationTimestamp: at(second) },
+    related: { uid },
+  });
+  const deletion = (second: number, round: number, uid?: string) =>
+    told(second, { annotations: noteRound(round) }, uid);
+  const opening = (second: number, rounds: number, openings: number, until: number) =>
+    told(second, { annotations: noteOpening(rounds, openings, new Date(START + until * 1_000)) });
+  const pod = (second: number) => ({ owner: "web", created: START + second * 1_000 });
+
+  const events = [deletion(10, 1), deletion(11, 1), deletion(25, 2), deletion(40, 3), deletion(41, 7, "other")];
+
+  it("counts rounds that a pod came back from, and not those of its siblings", () => {
+    const rounds = [5, 9, 20, 30, 45].map((second) => recollect(events, pod(second)).rounds);
+    expect(rounds).toEqual([0, 1, 1, 2, 3]);
+    expect(recollect(events, pod(45))).toMatchObject({ openings: 0, until: 0, trial: false, at: START + 40_000 });
+    expect(recollect([], pod(45)).rounds).toBe(0);
+  });
+
+  it("knows the last pause, and whether there was a round since", () => {
+    const opened = [...events, opening(50, 3, 1, 350)];
+    expect(recollect(opened, pod(45))).toMatchObject({ rounds: 3, openings: 1, until: START + 350_000, trial: true });
+    const tried = [...opened, deletion(360, 4)];
+    expect(recollect(tried, pod(45)).trial).toBe(true);
+    expect(recollect(tried, pod(365))).toMatchObject({ rounds: 4, openings: 1, trial: false });
+  });
+
+  it("leaves an owner alone that others have given up, as long as they do", () => {
+    const policy = { rounds: 3, pauseMs: 5 * MINUTE, longestPauseMs: 60 * MINUTE, forgetMs: 30 * MINUTE };
+    const asked = (events: readonly Told[], created: number, second: number) => {
+      const breakers = new Breakers(policy);
+      const moment = { firstSeen: 1_000, now: 2_000, date: START + second * 1_000 };
+      breakers.recall("web", recollect(events, pod(created)), moment);
+      return breakers.ask("web", 1_000, 2_000);
+    };
+    expect(asked(events, 30, 42)).toEqual({ kind: "go" });
+    expect(asked(events, 45, 50)).toEqual({ kind: "open", rounds: 3, openings: 1, waitMs: 5 * MINUTE });
+    const opened = [...events, opening(50, 3, 1, 350)];
+    expect(asked(opened, 45, 60)).toEqual({ kind: "wait", waitMs: 290_000 });
+    expect(asked(opened, 45, 351)).toEqual({ kind: "go" });
+    const again = { kind: "open", rounds: 4, openings: 2, waitMs: 10 * MINUTE };
+    expect(asked([...opened, deletion(360, 4)], 365, 370)).toEqual(again);
+    expect(asked(opened, 45, 350 + 30 * 60)).toEqual({ kind: "go" });
   });
 });
 

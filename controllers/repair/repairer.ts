@@ -2,6 +2,7 @@ import type { Log } from "../../cni/log";
 import type { Clock } from "../clock";
 import { decide, type Limits, retryAfter, type Step } from "./decide";
 import type { Instruments } from "./instruments";
+import { type Memory, noteOpening, noteRound } from "./memory";
 import type { Roster, Ward } from "./roster";
 import type { Surgery } from "./surgery";
 import { deletedUnconfigured, deletedUnvalidated, suspended } from "./tidings";
@@ -10,6 +11,7 @@ interface Tools {
   readonly roster: Roster;
   readonly limits: Limits;
   readonly surgery: Surgery;
+  readonly memory: Memory;
   readonly clock: Clock;
   readonly log: Log;
   readonly instruments: Instruments;
@@ -59,6 +61,7 @@ export class Repairer {
     if (first.kind === "rest") return first.ms;
     // What is broken now may be whole, or gone, by the time the installer has answered.
     if (!(await this.askInstaller())) return INSTALLER_PAUSE_MS;
+    await this.recall(first.ward);
     const step = this.decide();
     if (step.kind === "rest") return step.ms;
     await (step.kind === "delete" ? this.delete(step.ward) : this.suspend(step));
@@ -70,11 +73,20 @@ export class Repairer {
     return decide(roster.all(), limits, clock.now());
   }
 
+  /** Learns what became of the owner's other pods, on other nodes and before this process started. */
+  private async recall(ward: Ward): Promise<void> {
+    const { clock, limits, memory } = this.tools;
+    const past = await memory.recall(ward);
+    const { firstSeen, owner } = ward;
+    const moment = { firstSeen, now: clock.now(), date: clock.date().getTime() };
+    if (past !== undefined) limits.breakers.recall(owner, past, moment);
+  }
+
   private async delete(ward: Ward): Promise<void> {
     const { clock, limits, log, roster, surgery } = this.tools;
     const tiding = ward.diagnosis === "failed" ? deletedUnconfigured : deletedUnvalidated;
     limits.bucket.take(clock.now());
-    limits.breakers.deleting(ward.owner, ward.firstSeen, clock.now());
+    const round = limits.breakers.deleting(ward.owner, ward.firstSeen, clock.now());
     const outcome = await surgery.delete(ward);
     if (outcome === "gone") return roster.forget(ward.uid);
     if (outcome === "failed") {
@@ -84,16 +96,17 @@ export class Repairer {
     }
     ward.deleted = true;
     log.info(`deleted pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
-    await surgery.publish(ward, tiding);
+    await surgery.publish(ward, { ...tiding, annotations: noteRound(round) });
   }
 
-  private async suspend({ ward, rounds, waitMs }: Extract<Step, { kind: "suspend" }>): Promise<void> {
+  private async suspend({ ward, rounds, openings, waitMs }: Extract<Step, { kind: "suspend" }>): Promise<void> {
     const { clock, instruments, limits, log, surgery } = this.tools;
     const tiding = suspended(rounds, waitMs, ownerOf(ward));
     limits.breakers.open(ward.owner, clock.now());
     instruments.breakerOpened.inc();
     log.warn(`pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
-    await surgery.publish(ward, tiding);
+    const until = new Date(clock.date().getTime() + waitMs);
+    await surgery.publish(ward, { ...tiding, annotations: noteOpening(rounds, openings, until) });
   }
 
   private async askInstaller(): Promise<boolean> {

@@ -14,6 +14,8 @@ export interface Ward {
   readonly owner: string;
   readonly controller?: OwnerReference;
   readonly firstSeen: number;
+  /** By the API server's clock; milliseconds since 1970. */
+  readonly created: number;
   diagnosis: Diagnosis;
   /** Its object, while an audit may have to look at it. */
   pod: Pod | undefined;
@@ -30,7 +32,7 @@ export interface Ward {
 const MOST_WARDS = 5_000;
 
 function wardOf(uid: string, pod: Pod, now: number): Ward {
-  const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
+  const { namespace = "default", name = "", ownerReferences = [], creationTimestamp = "" } = pod.metadata ?? {};
   const controller = ownerReferences.find((reference) => reference.controller === true);
   return {
     uid,
@@ -39,6 +41,7 @@ function wardOf(uid: string, pod: Pod, now: number): Ward {
     owner: controller?.uid ?? `${namespace}/${name}`,
     ...(controller === undefined ? {} : { controller }),
     firstSeen: now,
+    created: Date.parse(creationTimestamp),
     diagnosis: "fine",
     pod: undefined,
     redirect: "unknown",

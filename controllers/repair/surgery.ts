@@ -3,6 +3,7 @@ import type { ApiResponse, Transport } from "../../kubernetes/client";
 import type { Clock } from "../clock";
 import { eventAbout, eventsPath, type Tiding } from "../events";
 import type { Instruments } from "./instruments";
+import { CONTROLLER } from "./memory";
 import type { Ward } from "./roster";
 
 /** How a deletion ended: `gone` where the pod was not there any more. */
@@ -17,7 +18,6 @@ interface Tools {
   readonly reporter: string;
 }
 
-const CONTROLLER = "linkerd-cni-repair-controller";
 const DEADLINE_MS = 5_000;
 const NOT_FOUND = 404;
 /** The pod of that name has another UID. */

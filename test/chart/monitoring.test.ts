@@ -1,7 +1,8 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
+import { exposedMetrics } from "../support/metrics";
 import { byName, helm, type Rendered, template } from "./helm";
-import { checkRules, promtool, type RuleFile, testRules } from "./promtool";
+import { checkMetrics, checkRules, promtool, type RuleFile, testRules } from "./promtool";
 
 const ALL: LinkerdCniProps = {
   podMonitor: { enabled: true },
@@ -213,6 +214,12 @@ promtoolSuite(`alerts${promtool === undefined ? " (no promtool: set PROMTOOL or 
     const names = rulesOf(constructed({ prometheusRule: { enabled: true } })).groups.flatMap(({ rules }) => rules);
     expect(names.map(({ alert }) => alert)).not.toContain("LinkerdCNIDown");
     expect(names.filter(({ alert }) => alert?.startsWith("LinkerdCNIRepair"))).toEqual([]);
+  });
+
+  test("Prometheus reads what the processes expose; one name is older than its rules for names", async () => {
+    const [older, ...others] = checkMetrics(await exposedMetrics());
+    expect(older).toContain('linkerd_cni_config_contested counter metrics should have "_total" suffix');
+    expect(others).toEqual([]);
   });
 
   test("Prometheus understands every query of the dashboard", () => {

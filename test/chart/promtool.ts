@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,6 +39,16 @@ function run(args: readonly string[], files: Files): string {
 /** Has promtool read rules. */
 export const checkRules = (rules: RuleFile): string =>
   run(["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"], { "rules.yml": rules });
+
+/** What promtool finds wrong with what a process exposes. @throws where it cannot read it */
+export function checkMetrics(exposed: string): readonly string[] {
+  const { status, stderr } = spawnSync(promtool ?? "", ["check", "metrics"], { input: exposed, encoding: "utf8" });
+  if (status !== 0 && status !== 3) throw new Error(`promtool check metrics: ${stderr}`);
+  return stderr
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "");
+}
 
 /** What is fed to an alert, a sample a minute, and what it has to say at a minute. */
 export interface Situation {

@@ -17,8 +17,13 @@ interface Pods {
   }[];
 }
 
-const deployment = (name: string, validator: boolean, replicas = 2) => {
-  const options = { proxy: "sidecar", validator } as const;
+interface Given {
+  readonly replicas?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+const deployment = (name: string, validator: boolean, { replicas = 2, annotations = {} }: Given = {}) => {
+  const options = { proxy: "sidecar", validator, annotations } as const;
   const labels = { ...MESHED, app: name };
   return {
     apiVersion: "apps/v1",
@@ -78,6 +83,38 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await cluster.uninstall();
   });
 
+  test("a Deployment that can never work is left alone after three rounds", async () => {
+    const { kubectl } = cluster;
+    // Exempts what its validator connects to.
+    await kubectl.apply(
+      deployment("never", true, { annotations: { "config.linkerd.io/skip-outbound-ports": "20001" } }),
+    );
+    await cluster.install("--set=repairController.enabled=true", "--set=repairController.deletionsPerSecond=100");
+    await until("the breaker", async () => (await eventsOf("LinkerdCNIRepairSuspended")).items.length > 0, 90);
+    const rounds = async () => {
+      const text = (await eventsOf("LinkerdCNINotConfigured")).items.map((event) => JSON.stringify(event));
+      return text.filter((event) => event.includes("never-")).map((event) => /repair-round":"(\d+)"/.exec(event)?.[1]);
+    };
+    const before = await rounds();
+    expect([...new Set(before)].sort()).toEqual(["1", "2", "3"]);
+    const pods = (await podsOf("never")).map(({ metadata }) => metadata.uid);
+    // The pods crash on, and nobody deletes them.
+    await cluster.kubectl.run("rollout", "restart", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
+    await cluster.rolledOut();
+    await until(
+      "more failures",
+      async () => {
+        const text = JSON.stringify(await podsOf("never"));
+        return /"restartCount":[3-9]/.test(text);
+      },
+      120,
+    );
+    expect(await rounds()).toEqual(before);
+    expect((await podsOf("never")).map(({ metadata }) => metadata.uid)).toEqual(pods);
+    await kubectl.run("delete", "deployment", "never", "--timeout=60s");
+    await cluster.uninstall();
+  });
+
   test("a tainted node gets no meshed pod before it is ready", async () => {
     const { kubectl } = cluster;
     const taint = (key: string) => kubectl.run("taint", "node", NODE.name, `${key}=:NoSchedule`);
@@ -104,7 +141,7 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await kubectl.run("delete", "node", NODE.name);
     await kubectl.run("delete", "pods", "--all", "--all-namespaces", "--grace-period=0", "--force");
     await cleanDisk(undefined);
-    await kubectl.apply(deployment("joining", true, 8));
+    await kubectl.apply(deployment("joining", true, { replicas: 8 }));
     await powerOn(machine, `--register-with-taints=${KEY}=:NoSchedule`);
     await available("joining");
     expect(await validatorRestarts("joining")).toEqual(Array(8).fill(0));

@@ -1,112 +1,130 @@
-import { App, Chart } from "cdk8s";
-import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { StartupTaint } from "../../installer/node-taint";
 import { httpsTransport } from "../../kubernetes/client";
 import { RunningController, until } from "../support/controllers";
-import { ended, failing, meshedPod, NODE, ownedBy, passed } from "../support/meshed-pod";
-import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
+import { ended, failing, NODE, passed } from "../support/meshed-pod";
+import { PodsInApi, type PodsInNamespace } from "../support/pods-in-api";
+import { type RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
 const KEY = "linkerd.io/cni-not-ready";
-
-/** What of the chart the controllers' rights and the nodes' taints are made of. */
-const NEEDED = /^(ClusterRole|MutatingAdmissionPolicy)(Binding)?$/;
-
-interface Event {
-  readonly reason: string;
-  readonly action: string;
-  readonly regarding: { readonly name: string };
-}
+const DELETED = "LinkerdCNINotConfigured";
+const SUSPENDED = "LinkerdCNIRepairSuspended";
 
 interface Node {
   readonly spec: { readonly taints?: readonly { readonly key: string; readonly effect: string }[] };
 }
 
 suite("controllers with a real API server, with the chart's rights and no more", realApiMissing(), () => {
+  let cluster: PodsInApi;
   let api: RealApi;
-  let controller: RunningController | undefined;
+  const running: RunningController[] = [];
 
   beforeAll(async () => {
-    api = await RealApi.start("system:serviceaccount:linkerd-cni:linkerd-cni");
-    const chart = new Chart(new App(), "chart");
-    new LinkerdCni(chart, "cni", {
-      rbac: { minimal: true },
-      repairController: { enabled: true },
-      nodeTaint: { enabled: true, admissionPolicy: "v1beta1" },
-    });
-    await api.create(...(chart.toJson() as ApiObject[]).filter(({ kind }) => NEEDED.test(kind)));
-    await api.json({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: "shop" } } });
+    cluster = await PodsInApi.start();
+    api = cluster.api;
   }, 90_000);
 
   afterEach(async () => {
-    await controller?.stop();
-    controller = undefined;
+    for (const controller of running.splice(0)) await controller.stop();
   });
 
   afterAll(() => api.close());
 
-  const pods = "/api/v1/namespaces/shop/pods";
-
-  /** Creates a pod, and gives it the status that a kubelet would. */
-  async function start(name: string, status: object, spec: object = {}): Promise<void> {
-    const { metadata, spec: base } = meshedPod(name, { metadata: ownedBy(name), spec });
-    const { uid: _, ...given } = metadata;
-    const containers = (list: unknown) => (list as { name: string }[]).map((each) => ({ ...each, image: "none" }));
-    const body = {
-      metadata: given,
-      spec: {
-        ...base,
-        containers: containers(base["containers"]),
-        initContainers: containers(base["initContainers"]),
-      },
-    };
-    await api.json({ method: "POST", path: pods, body });
-    await say(name, status);
+  /** Starts a controller that is stopped after the test. */
+  async function control(options: Parameters<typeof RunningController.start>[1] = {}): Promise<RunningController> {
+    const controller = await RunningController.start(api, options);
+    running.push(controller);
+    return controller;
   }
-
-  async function say(name: string, status: object): Promise<void> {
-    const filled = JSON.parse(JSON.stringify(status), (_, value) =>
-      typeof value === "object" && value !== null && "name" in value
-        ? { image: "none", imageID: "none", ready: false, restartCount: 1, ...value }
-        : value,
-    );
-    const contentType = "application/merge-patch+json";
-    await api.json({ method: "PATCH", path: `${pods}/${name}/status`, body: { status: filled }, contentType });
-  }
-
-  const present = async () =>
-    (await api.json<{ items: { metadata: { name: string } }[] }>({ path: pods })).items.map(
-      ({ metadata }) => metadata.name,
-    );
-  const told = async () =>
-    (await api.json<{ items: Event[] }>({ path: "/apis/events.k8s.io/v1/namespaces/shop/events" })).items;
 
   test("broken pods are deleted once, and the Event is there to read", async () => {
-    await start("early", failing);
-    await start("healthy", passed);
-    await start("job", ended, { restartPolicy: "Never" });
-    controller = await RunningController.start(api);
-    await until("the first two", async () => (await told()).length === 2);
-    await start("late", failing);
-    await until("the late one", async () => (await told()).length === 3);
-    expect(await present()).toEqual(["healthy"]);
-    const events = await told();
+    const shop = await cluster.namespace("shop");
+    await shop.start("early", failing);
+    await shop.start("healthy", passed);
+    await shop.start("job", ended, { spec: { restartPolicy: "Never" } });
+    const controller = await control();
+    await until("the first two", async () => (await shop.events()).length === 2);
+    await shop.start("late", failing);
+    await until("the late one", async () => (await shop.events()).length === 3);
+    expect(await shop.present()).toEqual(["healthy"]);
+    const events = await shop.events();
     expect(events.map(({ regarding }) => regarding.name).sort()).toEqual(["early", "job", "late"]);
     expect(new Set(events.map(({ reason, action }) => `${reason} ${action}`))).toEqual(
-      new Set(["LinkerdCNINotConfigured Deleting"]),
+      new Set([`${DELETED} Deleting`]),
     );
     expect(await controller.metric("events_publish_errors_total")).toBe(0);
+    expect(controller.log.join("")).not.toContain("warn");
   });
 
-  test("nothing is lost while the API server is away", async () => {
-    controller = await RunningController.start(api, { speed: 5 });
+  test("of 200 that fail at once none is deleted before the rate allows it", async () => {
+    const crowd = await cluster.namespace("crowd");
+    const names = Array.from({ length: 200 }, (_, index) => `pod-${index}`);
+    await Promise.all(names.map((name) => crowd.start(name, failing)));
+    const [perSecond, burst] = [30, 20];
+    await control({ args: [`--deletions-per-second=${perSecond}`, `--deletion-burst=${burst}`] });
+    await until("all deletions", async () => (await crowd.events()).length === 200, 60);
+    expect(await crowd.present()).toEqual([]);
+    // An Event has the time at which its deletion was answered: that may be late by what a request takes.
+    const at = (await crowd.events()).map(({ eventTime }) => Date.parse(eventTime) / 1000).sort((a, b) => a - b);
+    for (let first = 0; first < at.length; first++) {
+      for (let last = first; last < at.length; last++) {
+        const seconds = (at[last] ?? 0) - (at[first] ?? 0);
+        expect(last - first + 1).toBeLessThanOrEqual(burst + perSecond * (seconds + 1) + 1);
+      }
+    }
+    expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan((200 - burst) / perSecond - 1);
+  }, 120_000);
+
+  /** Brings a pod back on another node each time that it was deleted, until the controllers give up. */
+  async function comeBack(where: PodsInNamespace, nodes: readonly string[]): Promise<number> {
+    for (let count = 0; ; count++) {
+      const name = `never-${count}`;
+      const spec = { nodeName: nodes[count % nodes.length] };
+      await where.start(name, failing, { owner: "never", spec });
+      const told = async (reason: string) => (await where.told(reason)).includes(name);
+      await until("a decision", async () => (await told(DELETED)) || (await told(SUSPENDED)));
+      if (await told(SUSPENDED)) return count;
+    }
+  }
+
+  const onNode = (name: string) => ({
+    args: ["--deletions-per-second=100"],
+    env: { LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: name },
+  });
+
+  test("what can never work is left alone after three rounds, on whichever nodes, also by a controller that starts anew", async () => {
+    const nodes = ["node-a", "node-b", "node-c"];
+    const vain = await cluster.namespace("vain");
+    for (const name of nodes) await control(onNode(name));
+    expect(await comeBack(vain, nodes)).toBe(3);
+    expect(await vain.told(SUSPENDED)).toEqual(["never-3"]);
+    // The next one finds out by itself what has been done.
+    for (const controller of running.splice(0)) await controller.stop();
+    const anew = await control(onNode("node-a"));
+    await until("the breaker", async () => (await anew.metric("breakers_open")) === 1);
+    await vain.start("other", failing, { spec: { nodeName: "node-a" } });
+    await until("another owner's pod", async () => (await vain.told(DELETED)).includes("other"));
+    expect(await vain.present()).toEqual(["never-3"]);
+    expect(await vain.told(SUSPENDED)).toEqual(["never-3"]);
+  }, 120_000);
+
+  test("nothing is lost while the API server is away, and what it has forgotten meanwhile is listed anew", async () => {
+    const away = await cluster.namespace("away");
+    await away.start("healthy", passed);
+    const controller = await control({ speed: 5 });
     await controller.ready();
+    // The watch's place is older than all that an API server knows that has just started.
+    for (let index = 0; index < 5; index++) {
+      const body = { metadata: { generateName: "other-" } };
+      await api.json({ method: "POST", path: "/api/v1/namespaces/away/configmaps", body });
+    }
     await api.down();
-    await until("errors", async () => ((await controller?.metric("watch_errors_total")) ?? 0) >= 2);
+    await until("errors", async () => (await controller.metric("watch_errors_total")) >= 2);
     await api.up();
-    await start("afterwards", failing);
-    await until("the deletion", async () => (await present()).join() === "healthy", 30);
+    await away.start("afterwards", failing);
+    await until("the deletion", async () => (await away.present()).join() === "healthy", 30);
     expect(await controller.metric("pods_deleted_total")).toBe(1);
+    expect(controller.log.join("")).toContain("watch of /api/v1/pods: 410");
   }, 90_000);
 
   test("a new node is tainted at birth, and the installer removes that taint and no other", async () => {

@@ -2,18 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs";
-import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
-import { createInstruments as installerInstruments } from "../../installer/instruments";
-
-/** What the processes say about their metrics, each with a reading of everything that is read late. */
-async function exposed(): Promise<string> {
-  const installer = installerInstruments();
-  installer.read({ chained: () => true, ready: () => true });
-  const repair = repairInstruments();
-  const none = () => 0;
-  repair.read({ broken: none, notRedirected: none, breakersOpen: none, installerReady: () => true });
-  return installer.metrics.text() + (await repair.registry.metrics());
-}
+import { exposedMetrics } from "../support/metrics";
 
 /** Names of metrics; a histogram's own is followed by those of its series. */
 function namesIn(text: string): readonly (readonly string[])[] {
@@ -44,7 +33,7 @@ test.each([
   ["rules", rules],
   ["dashboard", dashboard],
 ])("%s: only metrics that the processes have are asked for", async (_, text) => {
-  const known = namesIn(await exposed()).flatMap((names) => (names.length === 1 ? names : names.slice(1)));
+  const known = namesIn(await exposedMetrics()).flatMap((names) => (names.length === 1 ? names : names.slice(1)));
   expect(asked(text).length).toBeGreaterThan(5);
   expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
 });
@@ -53,23 +42,18 @@ test("documents name only metrics that the processes have", async () => {
   const docs = join(__dirname, "..", "..", "docs");
   const files = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
   const text = files.map((name) => readFileSync(join(docs, name), "utf8")).join("\n");
-  const known = [...namesIn(await exposed()).flat(), "linkerd_cni_repair_controller_"];
+  const known = [...namesIn(await exposedMetrics()).flat(), "linkerd_cni_repair_controller_"];
   expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
 });
 
 test("every metric is on the dashboard", async () => {
   const shown = asked(dashboard);
-  const hidden = namesIn(await exposed()).filter((parts) => !parts.some((name) => shown.includes(name)));
+  const hidden = namesIn(await exposedMetrics()).filter((parts) => !parts.some((name) => shown.includes(name)));
   expect(hidden).toEqual([]);
 });
 
 test("the labels that are asked for are those that the processes set", async () => {
-  const installer = installerInstruments();
-  for (const counter of [installer.pluginCalls, installer.contested, installer.rechains, installer.installs])
-    counter.add("a", "b", "c");
-  installer.tokenRenewals.add("token");
-  installer.pluginSeconds.observe(1, "ADD");
-  const known = labelsIn(installer.metrics.text());
+  const known = labelsIn(await exposedMetrics());
   const queries = `${rules} ${dashboard}`.replaceAll("\\", "");
   const selected = [...queries.matchAll(/linkerd_cni_\w+\{([^}]*)\}/g)].flatMap(([, inner = ""]) => [
     ...inner.matchAll(/(\w+)(?:!=|=~|=)"/g),

@@ -1,0 +1,16 @@
+import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
+import { createInstruments as installerInstruments } from "../../installer/instruments";
+
+/** What the installer and the repair controller say about their metrics, each label set and everything read once. */
+export async function exposedMetrics(): Promise<string> {
+  const installer = installerInstruments();
+  installer.read({ chained: () => true, ready: () => true });
+  for (const counter of [installer.installs, installer.rechains, installer.contested, installer.tokenRenewals])
+    counter.add("a", "b");
+  installer.pluginCalls.add("ADD", "redirect", "");
+  for (const histogram of [installer.pluginSeconds, installer.pluginRequests]) histogram.observe(1, "ADD");
+  const repair = repairInstruments();
+  const none = () => 0;
+  repair.read({ broken: none, notRedirected: none, breakersOpen: none, installerReady: () => true });
+  return installer.metrics.text() + (await repair.registry.metrics());
+}

@@ -1,0 +1,110 @@
+/** Pods in a real API server, with the chart's rights for the controllers, and no kubelet that would touch them. */
+import { App, Chart } from "cdk8s";
+import { LinkerdCni } from "../../constructs/linkerd-cni";
+import { meshedPod, ownedBy } from "./meshed-pod";
+import { RealApi } from "./real-api";
+
+/** Where a kind of the chart's is created. */
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  ClusterRole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+  ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+  MutatingAdmissionPolicy: "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies",
+  MutatingAdmissionPolicyBinding: "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings",
+};
+
+export interface Event {
+  readonly reason: string;
+  readonly action: string;
+  readonly eventTime: string;
+  readonly regarding: { readonly name: string };
+}
+
+interface Options {
+  /** The name of what owns it. @default its own */
+  readonly owner?: string;
+  readonly spec?: object;
+}
+
+export class PodsInApi {
+  private constructor(readonly api: RealApi) {}
+
+  /** An API server to which the controllers may do what the chart lets them. */
+  static async start(): Promise<PodsInApi> {
+    const api = await RealApi.start("system:serviceaccount:linkerd-cni:linkerd-cni");
+    const chart = new Chart(new App(), "chart");
+    new LinkerdCni(chart, "cni", {
+      rbac: { minimal: true },
+      repairController: { enabled: true },
+      nodeTaint: { enabled: true, admissionPolicy: "v1beta1" },
+    });
+    for (const object of chart.toJson() as { kind: string }[]) {
+      const path = COLLECTIONS[object.kind];
+      if (path !== undefined) await api.json({ method: "POST", path, body: object });
+    }
+    return new PodsInApi(api);
+  }
+
+  async namespace(name: string): Promise<PodsInNamespace> {
+    await this.api.json({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name } } });
+    return new PodsInNamespace(this.api, name);
+  }
+}
+
+export class PodsInNamespace {
+  constructor(
+    private readonly api: RealApi,
+    private readonly name: string,
+  ) {}
+
+  private get path(): string {
+    return `/api/v1/namespaces/${this.name}/pods`;
+  }
+
+  /** Creates a pod, and gives it the status that a kubelet would. */
+  async start(name: string, status: object, { owner = name, spec = {} }: Options = {}): Promise<void> {
+    const { metadata, spec: base } = meshedPod(name, { metadata: ownedBy(owner), spec });
+    const { uid: _, ...given } = metadata;
+    const containers = (list: unknown) => (list as { name: string }[]).map((each) => ({ ...each, image: "none" }));
+    const body = {
+      metadata: { ...given, namespace: this.name },
+      spec: {
+        ...base,
+        containers: containers(base["containers"]),
+        initContainers: containers(base["initContainers"]),
+      },
+    };
+    await this.api.json({ method: "POST", path: this.path, body });
+    await this.say(name, status);
+  }
+
+  private async say(name: string, status: object): Promise<void> {
+    const filled = JSON.parse(JSON.stringify(status), (_, value) =>
+      typeof value === "object" && value !== null && "name" in value
+        ? { image: "none", imageID: "none", ready: false, restartCount: 1, ...value }
+        : value,
+    );
+    const contentType = "application/merge-patch+json";
+    await this.api.json({
+      method: "PATCH",
+      path: `${this.path}/${name}/status`,
+      body: { status: filled },
+      contentType,
+    });
+  }
+
+  /** Names of the pods that are there. */
+  async present(): Promise<readonly string[]> {
+    const { items } = await this.api.json<{ items: { metadata: { name: string } }[] }>({ path: this.path });
+    return items.map(({ metadata }) => metadata.name);
+  }
+
+  async events(): Promise<readonly Event[]> {
+    const path = `/apis/events.k8s.io/v1/namespaces/${this.name}/events`;
+    return (await this.api.json<{ items: Event[] }>({ path })).items;
+  }
+
+  /** Names of the pods that Events of a reason are about. */
+  async told(reason: string): Promise<readonly string[]> {
+    return (await this.events()).filter((event) => event.reason === reason).map(({ regarding }) => regarding.name);
+  }
+}
