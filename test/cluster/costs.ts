@@ -60,14 +60,21 @@ export async function measure(machine: Machine, name: string, count: number, opt
   return { sandboxMs: median(names.map((each) => times.get(each) ?? Number.NaN)), requests };
 }
 
-/** Memory that a pod's containers use, in bytes, by container. */
-export async function memoryOf(kubectl: Kubectl, namespace: string): Promise<Record<string, number>> {
+/**
+ * Memory that a namespace's containers use, in bytes, by container.
+ * @param since time before which nothing counts, in milliseconds: what was found earlier counts as 0
+ */
+export async function memoryOf(kubectl: Kubectl, namespace: string, since: number): Promise<Record<string, number>> {
+  type Memory = { time: string; workingSetBytes?: number };
   interface Summary {
-    pods: { podRef: { namespace: string }; containers: { name: string; memory?: { workingSetBytes?: number } }[] }[];
+    pods: { podRef: { namespace: string }; containers: { name: string; memory?: Memory }[] }[];
   }
   const summary = JSON.parse(await kubectl.run("get", "--raw", "/api/v1/nodes/node/proxy/stats/summary")) as Summary;
   const containers = summary.pods
     .filter(({ podRef }) => podRef.namespace === namespace)
     .flatMap((one) => one.containers);
-  return Object.fromEntries(containers.map(({ name, memory }) => [name, memory?.workingSetBytes ?? 0]));
+  const counts = (memory: Memory | undefined) => memory !== undefined && Date.parse(memory.time) >= since;
+  return Object.fromEntries(
+    containers.map(({ name, memory }) => [name, counts(memory) ? (memory?.workingSetBytes ?? 0) : 0]),
+  );
 }
