@@ -13,6 +13,7 @@ import { createInstruments } from "./instruments";
 import { Elector, type Leadership } from "./leader/elector";
 import { Namespaces } from "./namespaces";
 import type { Settings } from "./settings";
+import { Webhook } from "./webhook/webhook";
 
 interface Outside {
   readonly settings: Settings;
@@ -30,6 +31,7 @@ export class MultusOperator {
   private readonly namespaces: Namespaces;
   private readonly definitions: DefinitionController;
   private readonly elector: Elector | undefined;
+  private readonly webhook: Webhook;
   private readonly informing: InformerTools;
   private readonly transports: ReturnType<typeof renewingTransport>[] = [];
 
@@ -58,6 +60,7 @@ export class MultusOperator {
     const { namespaces, informing } = this;
     const writer = new Writer({ send: this.transport(), clock, log, instruments, reporter: podName });
     this.definitions = new DefinitionController({ settings, namespaces, leadership, writer, informing, instruments });
+    this.webhook = new Webhook({ ...informing, settings, namespaces, registry: instruments.registry });
     instruments.gauge("leader", "Whether this process writes definitions.", () => (leadership.leading ? 1 : 0));
   }
 
@@ -68,7 +71,7 @@ export class MultusOperator {
     // The lease is given back when the last write has ended.
     const writing = Promise.all([this.definitions.run(), this.followNamespaces()]).finally(() => retired.abort());
     try {
-      await Promise.all([writing, this.elector?.run(retired.signal)]);
+      await Promise.all([writing, this.elector?.run(retired.signal), this.webhook.run()]);
     } finally {
       for (const server of servers) {
         server.close();
@@ -100,7 +103,8 @@ export class MultusOperator {
 
   /** Whether the webhook can answer; who leads does not matter. */
   private readiness(): Answer {
-    return this.namespaces.synced ? OK : { status: 503, body: "the namespaces have not been listed yet\n" };
+    const { problem } = this.webhook;
+    return problem === undefined ? OK : { status: 503, body: `${problem}\n` };
   }
 
   private async followNamespaces(): Promise<void> {
