@@ -1,0 +1,61 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry } from "prom-client";
+import { createLog } from "../../../cni/log";
+import { systemClock } from "../../clock";
+import type { TlsPair } from "../webhook/tls";
+import { issue } from "./issue";
+import { MountedCertificate } from "./mounted";
+import { Shown } from "./shown";
+
+const directory = mkdtempSync(join(tmpdir(), "mounted-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const names = ["webhook.ns.svc"];
+const fast = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 500, signal) };
+
+/** Replaces the files as a kubelet does: all at once, by a link. */
+function mount(version: string, { cert, key }: TlsPair): void {
+  mkdirSync(join(directory, version));
+  writeFileSync(join(directory, version, "tls.crt"), cert);
+  writeFileSync(join(directory, version, "tls.key"), key);
+  symlinkSync(version, join(directory, "next"));
+  renameSync(join(directory, "next"), join(directory, "data"));
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await systemClock.sleep(5);
+}
+
+test("follows the files, waits for them, and keeps what it has while they do not fit", async () => {
+  const [one, two] = await Promise.all([issue(names, new Date(), 1e8), issue(names, new Date(), 2e8)]);
+  const used: TlsPair[] = [];
+  const log: string[] = [];
+  const registry = new Registry();
+  const stopping = new AbortController();
+  const logger = createLog("info", "plain", (line) => log.push(line));
+  const shown = new Shown<TlsPair & { readonly validTo: number }>({
+    log: logger,
+    registry,
+    use: (pair) => used.push(pair),
+  });
+  const { signal } = stopping;
+  const tools = { directory: join(directory, "data"), shown, clock: fast, log: logger, signal };
+  const done = new MountedCertificate(tools).run();
+  await until(() => log.some((line) => line.includes("no such file")));
+  mount("1", one);
+  await until(() => used.length === 1);
+  mount("torn", { cert: two.cert, key: one.key });
+  await until(() => log.some((line) => line.includes("tls.key is not the key of tls.crt")));
+  mount("2", two);
+  await until(() => used.length === 2);
+  stopping.abort();
+  await done;
+  expect(used.map(({ key }) => key)).toEqual([one.key, two.key]);
+  expect(log.filter((line) => line.includes("no such file"))).toHaveLength(1);
+  const metrics = await registry.metrics();
+  expect(metrics).toContain("linkerd_multus_certificate_rotations_total 1\n");
+  const expiry = Number(/expiry_timestamp_seconds (\d+)/.exec(metrics)?.[1]);
+  expect(Math.abs(expiry - (Date.now() + 2e8) / 1000)).toBeLessThan(3_600);
+});
