@@ -189,6 +189,9 @@ export async function bundleControllers(): Promise<string> {
   return file;
 }
 
+/** What the image's environment says to its runtime. */
+const IMAGE = { BUN_BE_BUN: "1", BUN_JSC_useJIT: "0", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
+
 /** A process of the operator, as the image runs it. */
 export class OperatorProcess {
   /** Its lines. */
@@ -220,7 +223,7 @@ export class OperatorProcess {
     ];
     const child = spawn(hostRuntime(), ["--smol", file, "multus", ...flags, ...args], {
       stdio: ["ignore", "pipe", "inherit"],
-      env: { BUN_BE_BUN: "1", ...environmentOf(api.api.server, directory, name) },
+      env: { ...IMAGE, ...environmentOf(api.api.server, directory, name) },
     });
     return new OperatorProcess(name, child, ports, directory);
   }

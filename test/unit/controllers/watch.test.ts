@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Notice, pauseAfter, watch } from "../../../kubernetes/watch";
+import { json } from "../../support/api-server";
 import { fastClock, until } from "../../support/controllers";
 import { meshedPod } from "../../support/meshed-pod";
 import { type PodLike, PodsApi, transportTo } from "../../support/pods-api";
@@ -108,6 +109,23 @@ test.each([
   await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
   expect(seen.slice(seen.lastIndexOf("LISTING"))).toEqual(["LISTING", "LISTED b", "SYNCED"]);
   expect(api.stub.requests.filter((path) => !path.includes("watch=")).at(-1)).not.toContain("resourceVersion");
+});
+
+test("lists anew what was not known for a while", async () => {
+  const seen = notes();
+  await until("the watch", () => api.watching === 1);
+  const pod = meshedPod("a");
+  api.put(pod);
+  await until("a", () => seen.includes("ADDED a"));
+  const { answer } = api.stub;
+  api.stub.answer = json(404, { message: "no such resource" });
+  api.cut();
+  await until("two refusals", () => problems.filter((each) => each.includes("404: no such resource")).length >= 2);
+  expect(problems.map((each) => each.split(" ")[0])).toEqual(expect.arrayContaining(["watch", "list"]));
+  api.remove(pod);
+  api.stub.answer = answer;
+  await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
+  expect(seen.slice(-2)).toEqual(["LISTING", "SYNCED"]);
 });
 
 test("waits ever longer, and never in step with others, while nothing answers", async () => {

@@ -1,0 +1,126 @@
+import { createLog } from "../../cni/log";
+import { systemClock } from "../../controllers/clock";
+import { definitionOf } from "../../controllers/multus/definitions/definition";
+import { Stale, WriteFailed, Writer } from "../../controllers/multus/definitions/writer";
+import { createInstruments } from "../../controllers/multus/instruments";
+import { httpsTransport } from "../../kubernetes/client";
+import { until } from "../support/controllers";
+import { CRD, MultusApi } from "../support/multus";
+import { realApiMissing } from "../support/real-api";
+import { suite } from "../support/requirements";
+
+jest.setTimeout(120_000);
+
+suite("writes that meet others' on a real API server", realApiMissing(), () => {
+  let cluster!: MultusApi;
+  let transport: ReturnType<typeof httpsTransport>;
+  let writer: Writer;
+  const instruments = createInstruments();
+  const log = createLog("error", "plain", () => undefined);
+
+  beforeAll(async () => {
+    cluster = await MultusApi.start();
+    await cluster.installMultus();
+    transport = httpsTransport(cluster.api.server);
+    writer = new Writer({ send: transport, clock: systemClock, log, instruments, reporter: "linkerd-multus-1" });
+  });
+
+  afterAll(async () => {
+    transport?.close();
+    await cluster?.close();
+  });
+
+  /** What is there, as the operator sees it. */
+  async function seen(namespace: string) {
+    const found = await cluster.definition(namespace);
+    if (found === undefined) throw new Error(`no definition in ${namespace}`);
+    return definitionOf(found);
+  }
+
+  async function created(namespace: string): Promise<ReturnType<typeof definitionOf>> {
+    await cluster.namespace(namespace);
+    await writer.create(namespace, "{}");
+    return seen(namespace);
+  }
+
+  const annotate = (namespace: string) =>
+    cluster.merge(cluster.definitionPath(namespace), { metadata: { annotations: { seen: "1" } } });
+
+  test("a definition that somebody made a moment before is not taken over", async () => {
+    await cluster.namespace("raced");
+    const body = {
+      apiVersion: "k8s.cni.cncf.io/v1",
+      kind: CRD.spec.names.kind,
+      metadata: { name: "linkerd-cni" },
+      spec: { config: '{"type":"other"}' },
+    };
+    await cluster.api.json({ method: "POST", path: cluster.definitionsPath("raced"), body });
+    await expect(writer.create("raced", "{}")).rejects.toThrow(Stale);
+    expect(await seen("raced")).toMatchObject({ ours: false, config: '{"type":"other"}' });
+  });
+
+  test("one that was handed over a moment before is neither changed nor deleted", async () => {
+    const before = await created("handed-over");
+    const labels = { "app.kubernetes.io/managed-by": "team-a" };
+    await cluster.merge(cluster.definitionPath("handed-over"), { metadata: { labels } });
+    await expect(writer.update("handed-over", before, "changed")).rejects.toThrow(Stale);
+    await expect(writer.delete("handed-over", before)).rejects.toThrow(Stale);
+    expect(await seen("handed-over")).toMatchObject({ ours: false, config: "{}" });
+  });
+
+  test("one that was made anew is not the one that was judged", async () => {
+    const before = await created("anew");
+    await cluster.api.json({ method: "DELETE", path: cluster.definitionPath("anew") });
+    await expect(writer.update("anew", before, "changed")).rejects.toThrow(Stale);
+    await writer.delete("anew", before);
+    await writer.create("anew", "{}");
+    await expect(writer.delete("anew", before)).rejects.toThrow(Stale);
+    expect((await seen("anew")).uid).not.toBe(before.uid);
+  });
+
+  test("what others changed elsewhere in it asks for another look, and is no error", async () => {
+    const before = await created("annotated");
+    await annotate("annotated");
+    await expect(writer.update("annotated", before, "changed")).rejects.toThrow(Stale);
+    await writer.update("annotated", await seen("annotated"), "changed");
+    expect((await seen("annotated")).config).toBe("changed");
+    expect(await instruments.registry.metrics()).not.toMatch(/^linkerd_multus_errors_total\{/m);
+  });
+
+  test("a namespace on its way out is no error, one that is gone is", async () => {
+    const before = await created("ending");
+    await cluster.api.json({ method: "DELETE", path: "/api/v1/namespaces/ending" });
+    await writer.delete("ending", before);
+    // The API server's admission learns of it by a watch of its own.
+    const refused = () =>
+      writer.create("ending", "{}").then(
+        () => undefined,
+        (error: Error) => error,
+      );
+    let error: Error | undefined;
+    await until("the refusal", async () => {
+      error = await refused();
+      if (error === undefined) await writer.delete("ending", await seen("ending"));
+      return error !== undefined;
+    });
+    expect(error).toBeInstanceOf(Stale);
+    await expect(writer.create("never-was", "{}")).rejects.toThrow(WriteFailed);
+    await expect(writer.create("never-was", "{}")).rejects.not.toThrow(Stale);
+    const { values } = await instruments.errors.get();
+    expect(values).toEqual([expect.objectContaining({ labels: { operation: "apply" }, value: 2 })]);
+  });
+
+  test("an Event of one occasion is published once", async () => {
+    const { uid } = await created("told");
+    const regarding = {
+      apiVersion: "k8s.cni.cncf.io/v1",
+      kind: CRD.spec.names.kind,
+      namespace: "told",
+      name: "linkerd-cni",
+      uid,
+    };
+    const tiding = { reason: "Test", action: "Testing", type: "Warning", note: "x".repeat(2_000) } as const;
+    for (const occasion of ["a", "a", "b"]) await writer.publish(regarding, tiding, occasion);
+    expect((await cluster.events("told")).map(({ note }) => note.length)).toEqual([1_024, 1_024]);
+  });
+});
