@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { z } from "zod";
-import { flag, present, type Refs, type Templated, when } from "./helm";
-import { REPAIR_PORT } from "./pod";
+import { flag, or, present, type Refs, type Templated, when } from "./helm";
+import { isServed, REPAIR_PORT } from "./pod";
 import { group, peer } from "./value-groups";
 import type { Values } from "./values";
 
@@ -24,12 +24,13 @@ export function networkPolicySpec(
   matchLabels: Readonly<Record<string, string>>,
 ): Templated<k8s.NetworkPolicySpec> {
   const ports = [
-    { port: healthPort, protocol: "TCP" },
+    when(isServed(healthPort), { port: healthPort, protocol: "TCP" }),
     when(repairController.enabled, { port: REPAIR_PORT, protocol: "TCP" }),
   ];
   return {
     podSelector: { matchLabels },
     policyTypes: ["Ingress"],
-    ingress: [{ from: present(from), ports }],
+    // No list of ports would be every port.
+    ingress: when(or(isServed(healthPort), repairController.enabled), [{ from: present(from), ports }]),
   };
 }

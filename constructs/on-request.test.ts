@@ -53,3 +53,20 @@ test("the plugin is left out of the node's CNI configuration on request only", (
   expect(daemonSet({})).not.toContain("CHAINED");
   expect(daemonSet({ chained: false })).toContain('{"name":"CHAINED","value":"false"}');
 });
+
+test("without a health port there is nothing to probe, to open or to scrape", () => {
+  const off: LinkerdCniProps = { healthPort: 0, networkPolicy: { enabled: true }, podMonitor: { enabled: true } };
+  expect(daemonSet(off)).not.toMatch(/Probe|"ports"/);
+  expect(found("PodMonitor", off)).toBeUndefined();
+  expect(found("NetworkPolicy", off)).toMatchObject({ spec: { policyTypes: ["Ingress"] } });
+  expect(found("NetworkPolicy", off)).not.toHaveProperty("spec.ingress");
+  const repaired = { ...off, repairController: { enabled: true } };
+  expect(daemonSet(repaired)).toContain('"--installer-ready="');
+  expect(found("NetworkPolicy", repaired)).toMatchObject({ spec: { ingress: [{ ports: [{ port: 9990 }] }] } });
+  expect(found("PodMonitor", repaired)).toMatchObject({ spec: { podMetricsEndpoints: [{ port: "admin-http" }] } });
+});
+
+test("what a stopping installer leaves is its own decision unless the values say otherwise", () => {
+  expect(daemonSet({})).not.toContain("UNINSTALL_ON_STOP");
+  expect(daemonSet({ uninstallOnStop: "never" })).toContain('{"name":"UNINSTALL_ON_STOP","value":"never"}');
+});

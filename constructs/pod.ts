@@ -1,6 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
 import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
-import { concat, eq, type Input, int, matches, not, present, type Refs, type Templated, text, when } from "./helm";
+import { concat, eq, ge, type Input, int, matches, not, present, type Refs, type Templated, text, when } from "./helm";
 import { PLUGIN_ACCOUNT } from "./plugin-token";
 import type { Values } from "./values";
 
@@ -14,6 +14,9 @@ const HOST = "/host";
 /** Where the plugin writes its log on the node. */
 const RUN_DIR = "/run/linkerd-cni";
 export const REPAIR_PORT = 9990;
+
+/** Whether there is anything behind a port: 0 is none. */
+export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
 
 /** A variable from the ConfigMap of the chart. */
 const configured = (chart: string, variable: string, key: string) => ({
@@ -51,6 +54,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
     { name: "LOG_LEVEL", value: values.logLevel },
+    when(not(eq<string>(values.uninstallOnStop, "auto")), { name: "UNINSTALL_ON_STOP", value: values.uninstallOnStop }),
     when(values.pluginToken.dedicated, { name: "PLUGIN_SERVICE_ACCOUNT", value: PLUGIN_ACCOUNT }),
     when(values.pluginToken.dedicated, {
       name: "PLUGIN_TOKEN_SECONDS",
@@ -67,13 +71,19 @@ function installerEnv(values: Refs<Values>, name: string): Env {
 /** The container that installs the plugin on the node; the image's entrypoint is the installer. */
 export function installer(values: Refs<Values>, name: string): Container {
   const port = values.healthPort;
+  const probed = isServed(port);
   return {
     name: "install-cni",
     ...imageOf(values),
     env: installerEnv(values, name),
-    ports: [{ name: "health", containerPort: port, protocol: "TCP" }],
-    livenessProbe: { httpGet: { path: "/live", port }, initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 3 },
-    readinessProbe: { httpGet: { path: "/ready", port }, periodSeconds: 5, timeoutSeconds: 3 },
+    ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
+    livenessProbe: when(probed, {
+      httpGet: { path: "/live", port },
+      initialDelaySeconds: 10,
+      periodSeconds: 10,
+      timeoutSeconds: 3,
+    }),
+    readinessProbe: when(probed, { httpGet: { path: "/ready", port }, periodSeconds: 5, timeoutSeconds: 3 }),
     resources: resourcesOf(values.resources),
     securityContext: {
       allowPrivilegeEscalation: values.privileged,
@@ -99,7 +109,11 @@ export function repairController(values: Refs<Values>, name: string): Container 
       `--admin-addr=:${REPAIR_PORT}`,
       concat("--log-level=", repair.logLevel),
       concat("--log-format=", repair.logFormat),
-      concat("--installer-ready=http://127.0.0.1:", text(values.healthPort), "/ready"),
+      when(
+        isServed(values.healthPort),
+        concat("--installer-ready=http://127.0.0.1:", text(values.healthPort), "/ready"),
+        "--installer-ready=",
+      ),
       concat("--deletions-per-second=", text(repair.deletionsPerSecond)),
       concat("--deletion-burst=", text(repair.deletionBurst)),
       concat("--delete-unvalidated=", text(repair.deleteUnvalidated)),

@@ -52,8 +52,18 @@ export interface ValuesProps {
   readonly podLookup?: Input<Values["podLookup"]> | undefined;
   /** Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work. @default false */
   readonly strictStatus?: Input<Values["strictStatus"]> | undefined;
-  /** Port of the installer's probes (/live, /ready) and /metrics. @default 9991 */
+  /**
+   * Port of the installer's probes (/live, /ready) and /metrics; 0 for none of them: then Kubernetes takes a pod for
+   * ready that has not installed yet, and the repair controller does not wait for it.
+   * @default 9991
+   */
   readonly healthPort?: Input<Values["healthPort"]> | undefined;
+  /**
+   * Whether a pod that ends removes the plugin from its node: `auto` where its DaemonSet is gone, so that nodes stay
+   * whole through updates; `always`, `never`.
+   * @default "auto"
+   */
+  readonly uninstallOnStop?: Input<Values["uninstallOnStop"]> | undefined;
   /** Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own. @default true */
   readonly pluginLog?: Input<Values["pluginLog"]> | undefined;
   /**

@@ -5,7 +5,7 @@ import { monitoring } from "./monitoring/values";
 import { networkPolicy } from "./network-policy";
 import { pluginToken } from "./plugin-token";
 import { group, image, imagePullSecrets, resources, toleration } from "./value-groups";
-import { directory, port, portRanges, ports, share, textMap, word } from "./value-types";
+import { directory, MAX_PORT, port, portRanges, ports, share, textMap, word } from "./value-types";
 
 const nodeRequirement = z.strictObject({
   key: z.string(),
@@ -161,7 +161,21 @@ export const values = z.strictObject({
   strictStatus: flag().default(false).meta({
     description: "Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work",
   }),
-  healthPort: port().default(9991).meta({ description: "Port of the installer's probes (/live, /ready) and /metrics" }),
+  healthPort: integer(0, MAX_PORT)
+    .default(9991)
+    .meta({
+      description:
+        "Port of the installer's probes (/live, /ready) and /metrics; 0 for none of them: then Kubernetes takes a pod " +
+        "for ready that has not installed yet, and the repair controller does not wait for it",
+    }),
+  uninstallOnStop: z
+    .enum(["auto", "always", "never"])
+    .default("auto")
+    .meta({
+      description:
+        "Whether a pod that ends removes the plugin from its node: `auto` where its DaemonSet is gone, so that nodes " +
+        "stay whole through updates; `always`, `never`",
+    }),
   pluginLog: flag().default(true).meta({
     description: "Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own",
   }),

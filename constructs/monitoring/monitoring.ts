@@ -2,16 +2,19 @@ import type { GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import {
+  and,
   concat,
   define,
   type HelmMetadata,
   HelmObject,
   type Input,
   merge,
+  or,
   type Refs,
   toPrettyJson,
   when,
 } from "../helm";
+import { isServed } from "../pod";
 import type { Values } from "../values";
 import { alertGroups } from "./alerts";
 import { dashboard } from "./dashboard";
@@ -51,14 +54,17 @@ export class Monitoring extends Construct {
   /** With `podMonitor.enabled`: Prometheus finds the metrics. */
   protected createPodMonitor(): void {
     const { metadata, selector, values } = this.props;
-    const { podMonitor, repairController } = values;
+    const { healthPort, podMonitor, repairController } = values;
     const endpoint = (port: string) => ({ port, path: "/metrics", relabelings: [NODE_LABEL] });
     HelmObject.on<{ spec: object }>(this, "pod-monitor", operator("PodMonitor"), {
-      when: podMonitor.enabled,
+      when: and(podMonitor.enabled, or(isServed(healthPort), repairController.enabled)),
       metadata: metadata(podMonitor.labels),
       spec: {
         selector: { matchLabels: selector },
-        podMetricsEndpoints: [endpoint("health"), when(repairController.enabled, endpoint("admin-http"))],
+        podMetricsEndpoints: [
+          when(isServed(healthPort), endpoint("health")),
+          when(repairController.enabled, endpoint("admin-http")),
+        ],
       },
     });
   }

@@ -56,7 +56,8 @@ export class RepairController {
     const roster = new Roster(clock.now, () => instruments.queueOverflow.inc());
     this.roster = roster;
     const limits = { breakers, bucket: new Bucket(settings.rate), deleteUnvalidated };
-    const installerReady = () => askInstaller(settings.installerReady);
+    const { installerReady: url } = settings;
+    const installerReady = async () => url === undefined || askInstaller(url);
     const shared = { roster, surgery, clock, log, signal };
     const memory = new Memory({ send, clock, log });
     const repairer = new Repairer({ ...shared, memory, limits, instruments, installerReady });

@@ -16,8 +16,8 @@ export interface Settings {
   /** This pod: who reports an Event. */
   readonly podName: string;
   readonly cluster: InCluster;
-  /** Where the node's installer says whether a pod started now would be chained. */
-  readonly installerReady: string;
+  /** Where the node's installer says whether a pod started now would be chained; absent: it is not waited for. */
+  readonly installerReady?: string;
   readonly rate: Rate;
   /** Delete pods without redirect that nothing validates, too. */
   readonly deleteUnvalidated: boolean;
@@ -58,7 +58,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     nodeName: read.required("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "set it from spec.nodeName"),
     podName: read.required("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "set it from metadata.name"),
     cluster: read.cluster(),
-    installerReady: given["installer-ready"],
+    ...(given["installer-ready"] === "" ? {} : { installerReady: given["installer-ready"] }),
     rate: {
       perSecond: read.positive("deletions-per-second", given["deletions-per-second"]),
       burst: Math.max(1, read.positive("deletion-burst", given["deletion-burst"])),
@@ -66,7 +66,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     deleteUnvalidated: read.oneOf("delete-unvalidated", given["delete-unvalidated"], ["false", "true"]) === "true",
     ...(stanza ? { stanza } : {}),
   };
-  if (!URL.canParse(settings.installerReady)) {
+  if (settings.installerReady !== undefined && !URL.canParse(settings.installerReady)) {
     read.problems.push(
       `--installer-ready "${settings.installerReady}" is not a URL such as http://127.0.0.1:9991/ready`,
     );

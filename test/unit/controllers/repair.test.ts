@@ -105,6 +105,15 @@ test("deletes nothing before the node's installer is ready", async () => {
   expect(await controller.metric("installer_ready")).toBe(1);
 });
 
+test("does not wait for an installer without a health port", async () => {
+  api.put(meshedPod("broken", { status: failing }));
+  controller = await RunningController.start(api, { speed: 20, args: ["--installer-ready="] }, ({ installer }) => {
+    installer.ready = false;
+  });
+  await until("the deletion", () => api.deletions.length === 1);
+  expect(controller.installer.asked).toBe(0);
+});
+
 test("never deletes faster than the rate, whatever fails at once", async () => {
   for (let index = 0; index < 200; index++) api.put(meshedPod(`pod-${index}`, { status: failing }));
   const at: number[] = [];
