@@ -35,8 +35,8 @@ export interface MonitoringProps {
 /** A kind of the Prometheus Operator. */
 const operator = (kind: string): GroupVersionKind => ({ apiVersion: "monitoring.coreos.com/v1", kind });
 
-/** The name of the node, which Prometheus does not know by itself. */
-const NODE_LABEL = { sourceLabels: ["__meta_kubernetes_pod_node_name"], targetLabel: "node" };
+/** The name of the node, which Prometheus does not know by itself; with what the API server would fill in. */
+const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_node_name"], targetLabel: "node" };
 
 /** What Prometheus and Grafana are given, each part on request. */
 export class Monitoring extends Construct {
