@@ -132,7 +132,7 @@ async function save(found: readonly Result[], spent: readonly Cost[]): Promise<v
 
 async function main(): Promise<void> {
   const missing = namespacesMissing();
-  if (missing !== undefined) throw new Error(missing);
+  if (missing !== undefined) throw new Error(`the benchmark needs ${missing}`);
   process.stderr.write("building the plugin\n");
   await compileExecutable(PLUGIN_ENTRY, outputs.plugin);
   const peer = process.env["LINKERD_CNI_PEER"];

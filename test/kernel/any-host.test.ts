@@ -8,11 +8,11 @@ import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(60_000);
 
-const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 
 /** Lays the plugin out as the installer does it. */
 async function layOut({ directory, executable }: PluginNode, tree: string): Promise<void> {
@@ -33,7 +33,7 @@ async function layOut({ directory, executable }: PluginNode, tree: string): Prom
   await writeFile(join(binDir.here, "linkerd-cni"), layout.launcher ?? "", { mode: 0o755 });
 }
 
-suite(`a node without a C library${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("a node without a C library", missing, () => {
   let api: ApiStub;
   let plugin: PluginNode;
   let tree: string;

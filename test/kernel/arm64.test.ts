@@ -5,18 +5,18 @@ import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(120_000);
 
 const SYSROOT = "/usr/aarch64-linux-gnu";
 const missing =
   namespacesMissing() ??
-  (hostArchitecture() === "arm64" ? "this machine is one" : undefined) ??
-  (hasProgram("qemu-aarch64") && existsSync(SYSROOT) ? undefined : "qemu-user or libc6-arm64-cross is not installed") ??
-  (hasProgram("iptables-legacy") ? undefined : "iptables is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+  (hostArchitecture() === "arm64" ? "a machine that is none itself" : undefined) ??
+  (hasProgram("qemu-aarch64") && existsSync(SYSROOT) ? undefined : "qemu-user and libc6-arm64-cross") ??
+  (hasProgram("iptables-legacy") ? undefined : "iptables");
 
-suite(`arm64${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("arm64", missing, () => {
   let api: ApiStub;
   let plugin: PluginNode;
 

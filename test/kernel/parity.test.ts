@@ -3,15 +3,15 @@ import { config } from "../../plugin/protocol-cases.testing";
 import { type Answer, ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { suite } from "../support/requirements";
 
 const peer = process.env["LINKERD_CNI_PEER"];
 jest.setTimeout(60_000);
 
 const missing =
   namespacesMissing() ??
-  (peer === undefined ? "LINKERD_CNI_PEER names no executable" : undefined) ??
-  (hasProgram("iptables-legacy") && hasProgram("iptables-nft") ? undefined : "iptables is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+  (peer === undefined ? "LINKERD_CNI_PEER to name linkerd's plugin" : undefined) ??
+  (hasProgram("iptables-legacy") && hasProgram("iptables-nft") ? undefined : "iptables");
 
 interface Case {
   readonly linkerd?: object;
@@ -90,7 +90,7 @@ function answerFor({ pod = {}, namespace = {}, labels = {} }: Case): Answer {
   };
 }
 
-suite(`rules equal linkerd's${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("rules equal linkerd's", missing, () => {
   let api: ApiStub;
   let plugin: PluginNode;
 

@@ -5,11 +5,11 @@ import { config, environment, prevResult } from "../../plugin/protocol-cases.tes
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing, type Ran } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(300_000);
 
-const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const traced = hasProgram("strace", "-V") ? it : it.skip;
 
 const meshed = json(200, {
@@ -24,7 +24,7 @@ const alone = {
   linkerd: { ipv6: true },
 };
 
-suite(`robustness${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("robustness", missing, () => {
   let api: ApiStub;
   let plugin: PluginNode;
   let pod: string;

@@ -9,14 +9,14 @@ import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(60_000);
 
 const missing =
   namespacesMissing() ??
-  (process.getuid?.() === 0 ? undefined : "connections of other users need root") ??
-  (hasProgram("iptables-legacy") && hasProgram("iptables-nft") ? undefined : "iptables is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+  (process.getuid?.() === 0 ? undefined : "root") ??
+  (hasProgram("iptables-legacy") && hasProgram("iptables-nft") ? undefined : "iptables");
 
 const families = {
   4: {
@@ -95,7 +95,7 @@ const probes: readonly Probe[] = [
   { title: "the pod's own address is direct", at: "pod", to: "pod", port: 8080, user: 1000, answers: "app" },
 ];
 
-suite(`traffic${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("traffic", missing, () => {
   const started: ChildProcess[] = [];
   let api: ApiStub;
   let plugin: PluginNode;

@@ -10,10 +10,10 @@ function works(command: string, ...args: string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-/** Why tests with namespaces cannot run here, or nothing. */
+/** What tests with namespaces need and this machine lacks, or nothing. */
 export function namespacesMissing(): string | undefined {
   if (works("unshare", ...(isRoot ? ["-n"] : ["-rn"]), "true")) return undefined;
-  return "no network namespaces: neither root nor user namespaces";
+  return "root or user namespaces";
 }
 
 /** Whether a program is there and runs. */

@@ -7,11 +7,11 @@ import { root } from "../../build/paths";
 import { hostRuntime } from "../../build/runtime";
 import { examples } from "../../cni/redirect/examples.testing";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(60_000);
 
-const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const goldens = join(root, "plugin", "netlink", "goldens");
 
 /** The rule set as nft lists it, without what differs from run to run. */
@@ -25,7 +25,7 @@ function listed(json: string): unknown[] {
   );
 }
 
-suite(`golden batches in a real kernel${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("golden batches in a real kernel", missing, () => {
   const work = mkdtempSync(join(tmpdir(), "goldens-"));
   const script = join(work, "send.js");
   let node: Node;

@@ -6,17 +6,17 @@ import { config, environment, failures, NETNS, prevResult } from "../../plugin/p
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(60_000);
 
-const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft is not installed");
-const suite = missing === undefined ? describe : describe.skip;
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const meshed = json(200, {
   metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
   spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
 });
 
-suite(`the executable${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+suite("the executable", missing, () => {
   let api: ApiStub;
   let plugin: PluginNode;
   let pod: string;
