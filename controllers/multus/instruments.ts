@@ -15,6 +15,7 @@ export function createInstruments() {
     registry,
     applies: counter("applies_total", "Definitions that were created or changed."),
     deletes: counter("deletes_total", "Definitions that were deleted."),
+    contests: counter("contests_total", "Times that putting a definition right was put off, as others undo it."),
     errors: counter("errors_total", "Writes that were refused or got no answer.", ["operation"]),
     watchErrors: counter("watch_errors_total", "Connections for watching that ended in an error.", ["resource"]),
     reconcileSeconds: new Histogram({

@@ -52,6 +52,18 @@ export class WorkQueue {
     this.sleepers.shift()?.();
   }
 
+  /** Adds a key after so many milliseconds. @returns false where it is to be added later already */
+  addLater(key: string, ms: number): boolean {
+    const { clock, signal } = this.tools;
+    if (this.pausing.has(key)) return false;
+    this.pausing.add(key);
+    void clock.sleep(ms, signal).then(() => {
+      this.pausing.delete(key);
+      if (!signal.aborted) this.add(key);
+    });
+    return true;
+  }
+
   /** Works until the signal is given; what is begun then is finished. */
   async run(workers: number): Promise<void> {
     await Promise.all(Array.from({ length: workers }, () => this.worker()));
@@ -82,18 +94,9 @@ export class WorkQueue {
       const attempt = (this.failures.get(key) ?? 0) + 1;
       this.failures.set(key, attempt);
       this.tools.failed(key, error, attempt);
-      void this.retry(key, attempt);
+      this.addLater(key, retryPause(attempt, this.tools.clock.random()));
     }
     this.active.delete(key);
     if (this.again.delete(key)) this.add(key);
-  }
-
-  private async retry(key: string, attempt: number): Promise<void> {
-    const { clock, signal } = this.tools;
-    if (this.pausing.has(key)) return;
-    this.pausing.add(key);
-    await clock.sleep(retryPause(attempt, clock.random()), signal);
-    this.pausing.delete(key);
-    if (!signal.aborted) this.add(key);
   }
 }

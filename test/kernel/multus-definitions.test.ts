@@ -44,7 +44,7 @@ suite("the operator's definitions with a real API server, with the chart's right
   });
 
   afterEach(async () => {
-    await operator?.end();
+    await operator?.retire();
     operator = undefined;
   });
 
@@ -140,6 +140,19 @@ suite("the operator's definitions with a real API server, with the chart's right
     }
   });
 
+  test("does not fight with somebody who undoes it again and again", async () => {
+    const running = await start();
+    await cluster.namespace("fought-over", "enabled");
+    for (let round = 0; round < 5; round++) {
+      await until("the repair", async () => (await cluster.config("fought-over"))?.["type"] === "linkerd-cni");
+      await cluster.merge(cluster.definitionPath("fought-over"), { spec: { config: "{}" } });
+    }
+    await until("its word", () => running.said("changes the definition again and again"));
+    expect(await running.metric("contests_total")).toBeGreaterThanOrEqual(1);
+    await until("the last repair", async () => (await cluster.config("fought-over"))?.["type"] === "linkerd-cni");
+    expect(await running.metric("applies_total")).toBe(6);
+  });
+
   test("somebody else's definition is left alone, with one Event, over restarts too", async () => {
     await cluster.namespace("foreign");
     const metadata = { name: "linkerd-cni", labels: { "app.kubernetes.io/managed-by": "Helm" } };
@@ -156,7 +169,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     const told = () => tidings("foreign", "LinkerdMultusForeignDefinition");
     await until("the Event", async () => (await told()).length > 0);
     await cluster.merge(cluster.definitionPath("foreign"), { metadata: { annotations: { seen: "1" } } });
-    await operator?.end();
+    await operator?.retire();
     const next = await start();
     await until("the next one's word", () => next.said("is left as it is"));
     // Sees the deletion of the annotation after all that came before.

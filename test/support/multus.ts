@@ -246,6 +246,13 @@ export class OperatorProcess {
     return Number(line?.split(" ")[1]);
   }
 
+  /** Ends it once it has given the lease back, without waiting for its webhook to drain. */
+  async retire(): Promise<void> {
+    this.child.kill("SIGTERM");
+    await until("the lease to be given back", () => this.said("gave the lease back"));
+    await this.end("SIGKILL");
+  }
+
   /** Sends a signal, and waits for the end where that is what it brings. @returns the exit code */
   async end(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);

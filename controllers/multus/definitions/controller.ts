@@ -7,6 +7,7 @@ import { WorkQueue } from "../queue";
 import type { Settings } from "../settings";
 import { CONFIG_MAP, type ConfigMapObject } from "./config";
 import { ConfigMapSource } from "./config-map";
+import { Contests } from "./contests";
 import { API_VERSION, DEFINITION_NAME, DEFINITIONS, type DefinitionObject, KIND } from "./definition";
 import { Definitions } from "./definitions";
 import { Limiter } from "./limiter";
@@ -35,6 +36,7 @@ export class DefinitionController {
   private readonly configMap: ConfigMapSource;
   private readonly queue: WorkQueue;
   private readonly limiter: Limiter;
+  private readonly contests = new Contests();
   /** UIDs of the foreign definitions that an Event was published about, by namespace. */
   private readonly told = new Map<string, string>();
 
@@ -119,13 +121,28 @@ export class DefinitionController {
     const { clock } = this.tools.informing;
     if (!this.active) return;
     if (key === CONFIG_KEY) return this.tellConfig();
-    if (this.planFor(key).kind === "leave") return;
+    const first = this.planFor(key);
+    if (first.kind === "leave" || this.isContested(key, first)) return;
     await this.limiter.turn();
     // Much may have happened while it waited for its turn.
     if (!this.active) return;
     const start = clock.now();
     await this.carryOut(key, this.planFor(key));
     this.tools.instruments.reconcileSeconds.observe((clock.now() - start) / 1_000);
+  }
+
+  /** Whether somebody else undoes this again and again: then it waits. */
+  private isContested(namespace: string, planned: Plan): boolean {
+    const { informing, instruments } = this.tools;
+    if (planned.kind !== "create" && planned.kind !== "update") return false;
+    const pause = this.contests.wait(namespace, planned.config, informing.clock.now());
+    if (pause === 0) return false;
+    if (this.queue.addLater(namespace, pause)) {
+      instruments.contests.inc();
+      const seconds = Math.ceil(pause / 1_000);
+      informing.log.warn(`somebody changes the definition again and again; put right in ${seconds} s`, { namespace });
+    }
+    return true;
   }
 
   private planFor(name: string): Plan {
@@ -142,11 +159,16 @@ export class DefinitionController {
   }
 
   private async carryOut(namespace: string, planned: Plan): Promise<void> {
-    const { writer } = this.tools;
+    const { informing, writer } = this.tools;
+    if (planned.kind === "foreign") return this.tellForeign(namespace, planned.definition.uid);
+    if (planned.kind === "delete") {
+      this.contests.forget(namespace);
+      return writer.delete(namespace, planned.definition);
+    }
     if (planned.kind === "create") await writer.create(namespace, planned.config);
     else if (planned.kind === "update") await writer.update(namespace, planned.definition, planned.config);
-    else if (planned.kind === "delete") await writer.delete(namespace, planned.definition);
-    else if (planned.kind === "foreign") await this.tellForeign(namespace, planned.definition.uid);
+    else return;
+    this.contests.wrote(namespace, planned.config, informing.clock.now());
   }
 
   private async tellForeign(namespace: string, uid: string): Promise<void> {
