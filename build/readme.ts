@@ -2,21 +2,28 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { values } from "../constructs";
 import { valuesTable } from "../constructs/helm/documents";
+import { type PluginResults, pluginTable } from "./bench-table";
 import { root } from "./paths";
+import { RESULTS } from "./results";
 
-const BEGIN = "<!-- values:begin -->";
-const END = "<!-- values:end -->";
 const path = join(root, "README.md");
 
-/** A README with the table of the chart's values between its marks. @throws where a mark is missing */
-export function withValuesTable(readme: string): string {
-  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`README.md needs ${BEGIN} and after it ${END}`);
-  return `${readme.slice(0, begin + BEGIN.length)}\n${valuesTable(values)}\n${readme.slice(end)}`;
+/** A README with what is made between the marks of that name. @throws where a mark is missing */
+export function withSection(readme: string, name: string, made: string): string {
+  const [first, last] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
+  const [begin, end] = [readme.indexOf(first), readme.indexOf(last)];
+  if (begin < 0 || end < begin) throw new Error(`README.md needs ${first} and after it ${last}`);
+  return `${readme.slice(0, begin + first.length)}\n${made}\n${readme.slice(end)}`;
 }
 
-/** Puts the table of the chart's values into the project's README. */
+/** A README with the table of the chart's values, and that of the last benchmark. */
+export async function currentReadme(readme: string): Promise<string> {
+  const { plugin } = JSON.parse(await readFile(RESULTS, "utf8")) as { plugin: PluginResults };
+  return withSection(withSection(readme, "values", valuesTable(values)), "bench", pluginTable(plugin));
+}
+
+/** Brings the project's README up to date. */
 export async function updateReadme(): Promise<void> {
-  await writeFile(`${path}.new`, withValuesTable(await readFile(path, "utf8")));
+  await writeFile(`${path}.new`, await currentReadme(await readFile(path, "utf8")));
   await rename(`${path}.new`, path);
 }

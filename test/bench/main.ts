@@ -3,8 +3,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import Table from "cli-table3";
+import type { CallCost, ScenarioResult } from "../../build/bench-table";
 import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
 import { outputs } from "../../build/paths";
+import { updateReadme } from "../../build/readme";
 import { RESULTS, recordResult } from "../../build/results";
 import { namespacesMissing } from "../support/netns";
 import { chart } from "./chart";
@@ -20,34 +22,13 @@ const scenarios: readonly Scenario[] = [
   { pod: "meshed", delayMs: 500, parallel: 200, rounds: 1 },
 ];
 
-interface Numbers {
-  readonly medianMs: number;
-  readonly p99Ms: number;
-  /** Requests to the API server, a call. */
-  readonly requests: number;
-}
-
-interface Result extends Scenario {
-  readonly ours: Numbers;
-  readonly peer?: Numbers;
-  /** Ours in parts of the peer's. */
-  readonly ratio?: { readonly median: number; readonly p99: number };
-}
-
-interface Cost {
-  readonly name: string;
-  readonly pod: string;
-  readonly programs?: number;
-  readonly peakMiB: number;
-}
-
 const rounded = (value: number, digits = 2) => Number(value.toFixed(digits));
 
 function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
 }
 
-function numbers(times: readonly number[], requests: number): Numbers {
+function numbers(times: readonly number[], requests: number): ScenarioResult["ours"] {
   const sorted = [...times].sort((one, other) => one - other);
   return {
     medianMs: rounded(quantile(sorted, 0.5)),
@@ -57,7 +38,7 @@ function numbers(times: readonly number[], requests: number): Numbers {
 }
 
 /** Runs the contestants in turn, so that whatever else the machine does hits both. */
-async function run(bench: Bench, contestants: readonly Contestant[], scenario: Scenario): Promise<Result> {
+async function run(bench: Bench, contestants: readonly Contestant[], scenario: Scenario): Promise<ScenarioResult> {
   const times: Record<string, number[]> = {};
   const requests: Record<string, number> = {};
   await bench.delay(scenario.delayMs);
@@ -77,8 +58,8 @@ async function run(bench: Bench, contestants: readonly Contestant[], scenario: S
   return { ...scenario, ours, peer, ratio };
 }
 
-async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<Cost[]> {
-  const found: Cost[] = [];
+async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<CallCost[]> {
+  const found: CallCost[] = [];
   for (const one of contestants) {
     for (const pod of ["meshed", "unmeshed"] as const) {
       const programs = await bench.programs(one, pod);
@@ -93,7 +74,7 @@ function titleOf({ pod, delayMs, parallel }: Scenario): string {
   return `${pod}, API ${delayMs} ms, ${parallel === 1 ? "one" : `${parallel} at once`}`;
 }
 
-function print(found: readonly Result[], spent: readonly Cost[]): void {
+function print(found: readonly ScenarioResult[], spent: readonly CallCost[]): void {
   const head = ["ADD", "ours median", "p99", "requests", "peer median", "p99", "requests", "ratio median", "p99"];
   const table = new Table({ head, style: { head: [], border: [] } });
   for (const result of found) {
@@ -116,8 +97,12 @@ function print(found: readonly Result[], spent: readonly Cost[]): void {
   }
 }
 
-async function save(found: readonly Result[], spent: readonly Cost[]): Promise<void> {
-  const machine = { cpu: cpus()[0]?.model ?? "", cores: cpus().length, kernel: release() };
+async function save(found: readonly ScenarioResult[], spent: readonly CallCost[]): Promise<void> {
+  const machine = {
+    cpu: cpus()[0]?.model ?? "",
+    cores: cpus().length,
+    kernel: release().split(".").slice(0, 2).join("."),
+  };
   const plugin = { date: new Date().toISOString().slice(0, 10), machine, scenarios: found, costs: spent };
   await recordResult("plugin", plugin);
   const bars = found
@@ -144,7 +129,7 @@ async function main(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "bench-"));
   const bench = await Bench.open(directory);
   try {
-    const found: Result[] = [];
+    const found: ScenarioResult[] = [];
     for (const scenario of scenarios) {
       process.stderr.write(`${titleOf(scenario)}\n`);
       found.push(await run(bench, contestants, scenario));
@@ -152,6 +137,7 @@ async function main(): Promise<void> {
     const spent = await costs(bench, contestants);
     print(found, spent);
     await save(found, spent);
+    await updateReadme();
   } finally {
     bench.close();
     await rm(directory, { recursive: true });
