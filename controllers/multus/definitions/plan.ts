@@ -11,7 +11,7 @@ export type Plan =
   | { readonly kind: "foreign"; readonly definition: Definition };
 
 export const MULTUS_ANNOTATION = "linkerd.io/multus";
-const ENABLED = "enabled";
+export const ENABLED = "enabled";
 const LEAVE: Plan = { kind: "leave" };
 
 /** Whether a namespace is to have a definition; Linkerd's control plane always does. */

@@ -1,4 +1,6 @@
 import { isControlPlane } from "../../../cni/pod";
+import { DEFINITION_NAME } from "../definitions/definition";
+import { ENABLED, MULTUS_ANNOTATION } from "../definitions/plan";
 import { type JsonPatch, pointerStep } from "./json-patch";
 import { NetworksError } from "./network-selections";
 import { NETWORKS_ANNOTATION, withNetwork } from "./networks";
@@ -33,10 +35,8 @@ export interface Verdict {
   readonly notes: readonly string[];
 }
 
-const MULTUS = "linkerd.io/multus";
 const INJECT = "linkerd.io/inject";
 const PROXY_UID = "config.linkerd.io/proxy-uid";
-const DEFINITION_NAME = "linkerd-cni";
 /** Marks the API's copy of a pod that a kubelet started from a file. */
 const MIRROR = "kubernetes.io/config.mirror";
 
@@ -61,8 +61,8 @@ class Annotator {
   }
 
   run(): void {
-    for (const name of [MULTUS, INJECT]) this.inherit(name);
-    const isMeshed = this.value(MULTUS) === "enabled" && INJECTED.includes(this.value(INJECT));
+    for (const name of [MULTUS_ANNOTATION, INJECT]) this.inherit(name);
+    const isMeshed = this.value(MULTUS_ANNOTATION) === ENABLED && INJECTED.includes(this.value(INJECT));
     if (!isMeshed && !this.isControlPlane) return;
     this.attach();
     if (!this.isControlPlane) this.chooseUid();

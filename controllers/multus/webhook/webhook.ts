@@ -46,15 +46,18 @@ export class Webhook {
 
   /** Answers reviews until the signal is given, and then those that are under way. @throws where the port is taken */
   async run(): Promise<void> {
-    const { clock, log } = this.tools;
+    const { clock, log, signal } = this.tools;
     const failure = new Promise<never>((_, reject) => {
       this.failed = reject;
     });
-    await Promise.race([followCertificates(this.tools, (pair) => this.use(pair)), failure]);
+    const told = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const following = followCertificates(this.tools, (pair) => this.use(pair));
+    await Promise.race([following, failure, told]);
     this.server.drain();
     if (this.server.listening) await clock.sleep(DRAIN_MS);
     await this.server.close();
     log.info("the webhook has answered everything");
+    await following;
   }
 
   private use(pair: TlsPair): void {
