@@ -1,6 +1,9 @@
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parse } from "yaml";
+import { root } from "../../build/paths";
 import { differences } from "../../demo/snapshot";
+import { listing, moveCniDirectories } from "./directories";
 import { signalInstaller } from "./faults";
 import { onDisk } from "./paths";
 import { namespace, pod, podAnnotations, podSpec, until } from "./pods";
@@ -176,6 +179,26 @@ function installation(cluster: TestCluster): void {
 clusterSuite("the chart installed by helm, on the distribution's containerd", installation);
 
 clusterSuite("the chart installed by helm, on containerd 2", installation, "2");
+
+clusterSuite("a node whose CNI directories are not the usual ones", (cluster) => {
+  beforeAll(() => cluster.kubectl.start(pod("client")));
+
+  test.each(["k3s", "openshift"])("the chart with the values for %s", async (name) => {
+    const { machine, kubectl } = cluster;
+    const values = join("examples", `${name}-values.yaml`);
+    const { destCNIBinDir, destCNINetDir } = parse(await readFile(join(root, values), "utf8"));
+    await moveCniDirectories(machine, destCNIBinDir, destCNINetDir);
+    const contents = async () => [await listing(machine, destCNIBinDir), await listing(machine, destCNINetDir)];
+    const before = await contents();
+    await cluster.install("--values", values);
+    const [address] = await kubectl.start(pod(`meshed-${name}`, { proxy: "sidecar" }));
+    expect(await kubectl.dial("client", `${address}:8080`)).toEqual(inbound(`${address}:8080`));
+    await cluster.uninstall();
+    expect(await contents()).toEqual(before);
+    await kubectl.stop(`meshed-${name}`);
+    expect(await cluster.directories()).toEqual({});
+  });
+});
 
 clusterSuite(
   "containerd 2, which asks a chain for its STATUS",

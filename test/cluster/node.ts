@@ -9,7 +9,7 @@ import { onDisk, paths } from "./paths";
 import { CNI_PLUGINS } from "./requirements";
 
 const KUBELET_CONFIG = join(paths.state, "kubelet.json");
-const CONTAINERD_CONFIG = join(paths.state, "containerd.toml");
+export const CONTAINERD_CONFIG = join(paths.state, "containerd.toml");
 const RUNTIME = "/run/containerd/containerd.sock";
 
 /** The plugins of the cluster's own network. */
