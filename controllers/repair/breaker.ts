@@ -85,7 +85,7 @@ export class Breakers {
       roundAt: firstSeen - 1,
       openings: Math.max(past.openings, known?.openings ?? 0),
       openUntil: Math.max(now + past.until - date, known?.openUntil ?? 0),
-      trial: past.trial,
+      trial: past.trial || (known?.rounds === past.rounds && known.trial),
     });
   }
 

@@ -69,6 +69,19 @@ describe("a breaker", () => {
   });
 });
 
+it("a trial is due after a pause, also where the Event of the pause was lost", () => {
+  const policy = { rounds: 3, pauseMs: 5 * MINUTE, longestPauseMs: 15 * MINUTE, forgetMs: 30 * MINUTE };
+  const breakers = new Breakers(policy);
+  const moment = { firstSeen: 1_000, now: 2_000, date: 100_000 };
+  const past = { rounds: 3, openings: 0, until: 0, at: 90_000, trial: false };
+  breakers.recall("web", past, moment);
+  expect(breakers.ask("web", 1_000, 2_000).kind).toBe("open");
+  breakers.open("web", 2_000);
+  const later = { firstSeen: 1_000, now: 2_000 + 5 * MINUTE, date: 100_000 + 5 * MINUTE };
+  breakers.recall("web", past, later);
+  expect(breakers.ask("web", 1_000, later.now).kind).toBe("go");
+});
+
 describe("what Events say about an owner", () => {
   const START = Date.parse("2026-01-01T00:00:00Z");
   const at = (second: number) => new Date(START + second * 1_000).toISOString();
