@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { synthesize } from "../charts/synth";
-import { bundle } from "./bundle";
+import { AS_IS, bundle } from "./bundle";
 import { buildCli } from "./cli";
 import { writeSketch } from "./dashboard";
 import { compileExecutable, PLUGIN_ENTRY } from "./executable";
@@ -13,7 +13,7 @@ import { updateReadme } from "./readme";
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
-  installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer, { minify: true }),
+  installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer, AS_IS),
   controllers: () => bundle(join(root, "controllers", "main.ts"), outputs.controllers),
   charts: () => synthesize(root),
   readme: updateReadme,

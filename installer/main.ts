@@ -7,6 +7,9 @@ const stopped = new Promise<void>((resolve) => {
   process.on("SIGINT", () => resolve());
 });
 
+// The runtime's client would send requests, and the token with them, through a proxy that the environment names.
+for (const name of ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]) delete process.env[name];
+
 // Whoever read the log may be gone; the node's chain still needs its keeper.
 process.stdout.on("error", () => undefined);
 

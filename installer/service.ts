@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
-import type { Server } from "node:http";
 import { dirname } from "node:path";
 import type { Log } from "../cni/log";
-import { type ApiServer, httpsTransport } from "../kubernetes/client";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { AccessCheck } from "./access";
+import { fetchTransport as transport } from "./api";
 import { Credentials } from "./credentials";
 import type { Disk } from "./disk";
-import { type Answer, serve } from "./health";
+import { type Answer, type Server, serve } from "./health";
 import { hostFacts } from "./host-facts";
 import { createInstruments } from "./instruments";
 import { Keeper, type Status } from "./keeper";
@@ -51,8 +50,6 @@ function knownToken({ kubeconfig: path }: Places): string | undefined {
     return undefined;
   }
 }
-
-const transport = (server: ApiServer) => httpsTransport(server);
 
 /** Runs one installer: looks when something changes, renews the token, answers health checks, and stops in order. */
 export class Service {
@@ -125,7 +122,7 @@ export class Service {
     clearTimeout(this.timer);
     clearInterval(this.renewal);
     this.watcher.close();
-    this.server?.close();
+    this.server?.stop(true);
     const { remove, why } = await this.decide();
     const { log, settings } = this.outside;
     if (remove) await this.learnRuntime();
@@ -226,7 +223,11 @@ export class Service {
       "/ready": () => this.ready(),
       "/metrics": () => this.metrics(),
     };
-    this.server = serve(port, answers, (error) => this.outside.log.error(`health port ${port}: ${error.message}`));
+    try {
+      this.server = serve(port, answers);
+    } catch (error) {
+      this.outside.log.error(`health port ${port}: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   private async metrics(): Promise<Answer> {

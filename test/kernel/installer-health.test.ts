@@ -105,6 +105,13 @@ test.each([
   expect(api.requests.filter((path) => path === POD)).toHaveLength(1);
 });
 
+test("the token goes through no proxy that the environment names", async () => {
+  const proxy = "http://127.0.0.1:9";
+  answers[TOKEN] = () => [201, { status: { token: jwt(600) } }];
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", HTTPS_PROXY: proxy, https_proxy: proxy });
+  await installer.says("the plugin has a token");
+});
+
 test("a plugin that does not run is never chained", async () => {
   writeFileSync(join(node.imageDir, "linkerd-cni"), "#!/bin/sh\nexit 7\n");
   chmodSync(join(node.imageDir, "linkerd-cni"), 0o755);

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { bundle } from "../../build/bundle";
+import { AS_IS, bundle } from "../../build/bundle";
 import { outputs, root } from "../../build/paths";
 import { hostRuntime } from "../../build/runtime";
 
@@ -23,7 +23,7 @@ interface Configuration {
 
 /** Bundles the installer as the image has it. */
 export function buildInstaller(): Promise<void> {
-  return bundle(join(root, "installer", "main.ts"), outputs.installer, { minify: true });
+  return bundle(join(root, "installer", "main.ts"), outputs.installer, AS_IS);
 }
 
 /** Bundles the installer with an entry that kills itself at a chosen operation. */
