@@ -6,8 +6,8 @@ import { Kubectl, type PodOptions, pod } from "./pods";
 
 /** What the start of one kind of pod costs. */
 export interface Cost {
-  /** Median time that the container runtime takes to make a pod's sandbox, its network included. */
-  readonly sandboxMs: number;
+  /** Time that the container runtime took to make each pod's sandbox, its network included. */
+  readonly sandboxMs: readonly number[];
   /** GET requests of single objects that the API server counted, for each pod. */
   readonly requests: number;
 }
@@ -57,7 +57,7 @@ export async function measure(machine: Machine, name: string, count: number, opt
   const requests = ((await requestsSoFar(kubectl)) - before) / count;
   const times = await sandboxTimes();
   await kubectl.stop(...names);
-  return { sandboxMs: median(names.map((each) => times.get(each) ?? Number.NaN)), requests };
+  return { sandboxMs: names.map((each) => times.get(each) ?? Number.NaN), requests };
 }
 
 /**

@@ -1,30 +1,31 @@
-import { copyFile, readFile, rename, writeFile } from "node:fs/promises";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { outputs } from "../../build/paths";
 import { defaultStanza } from "../../demo/stanza";
 import { kubeconfig } from "./certificates";
 import { onDisk } from "./paths";
 
-const KUBECONFIG = "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig";
-const CONFIGURATION = "/etc/cni/net.d/10-cluster.conflist";
+const KUBECONFIG = "/etc/cni/net.d/ZZZ-peer-kubeconfig";
+const TYPE = "linkerd-peer";
 
-/** Chains linkerd's own plugin, with the values of our chart. It takes no context but the one of this name. */
-export async function chainPeer(executable: string): Promise<void> {
-  await copyFile(executable, onDisk("/opt/cni/bin/linkerd-cni"));
-  const access = JSON.parse(await readFile(kubeconfig("admin"), "utf8"));
-  const [context] = access.contexts;
+/**
+ * Puts linkerd's own plugin on the node, beside ours.
+ * @param primary the configuration that it is to be chained to
+ * @returns the configuration with it, and with the values of our chart
+ */
+export async function withPeer(executable: string, primary: string): Promise<string> {
+  await copyFile(executable, onDisk(`/opt/cni/bin/${TYPE}`));
+  // It takes no context but the one of this name.
   const name = "linkerd-cni-context";
-  await writeFile(
-    onDisk(KUBECONFIG),
-    JSON.stringify({ ...access, contexts: [{ ...context, name }], "current-context": name }),
-  );
+  const access = JSON.parse(await readFile(kubeconfig("admin"), "utf8"));
+  const contexts = [{ ...access.contexts[0], name }];
+  await writeFile(onDisk(KUBECONFIG), JSON.stringify({ ...access, contexts, "current-context": name }));
   const stanza = JSON.parse(await defaultStanza(outputs.manifests, false));
-  const path = onDisk(CONFIGURATION);
-  const primary = JSON.parse(await readFile(path, "utf8"));
   const chained = {
     ...stanza,
+    type: TYPE,
     kubernetes: { kubeconfig: KUBECONFIG },
     linkerd: { ...stanza.linkerd, "iptables-mode": "nft" },
   };
-  await writeFile(`${path}.new`, JSON.stringify({ ...primary, plugins: [...primary.plugins, chained] }));
-  await rename(`${path}.new`, path);
+  const { plugins, ...rest } = JSON.parse(primary);
+  return JSON.stringify({ ...rest, plugins: [...plugins, chained] });
 }
