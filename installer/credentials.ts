@@ -56,8 +56,10 @@ export class Credentials {
 
   /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */
   async verify(now: number): Promise<Verdict> {
-    const verdict = await this.tools.verify(this.current(now), now);
-    if (verdict.kind === "refused" && this.minted !== undefined) {
+    const access = this.current(now);
+    const verdict = await this.tools.verify(access, now);
+    // By now there may be another one.
+    if (verdict.kind === "refused" && this.minted === access.token) {
       this.minted = undefined;
       this.retryAt = 0;
     }
@@ -119,7 +121,7 @@ export class Credentials {
     try {
       const bound = await ask(tokenRequest(seconds, node));
       // Kubernetes before 1.31 binds tokens to no node; to a pod it binds only those of the pod's own account.
-      const answer = bound.status === 400 && node !== undefined ? await ask(tokenRequest(seconds)) : bound;
+      const answer = node !== undefined && UNBINDABLE.includes(bound.status) ? await ask(tokenRequest(seconds)) : bound;
       return outcomeOf(answer.status, answer.body);
     } finally {
       transport.close();
@@ -137,6 +139,9 @@ function tokenRequest(expirationSeconds: number, node?: string): object {
   const spec = { expirationSeconds, ...bound };
   return { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
 }
+
+/** What an API server answers that does not know how to bind a token to a node. */
+const UNBINDABLE = [400, 422];
 
 /** The installer's own token is replaced by the kubelet: one that is not accepted (401) may be good a moment later. */
 const PASSING = [401, 429];

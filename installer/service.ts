@@ -69,6 +69,7 @@ export class Service {
   private runtime: string | undefined;
   private unwatched = "";
   private wasReady = false;
+  private renewing = false;
   private stopping = false;
 
   constructor(private readonly outside: Outside) {
@@ -170,8 +171,10 @@ export class Service {
     }
   }
 
-  /** What is due from time to time. Never rejects. */
+  /** What is due from time to time, unless the last time is still at it. Never rejects. */
   private async renew(): Promise<void> {
+    if (this.renewing) return;
+    this.renewing = true;
     try {
       if (await this.hasOtherToken()) this.look();
       else this.followPlugin();
@@ -179,6 +182,8 @@ export class Service {
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.outside.log.warn(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.renewing = false;
     }
   }
 
