@@ -14,6 +14,12 @@ export class NetworksError extends Error {
   override readonly name = "NetworksError";
 }
 
+const LONGEST_QUOTE = 100;
+
+/** A part of the value in a message: its beginning, where it is long. */
+export const quote = (text: string) =>
+  JSON.stringify(text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text);
+
 const MAC = /^[0-9a-f]{2}(?:([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2})*)?$/i;
 const MAC_BYTES = [6, 8, 20];
 const DOTTED_MAC = /^[0-9a-f]{4}(?:\.[0-9a-f]{4})*$/i;
@@ -38,9 +44,12 @@ const fold = (key: string) => key.replaceAll("ſ", "s").toLowerCase();
 function folded(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value).map(([key, member]) => [fold(key), member] as const);
-  const twice = members.find(([key], index) => members.findIndex(([other]) => other === key) < index);
-  // Multus goes by the last, but looks at all of them.
-  if (twice !== undefined) throw new NetworksError(`member ${JSON.stringify(twice[0])} is there twice`);
+  const seen = new Set<string>();
+  for (const [key] of members) {
+    // Multus goes by the last, but looks at all of them.
+    if (seen.has(key)) throw new NetworksError(`member ${quote(key)} is there twice`);
+    seen.add(key);
+  }
   return Object.fromEntries(members.filter(([, member]) => member !== null));
 }
 

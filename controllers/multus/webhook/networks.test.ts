@@ -90,6 +90,32 @@ test.each([
   expect(() => extend(value)).toThrow(problem);
 });
 
+/** All that a pod's annotations may hold. */
+const MOST = 262_144;
+
+// Whoever may create a pod chooses the value: each of these once kept the webhook busy for minutes to hours.
+test.each<readonly [string, string, string]>([
+  ["spaces inside", `a${" ".repeat(MOST - 2)}b`, 'item "a '],
+  ["one item", "A".repeat(MOST), 'item "AAA'],
+  ["members", `[{${Array.from({ length: MOST / 16 }, (_, index) => `"k${index}":1`).join()}}]`, "item 1 names no"],
+  ["the same member", `[{"${"k".repeat(MOST / 4)}":1,"${"K".repeat(MOST / 4)}":1}]`, 'member "kkk'],
+])("as many %s as fit are refused in a few words", (_, value, problem) => {
+  expect(value.length).toBeLessThanOrEqual(MOST);
+  let message = "";
+  try {
+    extend(value);
+  } catch (error) {
+    message = (error as Error).message;
+  }
+  expect(message).toContain(problem);
+  expect(message.length).toBeLessThan(400);
+});
+
+test("what no pod's annotations can hold is not even read", () => {
+  expect(() => extend("a".repeat(MOST + 1))).toThrow("is longer than the 262144 bytes that annotations may have");
+  expect(extend(`a${" ".repeat(MOST - 1)}`)).toBe("a,linkerd-cni");
+});
+
 test("whatever stands there: refused, or valid with all that was there and the network once, and then as it is", () => {
   const text = fc.oneof(
     fc.string({ unit: fc.constantFrom(..."ab-/@, \t[]{}\"':0A\u00a0") }),
