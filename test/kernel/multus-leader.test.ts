@@ -157,13 +157,24 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
     return { elector, state, log, close: () => transport.close() };
   }
 
+  const contenders: ReturnType<typeof contender>[] = [];
+  const stop = new AbortController();
+  let runs: Promise<unknown> = Promise.resolve();
+  let watching: NodeJS.Timeout | undefined;
+
+  afterEach(async () => {
+    clearInterval(watching);
+    stop.abort();
+    await runs;
+    for (const { close } of contenders) close();
+  });
+
   test("there is never more than one leader, and one again after each loss", async () => {
-    const stop = new AbortController();
-    const contenders = [contender("past", -30), contender("future", 30), contender("now", 0)];
-    const runs = contenders.map(({ elector }) => elector.run(stop.signal));
+    contenders.push(contender("past", -30), contender("future", 30), contender("now", 0));
+    runs = Promise.all(contenders.map(({ elector }) => elector.run(stop.signal)));
     const leaders = () => contenders.filter(({ elector }) => elector.leading);
     let most = 0;
-    const watching = setInterval(() => {
+    watching = setInterval(() => {
       most = Math.max(most, leaders().length);
     }, 1);
     const seen = new Set<object>();
@@ -178,10 +189,6 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
       expect(leaders()[0]).not.toBe(leader);
       leader.state.cut = false;
     }
-    stop.abort();
-    await Promise.all(runs);
-    clearInterval(watching);
-    for (const { close } of contenders) close();
     expect(most).toBe(1);
     expect(seen.size).toBeGreaterThanOrEqual(2);
   });
