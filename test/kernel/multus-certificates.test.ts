@@ -92,7 +92,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     (await api.cluster.api.json<{ data: Readonly<Record<string, string>> }>({ path: SECRET })).data;
   const bundle = async () => certificates(text(await api.caBundle())).map(short);
   const shown = (count = replicas.length) =>
-    until("certificates", () => replicas.filter(({ used }) => used.length > 0).length === count);
+    until("certificates", () => replicas.filter(({ used }) => used.length > 0).length === count, 60);
   const settled = (by: string) =>
     until(by, async () => (await bundle()).length === 1 && (await secret())["next.crt"] === undefined);
 

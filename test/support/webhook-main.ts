@@ -4,11 +4,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Registry } from "prom-client";
 import { createLog } from "../../cni/log";
 import { answerReview } from "../../controllers/multus/webhook/admission";
-import { WebhookServer } from "../../controllers/multus/webhook/server";
+import { type ServerLimits, WebhookServer } from "../../controllers/multus/webhook/server";
 import type { TlsPair } from "../../controllers/multus/webhook/tls";
 
 export type Order =
-  | { readonly do: "start" | "use"; readonly pair: TlsPair }
+  | { readonly do: "start"; readonly pair: TlsPair; readonly limits: Partial<ServerLimits> }
+  | { readonly do: "use"; readonly pair: TlsPair }
   /** Goes on with the reviews of namespace "slow". */
   | { readonly do: "release" }
   | { readonly do: "drain" | "close" | "metrics" };
@@ -30,29 +31,33 @@ async function namespace(name: string) {
   return { name, annotations: { "linkerd.io/multus": "enabled", "linkerd.io/inject": "enabled" } };
 }
 
-const server = new WebhookServer({
-  port: 0,
-  host: "127.0.0.1",
-  review: (document) => answerReview(document, { namespace, options, log }),
-  log,
-  registry,
-  limits: { handshakeMs: 1_000, bodyMs: 1_000, idleMs: 3_000, closeMs: 30_000 },
-});
+function create(limits: Partial<ServerLimits>): WebhookServer {
+  const review = (document: unknown) => answerReview(document, { namespace, options, log });
+  return new WebhookServer({ port: 0, host: "127.0.0.1", review, log, registry, limits });
+}
+
+let server: WebhookServer | undefined;
+
+async function start({ pair, limits }: Extract<Order, { do: "start" }>): Promise<number> {
+  server = create(limits);
+  await server.start(pair);
+  return server.port;
+}
+
+async function close(): Promise<void> {
+  await server?.close();
+  process.stdout.write('"closed"\n');
+  await delay(10);
+  process.exit();
+}
 
 async function obey(order: Order): Promise<unknown> {
-  if (order.do === "start") await server.start(order.pair);
-  if (order.do === "use") server.use(order.pair);
-  if (order.do === "drain") server.drain();
+  if (order.do === "start") return start(order);
+  if (order.do === "use") server?.use(order.pair);
+  if (order.do === "drain") server?.drain();
   if (order.do === "release") release();
-  if (order.do === "metrics") return registry.metrics();
-  if (order.do === "close") {
-    void server.close().then(async () => {
-      process.stdout.write('"closed"\n');
-      await delay(10);
-      process.exit();
-    });
-  }
-  return server.port;
+  if (order.do === "close") void close();
+  return order.do === "metrics" ? registry.metrics() : "done";
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

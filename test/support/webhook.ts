@@ -10,6 +10,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { generate } from "selfsigned";
 import { bundle } from "../../build/bundle";
 import { hostRuntime } from "../../build/runtime";
+import type { ServerLimits } from "../../controllers/multus/webhook/server";
 import type { TlsPair } from "../../controllers/multus/webhook/tls";
 import type { Order } from "./webhook-main";
 
@@ -61,7 +62,11 @@ export class WebhookProcess {
   }
 
   /** Clients trust all of the certificates; the first is shown. */
-  static async start(runtime: keyof typeof RUNTIMES, certificates: readonly TlsPair[]): Promise<WebhookProcess> {
+  static async start(
+    runtime: keyof typeof RUNTIMES,
+    certificates: readonly TlsPair[],
+    limits: Partial<ServerLimits> = {},
+  ): Promise<WebhookProcess> {
     const directory = mkdtempSync(join(tmpdir(), "webhook-"));
     const file = join(directory, "main.js");
     await bundle(join(__dirname, "webhook-main.ts"), file);
@@ -71,7 +76,7 @@ export class WebhookProcess {
       directory,
       certificates.map(({ cert }) => cert),
     );
-    made.port = (await made.tell({ do: "start", pair: certificates[0] as TlsPair })) as number;
+    made.port = (await made.tell({ do: "start", pair: certificates[0] as TlsPair, limits })) as number;
     return made;
   }
 

@@ -110,6 +110,12 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
   }
 
   test("closes connections on which nothing, too little or nonsense is said", async () => {
+    await server.stop();
+    server = await WebhookProcess.start(runtime, await certificates, {
+      handshakeMs: 5_000,
+      bodyMs: 2_000,
+      idleMs: 5_000,
+    });
     const silent = connectPlain(server.port, "127.0.0.1");
     const [idle, half, nonsense, slow, broken] = await Promise.all([1, 2, 3, 4, 5].map(() => server.connect()));
     const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
