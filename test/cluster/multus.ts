@@ -103,6 +103,22 @@ export class Multus {
     return (await this.configs())[namespace] ?? {};
   }
 
+  /** The pod that writes the definitions. */
+  async leader(): Promise<string> {
+    let holder = "";
+    await until("a leader", async () => {
+      const { spec } = await this.cluster.kubectl.json<{ spec: { holderIdentity?: string } }>(
+        "get",
+        "lease",
+        OPERATOR,
+        `--namespace=${OPERATOR}`,
+      );
+      [holder = ""] = (spec.holderIdentity ?? "").split("_");
+      return holder !== "";
+    });
+    return holder;
+  }
+
   async log(): Promise<string> {
     return readFile(LOG, "utf8");
   }
@@ -132,31 +148,31 @@ export class Multus {
   }
 }
 
-/** Asks the API server over and over what would become of an object. */
+/** What the API server answered. */
 export class Admissions<T> {
-  private over = false;
-  private readonly admitted: T[] = [];
-  private readonly refused: string[] = [];
-  private readonly asking: Promise<void>;
+  readonly admitted: T[] = [];
+  readonly refused: string[] = [];
 
-  constructor(kubectl: Kubectl, object: object) {
-    this.asking = this.ask(kubectl, object);
+  /** Asks the API server over and over what would become of an object, for as long as something else takes. */
+  static async during<T>(kubectl: Kubectl, object: object, work: () => Promise<void>): Promise<Admissions<T>> {
+    const admissions = new Admissions<T>();
+    let over = false;
+    const ask = async () => {
+      while (!over) await admissions.ask(kubectl, object);
+    };
+    const asking = ask();
+    await work().finally(() => {
+      over = true;
+      return asking;
+    });
+    return admissions;
   }
 
   private async ask(kubectl: Kubectl, object: object): Promise<void> {
-    while (!this.over) {
-      const asked = kubectl.dryRun<T>(object);
-      await asked.then(
-        (answer) => this.admitted.push(answer),
-        (error) => this.refused.push(String(error)),
-      );
-    }
-  }
-
-  /** @returns the answers so far */
-  async stop(): Promise<{ readonly admitted: readonly T[]; readonly refused: readonly string[] }> {
-    this.over = true;
-    await this.asking;
-    return { admitted: this.admitted, refused: this.refused };
+    const { admitted, refused } = this;
+    await kubectl.dryRun<T>(object).then(
+      (answer) => admitted.push(answer),
+      (error) => refused.push(String(error)),
+    );
   }
 }

@@ -1,0 +1,196 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { root } from "../../build/paths";
+import { Admissions, definition, Multus, OPERATOR } from "./multus";
+import { onDisk } from "./paths";
+import { type Pod, pod, until } from "./pods";
+import { clusterSuite, NET_DIR } from "./suite";
+
+const ENABLED = { "linkerd.io/multus": "enabled", "linkerd.io/inject": "enabled" };
+const NETWORKS = "k8s.v1.cni.cncf.io/networks";
+
+/** What the proxy answers to a connection that it caught, and the application to one that went through. */
+const outbound = (original: string) => ({ port: 4140, original });
+const inbound = (original: string) => ({ port: 4143, original });
+const served = (port: number) => ({ served: port });
+
+interface Annotated extends Pod {
+  readonly metadata: Pod["metadata"] & { readonly annotations?: Readonly<Record<string, string>> };
+}
+
+interface Configuration {
+  readonly webhooks: readonly [{ readonly clientConfig: { readonly caBundle: string } }];
+}
+
+clusterSuite("the Multus operator, with the real Multus", (cluster) => {
+  const multus = new Multus(cluster);
+  let server: string;
+  let before: string;
+
+  const configuration = () => readFile(join(onDisk(NET_DIR), "00-multus.conf"), "utf8");
+  const annotations = async (name: string, namespace = "shop") =>
+    (await cluster.kubectl.json<Annotated>("get", "pod", name, `--namespace=${namespace}`)).metadata.annotations ?? {};
+  const dial = (from: string, address: string, namespace = "shop") =>
+    cluster.kubectl.dial(from, address, { namespace });
+  const annotate = (namespace: string, value: string) =>
+    cluster.kubectl.run("annotate", "namespace", namespace, "--overwrite", `linkerd.io/multus=${value}`);
+
+  beforeAll(async () => {
+    await multus.install();
+    before = await configuration();
+    await cluster.install("--set=chained=false");
+    await multus.installOperator();
+    [server = ""] = await cluster.kubectl.start(pod("server"));
+  });
+
+  test("nothing is chained, and Multus starts pods as before", async () => {
+    expect(await configuration()).toBe(before);
+    expect(await multus.attachments("default", "server")).toMatchObject([{ verb: "Add", interface: "eth0" }]);
+    expect(await multus.configs()).toEqual({});
+  });
+
+  test("a namespace that is annotated gets the definition, made of the plugin's configuration", async () => {
+    await multus.namespace("shop", ENABLED);
+    expect(await multus.defined("shop")).toMatchObject({
+      name: "linkerd-cni",
+      type: "linkerd-cni",
+      cniVersion: expect.any(String),
+      kubernetes: { kubeconfig: "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig" },
+      linkerd: { "proxy-uid": 2102, "inbound-ports-to-ignore": ["4191", "4190"] },
+    });
+  });
+
+  test("a meshed pod is attached by Multus and redirected both ways; one that is not meshed is left alone", async () => {
+    const [meshed] = await cluster.kubectl.start(
+      pod("meshed", { namespace: "shop", proxy: "sidecar" }),
+      pod("plain", { namespace: "shop", annotations: { "linkerd.io/inject": "disabled" } }),
+    );
+    expect(await annotations("meshed")).toMatchObject({ ...ENABLED, [NETWORKS]: "linkerd-cni" });
+    expect(await multus.attachments("shop", "meshed")).toMatchObject([
+      { verb: "Add", interface: "eth0" },
+      { verb: "Add", network: "shop/linkerd-cni(linkerd-cni)", interface: "net1" },
+    ]);
+    expect(await dial("meshed", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+    expect(await dial("server", `${meshed}:8080`, "default")).toEqual(inbound(`${meshed}:8080`));
+    expect(await multus.calls("shop", "meshed")).toBe(1);
+    expect(await annotations("plain")).not.toHaveProperty([NETWORKS]);
+    expect(await dial("plain", `${server}:8080`)).toEqual(served(8080));
+  });
+
+  test("networks that a pod has already stay, each with the interface that it asked for", async () => {
+    const ipam = { type: "host-local", dataDir: "/run/lan", ranges: [[{ subnet: "10.245.0.0/24" }]] };
+    await cluster.kubectl.apply(definition("shop", "lan", { type: "bridge", bridge: "lan0", ipam }));
+    const options = { namespace: "shop", proxy: "native", annotations: { [NETWORKS]: "lan@lan1" } } as const;
+    await cluster.kubectl.start(pod("two", options));
+    expect((await multus.attachments("shop", "two")).map((each) => each.interface)).toEqual(["eth0", "lan1", "net2"]);
+    expect(await dial("two", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+  });
+
+  test("a user id of the namespace's range becomes the proxy's", async () => {
+    await multus.namespace("ranged", { ...ENABLED, "openshift.io/sa.scc.uid-range": "1000670000/10000" });
+    await multus.defined("ranged");
+    await cluster.kubectl.start(pod("meshed", { namespace: "ranged", proxy: "sidecar" }));
+    expect(await annotations("meshed", "ranged")).toMatchObject({ "config.linkerd.io/proxy-uid": "1000672102" });
+    // The user that this proxy runs as is not the one that passes any more.
+    const proxy = { namespace: "ranged", container: "linkerd-proxy" };
+    expect(await cluster.kubectl.dial("meshed", `${server}:8080`, proxy)).toEqual(outbound(`${server}:8080`));
+  });
+
+  test("the control plane's namespace always has the definition, and its pods are attached", async () => {
+    await multus.namespace("linkerd");
+    await multus.defined("linkerd");
+    const labels = { "linkerd.io/control-plane-component": "destination" };
+    await cluster.kubectl.start(pod("destination", { namespace: "linkerd", proxy: "sidecar", labels }));
+    expect(await annotations("destination", "linkerd")).toMatchObject({ [NETWORKS]: "linkerd-cni" });
+    expect(await dial("destination", `${server}:8080`, "linkerd")).toEqual(outbound(`${server}:8080`));
+  });
+
+  test("a value of the plugin's chart reaches all definitions, and pods that start from then on", async () => {
+    await multus.namespace("other", ENABLED);
+    await multus.defined("other");
+    await cluster.upgrade("--reuse-values", "--set-string=ignoreOutboundPorts=8080");
+    const ignored = async () =>
+      Object.values(await multus.configs()).map(
+        (config) => (config["linkerd"] as Record<string, unknown>)["outbound-ports-to-ignore"],
+      );
+    await until("all definitions to follow", async () => (await ignored()).every((ports) => `${ports}` === "8080"));
+    expect(Object.keys(await multus.configs()).sort()).toEqual(["linkerd", "other", "ranged", "shop"]);
+    await cluster.kubectl.start(pod("later", { namespace: "other", proxy: "sidecar" }));
+    expect(await dial("later", `${server}:8080`, "other")).toEqual(served(8080));
+  });
+
+  test("a change of a running pod passes the webhook, and changes nothing else", async () => {
+    const attached = await annotations("meshed");
+    await cluster.kubectl.run("annotate", "pod", "meshed", "--namespace=shop", "team=mesh", `${NETWORKS}-`);
+    expect(await annotations("meshed")).toEqual({ ...attached, team: "mesh", [NETWORKS]: undefined });
+  });
+
+  test("a pod that ends leaves nothing behind in Multus", async () => {
+    await cluster.kubectl.run("delete", "pod", "meshed", "--namespace=shop", "--timeout=60s");
+    const gone = (await multus.attachments("shop", "meshed")).filter(({ verb }) => verb === "Del");
+    expect(gone.map((each) => each.interface).sort()).toEqual(["eth0", "net1"]);
+    expect((await multus.log()).split("\n").filter((line) => line.includes("[error]"))).toEqual([]);
+    expect(await cluster.failedStarts()).toEqual([]);
+  });
+
+  test("the definition goes with the annotation", async () => {
+    await annotate("other", "disabled");
+    await until("the definition to go", async () => !("other" in (await multus.configs())));
+    expect(Object.keys(await multus.configs()).sort()).toEqual(["linkerd", "ranged", "shop"]);
+  });
+
+  test("chained and attached at once, a pod has the rules of one that is attached alone", async () => {
+    const options = { namespace: "shop", proxy: "sidecar" } as const;
+    await cluster.upgrade("--reuse-values", "--set-string=ignoreOutboundPorts=");
+    await until("the definition to follow", async () => {
+      const { linkerd } = (await multus.configs())["shop"] as { linkerd: object };
+      return !("outbound-ports-to-ignore" in linkerd);
+    });
+    await cluster.kubectl.start(pod("attached", options));
+    await cluster.upgrade("--reuse-values", "--set=chained=true");
+    const [both] = await cluster.kubectl.start(pod("both", options));
+    expect([await multus.calls("shop", "attached"), await multus.calls("shop", "both")]).toEqual([1, 2]);
+    const rules = await multus.rules("shop", "attached");
+    expect(rules).toContain("redirect to :4143");
+    expect(await multus.rules("shop", "both")).toBe(rules);
+    expect(await dial("both", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+    expect(await dial("server", `${both}:8080`, "default")).toEqual(inbound(`${both}:8080`));
+    await cluster.upgrade("--reuse-values", "--set=chained=false");
+    expect(await configuration()).toBe(before);
+  });
+
+  test("the operator is upgraded, and loses its leader, without a pod that is refused or forgotten", async () => {
+    const { kubectl } = cluster;
+    const webhook = () => kubectl.json<Configuration>("get", "mutatingwebhookconfiguration", OPERATOR);
+    const bundle = (await webhook()).webhooks[0].clientConfig.caBundle;
+    const template = pod("probe", { namespace: "shop", proxy: "sidecar" });
+    const { admitted, refused } = await Admissions.during<Annotated>(kubectl, template, async () => {
+      await multus.helm("upgrade", "--set=logFormat=json");
+      await multus.rolledOut();
+      await kubectl.run("delete", "pod", await multus.leader(), `--namespace=${OPERATOR}`, "--wait=false");
+      await multus.namespace("late", ENABLED);
+      await multus.defined("late");
+    });
+    expect(refused).toEqual([]);
+    expect(admitted.length).toBeGreaterThan(0);
+    expect(admitted.filter(({ metadata }) => metadata.annotations?.[NETWORKS] !== "linkerd-cni")).toEqual([]);
+    expect((await webhook()).webhooks[0].clientConfig.caBundle).toBe(bundle);
+  });
+
+  test("without the operator pods start as they are", async () => {
+    await cluster.helm("uninstall", OPERATOR, "-n", OPERATOR, "--wait", "--timeout=60s");
+    await cluster.kubectl.start(pod("after", { namespace: "shop" }));
+    expect(await annotations("after")).not.toHaveProperty([NETWORKS]);
+  });
+
+  test("the static manifests run it in a restricted namespace; applied again they find no difference", async () => {
+    const kustomization = (verb: string) =>
+      cluster.machine.run(["kubectl", verb, "-k", "dist/manifests/multus"], { directory: root });
+    await kustomization("apply");
+    await multus.rolledOut();
+    await cluster.kubectl.start(pod("again", { namespace: "shop", proxy: "sidecar" }));
+    expect(await annotations("again")).toMatchObject({ [NETWORKS]: "linkerd-cni" });
+    expect(await kustomization("diff")).toBe("");
+    await kustomization("delete");
+  });
+});
