@@ -51,6 +51,7 @@ async function judge(request: ReviewRequest, { namespace, options, log }: Review
   if (verdict.patch.length > 0) log.info("annotates a pod", about);
   return verdict;
 }
+
 /** Answers an AdmissionReview about a pod; nothing outside is changed. @throws ReviewError, and what `namespace` throws */
 export async function answerReview(document: unknown, tools: ReviewTools): Promise<AdmissionResponse> {
   const request = parseReview(document);

@@ -38,7 +38,7 @@ function isAddressOrSubnet(text: string): boolean {
   return isAddress(address) && /^\d+$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
 }
 
-/** Multus' takes members' names in any case, and the long s for an s. */
+/** Multus takes members' names in any case, and the long s for an s. */
 const fold = (key: string) => key.replaceAll("ſ", "s").toLowerCase();
 
 function folded(value: unknown): unknown {
