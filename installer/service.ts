@@ -110,6 +110,7 @@ export class Service {
     const { settings, log } = this.outside;
     if (settings.healthPort > 0) this.listen(settings.healthPort);
     for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
+    if (!settings.chained) log.info("the node's CNI configuration is left alone: Multus has to call the plugin");
     await this.credentials.renew(Date.now());
     if (this.stopping) return;
     this.look();

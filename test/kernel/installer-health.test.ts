@@ -112,6 +112,14 @@ test("the token goes through no proxy that the environment names", async () => {
   await installer.says("the plugin has a token");
 });
 
+test("ready without a chain where Multus is to call the plugin", async () => {
+  start({ CHAINED: "false" });
+  await installer.says("left alone: Multus has to call the plugin");
+  await eventually(async () => (await get("/ready").catch(() => ({ status: 0 }))).status === 200, 10_000);
+  expect(node.read("10-k.conflist")).toBe(LIST);
+  expect(token()).toBe("token");
+});
+
 test("a plugin that does not run is never chained", async () => {
   writeFileSync(join(node.imageDir, "linkerd-cni"), "#!/bin/sh\nexit 7\n");
   chmodSync(join(node.imageDir, "linkerd-cni"), 0o755);
