@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "../../build/paths";
+import { CertManager } from "./cert-manager";
 import { Admissions, definition, Multus, OPERATOR } from "./multus";
 import { onDisk } from "./paths";
 import { type Pod, pod, until } from "./pods";
@@ -192,5 +193,15 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     expect(await annotations("again")).toMatchObject({ [NETWORKS]: "linkerd-cni" });
     expect(await kustomization("diff")).toBe("");
     await kustomization("delete");
+  });
+
+  test("a certificate of cert-manager's is served", async () => {
+    const certificates = new CertManager(cluster.kubectl);
+    await certificates.install();
+    await multus.helm("install", "--create-namespace", "--set=webhook.certificates=cert-manager");
+    await certificates.issue(OPERATOR);
+    await multus.rolledOut();
+    await cluster.kubectl.start(pod("issued", { namespace: "shop", proxy: "sidecar" }));
+    expect(await annotations("issued")).toMatchObject({ [NETWORKS]: "linkerd-cni" });
   });
 });
