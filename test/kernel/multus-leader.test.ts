@@ -137,22 +137,28 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
   });
   afterAll(() => cluster?.close());
 
-  /** Ten times faster than time; its time of day is years off. */
-  function contender(identity: string, years: number) {
-    const fast = fastClock(10);
+  /** Some times faster than time; its time of day is years off. */
+  function contender(identity: string, years: number, speed = 10) {
+    const fast = fastClock(speed);
     const clock: Clock = { ...fast, date: () => new Date(Date.now() + years * 31_557_600_000) };
     const transport = httpsTransport(cluster.api.server);
     const log: string[] = [];
-    const state = { cut: false };
-    const send: Transport = (call) =>
-      state.cut ? Promise.reject(new ApiUnreachable("here", "cut off")) : transport(call);
+    const state = { cut: false, elected: 0, held: Promise.resolve() };
+    const send: Transport = async (call) => {
+      if (state.cut) throw new ApiUnreachable("here", "cut off");
+      const response = await transport(call);
+      await state.held;
+      return response;
+    };
     const elector = new Elector({
       send,
       clock,
       log: createLog("debug", "plain", (line) => log.push(line)),
       namespace: OPERATOR_NAMESPACE,
       identity,
-      elected: () => undefined,
+      elected: () => {
+        state.elected += 1;
+      },
     });
     return { elector, state, log, close: () => transport.close() };
   }
@@ -191,5 +197,23 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
     }
     expect(most).toBe(1);
     expect(seen.size).toBeGreaterThanOrEqual(2);
+  });
+
+  test("a lead that ended while a renewal was waited for begins anew: what came in between was left alone", async () => {
+    const ending = new AbortController();
+    const { elector, state, close } = contender("alone", 0, 4);
+    const run = elector.run(ending.signal);
+    await until("the lead", () => elector.leading, TAKEOVER_SECONDS);
+    let release: () => void = () => undefined;
+    state.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    await until("its end", () => !elector.leading, TAKEOVER_SECONDS);
+    release();
+    await until("the lead again", () => elector.leading, TAKEOVER_SECONDS);
+    ending.abort();
+    await run;
+    close();
+    expect(state.elected).toBe(2);
   });
 });

@@ -55,6 +55,8 @@ export class Elector implements Leadership {
     while (!signal.aborted) {
       const asked = clock.now();
       const held = await this.attempt();
+      // The lead may have ended meanwhile; what was left alone then has to be done if it begins anew.
+      this.tell();
       if (held === true) this.renewedAt = asked;
       else if (held === false) this.renewedAt = undefined;
       this.tell();
