@@ -35,11 +35,6 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     if (file !== undefined) rmSync(dirname(file), { recursive: true });
   });
 
-  afterEach(async () => {
-    await Promise.all(replicas.map((replica) => replica.end()));
-    replicas = [];
-  });
-
   async function start(count: number, ...args: readonly string[]): Promise<void> {
     const ports = await Promise.all(Array.from({ length: count }, freePort));
     replicas = await Promise.all(
@@ -55,6 +50,11 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     await until("the first pod", async () => (await api.create("plain", {}, { dryRun: true })).status === 201, 60);
   }
 
+  async function stop(): Promise<void> {
+    await Promise.all(replicas.map((replica) => replica.end()));
+    replicas = [];
+  }
+
   const stored = async (namespace: string) =>
     (await api.cluster.api.json<{ items: readonly object[] }>({ path: `/api/v1/namespaces/${namespace}/pods` })).items;
   const created = (answer: Created) => {
@@ -62,147 +62,151 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     return answer.annotations;
   };
 
-  test("pods get what their namespace and they themselves ask for", async () => {
-    await start(1);
-    const component = { "linkerd.io/control-plane-component": "destination" };
-    const cases: readonly (readonly [string, object, object])[] = [
-      ["plain", {}, {}],
-      ["plain", { annotations: on }, attached],
-      ["shop", {}, attached],
-      ["shop", { name: "cart", generateName: "" }, attached],
-      ["shop", { annotations: { [INJECT]: "disabled" } }, { [MULTUS]: "enabled", [INJECT]: "disabled" }],
-      ["shop", { annotations: { [NETWORKS]: "a, b@eth1" } }, { ...on, [NETWORKS]: "a, b@eth1,linkerd-cni" }],
-      [
-        "shop",
-        { annotations: { [NETWORKS]: '[{"name":"a"}]' } },
-        { ...on, [NETWORKS]: '[{"name":"a"},{"name":"linkerd-cni"}]' },
-      ],
-      ["openshift", {}, { ...attached, [UID]: "1000682102" }],
-      ["odd", {}, attached],
-      ["linkerd", { labels: component }, { [NETWORKS]: "linkerd-cni" }],
-      ["linkerd", {}, {}],
-    ];
-    for (const [namespace, metadata, annotations] of cases) {
-      expect(created(await api.create(namespace, metadata))).toEqual(annotations);
+  describe("by one replica", () => {
+    beforeAll(() => start(1));
+
+    afterAll(stop);
+
+    test("pods get what their namespace and they themselves ask for", async () => {
+      const component = { "linkerd.io/control-plane-component": "destination" };
+      const cases: readonly (readonly [string, object, object])[] = [
+        ["plain", {}, {}],
+        ["plain", { annotations: on }, attached],
+        ["shop", {}, attached],
+        ["shop", { name: "cart", generateName: "" }, attached],
+        ["shop", { annotations: { [INJECT]: "disabled" } }, { [MULTUS]: "enabled", [INJECT]: "disabled" }],
+        ["shop", { annotations: { [NETWORKS]: "a, b@eth1" } }, { ...on, [NETWORKS]: "a, b@eth1,linkerd-cni" }],
+        [
+          "shop",
+          { annotations: { [NETWORKS]: '[{"name":"a"}]' } },
+          { ...on, [NETWORKS]: '[{"name":"a"},{"name":"linkerd-cni"}]' },
+        ],
+        ["openshift", {}, { ...attached, [UID]: "1000682102" }],
+        ["odd", {}, attached],
+        ["linkerd", { labels: component }, { [NETWORKS]: "linkerd-cni" }],
+        ["linkerd", {}, {}],
+      ];
+      for (const [namespace, metadata, annotations] of cases) {
+        expect(created(await api.create(namespace, metadata))).toEqual(annotations);
+      }
+      await until("the log of the range", () => replicas[0]?.said(`${RANGE} on namespace odd`) === true);
+    });
+
+    test("a namespace that was created a moment ago counts", async () => {
+      for (const index of Array.from({ length: 10 }, (_, each) => each)) {
+        await api.namespace(`new-${index}`, on);
+        expect(created(await api.create(`new-${index}`, {}))).toEqual(attached);
+      }
+    });
+
+    test("whoever sends networks that Multus refuses is warned, and nobody else", async () => {
+      const answer = await api.create("shop", { annotations: { [NETWORKS]: "A" } });
+      expect(created(answer)).toEqual({ ...on, [NETWORKS]: "A" });
+      expect(answer.warnings.join()).toContain("left as it is, without linkerd-cni");
+      expect((await api.create("shop", {})).warnings).toEqual([]);
+    });
+
+    test("dry-run shows what would be, and leaves nothing behind", async () => {
+      const before = (await stored("shop")).length;
+      expect(created(await api.create("shop", {}, { dryRun: true }))).toEqual(attached);
+      expect(await stored("shop")).toHaveLength(before);
+    });
+
+    test("an update counts until a node has the pod, and then is left alone", async () => {
+      const { name } = await api.create("shop", {});
+      const pending = await api.annotate("shop", name, { [NETWORKS]: "a" });
+      expect(pending.annotations).toEqual({ ...on, [NETWORKS]: "a,linkerd-cni" });
+      const target = { apiVersion: "v1", kind: "Node", name: "node-1" };
+      const path = `/api/v1/namespaces/shop/pods/${name}/binding`;
+      await api.cluster.api.json({ method: "POST", path, body: { metadata: { name }, target } });
+      const running = await api.annotate("shop", name, { [NETWORKS]: "b", [MULTUS]: null, note: "x" });
+      expect(running).toMatchObject({ status: 200, annotations: { [INJECT]: "enabled", [NETWORKS]: "b", note: "x" } });
+      expect(running.annotations[MULTUS]).toBeUndefined();
+    });
+
+    test("a caBundle that somebody empties is put right, and nothing else is changed", async () => {
+      const before = await api.configuration();
+      const contentType = "application/json-patch+json";
+      const body = [{ op: "remove", path: "/webhooks/0/clientConfig/caBundle" }];
+      await api.cluster.api.json({ method: "PATCH", path: `${CONFIGURATION}/linkerd-multus`, body, contentType });
+      await until("the caBundle", async () => (await api.caBundle()) !== undefined);
+      const after = await api.configuration();
+      expect(after.webhooks).toEqual(before.webhooks);
+      expect(after.metadata.managedFields.map(({ manager }) => manager)).toContain("linkerd-multus-certificates");
+      await until("the next pod", async () => (await api.create("shop", {})).status === 201);
+    });
+
+    test("a Secret of no use is made anew", async () => {
+      const data = { "tls.crt": Buffer.from("no certificate").toString("base64") };
+      await api.cluster.merge(SECRET, { data });
+      await until("the log", () => replicas[0]?.said("is of no use and is made anew: tls.crt: ") === true);
+      const read = () => api.cluster.api.json<{ data: Record<string, string> }>({ path: SECRET });
+      await until("the Secret", async () => (await read()).data["tls.crt"] !== data["tls.crt"]);
+      expect((await api.create("shop", {})).status).toBe(201);
+    });
+  });
+
+  describe("by two replicas", () => {
+    afterEach(stop);
+
+    /** Creates pods, so many at a time, until told to stop; each has to be admitted and annotated. */
+    function load(atOnce: number) {
+      const answers: Created[] = [];
+      let going = true;
+      const one = async () => {
+        while (going) answers.push(await api.create("shop", {}, { dryRun: true }));
+      };
+      const done = Promise.all(Array.from({ length: atOnce }, one));
+      const end = async () => {
+        going = false;
+        await done;
+      };
+      return { answers, end };
     }
-    await until("the log of the range", () => replicas[0]?.said(`${RANGE} on namespace odd`) === true);
-  });
 
-  test("a namespace that was created a moment ago counts", async () => {
-    await start(1);
-    for (const index of Array.from({ length: 10 }, (_, each) => each)) {
-      await api.namespace(`new-${index}`, on);
-      expect(created(await api.create(`new-${index}`, {}))).toEqual(attached);
-    }
-  });
-
-  test("whoever sends networks that Multus refuses is warned, and nobody else", async () => {
-    await start(1);
-    const answer = await api.create("shop", { annotations: { [NETWORKS]: "A" } });
-    expect(created(answer)).toEqual({ ...on, [NETWORKS]: "A" });
-    expect(answer.warnings.join()).toContain("left as it is, without linkerd-cni");
-    expect((await api.create("shop", {})).warnings).toEqual([]);
-  });
-
-  test("dry-run shows what would be, and leaves nothing behind", async () => {
-    await start(1);
-    const before = (await stored("shop")).length;
-    expect(created(await api.create("shop", {}, { dryRun: true }))).toEqual(attached);
-    expect(await stored("shop")).toHaveLength(before);
-  });
-
-  test("an update counts until a node has the pod, and then is left alone", async () => {
-    await start(1);
-    const { name } = await api.create("shop", {});
-    const pending = await api.annotate("shop", name, { [NETWORKS]: "a" });
-    expect(pending.annotations).toEqual({ ...on, [NETWORKS]: "a,linkerd-cni" });
-    const target = { apiVersion: "v1", kind: "Node", name: "node-1" };
-    const path = `/api/v1/namespaces/shop/pods/${name}/binding`;
-    await api.cluster.api.json({ method: "POST", path, body: { metadata: { name }, target } });
-    const running = await api.annotate("shop", name, { [NETWORKS]: "b", [MULTUS]: null, note: "x" });
-    expect(running).toMatchObject({ status: 200, annotations: { [INJECT]: "enabled", [NETWORKS]: "b", note: "x" } });
-    expect(running.annotations[MULTUS]).toBeUndefined();
-  });
-
-  test("a caBundle that somebody empties is put right, and nothing else is changed", async () => {
-    await start(1);
-    const before = await api.configuration();
-    const contentType = "application/json-patch+json";
-    const body = [{ op: "remove", path: "/webhooks/0/clientConfig/caBundle" }];
-    await api.cluster.api.json({ method: "PATCH", path: `${CONFIGURATION}/linkerd-multus`, body, contentType });
-    await until("the caBundle", async () => (await api.caBundle()) !== undefined);
-    const after = await api.configuration();
-    expect(after.webhooks).toEqual(before.webhooks);
-    expect(after.metadata.managedFields.map(({ manager }) => manager)).toContain("linkerd-multus-certificates");
-    await until("the next pod", async () => (await api.create("shop", {})).status === 201);
-  });
-
-  /** Creates pods, so many at a time, until told to stop; each has to be admitted and annotated. */
-  function load(atOnce: number) {
-    const answers: Created[] = [];
-    let going = true;
-    const one = async () => {
-      while (going) answers.push(await api.create("shop", {}, { dryRun: true }));
-    };
-    const done = Promise.all(Array.from({ length: atOnce }, one));
-    const stop = async () => {
-      going = false;
-      await done;
-    };
-    return { answers, stop };
-  }
-
-  test("not one of 500 pods fails while certificates rotate", async () => {
-    // A life of 5 minutes: what is trusted has 5 s to settle.
-    await start(2, "-webhook-certificate-validity-hours=0.0834");
-    const rotations = async () => Promise.all(replicas.map((replica) => replica.metric("certificate_rotations_total")));
-    const { answers, stop } = load(4);
-    const bundles = new Set<string | undefined>();
-    for (const round of [1, 2, 3]) {
-      await api.cluster.api.json({ method: "DELETE", path: SECRET });
-      await until(
-        `rotation ${round}`,
-        async () => {
-          bundles.add(await api.caBundle());
-          return (await rotations()).every((count) => count >= round);
-        },
-        100,
+    test("not one of 500 pods fails while certificates rotate", async () => {
+      // A life of 5 minutes: what is trusted has 5 s to settle.
+      await start(2, "-webhook-certificate-validity-hours=0.0834");
+      const rotations = async () =>
+        Promise.all(replicas.map((replica) => replica.metric("certificate_rotations_total")));
+      const { answers, end } = load(4);
+      const bundles = new Set<string | undefined>();
+      for (const round of [1, 2, 3]) {
+        await api.cluster.api.json({ method: "DELETE", path: SECRET });
+        await until(
+          `rotation ${round}`,
+          async () => {
+            bundles.add(await api.caBundle());
+            return (await rotations()).every((count) => count >= round);
+          },
+          100,
+        );
+      }
+      await until("500 pods", () => answers.length >= 500, 120);
+      await end();
+      const failed = answers.filter(
+        ({ status, annotations }) => status !== 201 || annotations[NETWORKS] !== "linkerd-cni",
       );
-    }
-    await until("500 pods", () => answers.length >= 500, 120);
-    await stop();
-    const failed = answers.filter(
-      ({ status, annotations }) => status !== 201 || annotations[NETWORKS] !== "linkerd-cni",
-    );
-    expect(failed.map(({ text }) => text)).toEqual([]);
-    // Both of the old and the new, and each alone.
-    expect(bundles.size).toBeGreaterThanOrEqual(4);
-    console.log(`${answers.length} pods admitted during ${await rotations()} rotations, 2 replicas`);
-  });
+      expect(failed.map(({ text }) => text)).toEqual([]);
+      // Both of the old and the new, and each alone.
+      expect(bundles.size).toBeGreaterThanOrEqual(4);
+      console.log(`${answers.length} pods admitted during ${await rotations()} rotations, 2 replicas`);
+    });
 
-  test("a Secret of no use is made anew", async () => {
-    await start(1);
-    const data = { "tls.crt": Buffer.from("no certificate").toString("base64") };
-    await api.cluster.merge(SECRET, { data });
-    await until("the log", () => replicas[0]?.said("is of no use and is made anew: tls.crt: ") === true);
-    const read = () => api.cluster.api.json<{ data: Record<string, string> }>({ path: SECRET });
-    await until("the Secret", async () => (await read()).data["tls.crt"] !== data["tls.crt"]);
-    expect((await api.create("shop", {})).status).toBe(201);
-  });
-
-  test("an operator that ends answers what comes until it is gone", async () => {
-    await start(2);
-    const { answers, stop } = load(4);
-    const [first] = replicas;
-    await until("a few pods", () => answers.length > 20);
-    const ended = first?.end();
-    await until("not ready", async () => (await first?.ask("/readyz"))?.status === 503);
-    // Its endpoint goes.
-    api.service.ports = api.service.ports.slice(1);
-    expect(await ended).toBe(0);
-    const soFar = answers.length;
-    await until("more pods", () => answers.length > soFar + 20);
-    await stop();
-    expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).toEqual([]);
+    test("an operator that ends answers what comes until it is gone", async () => {
+      await start(2);
+      const { answers, end } = load(4);
+      const [first] = replicas;
+      await until("a few pods", () => answers.length > 20);
+      const ended = first?.end();
+      await until("not ready", async () => (await first?.ask("/readyz"))?.status === 503);
+      // Its endpoint goes.
+      api.service.ports = api.service.ports.slice(1);
+      expect(await ended).toBe(0);
+      const soFar = answers.length;
+      await until("more pods", () => answers.length > soFar + 20);
+      await end();
+      expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).toEqual([]);
+    });
   });
 });

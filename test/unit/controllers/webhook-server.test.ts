@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Agent } from "node:https";
 import { connect as connectPlain } from "node:net";
 import type { TLSSocket } from "node:tls";
+import * as fc from "fast-check";
 import { until } from "../../support/controllers";
 import { certificateFor, RUNTIMES, WebhookProcess } from "../../support/webhook";
 
@@ -128,6 +129,34 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     const starts = texts.map((text) => text.split("\r\n")[0]);
     expect(starts.slice(0, 4)).toEqual(["", "", "HTTP/1.1 400 Bad Request", "HTTP/1.1 408 Request Timeout"]);
     expect((await server.send({ body: review() })).status).toBe(200);
+  });
+
+  test("outlives requests with bytes that are changed, missing or too many", async () => {
+    await server.stop();
+    server = await WebhookProcess.start(runtime, await certificates, { bodyMs: 1_000, idleMs: 2_000 });
+    const body = review();
+    const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
+    const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+    const change = fc.tuple(fc.nat(request.length), fc.nat(20), fc.uint8Array({ maxLength: 20 }));
+    const changed = fc
+      .sample(fc.array(change, { minLength: 1, maxLength: 4 }), 100)
+      .map((changes) =>
+        changes.reduce(
+          (bytes, [at, gone, added]) => Buffer.concat([bytes.subarray(0, at), added, bytes.subarray(at + gone)]),
+          request,
+        ),
+      );
+    const answers = await Promise.all(
+      changed.map(async (bytes) => {
+        const socket = await server.connect();
+        socket.write(bytes);
+        return rest(socket);
+      }),
+    );
+    const statuses = answers.map((text) => text.slice(0, 12).replace(/^$/, "nothing"));
+    for (const status of statuses) expect(status).toMatch(/^HTTP\/1.1 (200|4\d\d)$|^nothing$/);
+    expect(statuses).toContain("HTTP/1.1 400");
+    expect((await server.send({ body })).status).toBe(200);
   });
 
   test("shows another certificate on new connections, and drops none of the old", async () => {
