@@ -9,19 +9,20 @@ export const group = <T extends z.ZodRawShape>(members: T) =>
 /** Requests and limits of one container; what is empty is left out. */
 export const resources = () =>
   group({
-    cpu: bounds("CPU", "100m"),
-    memory: bounds("memory", "64Mi"),
-    "ephemeral-storage": bounds("local storage", "100Mi"),
+    cpu: bounds("CPU", { limit: "100m", request: "10m" }),
+    // What a node's installer takes: 40Mi.
+    memory: bounds("memory", { limit: "96Mi", request: "48Mi" }),
+    "ephemeral-storage": bounds("local storage", { limit: "100Mi", request: "100Mi" }),
   });
 
-const bounds = (what: string, example: string) =>
+const bounds = (what: string, example: Readonly<Record<"limit" | "request", string>>) =>
   group({
     limit: quantity()
       .default("")
-      .meta({ description: `The most ${what} that the container may use`, examples: [example] }),
+      .meta({ description: `The most ${what} that the container may use`, examples: [example.limit] }),
     request: quantity()
       .default("")
-      .meta({ description: `The ${what} that the container asks for`, examples: [example] }),
+      .meta({ description: `The ${what} that the container asks for`, examples: [example.request] }),
   });
 
 export const toleration = z.strictObject({

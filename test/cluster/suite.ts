@@ -51,6 +51,13 @@ export class TestCluster {
     await this.kubectl.run("rollout", "status", "--namespace=linkerd-cni", "daemonset/linkerd-cni", "--timeout=90s");
   }
 
+  /** How often each container of the installer's pod has been started again. */
+  async restarts(): Promise<number[]> {
+    type Pods = { items: { status: { containerStatuses: { restartCount: number }[] } }[] };
+    const { items } = await this.kubectl.json<Pods>("get", "pods", "-n", "linkerd-cni", "-l", "k8s-app=linkerd-cni");
+    return items.flatMap(({ status }) => status.containerStatuses.map(({ restartCount }) => restartCount));
+  }
+
   /** The node's CNI configuration. */
   async configuration(): Promise<{ plugins: { type: string }[] }> {
     return JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8"));
