@@ -69,9 +69,10 @@ export class MultusOperator {
     const servers = await this.listen();
     const retired = new AbortController();
     // The lease is given back when the last write has ended.
-    const writing = Promise.all([this.definitions.run(), this.followNamespaces()]).finally(() => retired.abort());
+    const writing = this.definitions.write().finally(() => retired.abort());
+    const following = Promise.all([this.definitions.follow(), this.followNamespaces()]);
     try {
-      await Promise.all([writing, this.elector?.run(retired.signal), this.webhook.run()]);
+      await Promise.all([writing, following, this.elector?.run(retired.signal), this.webhook.run()]);
     } finally {
       for (const server of servers) {
         server.close();

@@ -68,12 +68,16 @@ export class DefinitionController {
     for (const namespace of this.tools.namespaces.names()) this.queue.add(namespace);
   }
 
-  /** Runs until the signal is given; what is being written then is finished. */
-  async run(): Promise<void> {
+  /** Writes until the signal is given; what is being written then is finished. */
+  async write(): Promise<void> {
+    await this.queue.run(WORKERS);
+  }
+
+  /** Learns what there is to write, until the signal is given. */
+  async follow(): Promise<void> {
     const { informing, settings } = this.tools;
     const configMaps = `/api/v1/namespaces/${settings.cniNamespace}/configmaps`;
     await Promise.all([
-      this.queue.run(WORKERS),
       this.resync(),
       inform<DefinitionObject>(
         {

@@ -1,0 +1,65 @@
+import { createLog } from "../../cni/log";
+import { DefinitionController } from "../../controllers/multus/definitions/controller";
+import { Writer } from "../../controllers/multus/definitions/writer";
+import { createInstruments } from "../../controllers/multus/instruments";
+import { Namespaces } from "../../controllers/multus/namespaces";
+import { readSettings } from "../../controllers/multus/settings";
+import { httpsTransport } from "../../kubernetes/client";
+import { fastClock, until } from "../support/controllers";
+import { MultusApi, OPERATOR_NAMESPACE } from "../support/multus";
+import { realApiMissing } from "../support/real-api";
+import { suite } from "../support/requirements";
+
+jest.setTimeout(120_000);
+
+suite("the operator's resync, with a clock that runs faster", realApiMissing(), () => {
+  let cluster!: MultusApi;
+  beforeAll(async () => {
+    cluster = await MultusApi.start();
+    await cluster.installMultus();
+    await cluster.configure({ type: "linkerd-cni" });
+  });
+  afterAll(() => cluster?.close());
+
+  test("what nobody told the queue is found all the same", async () => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const { server } = cluster.api;
+    const env = {
+      POD_NAMESPACE: OPERATOR_NAMESPACE,
+      POD_NAME: "linkerd-multus-1",
+      KUBERNETES_SERVICE_HOST: server.host,
+    };
+    const send = httpsTransport(server);
+    const instruments = createInstruments();
+    const log = createLog("error", "plain", () => undefined);
+    // Ten minutes in a second.
+    const clock = fastClock(600);
+    const namespaces = new Namespaces();
+    const controller = new DefinitionController({
+      settings: readSettings([], env),
+      namespaces,
+      leadership: { leading: true },
+      writer: new Writer({ send, clock, log, instruments, reporter: env.POD_NAME }),
+      informing: { server: () => server, send, clock, log, failed: () => undefined, signal },
+      instruments,
+    });
+    const running = Promise.all([controller.write(), controller.follow()]);
+    try {
+      await cluster.namespace("shop");
+      namespaces.apply({ type: "LISTING" });
+      namespaces.apply({ type: "SYNCED" });
+      namespaces.apply({
+        type: "ADDED",
+        object: { metadata: { name: "shop", annotations: { "linkerd.io/multus": "enabled" } } },
+      });
+      await until("the definition", async () => (await cluster.definition("shop")) !== undefined);
+      namespaces.apply({ type: "MODIFIED", object: { metadata: { name: "shop" } } });
+      await until("its end", async () => (await cluster.definition("shop")) === undefined);
+    } finally {
+      stop.abort();
+      await running;
+      send.close();
+    }
+  });
+});
