@@ -150,7 +150,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await until("its word", () => running.said("changes the definition again and again"));
     expect(await running.metric("contests_total")).toBeGreaterThanOrEqual(1);
     await until("the last repair", async () => (await cluster.config("fought-over"))?.["type"] === "linkerd-cni");
-    expect(await running.metric("applies_total")).toBe(6);
+    await until("all to be counted", async () => (await running.metric("applies_total")) === 6);
   });
 
   test("somebody else's definition is left alone, with one Event, over restarts too", async () => {

@@ -77,7 +77,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     expect(await successor.metric("leader")).toBe(0);
     await tookOver(successor);
     await made();
-    expect(wrote(successor)).toBe(1);
+    await until("its word about one", () => wrote(successor) === 1);
     expect(await lease()).toMatchObject({
       holderIdentity: expect.stringMatching(/^successor_/),
       leaseTransitions: (before.leaseTransitions ?? 0) + 1,
@@ -105,8 +105,8 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     await until("its word", () => leader.said("does not lead any more"));
     await remove();
     await made();
+    await until("its word about both", () => wrote(successor) === 2);
     expect(wrote(leader)).toBe(before);
-    expect(wrote(successor)).toBe(2);
     expect(await leader.metric("leader")).toBe(0);
   });
 

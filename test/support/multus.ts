@@ -204,7 +204,7 @@ export class OperatorProcess {
     private readonly ports: { readonly health: number; readonly metrics: number },
     private readonly directory: string,
   ) {
-    this.ended = new Promise((resolve) => child.once("exit", resolve));
+    this.ended = new Promise((resolve) => child.once("close", resolve));
     let rest = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       const lines = (rest + text).split("\n");
