@@ -7,7 +7,9 @@ export const CLUSTER_RULES = [
   {
     apiGroups: ["k8s.cni.cncf.io"],
     resources: ["network-attachment-definitions"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    // Whoever writes others chooses what Multus runs on the nodes. Applying names what is created.
+    resourceNames: [CNI],
+    verbs: ["list", "watch", "create", "patch", "delete"],
   },
   {
     apiGroups: ["admissionregistration.k8s.io"],
@@ -25,7 +27,7 @@ export const OWN_RULES = [
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
     resourceNames: [NAME],
-    verbs: ["get", "update", "patch"],
+    verbs: ["get", "update"],
   },
   { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
   {

@@ -3,7 +3,7 @@ import { systemClock } from "../../controllers/clock";
 import { definitionOf } from "../../controllers/multus/definitions/definition";
 import { Stale, WriteFailed, Writer } from "../../controllers/multus/definitions/writer";
 import { createInstruments } from "../../controllers/multus/instruments";
-import { httpsTransport } from "../../kubernetes/client";
+import { type ApiRequest, httpsTransport } from "../../kubernetes/client";
 import { until } from "../support/controllers";
 import { CRD, MultusApi } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
@@ -122,5 +122,21 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     const tiding = { reason: "Test", action: "Testing", type: "Warning", note: "x".repeat(2_000) } as const;
     for (const occasion of ["a", "a", "b"]) await writer.publish(regarding, tiding, occasion);
     expect((await cluster.events("told")).map(({ note }) => note.length)).toEqual([1_024, 1_024]);
+  });
+
+  test("its rights end at the definitions of its name", async () => {
+    await created("confined");
+    const status = async (call: Omit<ApiRequest, "deadlineMs">) =>
+      (await transport({ ...call, deadlineMs: 5_000 })).status;
+    const other = `${cluster.definitionsPath("confined")}/macvlan`;
+    const body = { apiVersion: "k8s.cni.cncf.io/v1", kind: CRD.spec.names.kind, metadata: { name: "macvlan" } };
+    const contentType = "application/apply-patch+yaml";
+    expect(await status({ method: "PATCH", path: `${other}?fieldManager=linkerd-multus`, body, contentType })).toBe(
+      403,
+    );
+    expect(await status({ method: "POST", path: cluster.definitionsPath("confined"), body })).toBe(403);
+    expect(await status({ method: "DELETE", path: other })).toBe(403);
+    expect(await status({ path: cluster.definitionsPath() })).toBe(403);
+    expect(await status({ path: `${cluster.definitionsPath()}?fieldSelector=metadata.name%3Dlinkerd-cni` })).toBe(200);
   });
 });
