@@ -155,6 +155,14 @@ test("replicas keep apart unless told otherwise", () => {
   expect(podOf({ affinity }).affinity).toEqual(affinity);
 });
 
+test("in the nodes' network an update makes room first: a second pod would find its ports taken", () => {
+  const spec = (props: LinkerdMultusProps) => found("Deployment", props)["spec"];
+  expect(spec({ hostNetwork: true })).toMatchObject({
+    strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
+  });
+  expect(spec({})).not.toHaveProperty("strategy");
+});
+
 test("nothing is privileged; the user id may be left to the cluster", () => {
   expect(podOf().containers[0]?.securityContext).toEqual({
     allowPrivilegeEscalation: false,

@@ -193,6 +193,11 @@ export class LinkerdMultus extends Construct {
       metadata: this.metadata(),
       spec: {
         replicas: this.values.replicaCount,
+        // With the nodes' ports a new pod finds no place before an old one goes.
+        strategy: when(this.values.hostNetwork, {
+          type: "RollingUpdate",
+          rollingUpdate: { maxSurge: 0, maxUnavailable: 1 },
+        }),
         selector: { matchLabels: SELECTOR },
         template: {
           metadata: {
