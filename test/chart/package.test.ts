@@ -20,17 +20,19 @@ const compiler = {
 };
 
 const esm = `import { App, Chart } from "cdk8s";
-import { LinkerdCni, version } from "linkerd-cni-cdk8s";
+import { LinkerdCni, LinkerdMultus, version } from "linkerd-cni-cdk8s";
 import { HelmChart } from "linkerd-cni-cdk8s/helm";
 const app = new App();
 new LinkerdCni(new Chart(app, "linkerd-cni"), "cni", { logLevel: "debug" });
+new LinkerdMultus(new Chart(app, "linkerd-multus"), "multus", { webhook: { failurePolicy: "Ignore" } });
 process.stdout.write(JSON.stringify({ version, chart: typeof HelmChart, text: app.synthYaml() }));
 `;
 
 const wrong = `import { App, Chart } from "cdk8s";
-import { LinkerdCni } from "linkerd-cni-cdk8s";
+import { LinkerdCni, LinkerdMultus } from "linkerd-cni-cdk8s";
 new LinkerdCni(new Chart(new App(), "chart"), "cni", { logLevel: "loud" });
 new LinkerdCni(new Chart(new App(), "chart"), "cni", { inboundPort: 1 });
+new LinkerdMultus(new Chart(new App(), "chart"), "multus", { webhook: { failurePolicy: "Retry" } });
 `;
 
 describe("the packed npm package in an empty project", () => {
@@ -80,6 +82,7 @@ describe("the packed npm package in an empty project", () => {
     const made = JSON.parse(node(join("made", "esm.mjs"))) as { chart: string; text: string };
     expect(made.chart).toBe("function");
     expect(made.text).toContain('"log_level": "debug"');
+    expect(made.text).toContain("failurePolicy: Ignore");
   });
 
   test("makes a chart of one's own", () => {
@@ -92,6 +95,6 @@ describe("the packed npm package in an empty project", () => {
     mkdirSync(folder);
     writeFileSync(join(folder, "wrong.ts"), wrong);
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../tsconfig.json", include: ["*.ts"] }));
-    expect(() => tsc("--project", folder)).toThrow(/wrong\.ts\(3,[\s\S]*wrong\.ts\(4,/);
+    expect(() => tsc("--project", folder)).toThrow(/wrong\.ts\(3,[\s\S]*wrong\.ts\(4,[\s\S]*wrong\.ts\(5,/);
   });
 });

@@ -42,7 +42,8 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     await cluster.install("--set=chained=false");
     await multus.installOperator();
     [server = ""] = await cluster.kubectl.start(pod("server"));
-  });
+    // The first time this builds Multus.
+  }, 1_800_000);
 
   test("nothing is chained, and Multus starts pods as before", async () => {
     expect(await configuration()).toBe(before);
