@@ -1,3 +1,10 @@
+/** How a program that was run ended. */
+export interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
 /** What a command gets from and gives to the world. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -5,4 +12,18 @@ export interface Io {
   readonly readFile: (path: string) => string;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Runs a program to its end. @throws where it cannot be started */
+  readonly run: (program: string, args: readonly string[]) => Promise<Ended>;
+  readonly sleep: (milliseconds: number) => Promise<void>;
+  /** Milliseconds on any clock. */
+  readonly now: () => number;
+  /** Whether standard output takes colours. */
+  readonly colour: boolean;
+  /** Whether somebody watches standard error on a terminal, where a line may be written anew. */
+  readonly watched: boolean;
+}
+
+/** Ends a command that has said all there is to say, without success. */
+export class Unsuccessful extends Error {
+  override readonly name = "Unsuccessful";
 }

@@ -1,4 +1,7 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import pc from "picocolors";
+import { execute } from "./execute";
 import type { Io } from "./io";
 import { runProgram } from "./program";
 
@@ -7,6 +10,11 @@ const io: Io = {
   readFile: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
+  run: execute,
+  sleep,
+  now: () => performance.now(),
+  colour: pc.isColorSupported && process.stdout.isTTY === true,
+  watched: process.stderr.isTTY === true,
 };
 
 runProgram(process.argv.slice(2), io, process.stdout.columns ?? 120).then((code) => {

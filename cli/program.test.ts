@@ -1,34 +1,13 @@
 import { App, Chart } from "cdk8s";
 import { parseAllDocuments } from "yaml";
 import { LinkerdCni, type LinkerdCniProps, LinkerdNamespace } from "../constructs";
-import { runProgram } from "./program";
+import { type Outcome, runIn } from "./io.testing";
 
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function run(
+const run = (
   args: readonly string[],
   files: Readonly<Record<string, string>> = {},
   env: Readonly<Record<string, string>> = {},
-): Promise<Outcome> {
-  const said = { out: "", err: "" };
-  const readFile = (path: string): string => {
-    const content = files[path];
-    if (content === undefined) throw new Error(`no file ${path}`);
-    return content;
-  };
-  const out = (text: string) => {
-    said.out += text;
-  };
-  const err = (text: string) => {
-    said.err += text;
-  };
-  const code = await runProgram(args, { env, readFile, out, err }, 120);
-  return { code, ...said };
-}
+): Promise<Outcome> => runIn({ files, env }, args);
 
 const documents = (text: string): readonly unknown[] => parseAllDocuments(text).map((document) => document.toJS());
 
@@ -132,7 +111,17 @@ test("values lists every value", async () => {
 test.each(["bash", "zsh", "fish"])("completion for %s has the commands and their flags", async (shell) => {
   const { code, out } = await run(["completion", shell]);
   expect(code).toBe(0);
-  for (const word of ["install-cni", "uninstall-cni", "values", "skip-inbound-ports"]) expect(out).toContain(word);
+  for (const word of [
+    "install-cni",
+    "uninstall-cni",
+    "check",
+    "explain",
+    "values",
+    "skip-inbound-ports",
+    "rules",
+    "wait",
+  ])
+    expect(out).toContain(word);
 });
 
 test("completion for an unknown shell says which are known", async () => {

@@ -1,9 +1,11 @@
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../constructs";
+import { addCheck } from "./check/command";
 import { completion, SHELLS, type Shell } from "./completion";
+import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { DEFAULT_REGISTRY, givenValues, type ValueOptions } from "./given-values";
-import type { Io } from "./io";
+import { type Io, Unsuccessful } from "./io";
 import { FORMATS, type Format, formatted, installed, removed } from "./resources";
 import { valuesTable } from "./values-table";
 
@@ -60,6 +62,8 @@ export function makeProgram(io: Io, width: number): Command {
   program.description("Install and inspect the Linkerd CNI plugin").version(version).configureOutput(copied);
   program.exitOverride();
   addRenderers(program, io);
+  addCheck(program, io);
+  addExplain(program, io);
   program
     .command("values")
     .description("Print every value of the chart: type, default and meaning")
@@ -78,7 +82,7 @@ export function makeProgram(io: Io, width: number): Command {
   return program;
 }
 
-/** Runs one command line and returns the exit code. Nothing is written to standard output where it fails. */
+/** Runs one command line and returns the exit code. */
 export async function runProgram(args: readonly string[], io: Io, width: number): Promise<number> {
   try {
     await makeProgram(io, width).parseAsync([...args], { from: "user" });
@@ -86,6 +90,7 @@ export async function runProgram(args: readonly string[], io: Io, width: number)
   } catch (error) {
     // commander has said by itself what is wrong with the command line.
     if (error instanceof CommanderError) return error.exitCode;
+    if (error instanceof Unsuccessful) return 1;
     io.err(`l5d-cni: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   }

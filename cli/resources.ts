@@ -5,7 +5,7 @@ import { writeManifests } from "../constructs/helm";
 export const FORMATS = ["yaml", "json"] as const;
 export type Format = (typeof FORMATS)[number];
 
-interface Manifest {
+export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };

@@ -4,7 +4,7 @@ import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
 import { parsePortRange } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
 import type { LinkerdConfig, Stanza } from "./stanza";
-import { parseSubnet, type Subnet } from "./subnets";
+import { parseSubnet } from "./subnets";
 
 /** What an ADD has to do for one pod. */
 export type Decision =
@@ -39,22 +39,26 @@ export const SETTINGS = [
 export type Setting = (typeof SETTINGS)[number];
 const PREFIX = "config.linkerd.io/";
 
-interface Text {
+/** A text that says something about an option of the redirect. */
+export interface Source {
+  readonly from: "configuration" | "pod" | "namespace" | "service";
   readonly text: string;
   /** Where it stands, for messages. */
   readonly where: string;
 }
 
 /** A setting from the pod, else from its namespace; an empty value is as good as none. */
-function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Text | undefined {
+function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {
   const key = `${PREFIX}${name}`;
   const own = pod.annotations[key]?.trim();
-  if (own) return { text: own, where: `${key} on pod ${pod.namespace}/${pod.name}` };
+  if (own) return { from: "pod", text: own, where: `${key} on pod ${pod.namespace}/${pod.name}` };
   const inherited = namespace?.annotations[key]?.trim();
-  return inherited ? { text: inherited, where: `${key} on namespace ${namespace?.name}` } : undefined;
+  return inherited
+    ? { from: "namespace", text: inherited, where: `${key} on namespace ${namespace?.name}` }
+    : undefined;
 }
 
-function parseItems<T>(source: Text, parse: (item: string) => T | undefined, wanted: string): readonly T[] {
+function parseItems<T>(source: Source, parse: (item: string) => T | undefined, wanted: string): readonly T[] {
   if (source.text.trim() === "") return [];
   return source.text.split(",").map((item) => {
     const parsed = parse(item);
@@ -63,60 +67,61 @@ function parseItems<T>(source: Text, parse: (item: string) => T | undefined, wan
   });
 }
 
-const ports = (source: Text) => parseItems(source, parsePortRange, "a port or a range low-high");
-const subnets = (source: Text) => parseItems(source, parseSubnet, "a network in CIDR notation");
+const ports = (source: Source) => parseItems(source, parsePortRange, "a port or a range low-high");
+const subnets = (source: Source) => parseItems(source, parseSubnet, "a network in CIDR notation");
 
-function parseId(source: Text): number {
+function parseId(source: Source): number {
   const id = /^\d{1,10}$/.test(source.text) ? Number(source.text) : Number.NaN;
   if (id <= MAX_ID) return id;
   throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(source.text)} is not a numeric id`);
 }
 
-type ListField = Extract<keyof LinkerdConfig, `${string}-to-ignore`>;
+/** Options of the redirect that annotations change. */
+type Option = "proxyUid" | "proxyGid" | `skip${"Inbound" | "Outbound"}${"Ports" | "Subnets"}`;
 
-function configured<T>(stanza: Stanza, field: ListField, parse: (source: Text) => readonly T[]): readonly T[] {
-  return parse({ text: stanza.linkerd[field].join(","), where: `linkerd.${field} of network ${stanza.name}` });
+/** What each option is made of, in order; the items of all texts together are its value. */
+export type Sources = Readonly<Record<Option, readonly Source[]>>;
+
+/** What the stanza says; a list that is empty, and an id that means none, are no source. */
+function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source[] {
+  const value = stanza.linkerd[field] ?? 0;
+  const text = Array.isArray(value) ? value.join(",") : String(value);
+  const isNone = Array.isArray(value) ? value.length === 0 : Number(value) < 1;
+  return isNone ? [] : [{ from: "configuration", text, where: `linkerd.${field} of network ${stanza.name}` }];
 }
 
-type Find = (name: Setting) => Text | undefined;
+/** The API server's ports, for a pod of the control plane. */
+function apiServer(pod: Pod, ports: readonly number[] = API_SERVER_PORTS): readonly Source[] {
+  return isControlPlane(pod) ? [{ from: "service", text: ports.join(","), where: "service default/kubernetes" }] : [];
+}
 
-function subnetOptions(
-  stanza: Stanza,
-  find: Find,
-): Pick<RedirectOptions, "skipInboundSubnets" | "skipOutboundSubnets"> {
-  const pick = (annotation: Text | undefined, field: ListField): readonly Subnet[] =>
-    annotation === undefined ? configured(stanza, field, subnets) : subnets(annotation);
-  return {
-    skipInboundSubnets: pick(find("skip-subnets"), "subnets-to-ignore"),
-    skipOutboundSubnets: pick(find("skip-outbound-subnets"), "outbound-subnets-to-ignore"),
+/** Where everything comes from that is said about a pod. Annotations add to inbound ports and replace all else. */
+export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sources {
+  const annotated = (name: Setting): readonly Source[] => {
+    const found = setting(name, pod, around.namespace);
+    return found === undefined ? [] : [found];
   };
-}
-
-function portOptions(
-  stanza: Stanza,
-  find: Find,
-  apiPorts: readonly number[],
-): Pick<RedirectOptions, "skipInboundPorts" | "skipOutboundPorts"> {
-  const inbound = find("skip-inbound-ports");
-  const outbound = find("skip-outbound-ports");
+  const either = (name: Setting, field: keyof LinkerdConfig): readonly Source[] => {
+    const found = annotated(name);
+    return found.length > 0 ? found : configured(stanza, field);
+  };
   return {
-    skipInboundPorts: [
-      ...configured(stanza, "inbound-ports-to-ignore", ports),
-      ...(inbound === undefined ? [] : ports(inbound)),
-    ],
+    proxyUid: either("proxy-uid", "proxy-uid"),
+    proxyGid: either("proxy-gid", "proxy-gid"),
+    skipInboundPorts: [...configured(stanza, "inbound-ports-to-ignore"), ...annotated("skip-inbound-ports")],
     skipOutboundPorts: [
-      ...(outbound === undefined ? configured(stanza, "outbound-ports-to-ignore", ports) : ports(outbound)),
-      ...apiPorts.map((port) => ({ low: port, high: port })),
+      ...either("skip-outbound-ports", "outbound-ports-to-ignore"),
+      ...apiServer(pod, around.apiServerPorts),
     ],
+    skipInboundSubnets: either("skip-subnets", "subnets-to-ignore"),
+    skipOutboundSubnets: either("skip-outbound-subnets", "outbound-subnets-to-ignore"),
   };
 }
 
 /** Root is never the proxy's, and an id below one means none: no rule, as with linkerd's own plugin. */
-function identity(stanza: Stanza, find: Find): Pick<RedirectOptions, "proxyUid" | "proxyGid"> {
-  const uid = find("proxy-uid");
-  const gid = find("proxy-gid");
-  const proxyUid = uid === undefined ? stanza.linkerd["proxy-uid"] : parseId(uid);
-  const proxyGid = gid === undefined ? (stanza.linkerd["proxy-gid"] ?? 0) : parseId(gid);
+function identity(sources: Sources): Pick<RedirectOptions, "proxyUid" | "proxyGid"> {
+  const [proxyUid = 0] = sources.proxyUid.map(parseId);
+  const [proxyGid = 0] = sources.proxyGid.map(parseId);
   return { ...(proxyUid >= 1 ? { proxyUid } : {}), ...(proxyGid >= 1 ? { proxyGid } : {}) };
 }
 
@@ -127,8 +132,7 @@ function identity(stanza: Stanza, find: Find): Pick<RedirectOptions, "proxyUid" 
 export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision {
   const reason = skipReason(pod);
   if (reason !== undefined) return { kind: "skip", reason };
-  const find: Find = (name) => setting(name, pod, around.namespace);
-  const apiPorts = isControlPlane(pod) ? (around.apiServerPorts ?? API_SERVER_PORTS) : [];
+  const sources = sourcesOf(pod, around, stanza);
   return {
     kind: "redirect",
     options: {
@@ -136,9 +140,11 @@ export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision
       outboundPort: stanza.linkerd["outgoing-proxy-port"],
       portsToRedirect: stanza.linkerd["ports-to-redirect"],
       ipv6: stanza.linkerd.ipv6,
-      ...identity(stanza, find),
-      ...portOptions(stanza, find, apiPorts),
-      ...subnetOptions(stanza, find),
+      ...identity(sources),
+      skipInboundPorts: sources.skipInboundPorts.flatMap(ports),
+      skipOutboundPorts: sources.skipOutboundPorts.flatMap(ports),
+      skipInboundSubnets: sources.skipInboundSubnets.flatMap(subnets),
+      skipOutboundSubnets: sources.skipOutboundSubnets.flatMap(subnets),
     },
   };
 }

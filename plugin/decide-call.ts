@@ -1,23 +1,17 @@
-import { type Decision, decide } from "../cni/decide";
 import { type PodName, readPodName } from "../cni/environment";
+import { type Learned, passesAtOnce, podFromAnnotations, settle } from "../cni/known";
 import { passedAnnotations } from "../cni/network-config";
-import { logLevel, ownPods, parseStanza } from "../cni/parse-stanza";
-import { hasProxyMark, isDaemonSetPod, type SkipReason } from "../cni/pod";
+import { logLevel, parseStanza } from "../cni/parse-stanza";
+import type { SkipReason } from "../cni/pod";
 import type { RedirectOptions } from "../cni/redirect/options";
 import type { LinkerdConfig, Stanza } from "../cni/stanza";
 import type { ApiRequest } from "../kubernetes/client";
 import { loadKubeconfig } from "../kubernetes/kubeconfig";
 import type { Call, World } from "./call";
 import { type Log, lineLog } from "./log";
-import { type Learned, lookUp, podFromAnnotations } from "./lookup";
+import { lookUp } from "./lookup";
 import { requireOtherNamespace } from "./namespace";
 import { rehearse } from "./rehearse";
-
-/** The installer's own pods always pass: with a broken stanza or token they are what mends it. */
-function isOwnPod(call: Call, pod: PodName): boolean {
-  const own = ownPods(call.config.source);
-  return own !== undefined && isDaemonSetPod(pod, own);
-}
 
 function learn(call: Call, pod: PodName, stanza: Stanza, world: World): Promise<Learned> {
   const { kubeconfig } = stanza.kubernetes;
@@ -33,12 +27,6 @@ function learn(call: Call, pod: PodName, stanza: Stanza, world: World): Promise<
   return call.record.time("lookupMs", () => lookUp(question, open));
 }
 
-function settle(learned: Learned, stanza: Stanza): Decision {
-  if (learned.kind === "skip") return learned;
-  const decision = decide(learned.pod, learned.around, stanza);
-  return decision.kind === "redirect" && stanza.linkerd.simulate ? { kind: "skip", reason: "simulated" } : decision;
-}
-
 /** A meshed pod: what to redirect, and how. */
 export interface Redirect {
   readonly options: RedirectOptions;
@@ -49,13 +37,6 @@ export interface Redirect {
 function skip(call: Call, reason: SkipReason, log: Log): undefined {
   call.record.note({ decision: "skip", reason });
   log("info", `left alone: ${reason}`);
-}
-
-/** Annotations that name no proxy decide at once: a stanza that is wrong stops meshed pods alone. */
-function isUnmeshed({ config }: Call): boolean {
-  if (config.source["pod-lookup"] === "api") return false;
-  const annotations = passedAnnotations(config);
-  return annotations !== undefined && !hasProxyMark(annotations);
 }
 
 async function decideForPod(call: Call, pod: PodName, world: World): Promise<Redirect | undefined> {
@@ -79,6 +60,7 @@ export async function decideCall(call: Call, world: World): Promise<Redirect | u
   const log = lineLog(world.warn, logLevel(call.config.source));
   if (pod === undefined) return skip(call, "not a pod", log);
   call.record.note({ pod: `${pod.namespace}/${pod.name}` });
-  if (isOwnPod(call, pod)) return skip(call, "own pod", log);
-  return isUnmeshed(call) ? skip(call, "no proxy", log) : decideForPod(call, pod, world);
+  const { config } = call;
+  const passes = passesAtOnce({ pod, annotations: passedAnnotations(config) }, config.source);
+  return passes === undefined ? decideForPod(call, pod, world) : skip(call, passes, log);
 }

@@ -1,6 +1,7 @@
+import type { Learned } from "../cni/known";
 import { POD_LOOKUPS, type PodLookup } from "../cni/stanza";
 import { type ApiResponse, ApiUnreachable } from "../kubernetes/client";
-import { type Learned, lookUp } from "./lookup";
+import { lookUp } from "./lookup";
 
 const injected = { "linkerd.io/created-by": "linkerd/proxy-injector edge", "linkerd.io/proxy-version": "edge" };
 const manual = { "linkerd.io/created-by": "linkerd/cli edge", "linkerd.io/proxy-version": "edge" };

@@ -1,8 +1,16 @@
 /** Learns about a pod: from what the runtime passed, and from the API server only where that does not decide. */
 import { API_SERVER_PORTS, type Namespace, type Surroundings } from "../cni/decide";
-import type { PodName } from "../cni/environment";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import { hasProxyMark, isControlPlane, isInjected, type Pod, PROXY, type SkipReason, skipReason } from "../cni/pod";
+import {
+  apiServerPorts,
+  besides,
+  knownFromAnnotations,
+  type Learned,
+  type PassedPod,
+  podFromAnnotations,
+  podFromObject,
+} from "../cni/known";
+import { isInjected, type Pod } from "../cni/pod";
 import type { PodLookup } from "../cni/stanza";
 import type { Transport } from "../kubernetes/client";
 import type { NamespaceObject, PodObject, ServiceObject } from "../kubernetes/types";
@@ -10,19 +18,11 @@ import type { NamespaceObject, PodObject, ServiceObject } from "../kubernetes/ty
 /** Milliseconds for all requests of one call together. */
 export const LOOKUP_DEADLINE_MS = 5000;
 
-export interface Question {
-  readonly pod: PodName;
-  /** The pod's annotations as the runtime passed them; undefined where it does not. */
-  readonly annotations: Readonly<Record<string, string>> | undefined;
+export interface Question extends PassedPod {
   readonly policy: PodLookup;
   /** Where the kubeconfig stands, for messages. */
   readonly kubeconfig: string;
 }
-
-/** What was learned: everything to decide by, or already the reason to leave the pod alone. */
-export type Learned =
-  | { readonly kind: "pod"; readonly pod: Pod; readonly around: Surroundings; readonly because?: string }
-  | { readonly kind: "skip"; readonly reason: SkipReason };
 
 /** Connects when first asked, so that a call that needs no request reads no kubeconfig. */
 export type OpenTransport = () => Transport;
@@ -61,15 +61,7 @@ class Reader {
   async pod(): Promise<Pod> {
     const { namespace, name } = this.question.pod;
     const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
-    const { metadata, spec } = await this.read<PodObject>(path, `pod ${namespace}/${name}`);
-    return {
-      namespace,
-      name,
-      annotations: metadata?.annotations ?? {},
-      labels: metadata?.labels ?? {},
-      containers: (spec?.containers ?? []).map((container) => container.name),
-      initContainers: (spec?.initContainers ?? []).map((container) => container.name),
-    };
+    return podFromObject(this.question.pod, await this.read<PodObject>(path, `pod ${namespace}/${name}`));
   }
 
   async namespace(): Promise<Namespace> {
@@ -85,24 +77,23 @@ class Reader {
         "/api/v1/namespaces/default/services/kubernetes",
         "service default/kubernetes",
       );
-      const found = (service.spec?.ports ?? []).flatMap(({ port, targetPort }) => [port, targetPort]);
-      const numbers = found.filter((port): port is number => typeof port === "number");
-      return numbers.length > 0 ? numbers : API_SERVER_PORTS;
+      return apiServerPorts(service) ?? API_SERVER_PORTS;
     } catch {
       return API_SERVER_PORTS;
     }
   }
 
-  /** At most one request beyond the pod's: the control plane's settings come from its chart, not its namespace. */
+  /** At most one request beyond the pod's. */
   async around(pod: Pod): Promise<Surroundings> {
-    if (isControlPlane(pod)) return { apiServerPorts: await this.apiServerPorts() };
-    return isInjected(pod.annotations) ? {} : { namespace: await this.namespace() };
+    switch (besides(pod)) {
+      case "apiServerPorts":
+        return { apiServerPorts: await this.apiServerPorts() };
+      case "namespace":
+        return { namespace: await this.namespace() };
+      default:
+        return {};
+    }
   }
-}
-
-/** A pod known only by annotations that an injector wrote: it has a proxy, and no linkerd-init where this plugin runs. */
-export function podFromAnnotations({ pod, annotations = {} }: Question): Pod {
-  return { ...pod, annotations, labels: {}, containers: [PROXY], initContainers: [] };
 }
 
 function unanswered(error: unknown, question: Question): CniError {
@@ -120,14 +111,7 @@ function unanswered(error: unknown, question: Question): CniError {
 async function ask(question: Question, open: OpenTransport): Promise<Learned> {
   const reader = new Reader(open(), question);
   const pod = await reader.pod();
-  return { kind: "pod", pod, around: skipReason(pod) === undefined ? await reader.around(pod) : {} };
-}
-
-/** What the annotations alone decide, where the runtime passed them and the policy trusts them. */
-function knownFromAnnotations(question: Question): Learned | undefined {
-  if (question.annotations === undefined || question.policy === "api") return undefined;
-  if (!hasProxyMark(question.annotations)) return { kind: "skip", reason: "no proxy" };
-  return question.policy === "annotations" ? { kind: "pod", pod: podFromAnnotations(question), around: {} } : undefined;
+  return { kind: "pod", pod, around: await reader.around(pod) };
 }
 
 /**
@@ -135,7 +119,7 @@ function knownFromAnnotations(question: Question): Learned | undefined {
  * @throws CniError 11 where the pod cannot be looked up and annotations do not decide
  */
 export async function lookUp(question: Question, open: OpenTransport): Promise<Learned> {
-  const known = knownFromAnnotations(question);
+  const known = knownFromAnnotations(question, question.policy);
   if (known !== undefined) return known;
   try {
     return await ask(question, open);

@@ -1,17 +1,13 @@
-import { runProgram } from "../../cli/program";
+import { runIn } from "../../cli/io.testing";
 import { byName, documents, helm, template } from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
 const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
 
 async function installCni(args: readonly string[]) {
-  let text = "";
-  const out = (part: string) => {
-    text += part;
-  };
-  const io = { env: {}, readFile: () => "", out, err: out };
-  expect(await runProgram(["install-cni", ...args], io, 80)).toBe(0);
-  return documents(text);
+  const { code, out } = await runIn({}, ["install-cni", ...args]);
+  expect(code).toBe(0);
+  return documents(out);
 }
 
 /** Assignments that helm and the command line have to read alike. */

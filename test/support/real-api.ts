@@ -126,7 +126,7 @@ export class RealApi {
   async down(): Promise<void> {
     const { apiServer } = this;
     this.send?.close();
-    if (apiServer === undefined || apiServer.exitCode !== null) return;
+    if (apiServer === undefined || apiServer.exitCode !== null || apiServer.signalCode !== null) return;
     apiServer.kill("SIGKILL");
     await ended(apiServer);
   }

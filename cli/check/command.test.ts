@@ -1,0 +1,44 @@
+import { runIn } from "../io.testing";
+
+const refused = { code: 1, out: "", err: "The connection to the server was refused\n" };
+
+test.each(["5 minutes", "m", "-1", "1s2"])("--wait %s is refused", async (text) => {
+  const { code, err } = await runIn({}, ["check", `--wait=${text}`]);
+  expect([code, err]).toEqual([1, expect.stringContaining("Write seconds, or a duration such as 1m30s")]);
+});
+
+test.each([
+  ["0", 1],
+  ["10", 6],
+  ["10s", 6],
+  ["1m1s", 32],
+])("--wait %s looks every two seconds until the time is over", async (wait, looks) => {
+  let asked = 0;
+  const kubectl = () => {
+    asked++;
+    return refused;
+  };
+  const { code, out, err } = await runIn({ programs: { kubectl } }, ["check", "--wait", wait]);
+  expect([code, err, asked]).toEqual([1, "", looks]);
+  expect(out).toContain("kubectl get: The connection to the server was refused");
+});
+
+test("whoever watches sees what is waited for", async () => {
+  const { err } = await runIn({ programs: { kubectl: () => refused }, watched: true }, ["check", "--wait=4"]);
+  expect(err.split("\r\u001b[2K")).toEqual([
+    "",
+    expect.stringMatching(/^waiting, 4 s left: kubectl get: The connection/),
+    expect.stringMatching(/^waiting, 2 s left: /),
+    "",
+  ]);
+});
+
+test("flags for the cluster are kubectl's own", async () => {
+  const given: (readonly string[])[] = [];
+  const kubectl = (args: readonly string[]) => {
+    given.push(args);
+    return refused;
+  };
+  await runIn({ programs: { kubectl } }, ["check", "--context=c", "--kubeconfig", "k"]);
+  expect(given).toEqual([["--context=c", "--kubeconfig=k", "get", "--raw", "/version"]]);
+});

@@ -1,0 +1,85 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import pc from "picocolors";
+import { type Io, Unsuccessful } from "../io";
+import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
+import { docs } from "../links";
+import { Category, type Finding } from "./finding";
+import { inspect } from "./inspect";
+import { reportJson, reportText, succeeded } from "./report";
+import { takeSnapshot } from "./snapshot";
+
+interface Options extends ClusterOptions {
+  readonly cniNamespace: string;
+  /** Milliseconds. */
+  readonly wait: number;
+  readonly output: "table" | "json";
+}
+
+const UNITS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+
+/** Seconds, or a duration as linkerd's command takes it: `90`, `90s`, `1m30s`. @returns milliseconds */
+function duration(text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * UNITS.s;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join("") !== text) {
+    throw new InvalidArgumentError("Write seconds, or a duration such as 1m30s.");
+  }
+  return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
+}
+
+/** Asks first what needs no rights, so that a cluster that does not answer is said once. */
+async function findingsOf(kubectl: Kubectl, namespace: string): Promise<readonly Finding[]> {
+  const category = new Category("kubernetes-api");
+  const what = "the Kubernetes API answers";
+  let version: string;
+  try {
+    version = (JSON.parse(await kubectl.run("get", "--raw", "/version")) as { gitVersion: string }).gitVersion;
+  } catch (error) {
+    if (!(error instanceof KubectlError)) throw error;
+    const remedy = "see that kubectl works: kubectl version; --context and --kubeconfig choose the cluster";
+    return [category.bad(what, { problem: error.message, remedy, link: docs("cli.md#who-asks") })];
+  }
+  return [category.good(what, version), ...inspect(await takeSnapshot(kubectl, namespace))];
+}
+
+const LOOK_EVERY_MS = 2_000;
+const CLEAR = "\r\u001b[2K";
+
+/** Looks until nothing fails, or the time is over. A terminal sees what is waited for. */
+async function settled(look: () => Promise<readonly Finding[]>, wait: number, io: Io): Promise<readonly Finding[]> {
+  const begin = io.now();
+  for (;;) {
+    const findings = await look();
+    const left = wait - (io.now() - begin);
+    const failed = findings.find(({ result }) => result === "error");
+    if (failed === undefined || left <= 0) {
+      if (io.watched && wait > 0) io.err(CLEAR);
+      return findings;
+    }
+    if (io.watched) io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, 120));
+    await io.sleep(Math.min(LOOK_EVERY_MS, left));
+  }
+}
+
+async function run(options: Options, io: Io): Promise<void> {
+  const kubectl = new Kubectl(io, options);
+  const findings = await settled(() => findingsOf(kubectl, options.cniNamespace), options.wait, io);
+  io.out(options.output === "json" ? reportJson(findings) : reportText(findings, pc.createColors(io.colour)));
+  if (!succeeded(findings)) throw new Unsuccessful();
+}
+
+/** Adds `l5d-cni check`. */
+export function addCheck(program: Command, io: Io): void {
+  const command = program
+    .command("check")
+    .description("Look for what is wrong with the plugin in a cluster, and say what to do")
+    .option("-n, --cni-namespace <name>", "Namespace of the plugin", "linkerd-cni")
+    .addOption(
+      new Option("--wait <duration>", "How long to wait for failed checks to pass, in seconds or as 1m30s")
+        .argParser(duration)
+        .default(0, "0s"),
+    )
+    .addOption(new Option("-o, --output <format>", "Format").choices(["table", "json"]).default("table"));
+  for (const flag of clusterFlags()) command.addOption(flag);
+  command.action((options: Options) => run(options, io));
+}

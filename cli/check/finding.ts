@@ -1,0 +1,42 @@
+/** What one check came to. `warning`: it works, but not as one would expect; `error`: it does not. */
+export interface Finding {
+  readonly category: string;
+  /** What should be so. */
+  readonly what: string;
+  readonly result: "success" | "warning" | "error";
+  /** A fact beside a success. */
+  readonly detail?: string;
+  /** What is wrong, what to do, and where that is explained. */
+  readonly problem?: string;
+  readonly remedy?: string;
+  readonly link?: string;
+}
+
+/** What is said where something is wrong. */
+export interface Trouble {
+  readonly problem: string;
+  readonly remedy: string;
+  readonly link: string;
+}
+
+/** Makes the findings of one category. */
+export class Category {
+  constructor(readonly name: string) {}
+
+  good(what: string, detail?: string): Finding {
+    return { category: this.name, what, result: "success", ...(detail === undefined ? {} : { detail }) };
+  }
+
+  bad(what: string, trouble: Trouble): Finding {
+    return { category: this.name, what, result: "error", ...trouble };
+  }
+
+  odd(what: string, trouble: Trouble): Finding {
+    return { category: this.name, what, result: "warning", ...trouble };
+  }
+
+  /** Good, unless there is trouble. */
+  judge(what: string, trouble: Trouble | undefined, detail?: string): Finding {
+    return trouble === undefined ? this.good(what, detail) : this.bad(what, trouble);
+  }
+}

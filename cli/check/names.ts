@@ -1,0 +1,3 @@
+/** The name of the chart's resources, and what selects its pods. */
+export const NAME = "linkerd-cni";
+export const SELECTOR = { key: "k8s-app", value: NAME } as const;

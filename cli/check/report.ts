@@ -1,0 +1,61 @@
+import type { Colors } from "picocolors/types";
+import { aligned } from "../aligned";
+import type { Finding } from "./finding";
+
+const SIGNS = { success: "√", warning: "‼", error: "×" } as const;
+
+const PAINTS = {
+  success: ({ green }: Colors) => green,
+  warning: ({ yellow }: Colors) => yellow,
+  error: ({ red }: Colors) => red,
+} as const;
+
+const isBad = ({ result }: Finding) => result === "error";
+
+/** Whether no check failed; a warning is no failure. */
+export const succeeded = (findings: readonly Finding[]): boolean => !findings.some(isBad);
+
+function byCategory(findings: readonly Finding[]): readonly (readonly [string, readonly Finding[]])[] {
+  const names = [...new Set(findings.map(({ category }) => category))];
+  return names.map((name) => [name, findings.filter(({ category }) => category === name)] as const);
+}
+
+function explained({ problem, remedy, link }: Finding, colours: Colors): readonly string[] {
+  if (problem === undefined) return [];
+  return [`    ${problem}`, `    ${remedy}`, `    ${colours.dim(`see ${link}`)}`];
+}
+
+/** A report for people, in the form that linkerd's own checks have. */
+export function reportText(findings: readonly Finding[], colours: Colors): string {
+  const rows = findings.map(({ result, what, detail }) => [
+    `${PAINTS[result](colours)(SIGNS[result])} ${what}`,
+    ...(detail === undefined ? [] : [colours.dim(detail)]),
+  ]);
+  const lines = aligned(rows).split("\n");
+  const lineOf = new Map(findings.map((finding, index) => [finding, lines[index] ?? ""] as const));
+  const sections = byCategory(findings).map(([name, own]) =>
+    [
+      colours.bold(name),
+      "-".repeat(name.length),
+      ...own.flatMap((finding) => [lineOf.get(finding) ?? "", ...explained(finding, colours)]),
+      "",
+    ].join("\n"),
+  );
+  const failed = findings.filter(isBad).length;
+  const result = failed === 0 ? PAINTS.success(colours)(SIGNS.success) : PAINTS.error(colours)(SIGNS.error);
+  return [...sections, `Status check results are ${result}${failed === 0 ? "" : `: ${failed} failed`}`, ""].join("\n");
+}
+
+/** A report for programs, with the members that linkerd's own has. */
+export function reportJson(findings: readonly Finding[]): string {
+  const categories = byCategory(findings).map(([categoryName, own]) => ({
+    categoryName,
+    checks: own.map(({ what, result, detail, problem, remedy, link }) => ({
+      description: what,
+      result,
+      ...(detail === undefined ? {} : { detail }),
+      ...(problem === undefined ? {} : { error: problem, remedy, hint: link }),
+    })),
+  }));
+  return `${JSON.stringify({ success: succeeded(findings), categories }, undefined, 2)}\n`;
+}

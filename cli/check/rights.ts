@@ -1,0 +1,99 @@
+import type { LinkerdCniProps } from "../../constructs";
+import { docs } from "../links";
+import { installed } from "../resources";
+import { Category, type Finding, type Trouble } from "./finding";
+import { type DaemonSet, type Grant, installerOf, type Rule } from "./objects";
+import type { Read, Snapshot } from "./snapshot";
+
+const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+
+/** The values that decide about rights, as far as a DaemonSet tells them. */
+function valuesOf(daemonSet: DaemonSet | undefined): LinkerdCniProps {
+  const env = installerOf(daemonSet);
+  const containers = daemonSet?.spec?.template?.spec?.containers ?? [];
+  return {
+    // More than that may be granted, and need not be.
+    rbac: { minimal: true },
+    repairController: { enabled: containers.some(({ name }) => name === "repair-controller") },
+    nodeTaint: { enabled: env.has("NODE_TAINT") },
+    podEvents: env.get("POD_EVENTS") === "true",
+    pluginToken: { dedicated: daemonSet === undefined || env.has("PLUGIN_SERVICE_ACCOUNT") },
+  };
+}
+
+/** The accounts and roles that a DaemonSet needs, as the chart has them; without one, those of the defaults. */
+export function requiredGrants(daemonSet: DaemonSet | undefined, namespace: string): readonly Grant[] {
+  return installed(valuesOf(daemonSet), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
+}
+
+/** One verb on one kind of object. */
+interface Right {
+  readonly group: string;
+  readonly resource: string;
+  readonly verb: string;
+  readonly name: string | undefined;
+}
+
+function rightsOf({ apiGroups = [], resources = [], verbs = [], resourceNames = [] }: Rule): readonly Right[] {
+  const names = resourceNames.length > 0 ? resourceNames : [undefined];
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) => verbs.flatMap((verb) => names.map((name) => ({ group, resource, verb, name })))),
+  );
+}
+
+const has = (list: readonly string[] | undefined, item: string) => list?.includes(item) || list?.includes("*") || false;
+
+function allows(rule: Rule, { group, resource, verb, name }: Right): boolean {
+  const names = rule.resourceNames ?? [];
+  const named = names.length === 0 || (name !== undefined && names.includes(name));
+  return named && has(rule.apiGroups, group) && has(rule.resources, resource) && has(rule.verbs, verb);
+}
+
+function rightText({ group, resource, verb, name }: Right): string {
+  return `${verb} ${resource}${group === "" ? "" : `.${group}`}${name === undefined ? "" : ` ${name}`}`;
+}
+
+/** What is granted too little, in words. */
+function lackOf(wanted: Grant, found: Grant): string | undefined {
+  if (wanted.rules !== undefined) {
+    const rights = wanted.rules.flatMap(rightsOf);
+    const lacking = rights.filter((right) => !(found.rules ?? []).some((rule) => allows(rule, right)));
+    return lacking.length === 0 ? undefined : `does not allow to ${[...new Set(lacking.map(rightText))].join(", ")}`;
+  }
+  if (wanted.roleRef === undefined) return undefined;
+  const { kind, name } = wanted.roleRef;
+  if (found.roleRef?.kind !== kind || found.roleRef.name !== name) return `does not bind ${kind} ${name}`;
+  const bound = found.subjects ?? [];
+  const unbound = (wanted.subjects ?? []).find(
+    (subject) =>
+      !bound.some((each) => (["kind", "name", "namespace"] as const).every((key) => each[key] === subject[key])),
+  );
+  return unbound === undefined ? undefined : `does not bind it to ${unbound.kind} ${unbound.namespace}/${unbound.name}`;
+}
+
+function titleOf({ kind, metadata, rules, roleRef }: Grant): string {
+  const name = `${kind} ${metadata.name}`;
+  if (rules !== undefined) return `${name} allows what is needed`;
+  return roleRef === undefined ? `${name} is there` : `${name} binds ${roleRef.kind} ${roleRef.name}`;
+}
+
+function troubleOf(wanted: Grant, found: Read<Grant | undefined>): Trouble | undefined {
+  const name = `${wanted.kind} ${wanted.metadata.name}`;
+  const link = docs("cli.md#rights");
+  if ("problem" in found) {
+    return { problem: found.problem, remedy: "ask as somebody who may read it", link: docs("cli.md#who-asks") };
+  }
+  const problem = found.value === undefined ? "is not there" : lackOf(wanted, found.value);
+  if (problem === undefined) return undefined;
+  return {
+    problem: `${name} ${problem}`,
+    remedy: "apply the chart again, with the values it was installed with",
+    link,
+  };
+}
+
+/** What the installer and the plugin are allowed to do. */
+export function rightsFindings({ grants }: Snapshot): readonly Finding[] {
+  const category = new Category("linkerd-cni-rights");
+  return grants.map(({ wanted, found }) => category.judge(titleOf(wanted), troubleOf(wanted, found)));
+}

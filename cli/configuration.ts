@@ -1,0 +1,34 @@
+import { reasonOf } from "../cni/errors";
+import { isObject, type JsonObject } from "../cni/json";
+import type { ObjectMeta } from "../kubernetes/types";
+import { installed } from "./resources";
+
+/** The ConfigMap of the chart. */
+export const CONFIG_MAP = "linkerd-cni-config";
+const KEY = "cni_network_config";
+
+export interface ConfigMapObject {
+  readonly metadata?: ObjectMeta;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The stanza that a ConfigMap holds. @throws where it holds none */
+export function stanzaSource({ metadata, data }: ConfigMapObject): JsonObject {
+  const where = `ConfigMap ${metadata?.namespace}/${metadata?.name}`;
+  const text = data?.[KEY];
+  if (text === undefined) throw new Error(`${where}: has no key ${KEY}, which holds the plugin's configuration`);
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${where}: ${KEY} is not JSON: ${reasonOf(error)}`);
+  }
+  if (isObject(read)) return read;
+  throw new Error(`${where}: ${KEY} is not a JSON object`);
+}
+
+/** The stanza that the chart writes when no value is given. */
+export function defaultStanza(namespace: string): JsonObject {
+  const map = installed({}, namespace).find(({ kind }) => kind === "ConfigMap");
+  return stanzaSource(map as ConfigMapObject);
+}

@@ -1,0 +1,40 @@
+import type { Surroundings } from "../../cni/decide";
+import type { PodName } from "../../cni/environment";
+import type { JsonObject } from "../../cni/json";
+import type { Pod } from "../../cni/pod";
+import type { RedirectOptions } from "../../cni/redirect/options";
+import type { Stanza } from "../../cni/stanza";
+import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
+import type { PodManifest } from "./material";
+
+/** What one pod is judged by. */
+export interface Evidence {
+  readonly pod: PodManifest;
+  readonly namespace?: NamespaceObject;
+  readonly apiServer?: ServiceObject;
+  /** The plugin's configuration. */
+  readonly stanza: JsonObject;
+  /** What the chart writes when no value is given. */
+  readonly defaults: JsonObject;
+  /** Which ConfigMap the configuration is of; without it: the chart's defaults. */
+  readonly configMap?: string;
+}
+
+/** What the plugin does for a pod. */
+export type Outcome =
+  | { readonly kind: "left alone"; readonly because: string }
+  | { readonly kind: "redirected"; readonly because: string; readonly options: RedirectOptions; readonly known: Known }
+  /** The plugin fails, and with it the start of the pod. */
+  | { readonly kind: "does not start"; readonly because: string; readonly code: number };
+
+/** What the plugin decides by. */
+export interface Known {
+  readonly pod: Pod;
+  readonly around: Surroundings;
+  readonly stanza: Stanza;
+}
+
+/** @returns a pod's name and namespace, `default` where it says none */
+export function nameOf({ metadata }: Pick<PodManifest, "metadata">): PodName {
+  return { namespace: metadata?.namespace ?? "default", name: metadata?.name ?? "" };
+}

@@ -1,0 +1,291 @@
+import { stringify } from "yaml";
+import type { LinkerdCniProps } from "../../constructs";
+import { type Outcome, runIn } from "../io.testing";
+import { installed } from "../resources";
+
+const prefix = "config.linkerd.io/";
+const settings = (given: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(given).map(([name, value]) => [prefix + name, value]));
+
+const MARK = { "linkerd.io/proxy-version": "edge-26.5.1" };
+const INJECTED = { ...MARK, "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
+const PROXY = { containers: [{ name: "app" }, { name: "linkerd-proxy" }] };
+
+/** A pod, as meshed by hand unless annotations say otherwise. */
+const pod = (metadata: object = {}, spec: object = PROXY, status: object = {}) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "cart", namespace: "shop", annotations: MARK, ...metadata },
+  spec,
+  status,
+});
+const namespace = (annotations: object = {}) => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name: "shop", annotations },
+});
+const configMap = (props: LinkerdCniProps = {}, stanza: object = {}) => {
+  const made = installed(props, "linkerd-cni").find(({ kind }) => kind === "ConfigMap") as unknown as {
+    data: { cni_network_config: string };
+  };
+  const read = JSON.parse(made.data.cni_network_config);
+  return { ...made, data: { cni_network_config: JSON.stringify({ ...read, ...stanza }) } };
+};
+
+const text = (objects: readonly object[]) => objects.map((object) => stringify(object)).join("---\n");
+const explained = (objects: readonly object[], ...args: readonly string[]): Promise<Outcome> =>
+  runIn({ files: { "-": text(objects) } }, ["explain", "-f", "-", ...args]);
+
+/** Objects, and how the first line of what is said about them ends. */
+const outcomes: readonly (readonly [string, readonly object[], string])[] = [
+  ["a meshed pod", [pod()], "redirected: it has a container linkerd-proxy"],
+  [
+    "a native sidecar",
+    [pod({}, { containers: [{ name: "app" }], initContainers: [{ name: "linkerd-proxy" }] })],
+    "redirected: it has a native sidecar linkerd-proxy",
+  ],
+  ["no proxy", [pod({}, { containers: [{ name: "app" }] })], "left alone: it has no container linkerd-proxy"],
+  [
+    "no annotation",
+    [pod({ annotations: {} })],
+    "left alone: it has no annotation linkerd.io/proxy-version, which every injector writes",
+  ],
+  [
+    "no annotation, where the API server is always asked",
+    [pod({ annotations: {} }), configMap({ podLookup: "api" })],
+    "redirected: it has a container linkerd-proxy",
+  ],
+  [
+    "linkerd-init",
+    [pod({}, { ...PROXY, initContainers: [{ name: "linkerd-init" }] })],
+    "left alone: its init container linkerd-init sets the rules",
+  ],
+  [
+    "linkerd-init, where the API server is never asked",
+    [pod({}, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }), configMap({ podLookup: "annotations" })],
+    "redirected: it has a container linkerd-proxy",
+  ],
+  [
+    "the installer's own",
+    [pod({ name: "linkerd-cni-x7k2p", namespace: "linkerd-cni" }, {})],
+    "left alone: it is one of the installer's own, which always start",
+  ],
+  [
+    "the node's network",
+    [pod({}, { ...PROXY, hostNetwork: true })],
+    "left alone: it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin",
+  ],
+  [
+    "simulated",
+    [pod(), configMap({}, { linkerd: { simulate: true } })],
+    "left alone: linkerd.simulate is true: the plugin only says what it would do",
+  ],
+  [
+    "a bad annotation of the pod",
+    [pod({ annotations: { ...MARK, ...settings({ "skip-subnets": "10.0.0.1" }) } })],
+    'does not start: the plugin fails with code 7: config.linkerd.io/skip-subnets on pod shop/cart: "10.0.0.1" is not a network in CIDR notation',
+  ],
+  [
+    "a bad annotation of the namespace",
+    [pod(), namespace(settings({ "proxy-gid": "staff" }))],
+    'does not start: the plugin fails with code 7: config.linkerd.io/proxy-gid on namespace shop: "staff" is not a numeric id',
+  ],
+  [
+    "a bad stanza, and a meshed pod",
+    [pod(), configMap({}, { linkerd: { ipv6: "yes" } })],
+    'does not start: the plugin fails with code 7: linkerd.ipv6: "yes" is not true or false',
+  ],
+  [
+    "a bad stanza, and a pod that is not meshed",
+    [pod({ annotations: {} }, { containers: [{ name: "app" }] }), configMap({}, { linkerd: { ipv6: "yes" } })],
+    "left alone: it has no container linkerd-proxy",
+  ],
+];
+
+test.each(outcomes)("%s", async (_, objects, expected) => {
+  const { code, out, err } = await explained(objects);
+  expect(err).toBe("");
+  expect(out.split("\n")[0]?.replace(/^\S+: /, "")).toBe(expected);
+  expect(code).toBe(expected.startsWith("does not start") ? 1 : 0);
+});
+
+interface Json {
+  readonly outcome: string;
+  readonly settings?: readonly { readonly what: string; readonly value: string; readonly from: string }[];
+  readonly notes: readonly string[];
+}
+
+async function json(objects: readonly object[]): Promise<Json> {
+  const { out } = await explained(objects, "-o", "json");
+  return (JSON.parse(out) as Json[])[0]!;
+}
+
+const rows = async (...objects: readonly object[]) =>
+  (await json(objects)).settings?.map(({ what, value, from }) => `${what} ${value} (${from})`);
+
+describe("where everything comes from", () => {
+  test("the chart's defaults", async () => {
+    expect(await rows(pod())).toEqual([
+      "inbound TCP to any port, to the proxy's port 4143 (chart default)",
+      "not to port 4191,4190 (chart default)",
+      "outbound TCP to any port, to the proxy's port 4140 (chart default)",
+      "not through lo (always)",
+      "not of user 2102 (chart default)",
+      "addresses IPv4 only (chart default)",
+      "mode auto: over netlink, or by legacy iptables where the kernel has no nf_tables (chart default)",
+    ]);
+  });
+
+  test("the ConfigMap, the namespace and the pod, each where it counts", async () => {
+    const map = configMap({
+      inboundProxyPort: 5143,
+      portsToRedirect: "80,443",
+      ignoreOutboundPorts: "1",
+      proxyGID: 2102,
+      disableIPv6: false,
+      iptablesMode: "nft",
+    });
+    const around = namespace(settings({ "skip-outbound-ports": "3306", "skip-subnets": "fd00::/8" }));
+    const own = pod({
+      annotations: { ...MARK, ...settings({ "skip-inbound-ports": " 25 , 80-90", "skip-subnets": "10.0.0.0/8" }) },
+    });
+    const of = "ConfigMap linkerd-cni/linkerd-cni-config";
+    expect(await rows(map, around, own)).toEqual([
+      `inbound TCP to ports 80,443, to the proxy's port 5143 (${of})`,
+      `not to port 4191,4190 (${of} (chart default))`,
+      "not to port 25,80-90 (config.linkerd.io/skip-inbound-ports on pod shop/cart)",
+      "not from network 10.0.0.0/8 (config.linkerd.io/skip-subnets on pod shop/cart)",
+      `outbound TCP to any port, to the proxy's port 4140 (${of} (chart default))`,
+      "not through lo (always)",
+      `not of user 2102 (${of} (chart default))`,
+      `not of group 2102 (${of})`,
+      "not to port 3306 (config.linkerd.io/skip-outbound-ports on namespace shop)",
+      `addresses IPv4 and IPv6 (${of})`,
+      `mode nft: by the node's iptables-nft (${of})`,
+    ]);
+  });
+
+  test("the API server's service, for a pod of the control plane", async () => {
+    const destination = pod({ labels: { "linkerd.io/control-plane-component": "destination" } });
+    const ports = [{ port: 443, targetPort: 8443 }];
+    const service = {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "kubernetes", namespace: "default" },
+      spec: { ports },
+    };
+    expect(await rows(destination)).toContain("not to port 443,6443 (the API server's usual ports)");
+    expect(await rows(destination, service)).toContain("not to port 443,8443 (service default/kubernetes)");
+  });
+});
+
+describe("notes", () => {
+  const map = configMap();
+  const dual = { podIPs: [{ ip: "10.0.0.5" }, { ip: "fd00::5" }] };
+  const subnets = { annotations: { ...MARK, ...settings({ "skip-subnets": "fd00::/8" }) } };
+  const init = { ...PROXY, initContainers: [{ name: "linkerd-init" }] };
+  const around = namespace(settings({ "skip-inbound-ports": "25" }));
+  const shop = namespace();
+
+  test.each([
+    ["nothing", [map, shop, pod()], []],
+    ["no ConfigMap", [shop, pod()], ["no ConfigMap linkerd-cni-config is known here: this is by the chart's defaults"]],
+    ["no namespace", [map, pod()], ["the namespace shop is not known here: its annotations would count too"]],
+    [
+      "an IPv6 address",
+      [map, shop, pod({}, PROXY, dual)],
+      ["it has the IPv6 address fd00::5, and connections over IPv6 pass the proxy by: set disableIPv6 to false"],
+    ],
+    ["an IPv6 address, with rules for it", [configMap({ disableIPv6: false }), shop, pod({}, PROXY, dual)], []],
+    [
+      "an IPv6 network",
+      [map, shop, pod(subnets)],
+      ["fd00::/8 has no effect while the rules are for IPv4 only: set disableIPv6 to false"],
+    ],
+    [
+      "a namespace that an injected pod does not hear",
+      [map, around, pod({ annotations: INJECTED })],
+      [
+        "config.linkerd.io/skip-inbound-ports on namespace shop does not count: the injector copied the namespace's settings when it made the pod: make it anew",
+      ],
+    ],
+    [
+      "a namespace whose settings the injector has copied",
+      [map, around, pod({ annotations: { ...INJECTED, ...settings({ "skip-inbound-ports": "25" }) } })],
+      [],
+    ],
+    [
+      "another answer without annotations",
+      [map, shop, pod({ annotations: {} })],
+      [
+        "where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is redirected: it has a container linkerd-proxy",
+      ],
+    ],
+    [
+      "another answer without annotations, by the policy",
+      [configMap({ podLookup: "annotations" }), shop, pod({}, init)],
+      [
+        "where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is left alone: its init container linkerd-init sets the rules",
+      ],
+    ],
+  ])("%s", async (_, objects, expected) => {
+    expect((await json(objects)).notes).toEqual(expected);
+  });
+});
+
+test("--rules prints what iptables-restore takes, for both families where both are redirected", async () => {
+  const { out } = await explained([pod(), namespace(), configMap({ disableIPv6: false })], "--rules");
+  const rules = out.slice(out.indexOf("# iptables"));
+  expect(rules.match(/^(# \w+|\*nat|COMMIT)$/gm)).toEqual([
+    "# iptables",
+    "*nat",
+    "COMMIT",
+    "# ip6tables",
+    "*nat",
+    "COMMIT",
+  ]);
+  expect(rules).toContain("-A PROXY_INIT_OUTPUT -m owner --uid-owner 2102");
+});
+
+test("a list is explained pod by pod, a named pod alone", async () => {
+  const list = {
+    apiVersion: "v1",
+    kind: "PodList",
+    items: [pod({ name: "a" }), pod({ name: "b" })].map(({ kind, ...each }) => each),
+  };
+  const files = { "pods.json": JSON.stringify(list) };
+  const all = await runIn({ files }, ["explain", "-f", "pods.json"]);
+  expect(all.out.match(/^\S+: redirected/gm)).toEqual(["shop/a: redirected", "shop/b: redirected"]);
+  const one = await runIn({ files }, ["explain", "-f", "pods.json", "b"]);
+  expect(one.out.match(/^\S+: redirected/gm)).toEqual(["shop/b: redirected"]);
+});
+
+const files = {
+  "pod.yaml": text([pod()]),
+  "none.yaml": text([namespace(), configMap()]),
+  "number.yaml": 'kind: Pod\nmetadata: {name: cart, annotations: {"config.linkerd.io/proxy-uid": 7}}\n',
+  "broken.yaml": "kind: Pod\n metadata: [\n",
+  "text.yaml": "hello\n",
+  "stanza.yaml": text([pod(), { ...configMap(), data: { cni_network_config: "{" } }]),
+};
+
+/** Command lines that fail, and what is said then. */
+test.each([
+  ["", "say which pod, [NAMESPACE/]POD, or give --file"],
+  ["a/b/c", '"a/b/c" is not a pod: write [NAMESPACE/]POD'],
+  ["shop/", '"shop/" is not a pod'],
+  ["shop/cart -n other", "shop/cart and --namespace other name two namespaces: give one"],
+  ["-f missing.yaml", "no file missing.yaml"],
+  ["-f none.yaml", "none.yaml: holds no Pod, but Namespace, ConfigMap"],
+  ["-f pod.yaml other", "pod.yaml: holds no pod other, but shop/cart"],
+  ["-f number.yaml", 'Pod cart: metadata.annotations["config.linkerd.io/proxy-uid"]: 7 is not text: put it in quotes'],
+  ["-f broken.yaml", "broken.yaml: "],
+  ["-f text.yaml", "text.yaml: holds something that is no Kubernetes object"],
+  ["-f stanza.yaml", "ConfigMap linkerd-cni/linkerd-cni-config: cni_network_config is not JSON"],
+  ["cart", "kubectl is not on PATH: install it"],
+  ["cart --rule", "Did you mean --rules?"],
+])("explain %s fails, and nothing is printed", async (line, message) => {
+  const { code, out, err } = await runIn({ files }, ["explain", ...line.split(" ").filter(Boolean)]);
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toContain(message);
+});

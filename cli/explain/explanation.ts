@@ -1,0 +1,99 @@
+import { CniError } from "../../cni/errors";
+import type { JsonObject } from "../../cni/json";
+import {
+  apiServerPorts,
+  besides,
+  knownFromAnnotations,
+  type PassedPod,
+  passesAtOnce,
+  podFromObject,
+  settle,
+} from "../../cni/known";
+import { parseStanza } from "../../cni/parse-stanza";
+import { type Pod, PROXY, type SkipReason } from "../../cni/pod";
+import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../../cni/stanza";
+import { type Evidence, type Known, nameOf, type Outcome } from "./evidence";
+import { notesOf } from "./notes";
+import { type Row, rowsOf } from "./rows";
+
+export interface Explanation {
+  readonly pod: string;
+  readonly outcome: Outcome;
+  /** How it is redirected, and what says so. */
+  readonly rows: readonly Row[];
+  /** What is worth knowing besides. */
+  readonly notes: readonly string[];
+}
+
+function surroundings(pod: Pod, { namespace, apiServer }: Evidence): Known["around"] {
+  const needed = besides(pod);
+  if (needed === "apiServerPorts") {
+    const ports = apiServer === undefined ? undefined : apiServerPorts(apiServer);
+    return ports === undefined ? {} : { apiServerPorts: ports };
+  }
+  if (needed !== "namespace" || namespace === undefined) return {};
+  return { namespace: { name: pod.namespace, annotations: namespace.metadata?.annotations ?? {} } };
+}
+
+const reasons: Readonly<Record<SkipReason, string>> = {
+  "not a pod": "it is not a pod's sandbox",
+  "own pod": "it is one of the installer's own, which always start",
+  "no proxy": `it has no container ${PROXY}`,
+  "linkerd-init sets the rules": "its init container linkerd-init sets the rules",
+  simulated: "linkerd.simulate is true: the plugin only says what it would do",
+};
+
+const hasProxy = ({ containers, initContainers }: Pod) => [...containers, ...initContainers].includes(PROXY);
+
+function leftAlone(reason: SkipReason, pod: Pod): Outcome {
+  const unmarked = reason === "no proxy" && hasProxy(pod);
+  const because = "it has no annotation linkerd.io/proxy-version, which every injector writes";
+  return { kind: "left alone", because: unmarked ? because : reasons[reason] };
+}
+
+function decided(passed: PassedPod, evidence: Evidence): Outcome {
+  const pod = podFromObject(passed.pod, evidence.pod);
+  const passes = passesAtOnce(passed, evidence.stanza);
+  if (passes !== undefined) return leftAlone(passes, pod);
+  const { name } = evidence.stanza;
+  const stanza = parseStanza(evidence.stanza, typeof name === "string" ? name : PLUGIN_TYPE);
+  const asked = { kind: "pod", pod, around: surroundings(pod, evidence) } as const;
+  const learned = knownFromAnnotations(passed, stanza["pod-lookup"]) ?? asked;
+  const decision = settle(learned, stanza);
+  if (learned.kind === "skip") return leftAlone(learned.reason, pod);
+  if (decision.kind === "skip") return leftAlone(decision.reason, pod);
+  const because = `it has ${pod.containers.includes(PROXY) ? "a container" : "a native sidecar"} ${PROXY}`;
+  return { kind: "redirected", because, options: decision.options, known: { ...learned, stanza } };
+}
+
+function outcomeOf(passed: PassedPod, evidence: Evidence): Outcome {
+  try {
+    return decided(passed, evidence);
+  } catch (error) {
+    if (error instanceof CniError) return { kind: "does not start", because: error.message, code: error.code };
+    throw error;
+  }
+}
+
+/** Whether the plugin asks the runtime for the pods' annotations. */
+function wantsAnnotations({ capabilities }: JsonObject): boolean {
+  const wanted = capabilities as Readonly<Record<string, unknown>> | null | undefined;
+  return wanted?.[POD_ANNOTATIONS] === true;
+}
+
+const IN_THE_NODE = "it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin";
+
+/** Says what the plugin does for a pod, by the plugin's own functions. */
+export function explain(evidence: Evidence): Explanation {
+  const { pod: manifest, stanza } = evidence;
+  const name = nameOf(manifest);
+  const pod = `${name.namespace}/${name.name}`;
+  if (manifest.spec?.hostNetwork === true) {
+    return { pod, outcome: { kind: "left alone", because: IN_THE_NODE }, rows: [], notes: [] };
+  }
+  const annotations = manifest.metadata?.annotations ?? {};
+  const without = outcomeOf({ pod: name, annotations: undefined }, evidence);
+  const outcome = wantsAnnotations(stanza) ? outcomeOf({ pod: name, annotations }, evidence) : without;
+  const rows = outcome.kind === "redirected" ? rowsOf(outcome, evidence) : [];
+  return { pod, outcome, rows, notes: notesOf(evidence, outcome, without) };
+}

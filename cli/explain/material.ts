@@ -1,0 +1,83 @@
+import { type Document, parseAllDocuments } from "yaml";
+import { isObject } from "../../cni/json";
+import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
+import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
+
+/** A pod as `kubectl get` prints it, as far as it is explained. */
+export interface PodManifest extends PodObject {
+  readonly spec?: PodObject["spec"] & { readonly hostNetwork?: boolean };
+  readonly status?: { readonly podIPs?: readonly { readonly ip?: string }[] };
+}
+
+/** What explanations rest on. */
+export interface Material {
+  readonly pods: readonly PodManifest[];
+  readonly namespaces: readonly NamespaceObject[];
+  /** Those of the plugin's name. */
+  readonly configMaps: readonly ConfigMapObject[];
+  /** The service `kubernetes` in the namespace `default`. */
+  readonly apiServer?: ServiceObject;
+}
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+function textsOf(manifest: Manifest, field: "annotations" | "labels"): void {
+  const { kind, metadata } = manifest;
+  for (const [key, value] of Object.entries(metadata[field] ?? {})) {
+    if (typeof value === "string") continue;
+    const where = `${kind} ${metadata.name}: metadata.${field}["${key}"]`;
+    throw new Error(`${where}: ${JSON.stringify(value)} is not text: put it in quotes`);
+  }
+}
+
+function objectsOf(read: unknown, from: string): readonly Manifest[] {
+  if (read === null || read === undefined) return [];
+  if (!isObject(read)) throw new Error(`${from}: holds something that is no Kubernetes object`);
+  const { kind, metadata, items } = read as Record<string, unknown>;
+  if (typeof kind !== "string") throw new Error(`${from}: holds an object without a kind`);
+  if (kind.endsWith("List") && Array.isArray(items)) {
+    return items.flatMap((item) => objectsOf({ kind: kind.slice(0, -4), ...(item as object) }, from));
+  }
+  const made = { ...read, kind, metadata: isObject(metadata) ? metadata : {} } as Manifest;
+  textsOf(made, "annotations");
+  textsOf(made, "labels");
+  return [made];
+}
+
+function contentOf(document: Document, from: string): unknown {
+  const [error] = document.errors;
+  if (error !== undefined) throw new Error(`${from}: ${error.message.split("\n")[0]}`);
+  return document.toJS();
+}
+
+/** Sorts objects by what they say about pods. */
+function materialOf(objects: readonly Manifest[]): Material {
+  const of = <T>(kind: string) =>
+    objects.filter((object) => object.kind === kind) as readonly unknown[] as readonly T[];
+  const isApiServer = ({ metadata }: ServiceObject) =>
+    metadata?.namespace === "default" && metadata.name === "kubernetes";
+  const apiServer = of<ServiceObject>("Service").find(isApiServer);
+  return {
+    pods: of<PodManifest>("Pod"),
+    namespaces: of<NamespaceObject>("Namespace"),
+    configMaps: of<ConfigMapObject>("ConfigMap").filter(({ metadata }) => metadata?.name === CONFIG_MAP),
+    ...(apiServer === undefined ? {} : { apiServer }),
+  };
+}
+
+/**
+ * Reads YAML documents or JSON: single objects, and lists as kubectl prints them.
+ * @param from what is read, for messages
+ * @throws where it cannot be read, or holds no pod
+ */
+export function readMaterial(text: string, from: string): Material {
+  const documents = parseAllDocuments(text, { version: "1.1" }) as readonly Document[];
+  const objects = documents.flatMap((document) => objectsOf(contentOf(document, from), from));
+  const material = materialOf(objects);
+  if (material.pods.length > 0) return material;
+  const kinds = [...new Set(objects.map(({ kind }) => kind))].join(", ");
+  throw new Error(`${from}: holds no Pod${kinds === "" ? "" : `, but ${kinds}`}`);
+}

@@ -1,0 +1,106 @@
+import { type Source, type Sources, sourcesOf } from "../../cni/decide";
+import { parseStanza } from "../../cni/parse-stanza";
+import type { IptablesMode, LinkerdConfig, Stanza } from "../../cni/stanza";
+import type { Evidence, Outcome } from "./evidence";
+
+/** One thing about a redirect. */
+export interface Row {
+  readonly what: string;
+  readonly value: string;
+  /** What says so. */
+  readonly from: string;
+}
+
+type Redirected = Extract<Outcome, { kind: "redirected" }>;
+
+const modes: Readonly<Record<IptablesMode, string>> = {
+  auto: "auto: over netlink, or by legacy iptables where the kernel has no nf_tables",
+  native: "native: over netlink",
+  nft: "nft: by the node's iptables-nft",
+  legacy: "legacy: by the node's iptables-legacy",
+  plain: "plain: by the node's iptables",
+};
+
+const exceptions: readonly (readonly [keyof Sources, string])[] = [
+  ["skipInboundPorts", "  not to port"],
+  ["skipInboundSubnets", "  not from network"],
+];
+const outgoing: readonly (readonly [keyof Sources, string])[] = [
+  ["proxyUid", "  not of user"],
+  ["proxyGid", "  not of group"],
+  ["skipOutboundPorts", "  not to port"],
+  ["skipOutboundSubnets", "  not to network"],
+];
+
+const listed = (text: string) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .join(",");
+
+/** Says where things come from. */
+class Origins {
+  private readonly defaults: Stanza;
+  private readonly defaultSources: Sources;
+
+  constructor(
+    private readonly redirected: Redirected,
+    private readonly evidence: Evidence,
+  ) {
+    const { pod } = redirected.known;
+    this.defaults = parseStanza(evidence.defaults, "linkerd-cni");
+    this.defaultSources = sourcesOf({ ...pod, annotations: {} }, {}, this.defaults);
+  }
+
+  ofField(field: keyof LinkerdConfig): string {
+    const [ours, usual] = [this.redirected.known.stanza, this.defaults].map(({ linkerd }) => linkerd[field]);
+    return this.configuration(JSON.stringify(ours) === JSON.stringify(usual));
+  }
+
+  ofSource(option: keyof Sources, { from, text, where }: Source): string {
+    if (from === "service") return this.apiServer(where);
+    if (from !== "configuration") return where;
+    return this.configuration(this.defaultSources[option].some((usual) => usual.text === text));
+  }
+
+  private apiServer(where: string): string {
+    return this.redirected.known.around.apiServerPorts === undefined ? "the API server's usual ports" : where;
+  }
+
+  private configuration(isDefault: boolean): string {
+    const { configMap } = this.evidence;
+    if (configMap === undefined) return "chart default";
+    return `ConfigMap ${configMap}${isDefault ? " (chart default)" : ""}`;
+  }
+}
+
+/** How a pod is redirected, line by line. */
+export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row[] {
+  const { options, known } = redirected;
+  const { linkerd } = known.stanza;
+  const origins = new Origins(redirected, evidence);
+  const sources = sourcesOf(known.pod, known.around, known.stanza);
+  const excepted = (option: keyof Sources, what: string) =>
+    sources[option]
+      .filter(({ text }) => text.trim() !== "")
+      .map((source) => ({ what, value: listed(source.text), from: origins.ofSource(option, source) }));
+  const all = options.portsToRedirect.length === 0;
+  const inbound = all ? "TCP to any port" : `TCP to ports ${options.portsToRedirect.join(",")}`;
+  return [
+    {
+      what: "inbound",
+      value: `${inbound}, to the proxy's port ${options.inboundPort}`,
+      from: origins.ofField(all ? "incoming-proxy-port" : "ports-to-redirect"),
+    },
+    ...exceptions.flatMap(([option, what]) => excepted(option, what)),
+    {
+      what: "outbound",
+      value: `TCP to any port, to the proxy's port ${options.outboundPort}`,
+      from: origins.ofField("outgoing-proxy-port"),
+    },
+    { what: "  not through", value: "lo", from: "always" },
+    ...outgoing.flatMap(([option, what]) => excepted(option, what)),
+    { what: "addresses", value: options.ipv6 ? "IPv4 and IPv6" : "IPv4 only", from: origins.ofField("ipv6") },
+    { what: "mode", value: modes[linkerd["iptables-mode"]], from: origins.ofField("iptables-mode") },
+  ];
+}

@@ -1,0 +1,49 @@
+import type { Colors } from "picocolors/types";
+import { restoreText } from "../../cni/redirect/iptables";
+import type { RedirectOptions } from "../../cni/redirect/options";
+import { redirectRules } from "../../cni/redirect/rules";
+import { aligned } from "../aligned";
+import type { Outcome } from "./evidence";
+import type { Explanation } from "./explanation";
+
+const PROGRAMS = { ip: "iptables", ip6: "ip6tables" } as const;
+
+/** The rules of both families as `iptables-restore` takes them. */
+export function rulesText(options: RedirectOptions): string {
+  return redirectRules(options)
+    .map((set) => `# ${PROGRAMS[set.family]}\n${restoreText(set, "")}`)
+    .join("");
+}
+
+const paints: Readonly<Record<Outcome["kind"], (colours: Colors) => (text: string) => string>> = {
+  redirected: ({ green }) => green,
+  "left alone": ({ yellow }) => yellow,
+  "does not start": ({ red }) => red,
+};
+
+/** An explanation for people. */
+export function explanationText({ pod, outcome, rows, notes }: Explanation, rules: boolean, colours: Colors): string {
+  const { kind, because } = outcome;
+  const code = kind === "does not start" ? `the plugin fails with code ${outcome.code}: ` : "";
+  const parts = [
+    `${colours.bold(pod)}: ${paints[kind](colours)(kind)}: ${code}${because}\n`,
+    aligned(rows.map(({ what, value, from }) => [`  ${what}`, value, colours.dim(from)])),
+    notes.map((note) => `  ${colours.yellow("!")} ${note}\n`).join(""),
+    rules && outcome.kind === "redirected" ? rulesText(outcome.options) : "",
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+/** An explanation for programs. */
+export function explanationJson({ pod, outcome, rows, notes }: Explanation, rules: boolean): object {
+  const { kind, because } = outcome;
+  return {
+    pod,
+    outcome: kind,
+    because,
+    ...(kind === "does not start" ? { code: outcome.code } : {}),
+    ...(kind === "redirected" ? { settings: rows.map((row) => ({ ...row, what: row.what.trim() })) } : {}),
+    ...(rules && kind === "redirected" ? { rules: rulesText(outcome.options) } : {}),
+    notes,
+  };
+}

@@ -1,0 +1,48 @@
+import type { Ended, Io } from "./io";
+import { runProgram } from "./program";
+
+/** How a command line ended, and what it wrote. */
+export type Outcome = Ended;
+
+/** The world of a test: what is not given is empty, and time passes only in sleep. */
+export interface World {
+  readonly files?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Programs by name. */
+  readonly programs?: Readonly<Record<string, (args: readonly string[]) => Ended | Promise<Ended>>>;
+  readonly colour?: boolean;
+  readonly watched?: boolean;
+}
+
+/** Runs a command line in such a world. */
+export async function runIn(world: World, args: readonly string[]): Promise<Outcome> {
+  const { files = {}, env = {}, programs = {}, colour = false, watched = false } = world;
+  const said = { out: "", err: "" };
+  let now = 0;
+  const io: Io = {
+    env,
+    readFile: (path) => {
+      const content = files[path];
+      if (content === undefined) throw new Error(`no file ${path}`);
+      return content;
+    },
+    out: (text) => {
+      said.out += text;
+    },
+    err: (text) => {
+      said.err += text;
+    },
+    run: async (name, given) => {
+      const program = programs[name];
+      if (program === undefined) throw Object.assign(new Error(`spawn ${name} ENOENT`), { code: "ENOENT" });
+      return program(given);
+    },
+    sleep: async (milliseconds) => {
+      now += milliseconds;
+    },
+    now: () => now,
+    colour,
+    watched,
+  };
+  return { code: await runProgram(args, io, 120), ...said };
+}

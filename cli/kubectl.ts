@@ -1,0 +1,106 @@
+import { Option } from "commander";
+import type { Io } from "./io";
+
+/** Which cluster is asked, as whom: flags that kubectl has too. */
+export interface ClusterOptions {
+  readonly context?: string;
+  readonly kubeconfig?: string;
+}
+
+/** @returns the flags of {@link ClusterOptions}, for a command */
+export function clusterFlags(): readonly Option[] {
+  return [
+    new Option("--context <name>", "Context of the kubeconfig, passed on to kubectl"),
+    new Option("--kubeconfig <file>", "Kubeconfig, passed on to kubectl"),
+  ];
+}
+
+/** kubectl could not be run, or did not give what it was asked for. */
+export class KubectlError extends Error {
+  override readonly name = "KubectlError";
+}
+
+/** What is asked for. */
+export interface Question {
+  /** For instance `pod` or `clusterroles.rbac.authorization.k8s.io`. */
+  readonly kind: string;
+  /** One object; without it all of them. */
+  readonly name?: string;
+  /** Without it kubectl decides by its context. */
+  readonly namespace?: string;
+  readonly everywhere?: boolean;
+  readonly selector?: string;
+  readonly fieldSelector?: string;
+}
+
+function words({ kind, name, namespace, everywhere, selector, fieldSelector }: Question): readonly string[] {
+  return [
+    kind,
+    ...(name === undefined ? [] : [name]),
+    ...(namespace === undefined ? [] : [`--namespace=${namespace}`]),
+    ...(everywhere === true ? ["--all-namespaces"] : []),
+    ...(selector === undefined ? [] : [`--selector=${selector}`]),
+    ...(fieldSelector === undefined ? [] : [`--field-selector=${fieldSelector}`]),
+  ];
+}
+
+/** Long enough for a login in a browser's absence, short enough for a server that never answers. */
+const REQUEST_TIMEOUT = "--request-timeout=20s";
+
+/** Reads a cluster by the user's own kubectl, which knows every way of logging in. */
+export class Kubectl {
+  private readonly flags: readonly string[];
+
+  constructor(
+    private readonly io: Pick<Io, "run">,
+    { context, kubeconfig }: ClusterOptions,
+  ) {
+    this.flags = [
+      ...(context === undefined ? [] : [`--context=${context}`]),
+      ...(kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`]),
+    ];
+  }
+
+  /** @throws a KubectlError that holds what kubectl said */
+  async run(...args: readonly string[]): Promise<string> {
+    const { code, out, err } = await this.start([...this.flags, ...args]);
+    if (code === 0) return out;
+    throw new KubectlError(`kubectl ${args[0]}: ${lastWords(err) || `ended with status ${code}`}`);
+  }
+
+  /** One object; undefined where there is none of that name. @throws a KubectlError */
+  async get<T>(question: Question & { readonly name: string }): Promise<T | undefined> {
+    const text = await this.run("get", ...words(question), "--output=json", "--ignore-not-found", REQUEST_TIMEOUT);
+    return text.trim() === "" ? undefined : this.read<T>(text, question);
+  }
+
+  /** @throws a KubectlError */
+  async list<T>(question: Question): Promise<readonly T[]> {
+    const text = await this.run("get", ...words(question), "--output=json", REQUEST_TIMEOUT);
+    return this.read<{ items?: readonly T[] }>(text, question).items ?? [];
+  }
+
+  private read<T>(text: string, question: Question): T {
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      throw new KubectlError(`kubectl get ${words(question).join(" ")} did not print JSON`);
+    }
+  }
+
+  private async start(args: readonly string[]) {
+    try {
+      return await this.io.run("kubectl", args);
+    } catch (error) {
+      const missing = (error as { code?: unknown }).code === "ENOENT";
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new KubectlError(missing ? "kubectl is not on PATH: install it" : `kubectl: ${reason}`);
+    }
+  }
+}
+
+/** What a refusal ends in; client-go's log lines come before it, and begin with a letter and a date. */
+function lastWords(text: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "" && !/^[EWI]\d{4} /.test(line));
+  return [...new Set(lines)].join(" ");
+}
