@@ -46,17 +46,29 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
   const annotate = (namespace: string) =>
     cluster.merge(cluster.definitionPath(namespace), { metadata: { annotations: { seen: "1" } } });
 
-  test("a definition that somebody made a moment before is not taken over", async () => {
-    await cluster.namespace("raced");
-    const body = {
-      apiVersion: "k8s.cni.cncf.io/v1",
-      kind: CRD.spec.names.kind,
-      metadata: { name: "linkerd-cni" },
-      spec: { config: '{"type":"other"}' },
-    };
-    await cluster.api.json({ method: "POST", path: cluster.definitionsPath("raced"), body });
-    await expect(writer.create("raced", "{}")).rejects.toThrow(Stale);
-    expect(await seen("raced")).toMatchObject({ ours: false, config: '{"type":"other"}' });
+  test.each([
+    ["says otherwise", "raced", { spec: { config: '{"type":"other"}' } }],
+    ["says the same", "same", { spec: { config: "{}" } }],
+    ["says nothing, so that Multus reads a file of the node", "silent", {}],
+  ])("a definition that somebody made a moment before is not taken over: it %s", async (_, name, content) => {
+    await cluster.namespace(name);
+    const metadata = { name: "linkerd-cni", labels: { team: "a" } };
+    const body = { apiVersion: "k8s.cni.cncf.io/v1", kind: CRD.spec.names.kind, metadata, ...content };
+    await cluster.api.json({ method: "POST", path: cluster.definitionsPath(name), body });
+    const before = (await cluster.definition(name))!;
+    await expect(writer.create(name, "{}")).rejects.toThrow(Stale);
+    const after = (await cluster.definition(name))!;
+    expect([after.spec, after.metadata.labels, after.metadata.managedFields]).toEqual([
+      before.spec,
+      before.metadata.labels,
+      before.metadata.managedFields,
+    ]);
+  });
+
+  test("one's own of which no answer came is no other's", async () => {
+    await created("unanswered");
+    await writer.create("unanswered", "{}");
+    expect(await seen("unanswered")).toMatchObject({ ours: true, config: "{}" });
   });
 
   test("one that was handed over a moment before is neither changed nor deleted", async () => {

@@ -23,7 +23,7 @@ export const definitionPath = (namespace: string) =>
   `/apis/${API_VERSION}/namespaces/${namespace}/${RESOURCE}/${DEFINITION_NAME}`;
 
 export interface DefinitionObject {
-  readonly metadata?: ObjectMeta;
+  readonly metadata?: ObjectMeta & { readonly managedFields?: readonly { readonly manager?: string }[] };
   readonly spec?: { readonly config?: string };
 }
 
@@ -60,4 +60,9 @@ export function definitionToApply(config: string, over?: Definition): object {
     },
     spec: { config },
   };
+}
+
+/** Applied, it gives up all fields that are ours of that definition. */
+export function nothingToApply(uid: string): object {
+  return { apiVersion: API_VERSION, kind: KIND, metadata: { name: DEFINITION_NAME, uid } };
 }

@@ -3,7 +3,14 @@ import type { ApiRequest, ApiResponse, Transport } from "../../../kubernetes/cli
 import type { Clock } from "../../clock";
 import { eventAbout, eventsPath, type Regarding, type Tiding } from "../../events";
 import type { Instruments } from "../instruments";
-import { type Definition, definitionPath, definitionToApply, OWNER } from "./definition";
+import {
+  type Definition,
+  type DefinitionObject,
+  definitionPath,
+  definitionToApply,
+  nothingToApply,
+  OWNER,
+} from "./definition";
 
 interface Tools {
   readonly send: Transport;
@@ -22,6 +29,7 @@ export class Stale extends WriteFailed {}
 
 /** Less than the time between a leader's last renewal and its successor's beginning. */
 const DEADLINE_MS = 5_000;
+const CREATED = 201;
 const NOT_FOUND = 404;
 const CONFLICT = 409;
 const succeeded = ({ status }: ApiResponse) => status >= 200 && status < 300;
@@ -31,15 +39,18 @@ const endsHere = ({ status, body }: ApiResponse) => status === 403 && body.inclu
 export class Writer {
   constructor(private readonly tools: Tools) {}
 
-  /** Creates a definition, or fails where there is one by now that says otherwise. @throws WriteFailed */
+  /** Creates a definition, or fails where somebody else's is there by now. @throws WriteFailed */
   async create(namespace: string, config: string): Promise<void> {
-    await this.apply(namespace, definitionToApply(config), false);
+    const { status, body } = await this.apply(namespace, definitionToApply(config), false);
+    if (status !== CREATED) await this.retreat(namespace, JSON.parse(body) as DefinitionObject);
+    this.tools.instruments.applies.inc();
     this.tools.log.info("created the definition", { namespace });
   }
 
   /** Puts right the definition that was read, and no other. @throws WriteFailed */
   async update(namespace: string, definition: Definition, config: string): Promise<void> {
     await this.apply(namespace, definitionToApply(config, definition), true);
+    this.tools.instruments.applies.inc();
     this.tools.log.info("put the definition right", { namespace });
   }
 
@@ -61,7 +72,14 @@ export class Writer {
     if (response.status !== CONFLICT) this.require("event", response);
   }
 
-  private async apply(namespace: string, body: object, force: boolean): Promise<void> {
+  /** There was one already that does not contradict ours: somebody else's gets no field of ours. @throws Stale */
+  private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
+    if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
+    await this.apply(namespace, nothingToApply(metadata?.uid ?? ""), false);
+    throw new Stale("apply: there is one already that is somebody else's");
+  }
+
+  private async apply(namespace: string, body: object, force: boolean): Promise<ApiResponse> {
     const query = new URLSearchParams({ fieldManager: OWNER, force: String(force) });
     const response = await this.send("apply", {
       method: "PATCH",
@@ -70,7 +88,7 @@ export class Writer {
       body,
     });
     this.require("apply", response);
-    this.tools.instruments.applies.inc();
+    return response;
   }
 
   private async send(operation: string, call: Omit<ApiRequest, "deadlineMs">): Promise<ApiResponse> {
