@@ -1,8 +1,11 @@
 import { createLog } from "../../cni/log";
 import { systemClock } from "../../controllers/clock";
+import { DefinitionController } from "../../controllers/multus/definitions/controller";
 import { definitionOf } from "../../controllers/multus/definitions/definition";
 import { Stale, WriteFailed, Writer } from "../../controllers/multus/definitions/writer";
 import { createInstruments } from "../../controllers/multus/instruments";
+import { Namespaces } from "../../controllers/multus/namespaces";
+import { readSettings } from "../../controllers/multus/settings";
 import { type ApiRequest, httpsTransport } from "../../kubernetes/client";
 import { until } from "../support/controllers";
 import { CRD, MultusApi } from "../support/multus";
@@ -150,5 +153,38 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect(await status({ method: "DELETE", path: other })).toBe(403);
     expect(await status({ path: cluster.definitionsPath() })).toBe(403);
     expect(await status({ path: `${cluster.definitionsPath()}?fieldSelector=metadata.name%3Dlinkerd-cni` })).toBe(200);
+  });
+
+  test("no definition is deleted for what an old watch says of its namespace", async () => {
+    for (const name of ["enabled-since", "disabled"]) await created(name);
+    await cluster.annotate("enabled-since", "enabled");
+    await cluster.configure({ type: "linkerd-cni" });
+    const stop = new AbortController();
+    const informing = {
+      ...{ server: () => cluster.api.server, send: transport, clock: systemClock, log },
+      ...{ failed: () => undefined, signal: stop.signal },
+    };
+    const namespaces = new Namespaces();
+    const environment = { POD_NAMESPACE: "ops", POD_NAME: "one", KUBERNETES_SERVICE_HOST: "127.0.0.1" };
+    const settings = readSettings([], environment);
+    const leadership = { leading: true };
+    const ours = createInstruments();
+    const counting = new Writer({ send: transport, clock: systemClock, log, instruments: ours, reporter: "one" });
+    const tools = { settings, namespaces, leadership, writer: counting, informing, instruments: ours };
+    const controller = new DefinitionController(tools);
+    namespaces.apply({ type: "LISTING" });
+    for (const name of ["enabled-since", "disabled"]) {
+      namespaces.apply({ type: "LISTED", object: { metadata: { name } } });
+    }
+    namespaces.apply({ type: "SYNCED" });
+    const run = Promise.all([controller.write(), controller.follow()]);
+    try {
+      await until("the deletion", async () => (await cluster.definition("disabled")) === undefined);
+      await until("the rest", async () => (await ours.registry.metrics()).includes("linkerd_multus_queue_depth 0\n"));
+      expect(await cluster.definition("enabled-since")).toBeDefined();
+    } finally {
+      stop.abort();
+      await run;
+    }
   });
 });

@@ -8,7 +8,7 @@ import type { Settings } from "../settings";
 import { CONFIG_MAP, type ConfigMapObject } from "./config";
 import { ConfigMapSource } from "./config-map";
 import { Contests } from "./contests";
-import { API_VERSION, DEFINITION_NAME, DEFINITIONS, type DefinitionObject, KIND } from "./definition";
+import { API_VERSION, DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, KIND } from "./definition";
 import { Definitions } from "./definitions";
 import { Limiter } from "./limiter";
 import { type Plan, plan, wantsDefinition } from "./plan";
@@ -165,14 +165,26 @@ export class DefinitionController {
   private async carryOut(namespace: string, planned: Plan): Promise<void> {
     const { informing, writer } = this.tools;
     if (planned.kind === "foreign") return this.tellForeign(namespace, planned.definition.uid);
-    if (planned.kind === "delete") {
-      this.contests.forget(namespace);
-      return writer.delete(namespace, planned.definition);
-    }
+    if (planned.kind === "delete") return this.remove(namespace, planned.definition);
     if (planned.kind === "create") await writer.create(namespace, planned.config);
     else if (planned.kind === "update") await writer.update(namespace, planned.definition, planned.config);
     else return;
     this.contests.wrote(namespace, planned.config, informing.clock.now());
+  }
+
+  /** A watch may be behind, and pods whose definition is gone do not start: the API server itself is asked first. */
+  private async remove(name: string, definition: Definition): Promise<void> {
+    const { informing, settings, writer } = this.tools;
+    const { linkerdNamespace } = settings;
+    const namespace = await writer.namespace(name);
+    // Another may lead by the time of the answer.
+    if (!this.active) return;
+    if (plan({ namespace, definition, config: undefined, linkerdNamespace }).kind !== "delete") {
+      informing.log.debug("keeps the definition: the namespace is not what the watch said", { namespace: name });
+      return;
+    }
+    this.contests.forget(name);
+    await writer.delete(name, definition);
   }
 
   private async tellForeign(namespace: string, uid: string): Promise<void> {

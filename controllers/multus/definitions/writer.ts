@@ -1,8 +1,10 @@
 import type { Log } from "../../../cni/log";
 import type { ApiRequest, ApiResponse, Transport } from "../../../kubernetes/client";
+import type { NamespaceObject } from "../../../kubernetes/types";
 import type { Clock } from "../../clock";
 import { eventAbout, eventsPath, type Regarding, type Tiding } from "../../events";
 import type { Instruments } from "../instruments";
+import { type Namespace, namespaceOf } from "../namespaces";
 import {
   type Definition,
   type DefinitionObject,
@@ -35,7 +37,7 @@ const CONFLICT = 409;
 const succeeded = ({ status }: ApiResponse) => status >= 200 && status < 300;
 const endsHere = ({ status, body }: ApiResponse) => status === 403 && body.includes('"NamespaceTerminating"');
 
-/** Writes definitions and Events. */
+/** Writes definitions and Events, and makes sure of what a deletion rests on. */
 export class Writer {
   constructor(private readonly tools: Tools) {}
 
@@ -52,6 +54,14 @@ export class Writer {
     await this.apply(namespace, definitionToApply(config, definition), true);
     this.tools.instruments.applies.inc();
     this.tools.log.info("put the definition right", { namespace });
+  }
+
+  /** A namespace as it is now; undefined where there is none. @throws WriteFailed */
+  async namespace(name: string): Promise<Namespace | undefined> {
+    const response = await this.send("delete", { path: `/api/v1/namespaces/${name}` });
+    if (response.status === NOT_FOUND) return undefined;
+    this.require("delete", response);
+    return namespaceOf(JSON.parse(response.body) as NamespaceObject);
   }
 
   /** Deletes the definition that was read, and no other. @throws WriteFailed */
