@@ -126,14 +126,21 @@ test("cert-manager makes the certificate on request, by an issuer of the chart o
   expect(args({ webhook })).toEqual(
     expect.arrayContaining(["--webhook-certificates=mounted", "--webhook-certificate-dir=/tls"]),
   );
-  const certificate = found("Certificate", { webhook, namespace: "ops" }) as unknown as {
+  const certificates = synthesized({ webhook, namespace: "ops" }).filter(({ kind }) => kind === "Certificate");
+  const [authority, certificate] = certificates as unknown as readonly {
     metadata: { name: string };
-    spec: { secretName: string; issuerRef: object; dnsNames: readonly string[] };
-  };
+    spec: { secretName: string; issuerRef: { name: string }; dnsNames: readonly string[] };
+  }[];
+  if (authority === undefined || certificate === undefined) throw new Error("not two certificates");
   expect(certificate.spec).toMatchObject({
-    issuerRef: { kind: "Issuer", name: found("Issuer", { webhook }).metadata.name },
     dnsNames: ["linkerd-multus-webhook.ops.svc", "linkerd-multus-webhook.ops.svc.cluster.local"],
   });
+  // Renewed, it is signed by what the API server trusts already, and the authority keeps its key.
+  const issuers = synthesized({ webhook }).filter(({ kind }) => kind === "Issuer");
+  const issuer = (name: string) => issuers.find(({ metadata }) => metadata.name === name)?.["spec"];
+  expect(issuer(certificate.spec.issuerRef.name)).toEqual({ ca: { secretName: authority.spec.secretName } });
+  expect(authority.spec).toMatchObject({ isCA: true, privateKey: { rotationPolicy: "Never" } });
+  expect(issuer(authority.spec.issuerRef.name)).toEqual({ selfSigned: {} });
   expect(podOf({ webhook }).volumes).toEqual([
     { name: "certificate", secret: { secretName: certificate.spec.secretName } },
   ]);
@@ -143,7 +150,7 @@ test("cert-manager makes the certificate on request, by an issuer of the chart o
   const issuerRef = { name: "ca", kind: "ClusterIssuer" };
   const given = synthesized({ webhook: { ...webhook, issuerRef } });
   expect(given.map(({ kind }) => kind)).not.toContain("Issuer");
-  expect(given.find(({ kind }) => kind === "Certificate")).toMatchObject({ spec: { issuerRef } });
+  expect(given.filter(({ kind }) => kind === "Certificate")).toMatchObject([{ spec: { issuerRef } }]);
 });
 
 test("replicas keep apart unless told otherwise", () => {

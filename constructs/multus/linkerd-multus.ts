@@ -22,12 +22,12 @@ import {
 import { inputsOf } from "../inputs";
 import { checkNamespace } from "../problems";
 import { binding } from "../rbac";
-import { ISSUED_SECRET, NAME, SELECTOR, SERVICE } from "./names";
+import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
 import type { MultusValuesProps } from "./props";
 import { CLUSTER_RULES, CONFIGURATION_RULES, OWN_RULES } from "./rbac";
 import { type MultusValues, multusValues } from "./values";
-import { CERTIFICATE, certificateSpec, ISSUER, podWebhook } from "./webhook";
+import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhook } from "./webhook";
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdMultusProps extends MultusValuesProps {
@@ -164,17 +164,18 @@ export class LinkerdMultus extends Construct {
   protected createCertificate(): void {
     const issued = isIssued(this.values);
     const { issuerRef } = this.values.webhook;
-    const metadata = { ...this.metadata(), name: SERVICE };
-    HelmObject.on<{ spec: object }>(this, "issuer", ISSUER, {
-      when: issuerRef === undefined ? issued : and(issued, not(issuerRef)),
-      metadata,
-      spec: { selfSigned: {} },
+    const ownIssuer = issuerRef === undefined ? issued : and(issued, not(issuerRef));
+    const add = (id: string, type: GroupVersionKind, manifest: HelmManifest<{ spec: object }>) =>
+      HelmObject.on<{ spec: object }>(this, id, type, manifest);
+    const named = (name: string, condition: Input<boolean>) => ({
+      when: condition,
+      metadata: { ...this.metadata(), name },
     });
-    HelmObject.on<{ spec: object }>(this, "certificate", CERTIFICATE, {
-      when: issued,
-      metadata,
-      spec: certificateSpec(this.values, this.namespace, ISSUED_SECRET),
-    });
+    add("root-issuer", ISSUER, { ...named(ROOT, ownIssuer), spec: { selfSigned: {} } });
+    add("authority", CERTIFICATE, { ...named(AUTHORITY, ownIssuer), spec: AUTHORITY_SPEC });
+    add("issuer", ISSUER, { ...named(SERVICE, ownIssuer), spec: { ca: { secretName: AUTHORITY } } });
+    const spec = certificateSpec(this.values, this.namespace, ISSUED_SECRET);
+    add("certificate", CERTIFICATE, { ...named(SERVICE, issued), spec });
   }
 
   protected createService(): ApiObject {

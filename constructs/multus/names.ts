@@ -6,6 +6,10 @@ export const SERVICE = `${NAME}-webhook`;
 export const OWN_SECRET = `${SERVICE}-tls`;
 /** The Secret with the one that cert-manager makes; a name of its own, so that neither takes the other's for its own. */
 export const ISSUED_SECRET = `${SERVICE}-certificate`;
+/** The authority that signs it unless an issuer is given: a Certificate of cert-manager's, and its Secret. */
+export const AUTHORITY = `${SERVICE}-ca`;
+/** The issuer by which this authority signs itself. */
+export const ROOT = `${SERVICE}-root`;
 /** The path at which the webhook answers. */
 export const WEBHOOK_PATH = "/annotate-multus-v1-pod";
 

@@ -57,7 +57,7 @@ export interface MultusValuesProps {
     readonly certificates?: Input<MultusValues["webhook"]["certificates"]> | undefined;
     /** How long one certificate is valid; it is renewed in time. @default 2160 */
     readonly certificateValidityHours?: Input<MultusValues["webhook"]["certificateValidityHours"]> | undefined;
-    /** cert-manager's issuer of the certificate; without one, a self-signed issuer is created. @default none */
+    /** cert-manager's issuer of the certificate; without one, an authority of its own is created. @default none */
     readonly issuerRef?: Input<NonNullable<MultusValues["webhook"]["issuerRef"]>> | undefined;
   };
   readonly service?: {

@@ -77,7 +77,7 @@ const webhook = group({
     .default(2160)
     .meta({ description: "How long one certificate is valid; it is renewed in time" }),
   issuerRef: issuer.optional().meta({
-    description: "cert-manager's issuer of the certificate; without one, a self-signed issuer is created",
+    description: "cert-manager's issuer of the certificate; without one, an authority of its own is created",
     examples: [{ name: "cluster-ca", kind: "ClusterIssuer" }],
   }),
 });

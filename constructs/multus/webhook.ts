@@ -1,7 +1,7 @@
 import type { GroupVersionKind } from "cdk8s";
 import type { k8s } from "cdk8s-plus-27";
 import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../helm";
-import { SERVICE, WEBHOOK_PATH } from "./names";
+import { AUTHORITY, ROOT, SERVICE, WEBHOOK_PATH } from "./names";
 import type { MultusValues } from "./values";
 
 /** Of cert-manager. */
@@ -54,6 +54,19 @@ export function podWebhook({ webhook }: Refs<MultusValues>, namespace: Input<str
     timeoutSeconds: webhook.timeoutSeconds,
   };
 }
+
+/**
+ * The authority outlives many certificates: what the API server trusts stays the same when one is renewed, while pods
+ * show the old one until their kubelet brings the new. Its key stays when it is renewed itself.
+ */
+export const AUTHORITY_SPEC = {
+  secretName: AUTHORITY,
+  isCA: true,
+  commonName: AUTHORITY,
+  duration: "87600h",
+  privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Never" },
+  issuerRef: { name: ROOT, kind: "Issuer" },
+};
 
 /** What cert-manager is asked for. */
 export function certificateSpec(
