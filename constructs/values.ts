@@ -2,9 +2,8 @@ import { z } from "zod";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
-import { networkPolicy } from "./network-policy";
 import { pluginToken } from "./plugin-token";
-import { group, image, imagePullSecrets, resources, toleration } from "./value-groups";
+import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
 import { directory, MAX_PORT, port, portRanges, ports, share, textMap, word } from "./value-types";
 
 const nodeRequirement = z.strictObject({
@@ -72,6 +71,19 @@ const nodeTaint = group({
       description:
         "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node; empty for none: " +
         "then the kubelets are started with `--register-with-taints`",
+    }),
+});
+
+const networkPolicy = group({
+  enabled: flag().default(false).meta({
+    description: "Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others",
+  }),
+  from: z
+    .array(peer)
+    .default([])
+    .meta({
+      description: "Who may connect to these ports, as NetworkPolicy peers; empty for everyone",
+      examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
     }),
 });
 

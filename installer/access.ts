@@ -1,5 +1,7 @@
-import type { Transport } from "../kubernetes/client";
-import type { Access } from "./credentials";
+import type { ApiServer, Transport } from "../kubernetes/client";
+
+/** An API server, and who to be there. */
+export type Access = ApiServer & { readonly token: string; readonly ca: string };
 
 /** Whether the API server accepts what the kubeconfig holds; an API server that is away says nothing about it. */
 export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kind: "refused"; readonly why: string };

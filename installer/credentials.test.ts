@@ -1,7 +1,7 @@
 import { createLog } from "../cni/log";
 import type { Transport } from "../kubernetes/client";
-import type { Verdict } from "./access";
-import { type Access, Credentials } from "./credentials";
+import type { Access, Verdict } from "./access";
+import { Credentials } from "./credentials";
 
 const ACCOUNT = { namespace: "linkerd-cni", name: "linkerd-cni-plugin", seconds: 600 };
 const OWN: Access = { host: "api", port: 443, ca: "CA", token: "own" };

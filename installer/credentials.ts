@@ -1,7 +1,7 @@
 import type { Log } from "../cni/log";
-import type { ApiServer, Transport } from "../kubernetes/client";
+import type { Transport } from "../kubernetes/client";
 import { readClaims, renewalTime } from "../kubernetes/service-account-token";
-import type { Verdict } from "./access";
+import type { Access, Verdict } from "./access";
 import type { Counter } from "./metrics";
 
 /** The service account of the plugin, which may do less than the installer's own. */
@@ -13,8 +13,6 @@ export interface PluginAccount {
   /** The node that the token is bound to: it ends with the node. Absent: bound to nothing but its time. */
   readonly node?: string;
 }
-
-export type Access = ApiServer & { readonly token: string; readonly ca: string };
 
 interface Tools {
   /** The installer's own access, read anew. @throws where the files are missing */
