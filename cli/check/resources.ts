@@ -3,7 +3,7 @@ import { reasonOf } from "../../cni/errors";
 import { ownPods, parseStanza } from "../../cni/parse-stanza";
 import { PROXY } from "../../cni/pod";
 import { CONFIG_MAP, type ConfigMapObject, stanzaSource } from "../configuration";
-import { docs, runbook } from "../links";
+import { docs, readme, runbook } from "../links";
 import { Category, type Finding, type Trouble } from "./finding";
 import { NAME } from "./names";
 import { isOurs } from "./objects";
@@ -65,7 +65,7 @@ function only({ daemonSets, namespace }: Snapshot): Finding {
 /** What has to be there, as `linkerd check --pre --linkerd-cni-enabled` looks for it. */
 export function resourceFindings(snapshot: Snapshot): readonly Finding[] {
   const { namespace, namespaceObject, configMap, daemonSet } = snapshot;
-  const link = docs("../README.md#install-it-into-a-cluster").replace("docs/../", "");
+  const link = readme("install-it-into-a-cluster");
   const missing = (what: string): Trouble => ({ problem: `${what} is not there`, remedy: install(namespace), link });
   const foreign: Trouble = {
     problem: `DaemonSet ${namespace}/${NAME} is not of this project's chart`,

@@ -1,6 +1,8 @@
 import { type Command, Option } from "commander";
 import pc from "picocolors";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
+import { NAME } from "../check/names";
+import { type DaemonSet, installerOf } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject, defaultStanza, stanzaSource } from "../configuration";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
@@ -52,18 +54,18 @@ async function fromCluster(pod: Wanted, options: Options, io: Io): Promise<Mater
     throw new Error(`no pod ${pod.name} ${where}`);
   }
   const { namespace: name } = nameOf(found);
-  const [namespace, configMap, apiServer] = await Promise.all([
+  const own = { namespace: options.cniNamespace };
+  const [namespace, configMap, daemonSet, apiServer] = await Promise.all([
     readable(kubectl.get<NamespaceObject>({ kind: "namespace", name }), io),
-    readable(
-      kubectl.get<ConfigMapObject>({ kind: "configmap", name: CONFIG_MAP, namespace: options.cniNamespace }),
-      io,
-    ),
+    readable(kubectl.get<ConfigMapObject>({ kind: "configmap", name: CONFIG_MAP, ...own }), io),
+    readable(kubectl.get<DaemonSet>({ kind: "daemonset", name: NAME, ...own }), io),
     readable(kubectl.get<ServiceObject>({ kind: "service", name: "kubernetes", namespace: "default" }), io),
   ]);
   return {
     pods: [found],
     namespaces: namespace === undefined ? [] : [namespace],
     configMaps: configMap === undefined ? [] : [configMap],
+    daemonSets: daemonSet === undefined ? [] : [daemonSet],
     ...(apiServer === undefined ? {} : { apiServer }),
   };
 }
@@ -82,16 +84,21 @@ function fromFile(path: string, pod: Wanted | undefined, io: Io): Material {
   throw new Error(`${from}: holds no pod ${pod.name}, but ${there.join(", ")}`);
 }
 
-/** The plugin's configuration is that of one namespace; in a file a single one is meant wherever it is. */
-function configMapOf({ configMaps }: Material, namespace: string): ConfigMapObject | undefined {
-  const inNamespace = configMaps.find(({ metadata }) => metadata?.namespace === namespace);
-  return inNamespace ?? (configMaps.length === 1 ? configMaps[0] : undefined);
+/** What the plugin's namespace has of a kind; in a file a single one is meant wherever it is. */
+function ofPlugin<T extends Pick<ConfigMapObject, "metadata">>(
+  objects: readonly T[],
+  namespace: string,
+): T | undefined {
+  const inNamespace = objects.find(({ metadata }) => metadata?.namespace === namespace);
+  return inNamespace ?? (objects.length === 1 ? objects[0] : undefined);
 }
 
 function explanations(material: Material, cniNamespace: string): readonly Explanation[] {
-  const configMap = configMapOf(material, cniNamespace);
+  const configMap = ofPlugin(material.configMaps, cniNamespace);
+  const chained = installerOf(ofPlugin(material.daemonSets, cniNamespace)).get("CHAINED") !== "false";
   const defaults = defaultStanza(cniNamespace);
   const shared = {
+    chained,
     defaults,
     stanza: configMap === undefined ? defaults : stanzaSource(configMap),
     ...(configMap === undefined ? {} : { configMap: `${configMap.metadata?.namespace}/${CONFIG_MAP}` }),

@@ -12,6 +12,8 @@ export interface Evidence {
   readonly pod: PodManifest;
   readonly namespace?: NamespaceObject;
   readonly apiServer?: ServiceObject;
+  /** Whether the plugin is in the nodes' chain; else Multus calls it for pods that ask for it. */
+  readonly chained: boolean;
   /** The plugin's configuration. */
   readonly stanza: JsonObject;
   /** What the chart writes when no value is given. */

@@ -13,6 +13,7 @@ import { parseStanza } from "../../cni/parse-stanza";
 import { type Pod, PROXY, type SkipReason } from "../../cni/pod";
 import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../../cni/stanza";
 import { type Evidence, type Known, nameOf, type Outcome } from "./evidence";
+import { isAttached, NETWORKS } from "./networks";
 import { notesOf } from "./notes";
 import { type Row, rowsOf } from "./rows";
 
@@ -82,15 +83,21 @@ function wantsAnnotations({ capabilities }: JsonObject): boolean {
 }
 
 const IN_THE_NODE = "it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin";
+const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not have Multus call it`;
+
+/** Why nobody calls the plugin for a pod. */
+function uncalled({ pod, chained }: Evidence): string | undefined {
+  if (pod.spec?.hostNetwork === true) return IN_THE_NODE;
+  return chained || isAttached(pod.metadata?.annotations?.[NETWORKS]) ? undefined : NOT_ATTACHED;
+}
 
 /** Says what the plugin does for a pod, by the plugin's own functions. */
 export function explain(evidence: Evidence): Explanation {
   const { pod: manifest, stanza } = evidence;
   const name = nameOf(manifest);
   const pod = `${name.namespace}/${name.name}`;
-  if (manifest.spec?.hostNetwork === true) {
-    return { pod, outcome: { kind: "left alone", because: IN_THE_NODE }, rows: [], notes: [] };
-  }
+  const because = uncalled(evidence);
+  if (because !== undefined) return { pod, outcome: { kind: "left alone", because }, rows: [], notes: [] };
   const annotations = manifest.metadata?.annotations ?? {};
   const without = outcomeOf({ pod: name, annotations: undefined }, evidence);
   const outcome = wantsAnnotations(stanza) ? outcomeOf({ pod: name, annotations }, evidence) : without;

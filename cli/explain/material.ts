@@ -1,6 +1,8 @@
 import { type Document, parseAllDocuments } from "yaml";
 import { isObject } from "../../cni/json";
 import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
+import { NAME } from "../check/names";
+import type { DaemonSet } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
 
 /** A pod as `kubectl get` prints it, as far as it is explained. */
@@ -17,6 +19,8 @@ export interface Material {
   readonly configMaps: readonly ConfigMapObject[];
   /** The service `kubernetes` in the namespace `default`. */
   readonly apiServer?: ServiceObject;
+  /** Those of the installer's name. */
+  readonly daemonSets: readonly DaemonSet[];
 }
 
 interface Manifest {
@@ -64,6 +68,7 @@ function materialOf(objects: readonly Manifest[]): Material {
     pods: of<PodManifest>("Pod"),
     namespaces: of<NamespaceObject>("Namespace"),
     configMaps: of<ConfigMapObject>("ConfigMap").filter(({ metadata }) => metadata?.name === CONFIG_MAP),
+    daemonSets: of<DaemonSet>("DaemonSet").filter(({ metadata }) => metadata.name === NAME),
     ...(apiServer === undefined ? {} : { apiServer }),
   };
 }

@@ -71,6 +71,25 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
       expect(code).toBe(0);
     });
 
+    test("says why a node has no pod, as the DaemonSet's Event says it", async () => {
+      const labels = { "kubernetes.io/os": "linux" };
+      const message = 'pods "linkerd-cni-" is forbidden: violates PodSecurity "restricted:latest"';
+      const involvedObject = { kind: "DaemonSet", namespace: NAMESPACE, name: "linkerd-cni" };
+      const event = { type: "Warning", reason: "FailedCreate", message, involvedObject };
+      const metadata = { name: "linkerd-cni.1", namespace: NAMESPACE };
+      await cluster.api.create(
+        { apiVersion: "v1", kind: "Node", metadata: { name: "three", labels } } as ApiObject,
+        { apiVersion: "v1", kind: "Event", metadata, ...event } as ApiObject,
+      );
+      await cluster.patch(`${daemonSet}/status`, { status: { desiredNumberScheduled: 3, updatedNumberScheduled: 3 } });
+      expect(failed((await cluster.check()).checks)).toEqual([
+        "DaemonSet linkerd-cni is rolled out: 2 of 3 pods are ready",
+        `node three has a ready pod: it has no pod: ${message}`,
+      ]);
+      await cluster.api.json({ method: "DELETE", path: "/api/v1/nodes/three" });
+      await counted(2);
+    });
+
     test("compares roles with what the found DaemonSet needs", async () => {
       const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/linkerd-cni";
       const before = await cluster.api.json<{ rules: object[] }>({ path });

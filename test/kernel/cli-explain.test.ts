@@ -74,7 +74,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
     });
 
     test.each(["yaml", "json"])("says the same about what kubectl prints as %s", async (format) => {
-      const input = await cluster.kubectl("get", "pod,configmap,namespace,service", "-A", "-o", format);
+      const input = await cluster.kubectl("get", "pod,configmap,namespace,daemonset,service", "-A", "-o", format);
       const fromFile = await cluster.run(["explain", "shop/injected", "-f", "-"], { input });
       expect(fromFile).toEqual(await cluster.run(["explain", "shop/injected"]));
     });
