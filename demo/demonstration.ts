@@ -26,6 +26,12 @@ function addressesOf(result: string): Addresses {
   return Object.fromEntries(found.map((address) => [address.includes(":") ? 6 : 4, address]));
 }
 
+/** Whether the plugin asked for it: the installer asks every now and then too, but for nothing in the pods' namespace. */
+function isAboutPods(path: string): boolean {
+  const namespace = `/api/v1/namespaces/${scene.NAMESPACE}`;
+  return path === namespace || path.startsWith(`${namespace}/`);
+}
+
 /** Starts pods through the node's chain, sends traffic, and stops them. */
 export class Demonstration {
   readonly adds: AddResult[] = [];
@@ -38,7 +44,7 @@ export class Demonstration {
   ) {}
 
   async startPod(pod: scene.DemoPod): Promise<void> {
-    const requests = this.api.requests.length;
+    const earlier = this.api.requests.length;
     const attachment = attachmentOf(pod, await this.sandbox.addNamespace(pod.name));
     const answers = await this.runner.add(attachment);
     const result = answers.at(-1)?.stdout ?? "";
@@ -48,7 +54,7 @@ export class Demonstration {
       pod: pod.name,
       meshed: pod.containers.includes("linkerd-proxy"),
       milliseconds: answers.find(({ type }) => type === PLUGIN_TYPE)?.milliseconds ?? Number.NaN,
-      apiRequests: this.api.requests.length - requests,
+      apiRequests: this.api.requests.slice(earlier).filter(isAboutPods).length,
     });
     await this.sandbox.listen(pod.name, scene.podListeners);
   }
