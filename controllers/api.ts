@@ -1,18 +1,36 @@
 import { type ApiServer, httpsTransport, type Transport } from "../kubernetes/client";
 
-/** Sends by a connection that is kept, until the token or the certificates change. */
+interface Connection {
+  readonly identity: string;
+  readonly transport: ReturnType<typeof httpsTransport>;
+  /** Requests under way. */
+  open: number;
+}
+
+/** Sends by a connection that is kept, until the token or the certificates change; what is under way then is answered. */
 export function renewingTransport(server: () => ApiServer): Transport & { close(): void } {
-  let known = "";
-  let current: ReturnType<typeof httpsTransport> | undefined;
-  const send: Transport = async (call) => {
+  let current: Connection | undefined;
+  const closeUnused = (connection: Connection | undefined) => {
+    if (connection !== current && connection?.open === 0) connection.transport.close();
+  };
+  const connection = (): Connection => {
     const now = server();
     const identity = JSON.stringify(now);
-    if (current === undefined || identity !== known) {
-      current?.close();
-      current = httpsTransport(now);
-      known = identity;
-    }
-    return current(call);
+    if (current?.identity === identity) return current;
+    const before = current;
+    current = { identity, transport: httpsTransport(now), open: 0 };
+    closeUnused(before);
+    return current;
   };
-  return Object.assign(send, { close: () => current?.close() });
+  const send: Transport = async (call) => {
+    const used = connection();
+    used.open += 1;
+    try {
+      return await used.transport(call);
+    } finally {
+      used.open -= 1;
+      closeUnused(used);
+    }
+  };
+  return Object.assign(send, { close: () => current?.transport.close() });
 }
