@@ -1,3 +1,4 @@
+export { Installation, type InstallationProps, type Labels } from "./installation";
 export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
 export { LinkerdMultusNamespace } from "./multus/namespace";

@@ -1,37 +1,31 @@
-import { type ApiObject, Chart, type GroupVersionKind, Lazy } from "cdk8s";
+import { type ApiObject, type GroupVersionKind, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
-import { Construct } from "constructs";
+import type { Construct } from "constructs";
 import {
   and,
   concat,
   define,
   eq,
-  HelmChart,
-  type HelmManifest,
-  type HelmMetadata,
   HelmObject,
   type Input,
   merge,
   present,
-  type Refs,
-  release,
   sha256,
   spread,
   toJson,
   toPrettyJson,
 } from "./helm";
-import { inputsOf } from "./inputs";
+import { Installation, type InstallationProps, type Labels } from "./installation";
 import { Monitoring } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
 import { PLUGIN_ACCOUNT, pluginRules, tokenRules } from "./plugin-token";
 import { podSpec, updateStrategy } from "./pod";
-import { checkNamespace } from "./problems";
 import type { ValuesProps } from "./props";
 import { binding, podSecurityPolicy, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
-import { type Values, values } from "./values";
+import { values } from "./values";
 
 /** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
 export const NAME = "linkerd-cni";
@@ -43,26 +37,13 @@ const SELECTOR = { "k8s-app": NAME };
 type Extra = Readonly<Record<string, unknown>>;
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
-export interface LinkerdCniProps extends ValuesProps {
-  /** @default the chart's namespace, else "linkerd-cni"; in a Helm chart the release's namespace */
-  readonly namespace?: Input<string> | undefined;
-  /**
-   * Where a Helm chart of your own has the values of this construct.
-   * @default ["Values"]
-   */
-  readonly valuesPath?: readonly string[] | undefined;
-}
-
-type Labels = Readonly<Record<string, Input<string>>>;
+export interface LinkerdCniProps extends ValuesProps, InstallationProps {}
 
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
 const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
-export class LinkerdCni extends Construct {
-  /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
-  readonly values: Refs<Values>;
-  readonly namespace: Input<string>;
+export class LinkerdCni extends Installation<typeof values> {
   readonly serviceAccount: ApiObject;
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
@@ -71,11 +52,7 @@ export class LinkerdCni extends Construct {
   private readonly extras: Extra[] = [];
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
-    super(scope, id);
-    const { namespace, valuesPath, ...given } = props;
-    this.values = inputsOf(this, values, { given, path: valuesPath });
-    this.namespace = namespace ?? this.defaultNamespace();
-    checkNamespace(this.namespace);
+    super(scope, id, props, { name: NAME, labels: { "linkerd.io/cni-resource": "true" }, schema: values });
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();
@@ -248,29 +225,5 @@ export class LinkerdCni extends Construct {
         },
       },
     });
-  }
-
-  /** The labels of a resource: the chart's own ones win over what users add. */
-  protected labels(
-    own: Labels = {},
-    added: Input<Readonly<Record<string, string>>> = this.values.commonLabels,
-  ): Labels {
-    return { ...spread(added), "linkerd.io/cni-resource": "true", ...own };
-  }
-
-  protected metadata(labels?: Labels): HelmMetadata {
-    return { name: NAME, namespace: this.namespace, labels: this.labels(labels) };
-  }
-
-  protected clusterMetadata(): HelmMetadata {
-    return { name: NAME, labels: this.labels() };
-  }
-
-  private defaultNamespace(): Input<string> {
-    return HelmChart.find(this) === undefined ? (Chart.of(this).namespace ?? NAME) : release.namespace;
-  }
-
-  private add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
-    return new HelmObject(this, id, type, manifest);
   }
 }

@@ -1,12 +1,10 @@
-import { type ApiObject, Chart, type GroupVersionKind } from "cdk8s";
+import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
-import { Construct } from "constructs";
+import type { Construct } from "constructs";
 import {
   and,
   concat,
-  HelmChart,
   type HelmManifest,
-  type HelmMetadata,
   HelmObject,
   type Input,
   int,
@@ -14,42 +12,26 @@ import {
   merge,
   not,
   present,
-  type Refs,
-  release,
   spread,
   when,
 } from "../helm";
-import { inputsOf } from "../inputs";
-import { checkNamespace } from "../problems";
+import { Installation, type InstallationProps, type Labels } from "../installation";
 import { binding } from "../rbac";
 import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
 import type { MultusValuesProps } from "./props";
 import { CLUSTER_RULES, CONFIGURATION_RULES, OWN_RULES } from "./rbac";
-import { type MultusValues, multusValues } from "./values";
+import { multusValues } from "./values";
 import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhook } from "./webhook";
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
-export interface LinkerdMultusProps extends MultusValuesProps {
-  /** @default the chart's namespace, else "linkerd-multus"; in a Helm chart the release's namespace */
-  readonly namespace?: Input<string> | undefined;
-  /**
-   * Where a Helm chart of your own has the values of this construct.
-   * @default ["Values"]
-   */
-  readonly valuesPath?: readonly string[] | undefined;
-}
-
-type Labels = Readonly<Record<string, Input<string>>>;
+export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps {}
 
 /** Of the Prometheus Operator. */
 const POD_MONITOR: GroupVersionKind = { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor" };
 
 /** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
-export class LinkerdMultus extends Construct {
-  /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
-  readonly values: Refs<MultusValues>;
-  readonly namespace: Input<string>;
+export class LinkerdMultus extends Installation<typeof multusValues> {
   readonly serviceAccount: ApiObject;
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
@@ -58,11 +40,7 @@ export class LinkerdMultus extends Construct {
   readonly webhookConfiguration: ApiObject;
 
   constructor(scope: Construct, id: string, props: LinkerdMultusProps = {}) {
-    super(scope, id);
-    const { namespace, valuesPath, ...given } = props;
-    this.values = inputsOf(this, multusValues, { given, path: valuesPath });
-    this.namespace = namespace ?? this.defaultNamespace();
-    checkNamespace(this.namespace);
+    super(scope, id, props, { name: NAME, labels: SELECTOR, schema: multusValues });
     this.serviceAccount = this.createServiceAccount();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
@@ -155,7 +133,7 @@ export class LinkerdMultus extends Construct {
     const { podMonitor, commonLabels } = this.values;
     HelmObject.on<{ spec: object }>(this, "pod-monitor", POD_MONITOR, {
       when: podMonitor.enabled,
-      metadata: { ...this.metadata(), labels: this.labels(merge(podMonitor.labels, commonLabels)) },
+      metadata: { ...this.metadata(), labels: this.labels({}, merge(podMonitor.labels, commonLabels)) },
       spec: { selector: { matchLabels: SELECTOR }, podMetricsEndpoints: [{ port: "metrics", path: "/metrics" }] },
     });
   }
@@ -202,7 +180,7 @@ export class LinkerdMultus extends Construct {
         selector: { matchLabels: SELECTOR },
         template: {
           metadata: {
-            labels: this.labels(podLabels),
+            labels: this.labels({}, podLabels),
             annotations: { ...spread(this.values.podAnnotations), "linkerd.io/inject": "disabled" },
           },
           spec: operatorPod(this.values),
@@ -223,26 +201,5 @@ export class LinkerdMultus extends Construct {
         webhooks: [podWebhook(this.values, this.namespace)],
       },
     );
-  }
-
-  /** The labels of a resource: the chart's own ones win over what users add. */
-  protected labels(added: Input<Readonly<Record<string, string>>> = this.values.commonLabels): Labels {
-    return { ...spread(added), ...SELECTOR };
-  }
-
-  protected metadata(): HelmMetadata & { readonly name: string } {
-    return { name: NAME, namespace: this.namespace, labels: this.labels() };
-  }
-
-  protected clusterMetadata(): HelmMetadata {
-    return { name: NAME, labels: this.labels() };
-  }
-
-  private defaultNamespace(): Input<string> {
-    return HelmChart.find(this) === undefined ? (Chart.of(this).namespace ?? NAME) : release.namespace;
-  }
-
-  private add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
-    return new HelmObject(this, id, type, manifest);
   }
 }
