@@ -36,3 +36,11 @@ test("what stayed right for five minutes starts from nothing", () => {
   contests.wrote("shop", "{}", 300_000);
   expect(contests.wait("shop", "{}", 300_000)).toBe(0);
 });
+
+test("nothing is kept of namespaces that come and go", () => {
+  const contests = new Contests();
+  for (let round = 0; round < 10_000; round++) contests.wrote(`preview-${round}`, "a", round * 1_000);
+  expect(contests.size).toBe(300);
+  for (const now of [10_000_000, 10_000_100]) contests.wrote("preview-9990", "a", now);
+  expect(contests.wait("preview-9990", "a", 10_000_100)).toBe(1_000);
+});

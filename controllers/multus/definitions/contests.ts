@@ -26,7 +26,18 @@ export class Contests {
 
   wrote(namespace: string, config: string, now: number): void {
     const { count } = this.find(namespace, config, now);
+    // The latest stands last.
+    this.repairs.delete(namespace);
     this.repairs.set(namespace, { config, count: count + 1, at: now });
+    for (const [each, { at }] of this.repairs) {
+      if (now - at < FORGET_MS) break;
+      this.repairs.delete(each);
+    }
+  }
+
+  /** Of how many namespaces something is kept. */
+  get size(): number {
+    return this.repairs.size;
   }
 
   forget(namespace: string): void {
