@@ -44,7 +44,7 @@ function words({ kind, name, namespace, everywhere, selector, fieldSelector }: Q
   ];
 }
 
-/** Long enough for a login in a browser's absence, short enough for a server that never answers. */
+/** Long enough for a slow server, or a node's log; short enough where nobody ever answers. */
 const REQUEST_TIMEOUT = "--request-timeout=20s";
 
 /** Reads a cluster by the user's own kubectl, which knows every way of logging in. */
@@ -63,20 +63,20 @@ export class Kubectl {
 
   /** @throws a KubectlError that holds what kubectl said */
   async run(...args: readonly string[]): Promise<string> {
-    const { code, out, err } = await this.start([...this.flags, ...args]);
+    const { code, out, err } = await this.start([...this.flags, REQUEST_TIMEOUT, ...args]);
     if (code === 0) return out;
     throw new KubectlError(`kubectl ${args[0]}: ${lastWords(err) || `ended with status ${code}`}`);
   }
 
   /** One object; undefined where there is none of that name. @throws a KubectlError */
   async get<T>(question: Question & { readonly name: string }): Promise<T | undefined> {
-    const text = await this.run("get", ...words(question), "--output=json", "--ignore-not-found", REQUEST_TIMEOUT);
+    const text = await this.run("get", ...words(question), "--output=json", "--ignore-not-found");
     return text.trim() === "" ? undefined : this.read<T>(text, question);
   }
 
   /** @throws a KubectlError */
   async list<T>(question: Question): Promise<readonly T[]> {
-    const text = await this.run("get", ...words(question), "--output=json", REQUEST_TIMEOUT);
+    const text = await this.run("get", ...words(question), "--output=json");
     return this.read<{ items?: readonly T[] }>(text, question).items ?? [];
   }
 

@@ -40,5 +40,5 @@ test("flags for the cluster are kubectl's own", async () => {
     return refused;
   };
   await runIn({ programs: { kubectl } }, ["check", "--context=c", "--kubeconfig", "k"]);
-  expect(given).toEqual([["--context=c", "--kubeconfig=k", "get", "--raw", "/version"]]);
+  expect(given).toEqual([["--context=c", "--kubeconfig=k", "--request-timeout=20s", "get", "--raw", "/version"]]);
 });

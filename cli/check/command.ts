@@ -56,7 +56,7 @@ async function settled(look: () => Promise<readonly Finding[]>, wait: number, io
       if (io.watched && wait > 0) io.err(CLEAR);
       return findings;
     }
-    if (io.watched) io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, 120));
+    if (io.watched) io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, 79));
     await io.sleep(Math.min(LOOK_EVERY_MS, left));
   }
 }
