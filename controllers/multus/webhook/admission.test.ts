@@ -226,6 +226,9 @@ test.each([
     "request.resource is pods.metrics.k8s.io",
   ],
   [review(pods), "request.object is not an object"],
+  // Asked for, it would be the list of all.
+  [review({ ...pods, object: { kind: "Pod" } }), "request.namespace is empty"],
+  [review({ ...pods, namespace: "", object: { kind: "Pod" } }), "request.namespace is empty"],
   [review({ ...pods, object: { kind: "Service" } }), "request.object.kind is not Pod"],
   [
     review({ ...pods, object: { kind: "Pod", metadata: { annotations: { a: 1 } } } }),

@@ -42,7 +42,8 @@ const UNCHANGED: Verdict = { patch: [], warnings: [], notes: [] };
 async function judge(request: ReviewRequest, { namespace, options, log }: ReviewTools): Promise<Verdict> {
   const pod = subject(request);
   if (pod === undefined) return UNCHANGED;
-  const place = await namespace(request.namespace ?? "");
+  if (!request.namespace) throw new ReviewError("request.namespace is empty");
+  const place = await namespace(request.namespace);
   const verdict = annotatePod(pod, place, options);
   const { operation, dryRun } = request;
   const { name, generateName } = pod.metadata ?? {};
