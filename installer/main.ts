@@ -1,4 +1,4 @@
-import { nodeDisk } from "./disk";
+import { nodeDisk } from "./node/disk";
 import { run } from "./run";
 
 const stopped = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 import { createLog, type Log } from "../cni/log";
-import type { Disk } from "./disk";
+import type { Disk } from "./node/disk";
 import { Service } from "./service";
 import { type Environment, readSettings } from "./settings";
 

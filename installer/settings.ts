@@ -3,7 +3,7 @@ import { isConfigName } from "../cni/conflist/read";
 import { LOG_FORMATS, type LogFormat } from "../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import type { InCluster } from "../kubernetes/in-cluster";
-import type { PluginAccount } from "./credentials";
+import type { PluginAccount } from "./api/credentials";
 
 export const STOP_POLICIES = ["auto", "always", "never"] as const;
 /** Whether a stopping installer removes what it installed; `auto` asks the API whether its DaemonSet is gone. */

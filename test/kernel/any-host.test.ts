@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { imageFiles } from "../../build/image/contents";
 import { hostArchitecture } from "../../build/runtime";
-import { pluginLayout } from "../../installer/plugin-layout";
+import { pluginLayout } from "../../installer/node/plugin-layout";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";

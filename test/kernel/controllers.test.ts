@@ -1,4 +1,4 @@
-import { StartupTaint } from "../../installer/node-taint";
+import { StartupTaint } from "../../installer/api/node-taint";
 import { httpsTransport } from "../../kubernetes/client";
 import { RunningController, until } from "../support/controllers";
 import { ended, failing, NODE, passed } from "../support/meshed-pod";

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { buildCli } from "../../build/cli";
-import { kubeconfig } from "../../installer/kubeconfig";
+import { kubeconfig } from "../../installer/api/kubeconfig";
 import type { ApiServer } from "../../kubernetes/client";
 import { paths } from "../cluster/paths";
 import { type ApiObject, RealApi, realApiMissing } from "./real-api";

@@ -1,5 +1,5 @@
 import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
-import { createInstruments as installerInstruments } from "../../installer/instruments";
+import { createInstruments as installerInstruments } from "../../installer/telemetry/instruments";
 
 /** What the installer and the repair controller say about their metrics, each label set and everything read once. */
 export async function exposedMetrics(): Promise<string> {

@@ -1,4 +1,4 @@
-import { StartupTaint } from "../../../installer/node-taint";
+import { StartupTaint } from "../../../installer/api/node-taint";
 import { httpsTransport } from "../../../kubernetes/client";
 import { ApiStub, json } from "../../support/api-server";
 

@@ -1,4 +1,4 @@
-import { PodEvents } from "../../../installer/pod-events";
+import { PodEvents } from "../../../installer/api/pod-events";
 import { httpsTransport } from "../../../kubernetes/client";
 import { ApiStub, json } from "../../support/api-server";
 

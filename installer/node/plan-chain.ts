@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../cni/conflist/edit";
-import { sameJson } from "../cni/conflist/equal";
-import { compareNames, readConfig } from "../cni/conflist/read";
+import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
+import { sameJson } from "../../cni/conflist/equal";
+import { compareNames, readConfig } from "../../cni/conflist/read";
 import type { Change } from "./disk";
 import { originalName } from "./journal";
 import { type FoundFile, madeLists, type NodeState, type Pristine } from "./node-state";

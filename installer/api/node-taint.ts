@@ -1,5 +1,5 @@
-import type { Log } from "../cni/log";
-import type { Transport } from "../kubernetes/client";
+import type { Log } from "../../cni/log";
+import type { Transport } from "../../kubernetes/client";
 
 /** What keeps pods away from a node. */
 export interface Taint {

@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import type { Places } from "./places";
+import type { Places } from "../node/places";
 import type { HostFacts } from "./preflight";
 
 /** The runtime's own; loading `node:zlib` would cost each node 2 MB more. */

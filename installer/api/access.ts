@@ -1,4 +1,4 @@
-import type { ApiServer, Transport } from "../kubernetes/client";
+import type { ApiServer, Transport } from "../../kubernetes/client";
 
 /** An API server, and who to be there. */
 export type Access = ApiServer & { readonly token: string; readonly ca: string };

@@ -1,16 +1,16 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "../cni/log";
-import { readApiServer } from "../kubernetes/in-cluster";
+import { createLog } from "../../cni/log";
+import { readApiServer } from "../../kubernetes/in-cluster";
+import { kubeconfig } from "../api/kubeconfig";
+import { readSettings } from "../settings";
+import { createInstruments } from "../telemetry/instruments";
+import { readStanza } from "../watching/stanza-source";
 import { nodeDisk } from "./disk";
-import { createInstruments } from "./instruments";
 import { Keeper } from "./keeper";
-import { kubeconfig } from "./kubeconfig";
 import { placesOf } from "./places";
 import { pluginFile } from "./plugin-file";
-import { readSettings } from "./settings";
-import { readStanza } from "./stanza-source";
 
 /** A list, as a primary CNI writes it. */
 export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';

@@ -1,4 +1,4 @@
-import type { Transport } from "../kubernetes/client";
+import type { Transport } from "../../kubernetes/client";
 
 const DEADLINE_MS = 3_000;
 

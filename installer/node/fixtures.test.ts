@@ -6,7 +6,7 @@ import { activeOf, pristine } from "./node-state";
 import { observe } from "./observe";
 import { planInstall, planRemoval, STEPS } from "./plan";
 
-const fixtures = join(__dirname, "..", "test", "fixtures", "conflists");
+const fixtures = join(__dirname, "..", "..", "test", "fixtures", "conflists");
 
 /** Fixture, the active configuration in it, and the file that the chain ends up in. */
 const cases: readonly (readonly [string, string, string])[] = [

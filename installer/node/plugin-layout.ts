@@ -1,9 +1,9 @@
 import * as fs from "node:fs";
 import { arch } from "node:os";
 import { join } from "node:path";
-import { launcher } from "../cni/launcher";
-import { PLUGIN_TYPE } from "../cni/stanza";
-import type { Settings } from "./settings";
+import { launcher } from "../../cni/launcher";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { Settings } from "../settings";
 
 /** One file of the plugin: in this image, and on the node as seen from here. */
 export interface Part {

@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import type { Log } from "../cni/log";
+import type { Log } from "../../cni/log";
 import type { Instruments } from "./instruments";
 
 /** Most bytes that are read at once; what a flood leaves behind is read at the next look. */

@@ -1,5 +1,5 @@
-import type { NodeState } from "./node-state";
-import type { Plan } from "./plan";
+import type { NodeState } from "../node/node-state";
+import type { Plan } from "../node/plan";
 
 /** How long a file may be half-written, or gone between delete and create, before its absence counts. */
 const HALF_WRITTEN_MS = 1_000;

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { readConfig } from "../cni/conflist/read";
-import type { Log } from "../cni/log";
-import { PLUGIN_TYPE } from "../cni/stanza";
-import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "./damper";
+import { readConfig } from "../../cni/conflist/read";
+import type { Log } from "../../cni/log";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { Instruments } from "../telemetry/instruments";
+import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "../watching/damper";
+import { Patience } from "../watching/patience";
+import { likelyWriter } from "../watching/writers";
 import { apply, type Change, type Disk } from "./disk";
-import type { Instruments } from "./instruments";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
 import { strayed } from "./ownership";
-import { Patience } from "./patience";
 import type { Places } from "./places";
 import { type Plan, planInstall, planRemoval, STEPS, type Step, type Wanted } from "./plan";
 import type { PluginFile } from "./plugin-file";
-import { likelyWriter } from "./writers";
 
 /** What the node looks like after a look at it. */
 export interface Status {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { isRenamed, type StanzaJson } from "../cni/conflist/edit";
-import { readConfig } from "../cni/conflist/read";
+import { isRenamed, type StanzaJson } from "../../cni/conflist/edit";
+import { readConfig } from "../../cni/conflist/read";
 import type { Change } from "./disk";
 import { encodeJournal, type Journal, originalName } from "./journal";
 import { activeOf, adopted, madeLists, type NodeState, type Pristine, pristine } from "./node-state";

@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
 import { basename, join } from "node:path";
-import { isConfigName, MAX_CONFIG_BYTES } from "../cni/conflist/read";
+import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
 import { isTemporary } from "./disk";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./node-path";

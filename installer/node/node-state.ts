@@ -1,6 +1,6 @@
-import { hasStanza, unchained } from "../cni/conflist/edit";
-import { sameJson } from "../cni/conflist/equal";
-import { type Config, compareNames, readConfig } from "../cni/conflist/read";
+import { hasStanza, unchained } from "../../cni/conflist/edit";
+import { sameJson } from "../../cni/conflist/equal";
+import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
 import type { Owner } from "./disk";
 import type { Journal } from "./journal";
 import type { Part } from "./plugin-layout";

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { PLUGIN_TYPE } from "../cni/stanza";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
 import type { View } from "./node-path";
 import { type PluginLayout, pluginLayout } from "./plugin-layout";
-import type { Settings } from "./settings";
 
 /** Where things lie, as seen from here. */
 export interface Places extends View {

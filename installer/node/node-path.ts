@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { isConfigName } from "../cni/conflist/read";
+import { isConfigName } from "../../cni/conflist/read";
 import { nameOfOriginal } from "./journal";
 
 /** Where the node's files are seen from here. */

@@ -1,7 +1,7 @@
-import { ErrorCode } from "../cni/errors";
-import type { Log } from "../cni/log";
-import type { Transport } from "../kubernetes/client";
-import type { PodObject } from "../kubernetes/types";
+import { ErrorCode } from "../../cni/errors";
+import type { Log } from "../../cni/log";
+import type { Transport } from "../../kubernetes/client";
+import type { PodObject } from "../../kubernetes/types";
 
 /** What a line of the plugin's log has to say to whoever looks at the pod. */
 export interface PodEvent {

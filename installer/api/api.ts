@@ -1,4 +1,4 @@
-import { type ApiRequest, type ApiServer, ApiUnreachable, authority, type Transport } from "../kubernetes/client";
+import { type ApiRequest, type ApiServer, ApiUnreachable, authority, type Transport } from "../../kubernetes/client";
 
 /** What the runtime's own client takes besides, see https://bun.com/docs/api/fetch#tls. */
 interface Init extends RequestInit {

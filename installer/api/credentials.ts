@@ -1,8 +1,8 @@
-import type { Log } from "../cni/log";
-import type { Transport } from "../kubernetes/client";
-import { readClaims, renewalTime } from "../kubernetes/service-account-token";
+import type { Log } from "../../cni/log";
+import type { Transport } from "../../kubernetes/client";
+import { readClaims, renewalTime } from "../../kubernetes/service-account-token";
+import type { Counter } from "../telemetry/metrics";
 import type { Access, Verdict } from "./access";
-import type { Counter } from "./metrics";
 
 /** The service account of the plugin, which may do less than the installer's own. */
 export interface PluginAccount {

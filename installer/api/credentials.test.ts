@@ -1,5 +1,5 @@
-import { createLog } from "../cni/log";
-import type { Transport } from "../kubernetes/client";
+import { createLog } from "../../cni/log";
+import type { Transport } from "../../kubernetes/client";
 import type { Access, Verdict } from "./access";
 import { Credentials } from "./credentials";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import type { StanzaJson } from "../cni/conflist/edit";
-import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE } from "../cni/stanza";
-import type { Settings } from "./settings";
+import type { StanzaJson } from "../../cni/conflist/edit";
+import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE } from "../../cni/stanza";
+import type { Settings } from "../settings";
 
 function parse(text: string, place: string): StanzaJson {
   const value = parseJson(text, place);
