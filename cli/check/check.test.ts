@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import pc from "picocolors";
 import type { LinkerdCniProps } from "../../constructs";
 import type { ConfigMapObject } from "../configuration";
@@ -291,8 +292,7 @@ describe("the report", () => {
     const coloured = reportText(findings, pc.createColors(true));
     expect(plain).not.toContain("\u001b");
     expect(coloured).toContain("\u001b[31m×\u001b[39m");
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
-    expect(coloured.replace(/\u001b\[\d+m/g, "")).toBe(plain);
+    expect(stripVTControlCharacters(coloured)).toBe(plain);
     expect(plain).toContain("linkerd-cni-nodes\n-----------------\n√ DaemonSet linkerd-cni is rolled out");
     expect(plain).toMatch(/\n {4}see https:\/\/\S+\/LinkerdCNINotReady\.md\n/);
     expect(plain.endsWith("Status check results are ×: 1 failed\n")).toBe(true);

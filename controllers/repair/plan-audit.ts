@@ -1,4 +1,5 @@
-import { decide, type Namespace } from "../../cni/decide";
+import type { Namespace } from "../../cni/decide";
+import { podFromObject, settle } from "../../cni/known";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import type { Stanza } from "../../cni/stanza";
 import type { Knock } from "./knock";
@@ -30,27 +31,13 @@ function declaredPorts({ spec }: Pod): readonly (number | undefined)[] {
   return containers.flatMap(({ ports }) => ports ?? []).map(({ containerPort }) => containerPort);
 }
 
-function namesOf(containers: readonly { readonly name: string }[] = []): readonly string[] {
-  return containers.map(({ name }) => name);
-}
-
 /** Which ports to try, or undefined where they could tell nothing. @throws CniError for an annotation that is wrong */
 export function planAudit(pod: Pod, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
-  const { metadata, spec, status } = pod;
-  const decision = decide(
-    {
-      namespace: namespace.name,
-      name: metadata?.name ?? "",
-      annotations: metadata?.annotations ?? {},
-      labels: metadata?.labels ?? {},
-      containers: namesOf(spec?.containers),
-      initContainers: namesOf(spec?.initContainers),
-    },
-    { namespace },
-    stanza,
-  );
-  const host = status?.podIP ?? "";
-  if (decision.kind === "skip" || stanza.linkerd.simulate || host === "") return undefined;
+  const name = pod.metadata?.name ?? "";
+  const known = podFromObject({ namespace: namespace.name, name }, pod);
+  const decision = settle({ kind: "pod", pod: known, around: { namespace } }, stanza);
+  const host = pod.status?.podIP ?? "";
+  if (decision.kind === "skip" || host === "") return undefined;
   const { options } = decision;
   if (options.skipInboundSubnets.length > 0 || (host.includes(":") && !options.ipv6)) return undefined;
   const declared = declaredPorts(pod);
