@@ -1,20 +1,18 @@
-import { join } from "node:path";
 import { synthesize } from "../charts/synth";
-import { AS_IS, bundle } from "./bundle";
 import { buildCli } from "./cli";
 import { writeSketch } from "./dashboard";
-import { compileExecutable, PLUGIN_ENTRY } from "./executable";
 import { buildImage, layOutImage, recordImageSize } from "./image/image";
 import { loadImage } from "./image/load";
 import { buildLib } from "./lib";
-import { outputs, root } from "./paths";
+import { root } from "./paths";
+import { buildControllers, buildInstaller, buildPlugin } from "./programs";
 import { updateReadme } from "./readme";
 
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
-  plugin: () => compileExecutable(PLUGIN_ENTRY, outputs.plugin),
-  installer: () => bundle(join(root, "installer", "main.ts"), outputs.installer, AS_IS),
-  controllers: () => bundle(join(root, "controllers", "main.ts"), outputs.controllers),
+  plugin: () => buildPlugin(),
+  installer: () => buildInstaller(),
+  controllers: () => buildControllers(),
   charts: () => synthesize(root),
   readme: updateReadme,
   sketch: writeSketch,

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Command } from "commander";
 import { bundle } from "../build/bundle";
-import { compileExecutable, PLUGIN_ENTRY } from "../build/executable";
 import { outputs, root } from "../build/paths";
+import { buildInstaller, buildPlugin } from "../build/programs";
 import type { Handover } from "./inside";
 import { Progress } from "./progress";
 
@@ -46,8 +46,8 @@ async function findSandbox(): Promise<{ readonly command: readonly string[] } | 
 
 async function build(progress: Progress): Promise<void> {
   await mkdir(scripts, { recursive: true });
-  await progress.step("build the plugin", () => compileExecutable(PLUGIN_ENTRY, outputs.plugin));
-  await progress.step("build the installer", () => bundle(join(root, "installer", "main.ts"), outputs.installer));
+  await progress.step("build the plugin", () => buildPlugin());
+  await progress.step("build the installer", () => buildInstaller());
   await progress.step("build the demonstration", async () => {
     for (const name of ["inside", "pod-process"]) {
       await bundle(join(root, "demo", `${name}.ts`), join(scripts, `${name}.js`));

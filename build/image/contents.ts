@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { PLUGIN_ENTRY } from "../executable";
-import { outputs, root } from "../paths";
+import { ENTRIES, type Programs } from "../programs";
 import { type Architecture, runtimeVersion } from "../runtime";
 import { billOfMaterials, ingredients } from "./sbom";
 
@@ -93,21 +92,18 @@ async function glibcFiles(architecture: Architecture): Promise<(ImageFile | Imag
   return [...files, libraryLink, ...(dirname(loader) === found.inImage ? [] : [loaderLink])];
 }
 
-/** The programs that the image runs: what their bundles hold is part of the image. */
-const ENTRIES = [PLUGIN_ENTRY, join(root, "installer", "main.ts"), join(root, "controllers", "main.ts")];
-
 /** Everything the image holds: the runtime with the plugin inside, the scripts it runs, and what it is linked with. */
 export async function imageFiles(
   architecture: Architecture,
-  plugin: string,
+  programs: Programs,
 ): Promise<(ImageFile | ImageLink | MadeFile)[]> {
   const glibc = await glibcFiles(architecture);
   const libc = glibc.flatMap((file) => ("source" in file && file.path.endsWith("/libc.so.6") ? [file.source] : []));
   const parts = await ingredients(ENTRIES, await runtimeVersion(architecture), libc[0] ?? "");
   return [
-    { path: "/opt/cni/bin/linkerd-cni", source: plugin, mode: 0o755 },
-    { path: "/opt/linkerd-cni/installer.js", source: outputs.installer, mode: 0o644 },
-    { path: "/opt/linkerd-cni/controllers.js", source: outputs.controllers, mode: 0o644 },
+    { path: "/opt/cni/bin/linkerd-cni", source: programs.plugin, mode: 0o755 },
+    { path: "/opt/linkerd-cni/installer.js", source: programs.installer, mode: 0o644 },
+    { path: "/opt/linkerd-cni/controllers.js", source: programs.controllers, mode: 0o644 },
     { path: "/opt/linkerd-cni/sbom.cdx.json", content: await billOfMaterials(parts), mode: 0o644 },
     ...glibc,
   ];

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { compileExecutable, PLUGIN_ENTRY } from "../executable";
 import { cache, outputs, root } from "../paths";
+import { buildPlugin, type Programs } from "../programs";
 import { recordResult } from "../results";
 import { ARCHITECTURES, type Architecture, hostArchitecture } from "../runtime";
 import { hasGlibc, type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
@@ -27,17 +27,17 @@ async function load(file: ImageFile | ImageLink | MadeFile): Promise<TarEntry> {
   return { name, mode: file.mode, content };
 }
 
-/** The plugin for an architecture: as the build has made it for this machine, else compiled for the other. */
-async function plugin(architecture: Architecture): Promise<string> {
-  if (architecture === hostArchitecture()) return outputs.plugin;
-  const path = join(cache, "image", architecture, "linkerd-cni");
-  await compileExecutable(PLUGIN_ENTRY, path, architecture);
-  return path;
+/** The programs for an architecture: those for this machine, and for another with the plugin compiled for it. */
+async function programsFor(architecture: Architecture, programs: Programs): Promise<Programs> {
+  if (architecture === hostArchitecture()) return programs;
+  const plugin = join(cache, "image", architecture, "linkerd-cni");
+  await buildPlugin(plugin, architecture);
+  return { ...programs, plugin };
 }
 
-/** The image's files for an architecture. @param executable path of the plugin; without it the one that was built */
-export async function platformFiles(architecture: Architecture, executable?: string): Promise<PlatformFiles> {
-  const files = await imageFiles(architecture, executable ?? (await plugin(architecture)));
+/** The image's files for an architecture. @param programs for this machine; without them those that were built */
+export async function platformFiles(architecture: Architecture, programs: Programs = outputs): Promise<PlatformFiles> {
+  const files = await imageFiles(architecture, await programsFor(architecture, programs));
   return { architecture: OCI_NAMES[architecture], files: await Promise.all(files.map(load)) };
 }
 

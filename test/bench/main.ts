@@ -2,8 +2,8 @@
 import { spawnSync } from "node:child_process";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
 import { outputs } from "../../build/paths";
+import { buildPlugin } from "../../build/programs";
 import { hostRuntime } from "../../build/runtime";
 import { namespacesMissing } from "../support/netns";
 
@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const missing = namespacesMissing();
   if (missing !== undefined) throw new Error(`the benchmark needs ${missing}`);
   process.stderr.write("building the plugin\n");
-  await compileExecutable(PLUGIN_ENTRY, outputs.plugin);
+  await buildPlugin();
   await settle(outputs.plugin);
   const { status } = spawnSync(hostRuntime(), [join(__dirname, "bench.ts")], { stdio: "inherit" });
   process.exitCode = status ?? 1;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
 import { IMAGE_NAME, imageSpec, platformFiles } from "../../build/image/image";
 import { ociArchive } from "../../build/image/oci";
+import { outputs } from "../../build/paths";
 import { hostArchitecture } from "../../build/runtime";
 import { importImage } from "./images";
 import type { Machine } from "./machine";
@@ -23,7 +24,10 @@ export async function importNextImage(machine: Machine, tag: string): Promise<st
   await writeFile(entry, `globalThis["${tag}"] = true;\nimport ${JSON.stringify(PLUGIN_ENTRY)};\n`);
   await compileExecutable(entry, executable);
   const spec = { ...(await imageSpec()), reference: `${IMAGE_NAME}:${tag}` };
-  await writeFile(archive, await ociArchive(spec, [await platformFiles(hostArchitecture(), executable)]));
+  await writeFile(
+    archive,
+    await ociArchive(spec, [await platformFiles(hostArchitecture(), { ...outputs, plugin: executable })]),
+  );
   await importImage(machine, archive);
   const digest = createHash("sha256").update(await readFile(executable));
   return `file 755 ${digest.digest("hex")}`;

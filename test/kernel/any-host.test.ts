@@ -2,6 +2,7 @@
 import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { imageFiles } from "../../build/image/contents";
+import { outputs } from "../../build/paths";
 import { hostArchitecture } from "../../build/runtime";
 import { pluginLayout } from "../../installer/node/plugin-layout";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
@@ -18,7 +19,7 @@ const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 async function layOut({ directory, executable }: PluginNode, tree: string): Promise<void> {
   const libraryDir = join(directory, "lib");
   await mkdir(libraryDir);
-  for (const file of await imageFiles(hostArchitecture(), executable)) {
+  for (const file of await imageFiles(hostArchitecture(), { ...outputs, plugin: executable })) {
     const isLibrary = "source" in file && file.path.startsWith("/opt/linkerd-cni/lib/");
     if (isLibrary) await copyFile(file.source, join(libraryDir, basename(file.path)));
   }

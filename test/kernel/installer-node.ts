@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AS_IS, bundle } from "../../build/bundle";
+import { bundle } from "../../build/bundle";
 import { outputs, root } from "../../build/paths";
 import { hostRuntime } from "../../build/runtime";
+
+export { buildInstaller } from "../../build/programs";
 
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
 const SMALL_PLUGIN = `#!/bin/sh
@@ -19,11 +21,6 @@ exec "$3"
 
 interface Configuration {
   readonly plugins?: readonly { readonly type?: string; readonly kubernetes?: { readonly kubeconfig?: string } }[];
-}
-
-/** Bundles the installer as the image has it. */
-export function buildInstaller(): Promise<void> {
-  return bundle(join(root, "installer", "main.ts"), outputs.installer, AS_IS);
 }
 
 /** Bundles the installer with an entry that kills itself at a chosen operation. */

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
+import { buildPlugin } from "../../build/programs";
 import { hostArchitecture } from "../../build/runtime";
 import { environment, kubeconfig } from "../../plugin/protocol-cases.testing";
 import type { ApiStub } from "./api-server";
@@ -30,7 +30,7 @@ export class PluginNode {
   ): Promise<PluginNode> {
     const directory = await mkdtemp(join(tmpdir(), "plugin-"));
     const executable = join(directory, "linkerd-cni");
-    await compileExecutable(PLUGIN_ENTRY, executable, architecture);
+    await buildPlugin(executable, architecture);
     const made = new PluginNode(await Node.open(), directory, executable, emulator);
     await writeFile(made.kubeconfig, api.kubeconfig());
     return made;
