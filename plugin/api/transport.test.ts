@@ -40,7 +40,44 @@ describe("a request", () => {
     const drop = (events: WireEvents) => events.ended("reset");
     const good = network(drop, (events) => events.received(ok));
     expect((await good.get()).status).toBe(200);
+    expect(good.log.filter((entry) => entry === "waiting")).toHaveLength(1);
     await expect(network(drop, drop).get()).rejects.toThrow("API server 10.0.0.1:443: reset");
+  });
+
+  it("is sent again when the connection breaks before it is encrypted, and not when it is refused", async () => {
+    const failing = (tell: (events: WireEvents) => void) => {
+      const connect = jest.fn<() => void, Parameters<Connect>>((_, events) => {
+        queueMicrotask(() => tell(events));
+        return () => undefined;
+      });
+      const transport = leanTransport({ server, connect, whileWaiting: () => undefined });
+      return { connect, failure: transport({ path: "/", deadlineMs: 1000 }) };
+    };
+    const broken = failing((events) => events.ended("broke"));
+    await expect(broken.failure).rejects.toThrow("API server 10.0.0.1:443: broke");
+    expect(broken.connect).toHaveBeenCalledTimes(2);
+    const refused = failing((events) => events.refused("not trusted"));
+    await expect(refused.failure).rejects.toThrow("API server 10.0.0.1:443: not trusted");
+    expect(refused.connect).toHaveBeenCalledTimes(1);
+  });
+
+  it("fails where the connection fails before it could be given up, and gives it up then", async () => {
+    const abandon = jest.fn();
+    const connect: Connect = (_, events) => {
+      events.refused("no route");
+      return abandon;
+    };
+    const transport = leanTransport({ server, connect, whileWaiting: () => undefined });
+    await expect(transport({ path: "/", deadlineMs: 1000 })).rejects.toThrow("API server 10.0.0.1:443: no route");
+    expect(abandon).toHaveBeenCalledTimes(1);
+  });
+
+  it("fails where connecting throws", async () => {
+    const connect: Connect = () => {
+      throw new Error("no such address");
+    };
+    const transport = leanTransport({ server, connect, whileWaiting: () => undefined });
+    await expect(transport({ path: "/", deadlineMs: 1000 })).rejects.toThrow(ApiUnreachable);
   });
 
   it("is not sent again when the answer breaks off", async () => {

@@ -12,7 +12,7 @@ import type { Connect, Wire, WireEvents } from "./wire";
 /** Milliseconds within which a connection must be made and encrypted; the rest of the deadline is for the answer. */
 const CONNECT_MS = 3000;
 
-/** No response; `dropped` where the connection was made and broke before the first byte of one. */
+/** No response; `dropped` where the connection was made and came to its end before the first byte of one. */
 class NoResponse extends Error {
   constructor(
     reason: string,
@@ -22,26 +22,41 @@ class NoResponse extends Error {
   }
 }
 
+/** The ends of the promise of a response. */
+interface Ends {
+  resolve(response: ApiResponse): void;
+  reject(error: Error): void;
+}
+
 /** One request on a connection of its own, with its two deadlines. */
 class Exchange implements WireEvents {
   readonly response: Promise<ApiResponse>;
-  private settle: { resolve(response: ApiResponse): void; reject(error: Error): void } | undefined;
+  private ends: Ends | undefined;
   private readonly reader = new ResponseReader();
   private readonly begin = performance.now();
-  private isReady = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private readonly abandon: () => void;
+  private abandon: () => void = () => undefined;
 
   constructor(
     private readonly call: ApiRequest,
     private readonly way: Way,
   ) {
     this.response = new Promise((resolve, reject) => {
-      this.settle = { resolve, reject };
+      this.ends = { resolve, reject };
     });
     const limit = Math.min(CONNECT_MS, call.deadlineMs);
-    this.timer = setTimeout(() => this.expire(`no connection within ${limit} ms`), limit);
-    this.abandon = way.connect(way.server, this);
+    this.timer = setTimeout(() => this.fail(`no connection within ${limit} ms`), limit);
+    this.connect();
+  }
+
+  private connect(): void {
+    try {
+      this.abandon = this.way.connect(this.way.server, this);
+    } catch (error) {
+      this.fail((error as Error).message);
+    }
+    // Where the node has no route, all is over before there was anything to give up.
+    if (this.ends === undefined) this.abandon();
   }
 
   begun(): void {
@@ -49,11 +64,10 @@ class Exchange implements WireEvents {
   }
 
   ready(wire: Wire): void {
-    this.isReady = true;
     clearTimeout(this.timer);
     const limit = this.call.deadlineMs;
     const left = Math.max(1, limit - (performance.now() - this.begin));
-    this.timer = setTimeout(() => this.expire(`no answer within ${limit} ms`), left);
+    this.timer = setTimeout(() => this.fail(`no answer within ${limit} ms`), left);
     wire.send(encodeRequest(this.way.server, this.call));
   }
 
@@ -61,34 +75,37 @@ class Exchange implements WireEvents {
     this.settleBy(() => this.reader.receive(bytes));
   }
 
-  ended(reason?: string): void {
-    if (reason === undefined) this.settleBy(() => this.reader.end());
-    const dropped = this.isReady && this.reader.isEmpty;
-    this.finish()?.reject(new NoResponse(reason ?? "closed the connection without a whole answer", dropped));
+  refused(reason: string): void {
+    this.fail(reason);
   }
 
-  private expire(reason: string): void {
-    this.finish()?.reject(new NoResponse(reason, false));
+  ended(reason?: string): void {
+    if (reason === undefined) this.settleBy(() => this.reader.end());
+    this.fail(reason ?? "closed the connection without a whole answer", this.reader.isEmpty);
+  }
+
+  private fail(reason: string, dropped = false): void {
+    this.finish(({ reject }) => reject(new NoResponse(reason, dropped)));
   }
 
   private settleBy(read: () => ApiResponse | undefined): void {
-    if (this.settle === undefined) return;
+    if (this.ends === undefined) return;
     try {
       const response = read();
-      if (response !== undefined) this.finish()?.resolve(response);
+      if (response !== undefined) this.finish(({ resolve }) => resolve(response));
     } catch (error) {
-      this.finish()?.reject(new NoResponse((error as Error).message, false));
+      this.fail((error as Error).message);
     }
   }
 
-  /** Lets go of the connection; gives the promise's ends the first time only. */
-  private finish() {
-    const settle = this.settle;
-    if (settle === undefined) return undefined;
-    this.settle = undefined;
+  /** Settles the promise, the first time only, and lets go of the connection. */
+  private finish(settle: (ends: Ends) => void): void {
+    const { ends } = this;
+    if (ends === undefined) return;
+    this.ends = undefined;
     clearTimeout(this.timer);
+    settle(ends);
     this.abandon();
-    return settle;
   }
 }
 
@@ -96,12 +113,21 @@ class Exchange implements WireEvents {
 export interface Way {
   readonly server: ApiServer;
   readonly connect: Connect;
-  /** Run when a connection has been made and there is nothing to do until the server answers. */
+  /** Run once, when a connection has been made and there is nothing to do until the server answers. */
   readonly whileWaiting: () => void;
 }
 
 /** A transport whose every request is a connection of its own; a dropped one is tried once more. */
-export function leanTransport(way: Way): Transport {
+export function leanTransport({ server, connect, whileWaiting }: Way): Transport {
+  let hasWaited = false;
+  const way: Way = {
+    server,
+    connect,
+    whileWaiting() {
+      if (!hasWaited) whileWaiting();
+      hasWaited = true;
+    },
+  };
   return async (call) => {
     const begin = performance.now();
     const attempt = () => {
@@ -114,7 +140,7 @@ export function leanTransport(way: Way): Transport {
     });
     return await first.catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new ApiUnreachable(authority(way.server), reason, { cause: error });
+      throw new ApiUnreachable(authority(server), reason, { cause: error });
     });
   };
 }

@@ -5,13 +5,15 @@ export interface Wire {
   send(text: string): void;
 }
 
-/** What happens on a connection, in this order; after `ended` nothing more comes. */
+/** What happens on a connection, in this order, perhaps before it could be given up; after its end nothing counts. */
 export interface WireEvents {
   /** The handshake has begun: there is time until the server answers it. */
   begun(): void;
   ready(wire: Wire): void;
   received(bytes: Uint8Array): void;
-  /** With a reason: it could not be made, was not trusted, or broke. Without: the server closed it. */
+  /** It could not be made, or what is there is no API server to trust. */
+  refused(reason: string): void;
+  /** It was made, and broke for a reason, or the server closed it. */
   ended(reason?: string): void;
 }
 

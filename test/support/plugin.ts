@@ -13,6 +13,12 @@ export interface Called extends Ran {
   readonly document: unknown;
 }
 
+export interface CallOptions {
+  readonly cwd?: string;
+  /** The network namespace that the plugin runs in. @default the machine's */
+  readonly from?: string;
+}
+
 /** A node with the plugin on it, and a kubeconfig for a stub of an API server. */
 export class PluginNode {
   private constructor(
@@ -41,10 +47,15 @@ export class PluginNode {
   }
 
   /** Calls the executable; the configuration's kubeconfig is replaced by this node's. */
-  async call(env: Readonly<Record<string, string>>, stdin: unknown, cwd = "/"): Promise<Called> {
+  async call(
+    env: Readonly<Record<string, string>>,
+    stdin: unknown,
+    { cwd = "/", from }: CallOptions = {},
+  ): Promise<Called> {
     const text = typeof stdin === "string" ? stdin : JSON.stringify(stdin);
     const input = text.replaceAll(kubeconfig, this.kubeconfig);
-    const [program = "", ...args] = [...this.emulator, this.executable];
+    const enter = from === undefined ? [] : ["nsenter", `--net=${from}`];
+    const [program = "", ...args] = [...enter, ...this.emulator, this.executable];
     const ran = await this.node.run(program, args, { input, env, cwd });
     return { ...ran, document: ran.stdout === "" ? undefined : JSON.parse(ran.stdout) };
   }

@@ -1,5 +1,7 @@
 /** The built executable, called as a runtime calls it. */
-import { rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { config, environment, failures, NETNS, prevResult } from "../../plugin/protocol-cases.testing";
@@ -11,8 +13,12 @@ import { suite } from "../support/requirements";
 jest.setTimeout(60_000);
 
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
+const injected = {
+  "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1",
+  "linkerd.io/proxy-version": "edge-26.7.1",
+};
 const meshed = json(200, {
-  metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
+  metadata: { annotations: injected },
   spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
 });
 
@@ -94,19 +100,95 @@ suite("the executable", missing, () => {
     expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("table ip other, chain out") });
   });
 
-  it.each([
-    ["refuses connections", "https://127.0.0.1:1", {}, /127\.0\.0\.1:1: .*refused/i],
-    ["has another name", "https://localhost:PORT", {}, /not trusted/],
-  ])("fails with one document and no rules where the API server %s", async (_, server, changes, message) => {
+  /** Calls the plugin with another kubeconfig. */
+  async function callBy(kubeconfig: string, env: Record<string, string> = {}) {
     const path = join(plugin.directory, "other");
-    await writeFile(path, api.kubeconfig({ ...changes, server: server.replace("PORT", `${api.port}`) }));
-    const { document, status } = await plugin.call(plugin.environment(pod), {
-      ...config,
-      kubernetes: { kubeconfig: path },
-    });
+    await writeFile(path, kubeconfig);
+    return plugin.call(plugin.environment(pod, env), { ...config, kubernetes: { kubeconfig: path } });
+  }
+
+  it.each([
+    ["refuses connections", "https://127.0.0.1:1", /127\.0\.0\.1:1: .*refused/i],
+    ["has another name", "https://localhost:PORT", /not trusted/],
+    ["has no name", "https://api.invalid:PORT", /api\.invalid/],
+  ])("fails with one document and no rules where the API server %s", async (_, server, message) => {
+    const kubeconfig = api.kubeconfig({ server: server.replace("PORT", `${api.port}`) });
+    const { document, status } = await callBy(kubeconfig);
     expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
     expect([status, rules(), api.requests]).toEqual([1, "", []]);
-    await rm(path);
+  });
+
+  it.each([{}, { NODE_TLS_REJECT_UNAUTHORIZED: "0" }])("sends no request where another CA signed (%j)", async (env) => {
+    const other = await ApiStub.start(meshed);
+    other.close();
+    const { document, status } = await callBy(api.kubeconfig({ ca: other.ca }), env);
+    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("its certificate is not trusted") });
+    expect([status, rules(), api.requests]).toEqual([1, "", []]);
+  });
+
+  it("asks whoever is there where the kubeconfig says not to verify", async () => {
+    const kubeconfig = JSON.parse(api.kubeconfig());
+    kubeconfig.clusters[0].cluster = { server: `https://localhost:${api.port}`, "insecure-skip-tls-verify": true };
+    expect(await callBy(JSON.stringify(kubeconfig))).toMatchObject({ status: 0, document: prevResult });
+  });
+
+  it.each<[string, (socket: Socket) => unknown, string, number]>([
+    ["resets it", (socket) => socket.resetAndDestroy(), "broke during the TLS handshake", 2],
+    ["closes it", (socket) => socket.end(), "broke during the TLS handshake", 2],
+    ["speaks no TLS", (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), "the TLS handshake failed", 1],
+  ])("says what broke where a server is greeted and %s", async (_, answer, message, connections) => {
+    let made = 0;
+    const server = createServer((socket) => {
+      made += 1;
+      socket.on("error", () => undefined).once("data", () => answer(socket));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { document } = await callBy(
+      api.kubeconfig({ server: `https://127.0.0.1:${(server.address() as AddressInfo).port}` }),
+    );
+    server.close();
+    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining(message) });
+    expect([made, rules()]).toEqual([connections, ""]);
+  });
+
+  describe.each(["no", "a prohibit", "an unreachable", "a blackhole"])("where the node has %s route", (route) => {
+    let from: string;
+    beforeEach(async () => {
+      from = await plugin.node.pod();
+      const kind = route.split(" ")[1];
+      if (kind !== undefined) plugin.node.within(from, "ip", ["route", "add", kind, "default"]);
+      await writeFile(plugin.kubeconfig, api.kubeconfig({ server: "https://10.96.0.1:443" }));
+    });
+    afterEach(() => writeFile(plugin.kubeconfig, api.kubeconfig()));
+
+    const call = (verb: string, annotations?: Readonly<Record<string, string>>) => {
+      const runtimeConfig = { "io.kubernetes.cri.pod-annotations": annotations };
+      return plugin.call(
+        plugin.environment(pod, { CNI_COMMAND: verb }),
+        { ...config, ...(annotations === undefined ? {} : { runtimeConfig }) },
+        { from },
+      );
+    };
+
+    it("a pod that is not meshed starts", async () => {
+      expect(await call("ADD", {})).toMatchObject({ status: 0, document: prevResult });
+      expect(rules()).toBe("");
+    });
+
+    it("an injected pod starts, redirected by its annotations", async () => {
+      const { document, status, stderr } = await call("ADD", injected);
+      expect([status, document]).toEqual([0, prevResult]);
+      expect(stderr).toContain("deciding by the annotations alone");
+      expect(rules()).toContain("redirect to");
+      expect(await call("CHECK", injected)).toMatchObject({ status: 0, stdout: "" });
+    });
+
+    it.each(["ADD", "CHECK"])("%s of any other says why it fails", async (verb) => {
+      const { document, status } = await call(verb);
+      const message = /cannot look up pod shop\/cart-1: API server 10\.96\.0\.1:443: (.*no route|.*forbids|Failed)/;
+      expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
+      expect([status, rules()]).toEqual([1, ""]);
+    });
   });
 
   it("sends no request for a pod that its annotations say is not meshed", async () => {
@@ -168,7 +250,7 @@ suite("the executable", missing, () => {
       https_proxy: "http://127.0.0.1:1",
     };
     const env = plugin.environment(pod, variables);
-    const { document, stderr } = await plugin.call(env, config, plugin.directory);
+    const { document, stderr } = await plugin.call(env, config, { cwd: plugin.directory });
     expect([document, stderr]).toEqual([prevResult, "linkerd-cni: info: redirected, by native\n"]);
   });
 
