@@ -21,6 +21,8 @@ export interface World {
   readonly now: () => Date;
   /** Milliseconds since the process started. */
   readonly elapsed: () => number;
+  /** Calls back where the process is about to end although no result was printed. */
+  readonly onIdle: (callback: () => void) => unknown;
   /** Which file a path leads to. @throws where it leads nowhere */
   readonly identify: (path: string) => FileId;
 }

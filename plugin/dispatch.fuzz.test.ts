@@ -28,6 +28,7 @@ async function expectSane(env: Record<string, string>, stdin: string, podObject:
     warn: () => undefined,
     now: () => new Date(0),
     elapsed: () => 0,
+    onIdle: () => undefined,
     identify: (path) => {
       if (path !== NETNS && path !== "/proc/self/ns/net") throw new Error(`${path}: no such file`);
       return { device: "4", inode: BigInt(path.length) };

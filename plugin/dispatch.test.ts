@@ -29,6 +29,7 @@ function makeWorld(api: Api = meshed) {
     warn: (line) => log.push(line),
     host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
     elapsed: () => 0,
+    onIdle: () => undefined,
     now: () => new Date("2026-07-01T00:00:00Z"),
     kubeconfig: kubeconfigSource,
     identify: (path) => ({ device: path === "/etc" ? "1" : "4", inode: path === "/proc/self/ns/net" ? 1n : 2n }),
@@ -95,6 +96,22 @@ describe("ADD", () => {
     const { document, status, kernel } = await call(environment, config, makeWorld(unreachable));
     expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("10.0.0.1:443: connection refused") });
     expect(document.msg).toContain(kubeconfig);
+    expect([status, kernel.sent]).toEqual([1, []]);
+  });
+
+  it("is an error where nothing more happens and there is no answer", async () => {
+    const made = makeWorld();
+    const world: World = {
+      ...made.world,
+      connect: () => () => new Promise(() => undefined),
+      onIdle: (callback) => setTimeout(callback),
+    };
+    const { document, status, kernel } = await call(
+      environment,
+      { ...config, cniVersion: "0.4.0" },
+      { ...made, world },
+    );
+    expect(document).toMatchObject({ cniVersion: "0.4.0", code: 102, msg: expect.stringContaining("no end") });
     expect([status, kernel.sent]).toEqual([1, []]);
   });
 

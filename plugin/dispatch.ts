@@ -78,7 +78,8 @@ class Dispatcher {
 
   async run(readStdin: () => string): Promise<Outcome> {
     try {
-      return { stdout: await this.call(readStdin), stderr: "", status: 0, record: this.line() };
+      const stdout = await Promise.race([this.call(readStdin), this.idle()]);
+      return { stdout, stderr: "", status: 0, record: this.line() };
     } catch (error) {
       return this.failed(error);
     }
@@ -90,6 +91,11 @@ class Dispatcher {
     if (isSupported(config.cniVersion)) this.speaks = config.cniVersion;
     const { verb, version } = settleVerb(this.command, config);
     return handlers[verb]({ env: this.env, target, config, version, record: this.record }, this.world);
+  }
+
+  /** A call without an answer and without anything to wait for: a runtime would take its silence for success. */
+  private idle(): Promise<never> {
+    return new Promise((_, reject) => this.world.onIdle(() => reject(new Error("the call came to no end"))));
   }
 
   private failed(error: unknown): Outcome {

@@ -25,6 +25,7 @@ const world: World = {
   warn: (line) => writeAll(libcFiles, STDERR, line),
   now: () => new Date(),
   elapsed: () => performance.now(),
+  onIdle: (callback) => process.once("beforeExit", callback),
   identify: libcFiles.identify,
 };
 
