@@ -5,6 +5,8 @@ export interface BreakerPolicy {
   /** How long it stops at first; twice as long each further time. */
   readonly pauseMs: number;
   readonly longestPauseMs: number;
+  /** A pod that first appears so long after the last round, or pause, is not what came back from it. */
+  readonly returnMs: number;
   /** An owner that was left alone for so long is forgotten, with all its rounds. */
   readonly forgetMs: number;
 }
@@ -13,6 +15,8 @@ export const BREAKER_POLICY: BreakerPolicy = {
   rounds: 3,
   pauseMs: 5 * 60_000,
   longestPauseMs: 60 * 60_000,
+  // A pod in a deleted one's place is made at once; a Job waits ever longer.
+  returnMs: 5 * 60_000,
   forgetMs: 30 * 60_000,
 };
 
@@ -65,7 +69,7 @@ export class Breakers {
 
   /** Whether a broken pod that was first seen at a time may be deleted. */
   ask(owner: string, firstSeen: number, now: number): Permission {
-    const history = this.find(owner, now);
+    const history = this.find(owner, now, firstSeen);
     if (history === undefined) return GO;
     if (now < history.openUntil) return { kind: "wait", waitMs: history.openUntil - now };
     const cameBack = firstSeen > history.roundAt && history.rounds >= this.policy.rounds;
@@ -75,8 +79,9 @@ export class Breakers {
   }
 
   /** Takes in what others did about a pod's owner, unless more is known here. */
-  recall(owner: string, past: Past, { firstSeen, now, date }: Moment): void {
-    const known = this.find(owner, now);
+  recall(owner: string, past: Past, moment: Moment): void {
+    const { firstSeen, now, date } = moment;
+    const known = this.find(owner, now, firstSeen);
     const isOld = date - Math.max(past.at, past.until) >= this.policy.forgetMs;
     if (isOld || past.rounds === 0 || past.rounds < (known?.rounds ?? 0)) return;
     this.histories.set(owner, {
@@ -89,9 +94,15 @@ export class Breakers {
     });
   }
 
+  /** Counts no more than this of what was done about a pod's owner: the rest has helped. */
+  correct(owner: string, past: Past, moment: Moment): void {
+    this.histories.delete(owner);
+    this.recall(owner, past, moment);
+  }
+
   /** Notes that a pod is being deleted. @returns which round that is */
   deleting(owner: string, firstSeen: number, now: number): number {
-    const history = this.find(owner, now);
+    const history = this.find(owner, now, firstSeen);
     const { rounds: before = 0, openings = 0, openUntil = 0 } = history ?? {};
     if (history !== undefined && !history.trial && firstSeen <= history.roundAt) return before;
     this.forget(now);
@@ -102,7 +113,7 @@ export class Breakers {
 
   /** Leaves an owner alone for a while. */
   open(owner: string, now: number): void {
-    const history = this.find(owner, now);
+    const history = this.histories.get(owner);
     if (history === undefined) return;
     const openings = history.openings + 1;
     this.histories.set(owner, { ...history, openings, openUntil: now + this.pause(history), trial: true });
@@ -117,9 +128,12 @@ export class Breakers {
     return Math.min(this.policy.pauseMs * 2 ** openings, this.policy.longestPauseMs);
   }
 
-  private find(owner: string, now: number): History | undefined {
+  /** What counts for a pod that was first seen at a time. */
+  private find(owner: string, now: number, firstSeen: number): History | undefined {
     const history = this.histories.get(owner);
-    return history === undefined || this.isStale(history, now) ? undefined : history;
+    if (history === undefined || this.isStale(history, now)) return undefined;
+    const { roundAt, openUntil } = history;
+    return firstSeen - Math.max(roundAt, openUntil) > this.policy.returnMs ? undefined : history;
   }
 
   private isStale({ roundAt, openUntil }: History, now: number): boolean {

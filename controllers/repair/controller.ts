@@ -59,8 +59,9 @@ export class RepairController {
     const { installerReady: url } = settings;
     const installerReady = async () => url === undefined || askInstaller(url);
     const shared = { roster, surgery, clock, log, signal };
-    const memory = new Memory({ send, clock, log });
-    const repairer = new Repairer({ ...shared, memory, limits, instruments, installerReady });
+    const { nodeName: node } = settings;
+    const memory = new Memory({ send, clock, log, node, returnMs: BREAKER_POLICY.returnMs });
+    const repairer = new Repairer({ ...shared, memory, node, limits, instruments, installerReady });
     this.repairer = repairer;
     const found = () => repairer.wake();
     const auditing = { ...shared, send, knock, found, deletes: deleteUnvalidated };

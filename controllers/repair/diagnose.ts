@@ -31,8 +31,13 @@ function isOfEarlierSandbox(pod: Pod, { lastState }: ContainerStatus): boolean {
   return Date.parse(lastState?.terminated?.finishedAt ?? "") < sandboxSince(pod);
 }
 
+const validatorOf = ({ status }: Pod) => status?.initContainerStatuses?.find(({ name }) => name === VALIDATOR);
+
+/** Whether its validator found its connections redirected. */
+export const hasPassed = (pod: Pod): boolean => exitOf(validatorOf(pod)?.state) === 0;
+
 function hasFailed(pod: Pod): boolean {
-  const validator = pod.status?.initContainerStatuses?.find(({ name }) => name === VALIDATOR);
+  const validator = validatorOf(pod);
   if (validator === undefined) return false;
   const exit = exitOf(validator.state);
   if (exit !== undefined) return exit === NOT_REDIRECTED;

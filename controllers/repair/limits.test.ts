@@ -1,14 +1,20 @@
 import { Breakers } from "./breaker";
 import { retryAfter } from "./decide";
-import { noteOpening, noteRound, recollect, type Told } from "./memory";
+import { noteOpening, noteRound, type Returned, recollect, type Told } from "./recollect";
 
 const MINUTE = 60_000;
+const POLICY = {
+  rounds: 3,
+  pauseMs: 5 * MINUTE,
+  longestPauseMs: 15 * MINUTE,
+  returnMs: 5 * MINUTE,
+  forgetMs: 30 * MINUTE,
+};
 
 describe("a breaker", () => {
-  const policy = { rounds: 3, pauseMs: 5 * MINUTE, longestPauseMs: 15 * MINUTE, forgetMs: 30 * MINUTE };
   let breakers: Breakers;
   beforeEach(() => {
-    breakers = new Breakers(policy);
+    breakers = new Breakers(POLICY);
   });
 
   /** Deletes a pod that was seen since the last round, a second after it was seen. */
@@ -61,17 +67,28 @@ describe("a breaker", () => {
 
   it("forgets an owner that gave no more cause", () => {
     threeRounds();
-    const later = 21_000 + policy.forgetMs;
-    expect(breakers.ask("web", later - 1_000, later - 1).kind).toBe("open");
-    expect(breakers.ask("web", later - 1_000, later).kind).toBe("go");
-    breakers.deleting("web", later - 1_000, later);
+    const later = 21_000 + POLICY.forgetMs;
+    expect(breakers.ask("web", 30_000, later - 1).kind).toBe("open");
+    expect(breakers.ask("web", 30_000, later).kind).toBe("go");
+    breakers.deleting("web", 30_000, later);
     expect(breakers.ask("web", later + 1_000, later + 2_000).kind).toBe("go");
+  });
+
+  it("lets a pod that appears long after the last round, or pause, begin anew", () => {
+    threeRounds();
+    const last = 21_000 + POLICY.returnMs;
+    expect(breakers.ask("web", last, last).kind).toBe("open");
+    expect(breakers.ask("web", last + 1, last + 1).kind).toBe("go");
+    breakers.open("web", 31_000);
+    const paused = 31_000 + POLICY.pauseMs + POLICY.returnMs;
+    breakers.deleting("web", 30_000, 31_000 + POLICY.pauseMs);
+    expect(breakers.ask("web", paused, paused).kind).toBe("open");
+    expect(breakers.deleting("web", paused + 1, paused + 1)).toBe(1);
   });
 });
 
 it("a trial is due after a pause, also where the Event of the pause was lost", () => {
-  const policy = { rounds: 3, pauseMs: 5 * MINUTE, longestPauseMs: 15 * MINUTE, forgetMs: 30 * MINUTE };
-  const breakers = new Breakers(policy);
+  const breakers = new Breakers(POLICY);
   const moment = { firstSeen: 1_000, now: 2_000, date: 100_000 };
   const past = { rounds: 3, openings: 0, until: 0, at: 90_000, trial: false };
   breakers.recall("web", past, moment);
@@ -89,35 +106,67 @@ describe("what Events say about an owner", () => {
     metadata: { ...annotations, creationTimestamp: at(second) },
     related: { uid },
   });
-  const deletion = (second: number, round: number, uid?: string) =>
-    told(second, { annotations: noteRound(round) }, uid);
+  const deletion = (second: number, round: number, { uid = "web", node = "node-1" } = {}) =>
+    told(second, { annotations: noteRound(round, node) }, uid);
   const opening = (second: number, rounds: number, openings: number, until: number) =>
-    told(second, { annotations: noteOpening(rounds, openings, new Date(START + until * 1_000)) });
+    told(second, { annotations: noteOpening(rounds, "node-1", openings, new Date(START + until * 1_000)) });
   const pod = (second: number) => ({ owner: "web", created: START + second * 1_000 });
+  const recollected = (events: readonly Told[], pod: Returned, { node = "node-1", helped = -1 } = {}) => {
+    const helpedAt = helped < 0 ? 0 : START + helped * 1_000;
+    return recollect(events, pod, { node, returnMs: POLICY.returnMs, helpedAt });
+  };
 
-  const events = [deletion(10, 1), deletion(11, 1), deletion(25, 2), deletion(40, 3), deletion(41, 7, "other")];
+  const events = [
+    deletion(10, 1),
+    deletion(11, 1),
+    deletion(25, 2),
+    deletion(40, 3),
+    deletion(41, 7, { uid: "other" }),
+  ];
 
   it("counts rounds that a pod came back from, and not those of its siblings", () => {
-    const rounds = [5, 9, 20, 30, 45].map((second) => recollect(events, pod(second)).rounds);
+    const rounds = [5, 9, 20, 30, 45].map((second) => recollected(events, pod(second)).rounds);
     expect(rounds).toEqual([0, 1, 1, 2, 3]);
-    expect(recollect(events, pod(45))).toMatchObject({ openings: 0, until: 0, trial: false, at: START + 40_000 });
-    expect(recollect([], pod(45)).rounds).toBe(0);
+    expect(recollected(events, pod(45))).toMatchObject({ openings: 0, until: 0, trial: false, at: START + 40_000 });
+    expect(recollected([], pod(45)).rounds).toBe(0);
+  });
+
+  it("counts none for a pod that was created long after the last: what stood in the deleted one's place worked", () => {
+    const last = 40 + POLICY.returnMs / 1_000;
+    expect([last, last + 1].map((second) => recollected(events, pod(second)).rounds)).toEqual([3, 0]);
+  });
+
+  it("counts those since a pod was created that works", () => {
+    const rounds = [0, 12, 30, 39].map((helped) => recollected(events, pod(45), { helped }).rounds);
+    expect(rounds).toEqual([3, 2, 1, 0]);
+  });
+
+  it("counts those of all nodes, and for a DaemonSet those of the pod's own", () => {
+    const everywhere = [1, 2, 3, 4].map((round) => deletion(round * 10, round, { node: `node-${round}` }));
+    expect(recollected(everywhere, pod(45)).rounds).toBe(4);
+    const controller = { apiVersion: "apps/v1", kind: "DaemonSet", name: "web", uid: "web" };
+    const seen = (node: string) => recollected(everywhere, { ...pod(45), controller }, { node }).rounds;
+    expect([seen("node-1"), seen("node-5")]).toEqual([1, 0]);
+  });
+
+  it("has a pod wait that was created during a pause", () => {
+    const opened = [...events, opening(50, 3, 1, 4_000)];
+    expect(recollected(opened, pod(3_000))).toMatchObject({ rounds: 3, until: START + 4_000_000, trial: true });
   });
 
   it("knows the last pause, and whether there was a round since", () => {
     const opened = [...events, opening(50, 3, 1, 350)];
-    expect(recollect(opened, pod(45))).toMatchObject({ rounds: 3, openings: 1, until: START + 350_000, trial: true });
+    expect(recollected(opened, pod(45))).toMatchObject({ rounds: 3, openings: 1, until: START + 350_000, trial: true });
     const tried = [...opened, deletion(360, 4)];
-    expect(recollect(tried, pod(45)).trial).toBe(true);
-    expect(recollect(tried, pod(365))).toMatchObject({ rounds: 4, openings: 1, trial: false });
+    expect(recollected(tried, pod(45)).trial).toBe(true);
+    expect(recollected(tried, pod(365))).toMatchObject({ rounds: 4, openings: 1, trial: false });
   });
 
   it("leaves an owner alone that others have given up, as long as they do", () => {
-    const policy = { rounds: 3, pauseMs: 5 * MINUTE, longestPauseMs: 60 * MINUTE, forgetMs: 30 * MINUTE };
     const asked = (events: readonly Told[], created: number, second: number) => {
-      const breakers = new Breakers(policy);
+      const breakers = new Breakers(POLICY);
       const moment = { firstSeen: 1_000, now: 2_000, date: START + second * 1_000 };
-      breakers.recall("web", recollect(events, pod(created)), moment);
+      breakers.recall("web", recollected(events, pod(created)), moment);
       return breakers.ask("web", 1_000, 2_000);
     };
     expect(asked(events, 30, 42)).toEqual({ kind: "go" });

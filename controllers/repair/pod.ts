@@ -48,3 +48,7 @@ export interface Pod {
     readonly initContainerStatuses?: readonly ContainerStatus[];
   };
 }
+
+/** What brings a pod back when it is deleted. */
+export const controllerOf = ({ metadata }: Pod): OwnerReference | undefined =>
+  metadata?.ownerReferences?.find((reference) => reference.controller === true);

@@ -2,7 +2,8 @@ import type { Log } from "../../cni/log";
 import type { Clock } from "../clock";
 import { decide, type Limits, retryAfter, type Step } from "./decide";
 import type { Instruments } from "./instruments";
-import { type Memory, noteOpening, noteRound } from "./memory";
+import type { Memory } from "./memory";
+import { noteOpening, noteRound } from "./recollect";
 import type { Roster, Ward } from "./roster";
 import type { Surgery } from "./surgery";
 import { deletedUnconfigured, deletedUnvalidated, suspended } from "./tidings";
@@ -12,6 +13,7 @@ interface Tools {
   readonly limits: Limits;
   readonly surgery: Surgery;
   readonly memory: Memory;
+  readonly node: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly instruments: Instruments;
@@ -24,6 +26,8 @@ interface Tools {
 const INSTALLER_PAUSE_MS = 2_000;
 /** A look without a change. */
 const LOOK_EVERY_MS = 30_000;
+
+type Suspension = Extract<Step, { kind: "suspend" }>;
 
 const ownerOf = ({ controller, name }: Ward) =>
   controller === undefined ? `Pod ${name}` : `${controller.kind} ${controller.name}`;
@@ -61,9 +65,10 @@ export class Repairer {
     if (first.kind === "rest") return first.ms;
     // What is broken now may be whole, or gone, by the time the installer has answered.
     if (!(await this.askInstaller())) return INSTALLER_PAUSE_MS;
-    await this.recall(first.ward);
-    const step = this.decide();
+    const step = await this.decideAbout(first.ward);
     if (step.kind === "rest") return step.ms;
+    // Nothing is done about a pod before its own past is known.
+    if (step.ward !== first.ward) return 0;
     await (step.kind === "delete" ? this.delete(step.ward) : this.suspend(step));
     return 0;
   }
@@ -73,17 +78,36 @@ export class Repairer {
     return decide(roster.all(), limits, clock.now());
   }
 
+  /** Decides when a pod's past is known, and before its owner is left alone also whether repairs have helped. */
+  private async decideAbout(ward: Ward): Promise<Step> {
+    await this.recall(ward);
+    const step = this.decide();
+    if (step.kind !== "suspend" || step.ward !== ward) return step;
+    return (await this.haveHelped(step)) ? this.decide() : step;
+  }
+
   /** Learns what became of the owner's other pods, on other nodes and before this process started. */
   private async recall(ward: Ward): Promise<void> {
-    const { clock, limits, memory } = this.tools;
+    const { limits, memory } = this.tools;
     const past = await memory.recall(ward);
-    const { firstSeen, owner } = ward;
-    const moment = { firstSeen, now: clock.now(), date: clock.date().getTime() };
-    if (past !== undefined) limits.breakers.recall(owner, past, moment);
+    if (past !== undefined) limits.breakers.recall(ward.owner, past, this.moment(ward));
+  }
+
+  /** Whether rounds that look vain have helped: then they do not count. */
+  private async haveHelped({ ward, rounds }: Suspension): Promise<boolean> {
+    const { limits, memory } = this.tools;
+    const left = await memory.reconsider(ward, rounds);
+    if (left !== undefined) limits.breakers.correct(ward.owner, left, this.moment(ward));
+    return left !== undefined;
+  }
+
+  private moment({ firstSeen }: Ward) {
+    const { clock } = this.tools;
+    return { firstSeen, now: clock.now(), date: clock.date().getTime() };
   }
 
   private async delete(ward: Ward): Promise<void> {
-    const { clock, limits, log, roster, surgery } = this.tools;
+    const { clock, limits, log, node, roster, surgery } = this.tools;
     const tiding = ward.diagnosis === "failed" ? deletedUnconfigured : deletedUnvalidated;
     limits.bucket.take(clock.now());
     const round = limits.breakers.deleting(ward.owner, ward.firstSeen, clock.now());
@@ -96,17 +120,17 @@ export class Repairer {
     }
     ward.deleted = true;
     log.info(`deleted pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
-    await surgery.publish(ward, { ...tiding, annotations: noteRound(round) });
+    await surgery.publish(ward, { ...tiding, annotations: noteRound(round, node) });
   }
 
-  private async suspend({ ward, rounds, openings, waitMs }: Extract<Step, { kind: "suspend" }>): Promise<void> {
-    const { clock, instruments, limits, log, surgery } = this.tools;
+  private async suspend({ ward, rounds, openings, waitMs }: Suspension): Promise<void> {
+    const { clock, instruments, limits, log, node, surgery } = this.tools;
     const tiding = suspended(rounds, waitMs, ownerOf(ward));
     limits.breakers.open(ward.owner, clock.now());
     instruments.breakerOpened.inc();
     log.warn(`pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
     const until = new Date(clock.date().getTime() + waitMs);
-    await surgery.publish(ward, { ...tiding, annotations: noteOpening(rounds, openings, until) });
+    await surgery.publish(ward, { ...tiding, annotations: noteOpening(rounds, node, openings, until) });
   }
 
   private async askInstaller(): Promise<boolean> {

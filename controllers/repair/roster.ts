@@ -1,6 +1,6 @@
 import type { Notice } from "../../kubernetes/watch";
 import { type Diagnosis, diagnose } from "./diagnose";
-import type { OwnerReference, Pod } from "./pod";
+import { controllerOf, type OwnerReference, type Pod } from "./pod";
 
 /** Whether connections to a pod are redirected, as far as it was asked. */
 export type Redirect = "unknown" | "present" | "absent";
@@ -32,8 +32,8 @@ export interface Ward {
 const MOST_WARDS = 5_000;
 
 function wardOf(uid: string, pod: Pod, now: number): Ward {
-  const { namespace = "default", name = "", ownerReferences = [], creationTimestamp = "" } = pod.metadata ?? {};
-  const controller = ownerReferences.find((reference) => reference.controller === true);
+  const { namespace = "default", name = "", creationTimestamp = "" } = pod.metadata ?? {};
+  const controller = controllerOf(pod);
   return {
     uid,
     namespace,

@@ -29,9 +29,9 @@ export function meshedPod(name: string, changes: Changes = {}): PodLike {
   };
 }
 
-/** What owns a ReplicaSet's pods. */
-export const ownedBy = (name: string) => ({
-  ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name, uid: `rs-${name}`, controller: true }],
+/** What owns a ReplicaSet's pods, or those of another kind. */
+export const ownedBy = (name: string, kind = "ReplicaSet") => ({
+  ownerReferences: [{ apiVersion: "apps/v1", kind, name, uid: `rs-${name}`, controller: true }],
 });
 
 const validator = (status: object) => ({ initContainerStatuses: [{ name: "linkerd-network-validator", ...status }] });

@@ -11,6 +11,7 @@ export interface PodLike {
     readonly resourceVersion?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
+    readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
     readonly ownerReferences?: readonly object[];
   };
@@ -26,7 +27,7 @@ export interface PublishedEvent {
   readonly eventTime: string;
   readonly reportingController: string;
   readonly reportingInstance: string;
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly creationTimestamp?: string };
   readonly regarding: { readonly name: string; readonly uid: string; readonly namespace: string };
 }
 
@@ -41,6 +42,9 @@ export interface Deletion {
   readonly uid: string;
   readonly body: unknown;
 }
+
+/** Lists of one namespace. */
+const NAMESPACED = /^\/(?:api\/v1|apis\/events\.k8s\.io\/v1)\/namespaces\/([^/]+)\/(pods|events)$/;
 
 const failure = (code: number, reason: string) => ({
   kind: "Status",
@@ -102,7 +106,7 @@ export class PodsApi {
 
   put(pod: PodLike): void {
     const type = this.pods.has(key(pod)) ? "MODIFIED" : "ADDED";
-    this.change(type, pod);
+    this.change(type, { ...pod, metadata: { creationTimestamp: new Date().toISOString(), ...pod.metadata } });
   }
 
   remove(pod: PodLike): void {
@@ -154,11 +158,17 @@ export class PodsApi {
     const reply = (status: number, object: object) => json(status, object)(request, response);
     if (request.headers.authorization !== "Bearer secret") return reply(401, failure(401, "Unauthorized"));
     if (request.method === "POST") {
-      this.events.push(JSON.parse(await bodyOf(request)));
+      const event = JSON.parse(await bodyOf(request)) as PublishedEvent;
+      const creationTimestamp = new Date().toISOString();
+      this.events.push({ ...event, metadata: { ...event.metadata, creationTimestamp } });
       return reply(201, {});
     }
     if (request.method === "DELETE") return reply(...this.delete(url.pathname, await bodyOf(request)));
     if (url.pathname === "/api/v1/pods") return this.collection(url.searchParams, response, reply);
+    const [, namespace, kind] = NAMESPACED.exec(url.pathname) ?? [];
+    const all: readonly PodLike[] | readonly PublishedEvent[] = kind === "pods" ? [...this.pods.values()] : this.events;
+    if (kind !== undefined)
+      return reply(200, { items: all.filter(({ metadata }) => metadata.namespace === namespace) });
     if (/^\/api\/v1\/namespaces\/[^/]+$/.test(url.pathname)) return reply(200, { metadata: {} });
     reply(404, failure(404, "NotFound"));
   }

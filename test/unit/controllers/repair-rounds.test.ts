@@ -1,0 +1,98 @@
+import { RunningController, until } from "../../support/controllers";
+import { failing, meshedPod, ownedBy, passed } from "../../support/meshed-pod";
+import { type PodLike, PodsApi } from "../../support/pods-api";
+
+// Clocks run as they do elsewhere, and a busy machine runs slower.
+jest.setTimeout(60_000);
+
+const NODES = ["node-1", "node-2", "node-3", "node-4"];
+
+let api: PodsApi;
+let running: RunningController[];
+let made: number;
+
+beforeEach(async () => {
+  [running, made] = [[], 0];
+  api = await PodsApi.start();
+});
+
+afterEach(async () => {
+  await stop();
+  api.close();
+});
+
+async function start(nodeName: string): Promise<RunningController> {
+  const env = { LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: nodeName };
+  const controller = await RunningController.start(api, { env, args: ["--deletions-per-second=100"] });
+  running.push(controller);
+  return controller;
+}
+
+async function stop(): Promise<void> {
+  for (const controller of running.splice(0)) await controller.stop();
+}
+
+/** A new pod of an owner's on a node. */
+const podOf = (metadata: ReturnType<typeof ownedBy>, nodeName: string, status: object) =>
+  meshedPod(`pod-${made++}`, { metadata, spec: { nodeName }, status });
+const nodeOf = ({ spec }: PodLike) => spec.nodeName;
+const told = (reason: string) => api.events.filter((event) => event.reason === reason);
+const suspended = () => told("LinkerdCNIRepairSuspended");
+const decided = (count: number) => until("a decision", () => api.events.length === count);
+
+test("four nodes join, on each the pod of a DaemonSet is repaired once, and nothing is suspended", async () => {
+  const owner = ownedBy("agent", "DaemonSet");
+  api.afterDelete = (pod) => api.put(podOf(owner, nodeOf(pod), passed));
+  for (const [index, node] of NODES.entries()) {
+    await start(node);
+    api.put(podOf(owner, node, failing));
+    await decided(index + 1);
+  }
+  expect(api.deletions).toHaveLength(4);
+  expect(suspended()).toEqual([]);
+});
+
+test("pods of a ReplicaSet are repaired on four new nodes in a row, as the pods in their place are good", async () => {
+  const owner = ownedBy("web");
+  api.afterDelete = () => api.put(podOf(owner, "node-5", passed));
+  for (const [index, node] of NODES.entries()) {
+    await start(node);
+    api.put(podOf(owner, node, failing));
+    await decided(index + 1);
+  }
+  expect(api.deletions).toHaveLength(4);
+  expect(suspended()).toEqual([]);
+});
+
+test.each(["ReplicaSet", "DaemonSet"])(
+  "a %s whose pod comes back broken over and over is suspended, by those that start anew as well",
+  async (kind) => {
+    const owner = ownedBy("never", kind);
+    const [home = ""] = NODES;
+    for (let round = 0; round < 4; round++) {
+      // A ReplicaSet's pod may come back on another node.
+      const node = (kind === "DaemonSet" ? home : NODES[round]) ?? home;
+      await start(node);
+      api.put(podOf(owner, node, failing));
+      await decided(round + 1);
+      await stop();
+    }
+    expect(api.deletions).toHaveLength(3);
+    expect(suspended()).toHaveLength(1);
+  },
+);
+
+test("of two owners that are left alone, a controller that starts anew deletes no pod", async () => {
+  const [node = ""] = NODES;
+  const owners = ["one", "two"].map((name) => ownedBy(name));
+  for (let round = 0; round < 4; round++) {
+    await start(node);
+    for (const owner of owners) api.put(podOf(owner, node, failing));
+    await decided(2 * (round + 1));
+    await stop();
+  }
+  expect(suspended()).toHaveLength(2);
+  const anew = await start(node);
+  await until("both breakers", async () => (await anew.metric("breakers_open")) === 2);
+  expect(api.deletions).toHaveLength(6);
+});
