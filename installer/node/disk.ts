@@ -83,8 +83,27 @@ interface Content {
   readonly owner?: Owner | undefined;
 }
 
+/** What a file held when a change was planned; without bytes: there was none. */
+export interface Seen {
+  readonly path: string;
+  readonly bytes?: Uint8Array | undefined;
+}
+
+/** Somebody has changed a file since the change of it was planned, which would undo his work. */
+export class OutOfDate extends Error {
+  override readonly name = "OutOfDate";
+  constructor({ path }: Seen) {
+    super(`${path} has just been changed`);
+  }
+}
+
 /** One planned change of one file. Applied in order; each is atomic for whoever reads the file. */
-export type Change =
+export type Change = Planned & {
+  /** Made only while this holds. */
+  readonly seen?: Seen;
+};
+
+type Planned =
   | ({ readonly do: "write"; readonly path: string } & Content)
   | { readonly do: "copy"; readonly from: string; readonly path: string; readonly mode: number }
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
@@ -108,13 +127,20 @@ function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, di
   }
 }
 
-/** Applies one change; afterwards it is on the disk, or nothing has changed. */
-export function apply(change: Change, disk: Disk): void {
+/**
+ * Applies one change; afterwards it is on the disk, or nothing has changed.
+ * @throws OutOfDate where what it was planned by, looked at again in the last moment, does not hold any more
+ */
+export function apply(change: Change, disk: Disk, holds: (seen: Seen) => boolean = () => true): void {
   const temporary = `${change.path}${TEMPORARY}`;
+  const confirm = () => {
+    if (change.seen !== undefined && !holds(change.seen)) throw new OutOfDate(change.seen);
+  };
   const replace = (make: () => void) => {
     disk.remove(temporary);
     try {
       make();
+      confirm();
       disk.rename(temporary, change.path);
     } catch (error) {
       disk.remove(temporary);
@@ -135,6 +161,7 @@ export function apply(change: Change, disk: Disk): void {
       replace(() => disk.link(temporary, change.target));
       break;
     case "rename":
+      confirm();
       disk.rename(change.from, change.path);
       break;
     case "mkdir":
@@ -144,6 +171,7 @@ export function apply(change: Change, disk: Disk): void {
       disk.removeDirectory(change.path);
       break;
     case "remove":
+      confirm();
       disk.remove(change.path);
       break;
   }

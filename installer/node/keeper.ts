@@ -7,9 +7,10 @@ import type { Instruments } from "../telemetry/instruments";
 import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "../watching/damper";
 import { Patience } from "../watching/patience";
 import { likelyWriter } from "../watching/writers";
-import { apply, type Change, type Disk } from "./disk";
+import { apply, type Change, type Disk, OutOfDate } from "./disk";
+import { describe, hiddenMessage, renamedMessage, sayOnce } from "./messages";
 import type { NodeState } from "./node-state";
-import { observe } from "./observe";
+import { isAsSeen, observe } from "./observe";
 import { strayed } from "./ownership";
 import type { Places } from "./places";
 import { type Plan, planInstall, planRemoval, STEPS, type Step, type Wanted } from "./plan";
@@ -40,33 +41,14 @@ export interface Tools {
 /** Time after which an installer that made way for another takes over where the other left the node unchained. */
 const SUCCESSOR_SILENT_MS = 10_000;
 
+/** How often a look begins anew because others have just changed what it saw. */
+const MOST_ROUNDS = 5;
+const BUSY_MS = 100;
+
 /** From how many repairs in a row on a fight is worth a warning: one at this point, and then for each at once undone. */
 const LASTING_FIGHT = 3;
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-function describe(change: Change): string {
-  if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
-  return `${change.do === "remove" ? "removed" : "wrote"} ${change.path}`;
-}
-
-function renamedMessage(path: string): string {
-  const single = path.replace(/\.conflist$/, ".conf");
-  return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
-}
-
-function hiddenMessage(path: string, reason: string): string {
-  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; put the file itself there, or mount its directory below the same prefix`;
-}
-
-/** Says a thing when it is new, not at every look. */
-function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
-  let said: ReadonlySet<string> = new Set();
-  return (messages) => {
-    for (const message of messages) if (!said.has(message)) say(message);
-    said = new Set(messages);
-  };
-}
 
 /** The last try of a step. */
 interface Try {
@@ -114,14 +96,16 @@ export class Keeper {
   /** Puts the node back as it was, unless another installer has taken it over. */
   remove(keepPlugin: boolean): void {
     const { places, plugin, owner, log } = this.tools;
-    const state = observe(places, plugin);
-    if (state.journal?.owner !== owner) {
-      log.info(
-        `nothing to remove: ${state.journal === undefined ? "not installed" : `${state.journal.owner} installed last`}`,
-      );
-      return;
+    for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+      const state = observe(places, plugin);
+      if (state.journal?.owner !== owner) {
+        const last = state.journal === undefined ? "not installed" : `${state.journal.owner} installed last`;
+        log.info(`nothing to remove: ${last}`);
+        return;
+      }
+      if (this.run(planRemoval(state, places, keepPlugin))) return;
     }
-    this.run(planRemoval(state, places, keepPlugin));
+    throw new Error(`${places.netDir} is written to all the time: what was installed stays`);
   }
 
   private look(now: number): Status {
@@ -134,6 +118,15 @@ export class Keeper {
   }
 
   private install(now: number): Status {
+    for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+      const status = this.lookOnce(now);
+      if (status !== undefined) return status;
+    }
+    return { problem: `${this.tools.places.netDir} is being changed: waiting`, againInMs: BUSY_MS };
+  }
+
+  /** Nothing where it has to look again: what it saw is out of date. */
+  private lookOnce(now: number): Status | undefined {
     const { places, plugin, owner } = this.tools;
     const state = observe(places, plugin);
     const wanted: Wanted = { owner, ...this.tools.wanted() };
@@ -143,8 +136,10 @@ export class Keeper {
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
     const passed = plan.findings.filter(({ hidden }) => !hidden);
-    this.warn(passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`));
-    for (const name of plan.renamed) this.tools.log.warn(renamedMessage(join(places.netDir, name)));
+    this.warn([
+      ...passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`),
+      ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
+    ]);
     return this.take(plan, wanted, now);
   }
 
@@ -161,13 +156,24 @@ export class Keeper {
   }
 
   /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
-  private take(plan: Plan, wanted: Wanted, now: number): Status {
-    const { places } = this.tools;
+  private take(plan: Plan, wanted: Wanted, now: number): Status | undefined {
+    let changed = false;
     for (const step of STEPS) {
-      if (step === "chain") this.requirePlugin();
-      const held = this.step(step, plan, wanted, now);
-      if (held !== undefined) return held;
+      if (step === "chain") {
+        this.requirePlugin();
+        // Copying the plugin takes its time, in which owners write their files.
+        if (changed) return undefined;
+      }
+      const outcome = this.step(step, plan, wanted, now);
+      if (outcome === "out of date") return undefined;
+      if (typeof outcome === "object") return outcome;
+      changed ||= outcome === "changed";
     }
+    return this.taken(plan, wanted);
+  }
+
+  private taken(plan: Plan, wanted: Wanted): Status {
+    const { places } = this.tools;
     this.installed = true;
     this.patience.settled(plan);
     const hidden = plan.findings.find((finding) => finding.hidden);
@@ -185,9 +191,9 @@ export class Keeper {
   }
 
   /** Takes one step; a status where it has to wait. */
-  private step(step: Step, plan: Plan, wanted: Wanted, now: number): Status | undefined {
+  private step(step: Step, plan: Plan, wanted: Wanted, now: number): Status | "nothing" | "changed" | "out of date" {
     const changes = plan.steps[step];
-    if (changes.length === 0) return undefined;
+    if (changes.length === 0) return "nothing";
     const next = this.nextTry(step, plan, wanted, now);
     this.tries.set(step, next);
     const againInMs = waitMs(next.damper, now);
@@ -197,13 +203,16 @@ export class Keeper {
     const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
     this.tries.set(step, tried);
     try {
-      this.run(changes);
+      if (!this.run(changes)) {
+        this.tries.set(step, next);
+        return "out of date";
+      }
     } catch (error) {
       this.tries.set(step, { ...tried, failure: textOf(error) });
       throw error;
     }
     this.count(step, plan, next.damper);
-    return undefined;
+    return "changed";
   }
 
   /** The step's next try; a first one where what is wanted has changed, since then nobody else is to blame. */
@@ -233,13 +242,27 @@ export class Keeper {
     if (step === "chain" && damper !== PEACE) instruments.rechains.add(plan.chain ?? "");
   }
 
-  private run(changes: readonly Change[]): void {
+  /** Makes the changes. False where the rest of them is out of date. */
+  private run(changes: readonly Change[]): boolean {
     for (const change of changes) {
-      apply(change, this.tools.disk);
+      if (!this.make(change)) return false;
       this.tools.log.info(describe(change));
       const message = strayed(change);
       if (message !== undefined && !this.strays.has(message)) this.tools.log.warn(message);
       if (message !== undefined) this.strays.add(message);
+    }
+    return true;
+  }
+
+  private make(change: Change): boolean {
+    const { disk, log, places } = this.tools;
+    try {
+      apply(change, disk, (seen) => isAsSeen(seen, places));
+      return true;
+    } catch (error) {
+      if (!(error instanceof OutOfDate)) throw error;
+      log.debug(`${error.message}: looking again`);
+      return false;
     }
   }
 }

@@ -114,16 +114,26 @@ function setAside({ configs, originals }: NodeState): readonly string[] {
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
 
+/** Whether the name that was noted for a list of ours has become that of somebody else's list, before we wrote it. */
+function isTaken(list: string, from: string, { configs, originals }: NodeState): boolean {
+  const [file, single] = [list, from].map((name) => configs.find((each) => each.name === name));
+  if (file?.bytes === undefined || single === undefined) return false;
+  const original = originals.get(from);
+  const config = readConfig(list, file.bytes);
+  const isOurs = config.kind !== "list" || hasStanza(config) || (original !== undefined && beginsWith(file, original));
+  return !isOurs;
+}
+
 /** Lists that we made, and what of: by the journal, and where that is lost, by what the files hold. */
 export function madeLists(state: NodeState): Journal["made"] {
-  const noted = state.journal?.made ?? {};
-  const known = new Set(Object.values(noted));
+  const noted = Object.entries(state.journal?.made ?? {}).filter(([list, from]) => !isTaken(list, from, state));
+  const known = new Set(noted.map(([, from]) => from));
   const inferred = setAside(state).flatMap((from) => {
     const original = state.originals.get(from);
     if (known.has(from) || original === undefined) return [];
     return state.configs.filter((file) => beginsWith(file, original)).map(({ name }) => [name, from] as const);
   });
-  return { ...Object.fromEntries(inferred), ...noted };
+  return Object.fromEntries([...inferred, ...noted]);
 }
 
 /** A list that we made; one to which others have added something is a list like any other by now. */

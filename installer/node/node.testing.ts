@@ -8,7 +8,7 @@ import { readSettings } from "../settings";
 import { createInstruments } from "../telemetry/instruments";
 import { readStanza } from "../watching/stanza-source";
 import { nodeDisk } from "./disk";
-import { Keeper } from "./keeper";
+import { Keeper, type Tools } from "./keeper";
 import { placesOf } from "./places";
 import { pluginFile } from "./plugin-file";
 
@@ -60,7 +60,7 @@ export class Node {
     );
   }
 
-  installer(owner = "first", chained = true) {
+  installer(owner = "first", chained = true, tools: Partial<Pick<Tools, "disk" | "plugin">> = {}) {
     const settings = readSettings([], {
       CONTAINER_MOUNT_PREFIX: this.root,
       DEST_CNI_NET_DIR: "/net.d",
@@ -87,6 +87,7 @@ export class Node {
       plugin: pluginFile(),
       log,
       instruments: createInstruments(),
+      ...tools,
     });
     return { reconcile: () => keeper.reconcile(this.now), remove: (keep: boolean) => keeper.remove(keep) };
   }

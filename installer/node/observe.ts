@@ -1,7 +1,7 @@
 import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
-import { isTemporary } from "./disk";
+import { isTemporary, type Seen } from "./disk";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./node-path";
 import type { FoundFile, NodeState, PluginState, Remain } from "./node-state";
@@ -36,6 +36,12 @@ function find(path: string, view: View): FoundFile | undefined {
   } catch (error) {
     return { name, mode: 0o644, ...target, problem: problemOf(error) };
   }
+}
+
+/** Whether a file still holds what it held. */
+export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
+  const now = find(path, view)?.bytes;
+  return now === undefined || bytes === undefined ? now === bytes : Buffer.compare(now, bytes) === 0;
 }
 
 /** Time in which a runtime that began to start another version of the plugin has done so. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { compareNames, readConfig } from "../../cni/conflist/read";
-import type { Change } from "./disk";
+import type { Change, Seen } from "./disk";
 import { originalName } from "./journal";
 import { type FoundFile, madeLists, type NodeState, type Pristine } from "./node-state";
 import type { Places } from "./places";
@@ -29,25 +29,31 @@ export const same = (left: Uint8Array | undefined, right: Uint8Array): boolean =
 
 const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
 
-function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
-  const { mode = 0o644, owner } = file ?? {};
-  return { do: "write", path: join(context.places.netDir, name), bytes, mode, owner };
+/** What stands under a name that runtimes read. */
+function seen({ places, state }: Context, name: string): Seen {
+  return { path: join(places.netDir, name), bytes: state.configs.find((file) => file.name === name)?.bytes };
 }
 
-function keep({ places, state }: Context, file: FoundFile, bytes: Uint8Array): readonly Change[] {
+function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
+  const { mode = 0o644, owner } = file ?? {};
+  return { do: "write", path: join(context.places.netDir, name), bytes, mode, owner, seen: seen(context, name) };
+}
+
+function keep(context: Context, file: FoundFile, bytes: Uint8Array): readonly Change[] {
+  const { places, state } = context;
   const path = join(places.netDir, originalName(file.name));
   const kept = state.originals.get(file.name);
   if (same(kept?.bytes, bytes) && (file.target === undefined || kept?.target === file.target)) return [];
   return same(file.bytes, bytes) && file.target !== undefined
     ? [{ do: "link", path, target: file.target }]
-    : [keptFile(places, file, { path, bytes })];
+    : [keptFile(context, file, { path, bytes })];
 }
 
 /** The owner's file itself, unless it is ours by now: then what it would be without us. */
-function keptFile({ netDir }: Places, file: FoundFile, { path, bytes }: { path: string; bytes: Uint8Array }): Change {
+function keptFile(context: Context, file: FoundFile, { path, bytes }: { path: string; bytes: Uint8Array }): Change {
   const { name, mode, owner } = file;
   return same(file.bytes, bytes)
-    ? { do: "keep", from: join(netDir, name), path, bytes, mode, owner }
+    ? { do: "keep", from: join(context.places.netDir, name), path, bytes, mode, owner, seen: seen(context, name) }
     : { do: "write", path, bytes, mode, owner };
 }
 
@@ -75,6 +81,7 @@ function madeName({ state }: Context, from: string): string {
 function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chaining {
   if (active.config.kind !== "single") return { changes: [] };
   const { netDir } = context.places;
+  const path = join(netDir, originalName(active.name));
   const name = active.made?.name ?? madeName(context, active.name);
   const bytes = Buffer.from(listOf(active.config, active.name, stanza));
   const there = context.state.configs.find((file) => file.name === name);
@@ -82,7 +89,7 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
   const aside: readonly Change[] =
     active.file === undefined
       ? []
-      : [{ do: "rename", from: join(netDir, active.name), path: join(netDir, originalName(active.name)) }];
+      : [{ do: "rename", from: join(netDir, active.name), path, seen: seen(context, active.name) }];
   return { changes: [...write, ...aside], file: name, keeps: active.name, made: { [name]: active.name } };
 }
 
@@ -94,16 +101,25 @@ export function chain(context: Context, active: Pristine | undefined, stanza: St
     : chainSingle(context, active, stanza);
 }
 
+/** Removes a file that runtimes read. */
+export function removed(context: Context, name: string): Change {
+  return { do: "remove", path: join(context.places.netDir, name), seen: seen(context, name) };
+}
+
 /** Puts one configuration back as its owner wrote it. */
-export function restore({ places, state }: Context, found: Pristine): readonly Change[] {
+export function restore(context: Context, found: Pristine): readonly Change[] {
+  const { places, state } = context;
   const { name, bytes, file, made } = found;
   const path = join(places.netDir, name);
-  const back: Change = { do: "rename", from: join(places.netDir, originalName(name)), path };
-  const list: readonly Change[] = made === undefined ? [] : [{ do: "remove", path: join(places.netDir, made.name) }];
+  const asSeen = seen(context, name);
+  const back: Change = { do: "rename", from: join(places.netDir, originalName(name)), path, seen: asSeen };
+  const list = made === undefined ? [] : [removed(context, made.name)];
   if (file === undefined) return [back, ...list];
   if (file.bytes === undefined || same(file.bytes, bytes)) return [];
   const now = readConfig(name, file.bytes);
   if (now.kind !== "list" || !hasStanza(now)) return [];
   const kept = state.originals.get(name);
-  return [same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode, owner: file.owner }];
+  return [
+    same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode, owner: file.owner, seen: asSeen },
+  ];
 }

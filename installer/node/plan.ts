@@ -5,7 +5,7 @@ import type { Change } from "./disk";
 import { encodeJournal, type Journal, originalName } from "./journal";
 import { activeOf, adopted, madeLists, type NodeState, type Pristine, pristine } from "./node-state";
 import type { Places } from "./places";
-import { type Chaining, type Context, chain, restore, same } from "./plan-chain";
+import { type Chaining, type Context, chain, removed, restore, same } from "./plan-chain";
 
 /** What a node with the plugin has. */
 export interface Wanted {
@@ -44,11 +44,12 @@ const PRIVATE = 0o600;
 const EXECUTABLE = 0o755;
 
 /** Lists that we made and that stand for nothing any more. */
-function staleLists({ places, state }: Context, keeps: string | undefined): readonly Change[] {
+function staleLists(context: Context, keeps: string | undefined): readonly Change[] {
+  const { state } = context;
   const present = new Set(state.configs.map(({ name }) => name));
   return Object.entries(madeLists(state))
     .filter(([list, from]) => present.has(list) && present.has(from) && list !== keeps)
-    .map(([list]) => ({ do: "remove", path: join(places.netDir, list) }));
+    .map(([list]) => removed(context, list));
 }
 
 /** Kept originals that belong to nothing any more, and that none of the changes moves back. */

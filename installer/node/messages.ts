@@ -1,0 +1,25 @@
+import type { Change } from "./disk";
+
+/** What has been done, for the log. */
+export function describe(change: Change): string {
+  if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
+  return `${change.do === "remove" ? "removed" : "wrote"} ${change.path}`;
+}
+
+export function renamedMessage(path: string): string {
+  const single = path.replace(/\.conflist$/, ".conf");
+  return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
+}
+
+export function hiddenMessage(path: string, reason: string): string {
+  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; put the file itself there, or mount its directory below the same prefix`;
+}
+
+/** Says a thing when it is new, not at every look. */
+export function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
+  let said: ReadonlySet<string> = new Set();
+  return (messages) => {
+    for (const message of messages) if (!said.has(message)) say(message);
+    said = new Set(messages);
+  };
+}
