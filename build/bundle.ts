@@ -1,7 +1,10 @@
 import { type BuildOptions, build } from "esbuild";
+import { root } from "./paths";
 
 /** How every bundle is made: a single CommonJS file; `bun:*` modules stay imports of the runtime. */
 const COMMON = {
+  // Comments in bundles name sources by their paths from here.
+  absWorkingDir: root,
   bundle: true,
   platform: "node",
   format: "cjs",
@@ -27,12 +30,11 @@ export const AS_IS: BuildOptions = {
   footer: { js: "})" },
 };
 
-/** Folders of the npm packages whose code the bundles of these entries hold, relative to `root` and sorted. */
-export async function bundledPackages(entries: readonly string[], root: string): Promise<string[]> {
+/** Folders of the npm packages whose code the bundles of these entries hold, relative to the root and sorted. */
+export async function bundledPackages(entries: readonly string[]): Promise<string[]> {
   const { metafile } = await build({
     ...COMMON,
     entryPoints: [...entries],
-    absWorkingDir: root,
     outdir: "unused",
     write: false,
     metafile: true,

@@ -42,7 +42,7 @@ async function glibcIngredient(library: string): Promise<Ingredient> {
  * @param libc path of the C library on this machine
  */
 export async function ingredients(entries: readonly string[], bun: string, libc: string): Promise<Ingredient[]> {
-  const packages = await bundledPackages(entries, root);
+  const packages = await bundledPackages(entries);
   return [
     { name: "bun", version: bun, license: "MIT", purl: `pkg:generic/bun@${bun}` },
     await glibcIngredient(libc),
