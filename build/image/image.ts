@@ -2,17 +2,15 @@ import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promise
 import { dirname, join } from "node:path";
 import { cache, outputs, root } from "../paths";
 import { buildPlugin, type Programs } from "../programs";
-import { recordResult } from "../results";
-import { ARCHITECTURES, type Architecture, hostArchitecture } from "../runtime";
-import { hasGlibc, type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
-import { type ImageSpec, ociArchive, type PlatformFiles } from "./oci";
-import { type ImageSize, imageSizes } from "./size";
+import { type Architecture, hostArchitecture } from "../runtime";
+import { type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
+import { imageTargets } from "./glibc";
+import { type ImageSpec, OCI_NAMES, ociArchive, type PlatformFiles } from "./oci";
+import { imageSizes, sizesInWords } from "./size";
 import type { TarEntry } from "./tar";
 
 /** The image's name where none is given in the chart's values. */
 export const IMAGE_NAME = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
-
-const OCI_NAMES = { x64: "amd64", arm64: "arm64" } as const;
 
 interface PackageManifest {
   readonly version: string;
@@ -72,38 +70,41 @@ export async function layOutImage(): Promise<void> {
   }
 }
 
-/** Puts the bill of materials beside the archive, for those who look without unpacking. */
-async function writeBillOfMaterials(architecture: string, files: readonly TarEntry[]): Promise<void> {
-  const found = files.find(({ name }) => name.endsWith("sbom.cdx.json"));
-  if (found !== undefined && "content" in found)
-    await writeFile(join(dirname(outputs.image), `sbom-${architecture}.cdx.json`), found.content);
+/** Puts the bills of materials beside the archive, for those who look without unpacking. */
+async function writeBillsOfMaterials(folder: string, platforms: readonly PlatformFiles[]): Promise<void> {
+  for (const architecture of Object.values(OCI_NAMES)) {
+    const path = join(folder, `sbom-${architecture}.cdx.json`);
+    const files = platforms.find((platform) => platform.architecture === architecture)?.files ?? [];
+    const found = files.find(({ name }) => name.endsWith("sbom.cdx.json"));
+    if (found !== undefined && "content" in found) await writeFile(path, found.content);
+    else await rm(path, { force: true });
+  }
+}
+
+/** Where an image is made, and of what. */
+export interface ImageOptions {
+  /** @default dist/image/linkerd-cni.oci.tar */
+  readonly archive?: string;
+  /** For this machine. @default what the build has made before */
+  readonly programs?: Programs;
+  /** Leave out the architectures whose C library is not on this machine, instead of failing. @default false */
+  readonly partial?: boolean;
 }
 
 /**
- * Makes dist/image/linkerd-cni.oci.tar from what the build has made before, for every architecture whose C library is
- * on this machine.
- * @returns what was made, in words
+ * Makes the image's archive for every architecture, and the bills of materials beside it.
+ * @returns what was made, and what was left out, in words
+ * @throws where something would have to be left out, unless that was asked for
  */
-export async function buildImage(): Promise<string> {
-  const architectures = ARCHITECTURES.filter(
-    (architecture) => architecture === hostArchitecture() || hasGlibc(architecture),
-  );
-  const platforms = await Promise.all(architectures.map((architecture) => platformFiles(architecture)));
-  await mkdir(dirname(outputs.image), { recursive: true });
-  for (const { architecture, files } of platforms) await writeBillOfMaterials(architecture, files);
-  await writeFile(`${outputs.image}.part`, await ociArchive(await imageSpec(), platforms));
-  await rename(`${outputs.image}.part`, outputs.image);
-  return inWords(await imageSizes(outputs.image));
-}
-
-const inWords = (sizes: Record<string, ImageSize>) =>
-  Object.entries(sizes)
-    .map(
-      ([platform, { compressedMB, uncompressedMB }]) => `${platform} ${compressedMB} MB (${uncompressedMB} unpacked)`,
-    )
-    .join(", ");
-
-/** Writes the size of the image that was built among what was measured. */
-export async function recordImageSize(): Promise<void> {
-  await recordResult("image", await imageSizes(outputs.image));
+export async function buildImage(options: ImageOptions = {}): Promise<string> {
+  const { archive = outputs.image, programs = outputs, partial = false } = options;
+  const { architectures, lacks } = imageTargets();
+  if (lacks !== undefined && (!partial || architectures.length === 0)) throw new Error(lacks);
+  const platforms = await Promise.all(architectures.map((architecture) => platformFiles(architecture, programs)));
+  await mkdir(dirname(archive), { recursive: true });
+  await writeBillsOfMaterials(dirname(archive), platforms);
+  await writeFile(`${archive}.part`, await ociArchive(await imageSpec(), platforms));
+  await rename(`${archive}.part`, archive);
+  const made = sizesInWords(await imageSizes(archive));
+  return lacks === undefined ? made : `${made}; incomplete, since ${lacks}`;
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import type { Architecture } from "../runtime";
 import { type TarEntry, tarArchive } from "./tar";
 
 const compress = promisify(gzip);
@@ -28,9 +29,12 @@ export interface ImageSpec {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The files for one processor, as OCI names it. */
+/** Processors, as OCI names them. */
+export const OCI_NAMES = { x64: "amd64", arm64: "arm64" } as const satisfies Record<Architecture, string>;
+
+/** The files for one processor. */
 export interface PlatformFiles {
-  readonly architecture: "amd64" | "arm64";
+  readonly architecture: (typeof OCI_NAMES)[Architecture];
   readonly files: readonly TarEntry[];
 }
 

@@ -2,6 +2,9 @@ import { createReadStream } from "node:fs";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { extract } from "tar-stream";
+import { outputs } from "../paths";
+import { RESULTS, recordResult } from "../results";
+import { OCI_NAMES } from "./oci";
 
 const decompress = promisify(gunzip);
 
@@ -47,4 +50,25 @@ export async function imageSizes(archive: string): Promise<Record<string, ImageS
     };
   }
   return sizes;
+}
+
+/** One size after the other, in words. */
+export function sizesInWords(sizes: Readonly<Record<string, ImageSize>>): string {
+  const words = Object.entries(sizes).map(
+    ([platform, { compressedMB, uncompressedMB }]) => `${platform} ${compressedMB} MB (${uncompressedMB} unpacked)`,
+  );
+  return words.join(", ");
+}
+
+/**
+ * Writes the size of the image that was built among what was measured.
+ * @throws where the image is not for every architecture: the others' sizes would be lost
+ */
+export async function recordImageSize(archive: string = outputs.image, results: string = RESULTS): Promise<void> {
+  const sizes = await imageSizes(archive);
+  const lacking = Object.values(OCI_NAMES)
+    .map((name) => `linux/${name}`)
+    .filter((platform) => !(platform in sizes));
+  if (lacking.length > 0) throw new Error(`the image is not for ${lacking.join(" and ")}: make it by npm run image`);
+  await recordResult("image", sizes, results);
 }
