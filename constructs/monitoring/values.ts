@@ -2,6 +2,7 @@ import { z } from "zod";
 import { flag, integer } from "../helm";
 import { group } from "../value-groups";
 import { textMap, word } from "../value-types";
+import { repository } from "../version";
 
 const podMonitor = group({
   enabled: flag().default(false).meta({
@@ -28,7 +29,7 @@ const prometheusRule = group({
   runbookUrl: z
     .string()
     .regex(/^https?:\/\/[!-~]*[!-.0-~]$/, "is not an http or https URL without a slash at its end")
-    .default("https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks")
+    .default(`${repository}/blob/main/docs/runbooks`)
     .meta({ description: "Where the runbooks are; an alert links to its page there, NAME.md" }),
   notReadyMinutes: integer(1, 1440).default(5).meta({
     description: "How long a node may be not ready, or its installer not answer Prometheus, before there is an alert",

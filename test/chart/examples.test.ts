@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { multusValues, values } from "../../constructs";
+import { repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
 import { byName, documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
 
@@ -27,6 +28,18 @@ function podOf(manifests: readonly Rendered[]): Pod {
   const daemonSet = manifests.find(({ kind }) => kind === "DaemonSet");
   return (daemonSet as unknown as { spec: { template: { spec: Pod } } }).spec.template.spec;
 }
+
+test("Argo CD and Flux read the chart where the project lives, at this version; so does npm", () => {
+  const [application] = read("argo-application.yaml") as unknown as readonly [
+    { spec: { source: { repoURL: string; targetRevision: string } } },
+  ];
+  const source = read("flux-helmrelease.yaml").find(({ kind }) => kind === "GitRepository");
+  const { repoURL, targetRevision } = application.spec.source;
+  expect([repoURL, targetRevision]).toEqual([repository, `v${version}`]);
+  expect(source?.["spec"]).toMatchObject({ url: repository, ref: { tag: `v${version}` } });
+  const about = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  expect(about.repository.url).toBe(`git+${repository}.git`);
+});
 
 const helmSuite = helm === undefined ? describe.skip : describe;
 
