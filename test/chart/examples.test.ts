@@ -73,7 +73,7 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
 
   const platforms = [
     ["openshift-values.yaml", "/host/var/lib/cni/bin", true],
-    ["k3s-values.yaml", "/host/var/lib/rancher/k3s/data/current/bin", false],
+    ["k3s-values.yaml", "/host/var/lib/rancher/k3s/data/cni", false],
   ] as const;
 
   test.each(platforms)("%s", (name, mounted, privileged) => {
