@@ -1,6 +1,8 @@
 import { type App, Chart } from "cdk8s";
 import { LinkerdMultus, LinkerdMultusNamespace, multusValues, version } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
+import { NAMESPACE_LABELS } from "../constructs/namespace";
+import { makeNamespace } from "./namespace";
 
 const introduction = `
 For clusters whose networks [Multus](https://github.com/k8snetworkplumbingwg/multus-cni) attaches: an operator that
@@ -9,10 +11,13 @@ their meshed pods attached to it. It reads the plugin's configuration from the c
 first.
 
 \`\`\`sh
-helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni
+${makeNamespace("linkerd-cni", NAMESPACE_LABELS)}
+helm install linkerd-cni -n linkerd-cni --set chained=false linkerd2-cni
 helm install linkerd-multus -n linkerd-multus --create-namespace linkerd-multus
 kubectl annotate namespace shop linkerd.io/multus=enabled linkerd.io/inject=enabled
 \`\`\`
+
+With \`chained=false\` Multus alone calls the plugin, and the nodes' CNI configuration stays as it is.
 
 By default the operator makes and renews the webhook's certificate itself; neither the chart nor what it renders holds
 one. With \`webhook.certificates: cert-manager\` it is cert-manager's.

@@ -1,24 +1,31 @@
 import { type App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdNamespace, values, version } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
+import { NAMESPACE_LABELS } from "../constructs/namespace";
+import { labelNamespace, makeNamespace } from "./namespace";
 
 const introduction = `
 The [Linkerd](https://linkerd.io) CNI plugin on every node, made by cdk8s from typed constructs: pods join the mesh
 without the capability NET_ADMIN. Names, values and resources are those of linkerd's chart \`linkerd2-cni\`.
 
 \`\`\`sh
-helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni
+${makeNamespace("linkerd-cni", NAMESPACE_LABELS)}
+helm install linkerd-cni -n linkerd-cni linkerd2-cni
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 
-Where the cluster enforces Pod Security, label the namespace \`pod-security.kubernetes.io/enforce: privileged\`: the
-pods mount directories of the node.
+The labels: the pods mount directories of the node, which Pod Security allows in such a namespace only, and must not
+wait for Linkerd's webhooks, whose own pods wait for them.
 `;
 
 const notes = `The CNI plugin is being installed on every node:
 
   kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
   linkerd check --pre --linkerd-cni-enabled
+
+Its namespace has to be labelled, for Pod Security and so that Linkerd's webhooks do not hold the pods up:
+
+  ${labelNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS)}
 
 Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are meshed already keep their own redirect
 until they are replaced.

@@ -10,18 +10,20 @@ export interface LinkerdNamespaceProps {
 }
 
 /**
- * The namespace that the plugin is installed in. Not part of a Helm chart: Helm makes it by `--create-namespace`.
- * The installer mounts directories of the node, which is for privileged namespaces only.
+ * What a namespace needs: the installer mounts directories of the node, which is for privileged namespaces only, and
+ * must not wait for Linkerd's webhooks, whose pods wait for the installer.
  */
+export const NAMESPACE_LABELS = {
+  "config.linkerd.io/admission-webhooks": "disabled",
+  "pod-security.kubernetes.io/enforce": "privileged",
+} as const;
+
+/** The namespace that the plugin is installed in. Not part of a Helm chart: Helm labels no namespace. */
 export class LinkerdNamespace extends Construct {
   constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
     super(scope, id);
     checkNamespace(props.name);
-    const labels = {
-      "linkerd.io/cni-resource": "true",
-      "config.linkerd.io/admission-webhooks": "disabled",
-      "pod-security.kubernetes.io/enforce": "privileged",
-    };
+    const labels = { "linkerd.io/cni-resource": "true", ...NAMESPACE_LABELS };
     new k8s.KubeNamespace(this, "namespace", {
       metadata: { name: props.name ?? Chart.of(this).namespace ?? NAME, labels },
     });

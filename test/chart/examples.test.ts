@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { multusValues, values } from "../../constructs";
+import { NAMESPACE_LABELS } from "../../constructs/namespace";
 import { repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
 import { byName, documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
@@ -41,6 +42,18 @@ test("Argo CD and Flux read the chart where the project lives, at this version; 
   expect(about.repository.url).toBe(`git+${repository}.git`);
 });
 
+test("Argo CD and Flux make the namespace with its labels", () => {
+  const [application] = read("argo-application.yaml") as unknown as readonly [
+    { spec: { destination: { namespace: string }; syncPolicy: { managedNamespaceMetadata: { labels: object } } } },
+  ];
+  expect(application.spec.syncPolicy.managedNamespaceMetadata.labels).toEqual(NAMESPACE_LABELS);
+  const [namespace, release] = ["Namespace", "HelmRelease"].map((kind) =>
+    read("flux-helmrelease.yaml").find((item) => item.kind === kind),
+  );
+  expect(namespace?.metadata).toMatchObject({ labels: NAMESPACE_LABELS });
+  expect(release?.["spec"]).toMatchObject({ targetNamespace: namespace?.metadata.name });
+});
+
 const helmSuite = helm === undefined ? describe.skip : describe;
 
 helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
@@ -60,13 +73,15 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
   });
 
   test("the Flux release", () => {
-    const [repository, release] = read("flux-helmrelease.yaml");
+    const [source, release] = ["GitRepository", "HelmRelease"].map((kind) =>
+      read("flux-helmrelease.yaml").find((item) => item.kind === kind),
+    );
     const spec = release!["spec"] as unknown as {
       releaseName: string;
       values: object;
       chart: { spec: { chart: string; sourceRef: { name: string } } };
     };
-    expect(spec.chart.spec.sourceRef.name).toBe(repository?.metadata.name);
+    expect(spec.chart.spec.sourceRef.name).toBe(source?.metadata.name);
     const pod = podOf(rendered(spec.chart.spec.chart, spec.releaseName, spec.values));
     expect(pod.containers[0]?.resources).toEqual({ requests: { cpu: "10m", memory: "64Mi" } });
   });
