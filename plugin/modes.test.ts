@@ -31,10 +31,14 @@ function makeWorld(programs: readonly string[], answer: HostRun, refusal?: numbe
   return { world: { kernel, host } as unknown as World, kernel, ran, inputs, log };
 }
 
-function apply(mode: string, made: ReturnType<typeof makeWorld>, more: object = {}): string {
+function applierIn(mode: string, made: ReturnType<typeof makeWorld>, more: object = {}) {
   const { linkerd } = parseStanza({ linkerd: { "iptables-mode": mode, ...more } as never }, "pods");
   const log = (_: string, message: string) => made.log.push(message);
-  const applier = applierFor({ linkerd, world: made.world, log });
+  return applierFor({ linkerd, world: made.world, log });
+}
+
+function apply(mode: string, made: ReturnType<typeof makeWorld>, more: object = {}): string {
+  const applier = applierIn(mode, made, more);
   applier.apply(sets);
   return applier.mode;
 }
@@ -77,6 +81,23 @@ describe("the modes of the host", () => {
     expect(made.inputs.at(-1)).toMatch(/-D PREROUTING .*\n-F PROXY_INIT_REDIRECT\n-X PROXY_INIT_REDIRECT\n/);
   });
 
+  it("say what could not be undone besides what failed", () => {
+    const made = makeWorld(plain, ok, undefined, "tables-restore");
+    const { run } = made.world.host;
+    let first = true;
+    made.world.host.run = (path, ...rest) => {
+      if (!path.endsWith("/iptables-restore") || !first) return run(path, ...rest);
+      first = false;
+      return ok;
+    };
+    expect(() => apply("plain", made)).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining("/ip6tables-restore --noflush failed"),
+        details: expect.stringMatching(/-A PROXY_INIT_OUTPUT .*\nnot undone: \/sbin\/iptables-restore/s),
+      }),
+    );
+  });
+
   it("say what a program said", () => {
     const made = makeWorld(plain, { status: 4, stdout: "", stderr: "another app holds the lock\n" });
     expect(() => apply("plain", made)).toThrow(/\/sbin\/iptables-save -t nat failed with status 4: another app/);
@@ -98,6 +119,30 @@ describe("auto", () => {
       expect(made.log).toEqual([expect.stringContaining("no nf_tables")]);
     },
   );
+
+  it("fails with both reasons where legacy iptables cannot either", () => {
+    const reason =
+      /no nf_tables .*ENOENT.*; iptables-mode auto: the node has neither iptables-legacy-restore nor [^;]*$/;
+    expect(() => apply("auto", makeWorld([], ok, Errno.ENOENT))).toThrow(reason);
+    const broken = makeWorld(all, ok, Errno.ENOENT, "legacy-restore");
+    expect(() => apply("auto", broken)).toThrow(/no nf_tables .*ENOENT.*; .*legacy-restore .*status 2: broken/);
+  });
+
+  describe("compares", () => {
+    const empty: HostRun = { ...ok, stdout: "*nat\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n" };
+    const ours: HostRun = { ...ok, stdout: "*nat\n:PROXY_INIT_OUTPUT - [0:0]\nCOMMIT\n" };
+    const native = "table ip linkerd-cni is missing";
+    const legacy = "ip nat, PREROUTING: the jump to PROXY_INIT_REDIRECT is missing";
+    it.each<[string, Parameters<typeof makeWorld>, string]>([
+      ["with the table where the node has no iptables", [[], ok], native],
+      ["with the table where iptables has no chain of ours", [all, empty], native],
+      ["with the table where iptables fails", [all, { ...empty, status: 1 }], native],
+      ["with iptables where it has a chain of ours", [all, ours], legacy],
+      ["with iptables where the kernel has no nf_tables", [all, empty, Errno.ENOENT], legacy],
+    ])("%s", (_, made, difference) => {
+      expect(applierIn("auto", makeWorld(...made)).difference(sets)).toBe(difference);
+    });
+  });
 
   it("fails where the kernel refuses for another reason", () => {
     expect(() => apply("auto", makeWorld(all, ok, Errno.EPERM))).toThrow(/EPERM/);

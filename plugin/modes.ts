@@ -1,5 +1,5 @@
 /** How rules are programmed and read back in each mode. */
-import { reasonOf } from "../cni/errors";
+import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
 import type { World } from "./call";
@@ -27,14 +27,24 @@ function native(world: World): Applier {
   };
 }
 
-function byHost(mode: HostMode, linkerd: LinkerdConfig, world: World): Applier {
+interface HostApplier extends Applier {
+  /** Whether it can be seen that rules were programmed this way. */
+  hasChains(): boolean;
+}
+
+function byHost(mode: HostMode, linkerd: LinkerdConfig, world: World): HostApplier {
   let made: Iptables | undefined;
   const iptables = () => {
     const { Iptables: Class } = require("./iptables/apply") as typeof import("./iptables/apply");
-    made ??= new Class(world.host, mode, linkerd["use-wait-flag"]);
+    made ??= new Class(world.host, mode, linkerd);
     return made;
   };
-  return { mode, apply: (sets) => iptables().apply(sets), difference: (sets) => iptables().difference(sets) };
+  return {
+    mode,
+    apply: (sets) => iptables().apply(sets),
+    difference: (sets) => iptables().difference(sets),
+    hasChains: () => iptables().hasChains("ip"),
+  };
 }
 
 /** What a kernel without nf_tables, its nat chains or its redirect answers. */
@@ -55,7 +65,7 @@ function isUnsupported(error: unknown): boolean {
 class Auto implements Applier {
   mode: Applier["mode"] = "native";
   private readonly first: Applier;
-  private readonly second: Applier;
+  private readonly second: HostApplier;
 
   constructor(private readonly setting: Setting) {
     this.first = native(setting.world);
@@ -70,21 +80,30 @@ class Auto implements Applier {
       const reason = `this kernel has no nf_tables to redirect with (${reasonOf(error)})`;
       this.setting.log("warn", `${reason}: using legacy iptables`);
       this.mode = this.second.mode;
-      this.second.apply(sets);
+      this.applySecond(sets, reason);
     }
   }
 
-  /** Where nothing native is there at all, the rules may be legacy ones. */
-  difference(sets: readonly RuleSet[]): string | undefined {
-    return this.hasTable() ? this.first.difference(sets) : this.second.difference(sets);
+  private applySecond(sets: readonly RuleSet[], reason: string): void {
+    try {
+      this.second.apply(sets);
+    } catch (error) {
+      const details = error instanceof CniError ? error.details : "";
+      throw new CniError(ErrorCode.rulesRefused, `${reason}; ${reasonOf(error)}`, details, { cause: error });
+    }
   }
 
-  private hasTable(): boolean {
+  difference(sets: readonly RuleSet[]): string | undefined {
+    return (this.isSecond() ? this.second : this.first).difference(sets);
+  }
+
+  /** Where nothing native is there at all, the rules may be legacy ones. */
+  private isSecond(): boolean {
     const { hasTable } = require("./netlink/readback") as typeof import("./netlink/readback");
     try {
-      return hasTable(this.setting.world.kernel, "ip");
+      return !hasTable(this.setting.world.kernel, "ip") && this.second.hasChains();
     } catch (error) {
-      if (isUnsupported(error)) return false;
+      if (isUnsupported(error)) return true;
       throw error;
     }
   }

@@ -97,10 +97,16 @@ export function undoText(saved: string): string {
   const undone = IPTABLES_CHAINS.flatMap((chain) => {
     const before = rulesOf(lines, chain.name);
     const removed = lines.includes(jumpLine(chain)) ? [] : [jumpLine(chain).replace("-A", "-D")];
-    if (lines.some((line) => line.startsWith(`:${chain.name} `))) return [`-F ${chain.name}`, ...before, ...removed];
+    if (hasChain(lines, chain.name)) return [`-F ${chain.name}`, ...before, ...removed];
     return [...removed, `-F ${chain.name}`, `-X ${chain.name}`];
   });
   return ["*nat", ...undone, "COMMIT", ""].join("\n");
+}
+
+/** Whether `iptables-save` printed a chain of ours. */
+export function hasChains(saved: string): boolean {
+  const lines = saved.split("\n");
+  return IPTABLES_CHAINS.some((chain) => hasChain(lines, chain.name));
 }
 
 /** The first difference between what `iptables-save` prints and what it should. */
@@ -113,6 +119,7 @@ export function savedDifference(set: RuleSet, saved: string): string | undefined
   return undefined;
 }
 
+const hasChain = (lines: readonly string[], chain: string) => lines.some((each) => each.startsWith(`:${chain} `));
 const rulesOf = (lines: readonly string[], chain: string) => lines.filter((each) => each.startsWith(`-A ${chain} `));
 
 function jumpDifference(lines: readonly string[], chain: IptablesChain): string | undefined {

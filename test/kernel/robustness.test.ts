@@ -152,6 +152,9 @@ suite("robustness", missing, () => {
     expect([status, stderr]).toEqual([0, expect.stringContaining("using legacy iptables")]);
     expect(plugin.node.within(pod, "iptables-legacy-save", ["-t", "nat"])).toContain("PROXY_INIT_REDIRECT");
     expect(rules(pod)).not.toContain("table ip linkerd-cni");
+    for (const program of [inject, ""]) {
+      expect(await viaShell(`CNI_COMMAND=CHECK exec ${program} "$0"`, alone)).toMatchObject({ status: 0, stdout: "" });
+    }
   });
 
   traced("killed before any system call it leaves no rule or all", async () => {

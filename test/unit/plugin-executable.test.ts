@@ -87,11 +87,13 @@ suite("the executable", missing, () => {
   });
 
   it("CHECK names the first difference", async () => {
-    const check = async () => (await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), config)).document;
-    expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("is missing") });
-    const native = { ...config, linkerd: { "iptables-mode": "native" } };
-    const { document } = await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), native);
-    expect(document).toMatchObject({ code: 100, msg: "table ip linkerd-cni is missing" });
+    const check = async (mode = "auto") => {
+      const stanza = { ...config, linkerd: { "iptables-mode": mode } };
+      return (await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), stanza)).document;
+    };
+    for (const mode of ["auto", "native"]) {
+      expect(await check(mode)).toMatchObject({ code: 100, msg: "table ip linkerd-cni is missing" });
+    }
     await plugin.call(plugin.environment(pod), { ...config, linkerd: { "outgoing-proxy-port": 4000 } });
     expect(await check()).toMatchObject({ code: 100, msg: expect.stringMatching(/is "[^"]* to 4000 .* to 4140/) });
     await plugin.call(plugin.environment(pod), config);
