@@ -5,7 +5,7 @@ import { buildImage, layOutImage } from "./image/image";
 import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
 import { buildLib } from "./lib";
-import { root } from "./paths";
+import { outputs, root } from "./paths";
 import { buildControllers, buildInstaller, buildPlugin } from "./programs";
 import { updateReadme } from "./readme";
 
@@ -29,7 +29,7 @@ const everything: typeof steps = { ...steps, image: () => buildImage({ partial: 
 const extras: typeof steps = {
   rootfs: layOutImage,
   "image-size": () => recordImageSize(),
-  "load-image": loadImage,
+  "load-image": () => loadImage(outputs.image, process.env),
 };
 
 async function main(names: readonly string[]): Promise<void> {

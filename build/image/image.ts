@@ -103,7 +103,7 @@ export async function buildImage(options: ImageOptions = {}): Promise<string> {
   const platforms = await Promise.all(architectures.map((architecture) => platformFiles(architecture, programs)));
   await mkdir(dirname(archive), { recursive: true });
   await writeBillsOfMaterials(dirname(archive), platforms);
-  await writeFile(`${archive}.part`, await ociArchive(await imageSpec(), platforms));
+  await writeFile(`${archive}.part`, await ociArchive(await imageSpec(), platforms, OCI_NAMES[hostArchitecture()]));
   await rename(`${archive}.part`, archive);
   const made = sizesInWords(await imageSizes(archive));
   return lacks === undefined ? made : `${made}; incomplete, since ${lacks}`;

@@ -1,49 +1,71 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import { outputs } from "../paths";
 
 const run = promisify(execFile);
 
-/** How each program that may be on a machine takes an OCI archive. */
-const LOADERS: readonly { readonly program: string; readonly args: readonly string[] }[] = [
-  { program: "ctr", args: ["--namespace", "k8s.io", "images", "import"] },
-  { program: "docker", args: ["load", "--input"] },
-  { program: "podman", args: ["load", "--input"] },
-  { program: "kind", args: ["load", "image-archive"] },
-  { program: "k3s", args: ["ctr", "images", "import"] },
+/** A program that may be on a machine and takes an image's archive. */
+interface Loader {
+  readonly program: string;
+  /** Prints something where there is what would hold the image: a daemon that answers, a store, a cluster. */
+  readonly ask: readonly string[];
+  /** Takes the archive that is named after these. */
+  readonly load: readonly string[];
+}
+
+const LOADERS: readonly Loader[] = [
+  { program: "ctr", ask: ["version"], load: ["--namespace", "k8s.io", "images", "import"] },
+  { program: "docker", ask: ["version"], load: ["load", "--input"] },
+  { program: "podman", ask: ["info"], load: ["load", "--input"] },
+  { program: "kind", ask: ["get", "nodes"], load: ["load", "image-archive"] },
+  { program: "k3s", ask: ["ctr", "version"], load: ["ctr", "images", "import"] },
 ];
 
+/** What became of the archive at one program: in words, and whether it is to be mended. */
 interface Outcome {
-  readonly program: string;
-  /** Undefined where the program is not there. */
-  readonly loaded: boolean | undefined;
+  readonly word: "-" | "silent" | "refused" | "loaded";
   readonly detail: string;
 }
 
-async function load(program: string, args: readonly string[]): Promise<Outcome> {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A daemon that has not answered by then does not answer. */
+const PATIENCE_MS = 30_000;
+
+const lastLine = (text: string) => text.trim().split("\n").at(-1) ?? "";
+
+async function load({ program, ask, load }: Loader, archive: string, env: Environment): Promise<Outcome> {
   try {
-    const { stdout } = await run(program, [...args, outputs.image]);
-    return { program, loaded: true, detail: stdout.trim().split("\n").at(-1) ?? "" };
+    const { stdout, stderr } = await run(program, [...ask], { env, timeout: PATIENCE_MS });
+    if (stdout.trim() === "") return { word: "silent", detail: lastLine(stderr) };
   } catch (error) {
     const { code, stderr = "", message } = error as NodeJS.ErrnoException & { readonly stderr?: string };
-    if (code === "ENOENT") return { program, loaded: undefined, detail: "not installed" };
-    return { program, loaded: false, detail: stderr.trim().split("\n")[0] || message };
+    if (code === "ENOENT") return { word: "-", detail: "not installed" };
+    return { word: "silent", detail: lastLine(stderr) || message };
+  }
+  try {
+    const { stdout } = await run(program, [...load, archive], { env });
+    return { word: "loaded", detail: lastLine(stdout) };
+  } catch (error) {
+    const { stderr = "", message } = error as Error & { readonly stderr?: string };
+    return { word: "refused", detail: lastLine(stderr) || message };
   }
 }
 
 /**
- * Hands the image to every container runtime of this machine that answers.
+ * Hands an image's archive to every container runtime of this machine that answers.
  * @returns a line for each
- * @throws where none took it
+ * @throws where there is none, one refuses it, or none takes it
  */
-export async function loadImage(): Promise<string> {
-  const outcomes: Outcome[] = [];
-  for (const { program, args } of LOADERS) outcomes.push(await load(program, args));
-  const words = (loaded: boolean | undefined) => (loaded === undefined ? "-" : loaded ? "loaded" : "failed");
-  const lines = outcomes.map(
-    ({ program, loaded, detail }) => `${program.padEnd(7)} ${words(loaded).padEnd(7)} ${detail}`,
-  );
-  if (!outcomes.some(({ loaded }) => loaded))
-    throw new Error(`no container runtime took the image\n${lines.join("\n")}`);
-  return `\n${lines.join("\n")}`;
+export async function loadImage(archive: string, environment: Environment): Promise<string> {
+  if (!existsSync(archive)) throw new Error("there is no image yet: npm run image");
+  const outcomes = new Map<string, Outcome>();
+  for (const loader of LOADERS) outcomes.set(loader.program, await load(loader, archive, environment));
+  const lines = [...outcomes].map(([program, { word, detail }]) => `${program.padEnd(7)} ${word.padEnd(7)} ${detail}`);
+  const table = lines.map((line) => `\n${line.trimEnd()}`).join("");
+  const of = (word: Outcome["word"]) => [...outcomes].filter(([, outcome]) => outcome.word === word);
+  const refused = of("refused").map(([program]) => program);
+  if (refused.length > 0) throw new Error(`${refused.join(" and ")} did not take the image${table}`);
+  if (of("loaded").length === 0) throw new Error(`no container runtime took the image${table}`);
+  return table;
 }

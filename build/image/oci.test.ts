@@ -76,6 +76,24 @@ test("the archive leads from its index to every file by digests that hold", asyn
   expect(inside.get("opt/b/second")).toMatchObject({ mode: 0o755, type: "file", content: Buffer.from("two") });
 });
 
+test.each([
+  ["the first platform", undefined, ["opt/a/first", "opt/b/second"], "amd64"],
+  ["the platform that is asked for", "arm64", ["opt/b/second"], "arm64"],
+] as const)("docker's own description leads to %s by the same blobs", async (_, docker, names, architecture) => {
+  const entries = await untar(await ociArchive(spec, platforms, docker));
+  const images = JSON.parse(entries.get("manifest.json")?.content.toString() ?? "");
+  expect(images).toEqual([
+    { Config: expect.any(String), RepoTags: ["example.org/linkerd-cni:1.2.3"], Layers: [expect.any(String)] },
+  ]);
+  const [{ Config, Layers }] = images;
+  const config = JSON.parse(entries.get(Config)?.content.toString() ?? "");
+  const layer = gunzipSync(entries.get(Layers[0])?.content ?? Buffer.alloc(0));
+  expect(config).toMatchObject({ architecture, os: "linux" });
+  expect(config.rootfs.diff_ids).toEqual([`sha256:${createHash("sha256").update(layer).digest("hex")}`]);
+  const files = [...(await untar(layer))].filter(([, { type }]) => type === "file").map(([name]) => name);
+  expect(files).toEqual(names);
+});
+
 test("the same files in another order give the same bytes; another byte gives others", async () => {
   const archive = await ociArchive(spec, platforms);
   const of = (files: typeof arm64) => ociArchive(spec, [{ architecture: "amd64", files }, platforms[1]]);

@@ -43,9 +43,9 @@ class Layout {
   readonly entries: TarEntry[] = [];
 
   add(mediaType: string, content: Buffer): Descriptor {
-    const hex = sha256(content);
-    this.entries.push({ name: `blobs/sha256/${hex}`, content });
-    return { mediaType, digest: `sha256:${hex}`, size: content.length };
+    const descriptor = { mediaType, digest: `sha256:${sha256(content)}`, size: content.length };
+    this.entries.push({ name: blobPath(descriptor), content });
+    return descriptor;
   }
 
   addJson(mediaType: string, value: unknown): Descriptor {
@@ -56,11 +56,21 @@ class Layout {
 /** The one time that stands in the image. */
 const EPOCH = new Date(0).toISOString();
 const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
+const blobPath = ({ digest }: Pick<Descriptor, "digest">) => `blobs/${digest.replace(":", "/")}`;
 
-/** Adds one platform's image of one layer. @returns its entry in an index */
-async function addImage(layout: Layout, spec: ImageSpec, { architecture, files }: PlatformFiles) {
+/** One platform's image in a layout. */
+interface PlatformImage {
+  readonly platform: { readonly architecture: PlatformFiles["architecture"]; readonly os: string };
+  readonly manifest: Descriptor;
+  readonly config: Descriptor;
+  readonly layers: readonly Descriptor[];
+}
+
+/** Adds one platform's image of one layer. */
+async function addImage(layout: Layout, spec: ImageSpec, platformFiles: PlatformFiles): Promise<PlatformImage> {
+  const { architecture, files } = platformFiles;
   const layer = await tarArchive(files);
-  const layerDescriptor = layout.add(MEDIA.layer, await compress(layer, { level: 9 }));
+  const layers = [layout.add(MEDIA.layer, await compress(layer, { level: 9 }))];
   const platform = { architecture, os: "linux" };
   const config = layout.addJson(MEDIA.config, {
     ...platform,
@@ -79,23 +89,35 @@ async function addImage(layout: Layout, spec: ImageSpec, { architecture, files }
     schemaVersion: 2,
     mediaType: MEDIA.manifest,
     config,
-    layers: [layerDescriptor],
+    layers,
     annotations: spec.labels,
   });
-  return { ...manifest, platform };
+  return { platform, manifest, config, layers };
+}
+
+/** What `docker save` writes and `docker load` reads: one platform, since docker's own store has no more of an image. */
+function dockerManifest({ reference }: ImageSpec, image: PlatformImage | undefined) {
+  if (image === undefined) return [];
+  return [{ Config: blobPath(image.config), RepoTags: [reference], Layers: image.layers.map(blobPath) }];
 }
 
 /**
- * Writes an image of one layer for each platform as an OCI archive (a tar of an image layout). The same input gives
- * the same bytes. An importer that takes no nested index can name the platform's manifest.
+ * Writes an image of one layer for each platform as an OCI archive (a tar of an image layout), which docker takes too.
+ * The same input gives the same bytes. An importer that takes no nested index can name the platform's manifest.
+ * @param docker the platform that docker finds where its store takes no index. @default the first
  */
-export async function ociArchive(spec: ImageSpec, platforms: readonly PlatformFiles[]): Promise<Buffer> {
+export async function ociArchive(
+  spec: ImageSpec,
+  platforms: readonly PlatformFiles[],
+  docker?: PlatformFiles["architecture"],
+): Promise<Buffer> {
   const layout = new Layout();
-  const manifests = await Promise.all(platforms.map((platform) => addImage(layout, spec, platform)));
+  const images = await Promise.all(platforms.map((platform) => addImage(layout, spec, platform)));
+  const forDocker = images.find(({ platform }) => platform.architecture === docker) ?? images[0];
   const image = layout.addJson(MEDIA.index, {
     schemaVersion: 2,
     mediaType: MEDIA.index,
-    manifests,
+    manifests: images.map(({ manifest, platform }) => ({ ...manifest, platform })),
     annotations: spec.labels,
   });
   const index = {
@@ -106,6 +128,7 @@ export async function ociArchive(spec: ImageSpec, platforms: readonly PlatformFi
   return tarArchive([
     { name: "oci-layout", content: Buffer.from(JSON.stringify({ imageLayoutVersion: "1.0.0" })) },
     { name: "index.json", content: Buffer.from(JSON.stringify(index)) },
+    { name: "manifest.json", content: Buffer.from(JSON.stringify(dockerManifest(spec, forDocker))) },
     ...layout.entries,
   ]);
 }
