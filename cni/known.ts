@@ -47,11 +47,15 @@ export function podFromAnnotations({ pod, annotations = {} }: PassedPod): Pod {
   return { ...pod, annotations, labels: {}, containers: [PROXY], initContainers: [] };
 }
 
-/** What the annotations alone decide, where the runtime passed them and the policy trusts them. */
+/**
+ * What the annotations alone decide, where the runtime passed them and the policy trusts them. A meshed pod that linkerd
+ * did not inject may be one of the control plane's, which only its labels tell, or have settings from its namespace.
+ */
 export function knownFromAnnotations(passed: PassedPod, policy: PodLookup): Learned | undefined {
   if (passed.annotations === undefined || policy === "api") return undefined;
   if (isUnmeshed(passed.annotations, policy)) return { kind: "skip", reason: "no proxy" };
-  return policy === "annotations" ? { kind: "pod", pod: podFromAnnotations(passed), around: {} } : undefined;
+  const decide = policy === "annotations" && isInjected(passed.annotations);
+  return decide ? { kind: "pod", pod: podFromAnnotations(passed), around: {} } : undefined;
 }
 
 /** What a pod's object says. */

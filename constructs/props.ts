@@ -45,8 +45,8 @@ export interface ValuesProps {
   /** Program rules for IPv4 only. @default true */
   readonly disableIPv6?: Input<Values["disableIPv6"]> | undefined;
   /**
-   * Where the plugin learns about a pod: `auto` asks the API server where annotations do not decide, `annotations`
-   * never asks, `api` always asks.
+   * Which pods the plugin asks the API server about, where the runtime passes their annotations: `auto` meshed ones,
+   * `annotations` meshed ones that linkerd's injector did not make, `api` all.
    * @default "auto"
    */
   readonly podLookup?: Input<Values["podLookup"]> | undefined;

@@ -167,8 +167,8 @@ export const values = z.strictObject({
     .default("auto")
     .meta({
       description:
-        "Where the plugin learns about a pod: `auto` asks the API server where annotations do not decide, " +
-        "`annotations` never asks, `api` always asks",
+        "Which pods the plugin asks the API server about, where the runtime passes their annotations: `auto` meshed " +
+        "ones, `annotations` meshed ones that linkerd's injector did not make, `api` all",
     }),
   strictStatus: flag().default(false).meta({
     description: "Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work",

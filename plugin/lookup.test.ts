@@ -102,6 +102,15 @@ describe("where the runtime passes annotations", () => {
     expect(requests).toBe(0);
   });
 
+  it.each([
+    ["the control plane's", { "linkerd.io/control-plane-component": "identity" }],
+    ["made by hand", {}],
+  ])("a meshed pod that no injector made is asked for there too: %s", async (_, labels) => {
+    const api = podIs({ annotations: manual, labels });
+    expect(await learn(manual, "annotations", api)).toEqual(await learn(manual, "auto", api));
+    expect((await learn(manual, "annotations", unreachable)).learned).toMatch(/no answer within 5000 ms/);
+  });
+
   it("they do not count where the API server is to be asked", async () => {
     expect((await learn({}, "api", podIs({ annotations: injected }))).requests).toBe(1);
     expect((await learn(injected, "api", unreachable)).learned).toMatch(/no answer/);

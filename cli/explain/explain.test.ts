@@ -63,9 +63,17 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
     "left alone: its init container linkerd-init sets the rules",
   ],
   [
-    "linkerd-init, where the API server is never asked",
-    [pod({}, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }), configMap({ podLookup: "annotations" })],
+    "linkerd-init, where the API server is asked about no injected pod",
+    [
+      pod({ annotations: INJECTED }, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }),
+      configMap({ podLookup: "annotations" }),
+    ],
     "redirected: it has a container linkerd-proxy",
+  ],
+  [
+    "linkerd-init, where the API server is asked about others",
+    [pod({}, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }), configMap({ podLookup: "annotations" })],
+    "left alone: its init container linkerd-init sets the rules",
   ],
   [
     "the installer's own",
@@ -235,7 +243,7 @@ describe("notes", () => {
     ],
     [
       "another answer without annotations, by the policy",
-      [configMap({ podLookup: "annotations" }), shop, pod({}, init)],
+      [configMap({ podLookup: "annotations" }), shop, pod({ annotations: INJECTED }, init)],
       [
         "where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is left alone: its init container linkerd-init sets the rules",
       ],
