@@ -37,8 +37,8 @@ const LOOK_EVERY_MS = 10_000;
 /** The same where the kernel refuses a watch. */
 const POLL_EVERY_MS = 1_000;
 const RENEW_EVERY_MS = 5_000;
-/** Two questions and the removal fit into 10 s, well inside a terminationGracePeriodSeconds of 30. */
-const STOP_DEADLINE_MS = 4_000;
+/** What the API server did not tell is asked for again; it may never tell where the role is a user's own. */
+const ASK_AGAIN_MS = 60_000;
 const LIVE_WITHIN_MS = 60_000;
 
 /** The token of the kubeconfig that lies on the node. */
@@ -67,6 +67,7 @@ export class Service {
   private renewal: NodeJS.Timeout | undefined;
   private server: Server | undefined;
   private runtime: string | undefined;
+  private runtimeAskedAt = Number.NEGATIVE_INFINITY;
   private unwatched = "";
   private wasReady = false;
   private renewing = false;
@@ -179,7 +180,7 @@ export class Service {
     try {
       if (await this.hasOtherToken()) this.look();
       else this.followPlugin();
-      await this.learnRuntime();
+      if (performance.now() - this.runtimeAskedAt >= ASK_AGAIN_MS) await this.learnRuntime();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.outside.log.warn(error instanceof Error ? error.message : String(error));
@@ -203,6 +204,7 @@ export class Service {
   private async learnRuntime(): Promise<void> {
     const { settings, log } = this.outside;
     if (settings.nodeName === undefined || this.runtime !== undefined) return;
+    this.runtimeAskedAt = performance.now();
     const path = `/api/v1/nodes/${settings.nodeName}`;
     this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
     if (this.runtime === undefined) return;
@@ -215,8 +217,10 @@ export class Service {
     const decided = decideBySettings(settings);
     if (decided.kind === "decided") return decided;
     try {
-      const api = transport(readApiServer(settings.cluster));
-      return decideByAnswer(await askForDaemonSet(decided.ask, api, STOP_DEADLINE_MS));
+      const own = transport(readApiServer(settings.cluster));
+      const access = this.credentials.ofPlugin(Date.now());
+      const plugin = access && transport(access);
+      return decideByAnswer(await askForDaemonSet({ daemonSet: decided.ask, node: settings.nodeName, own, plugin }));
     } catch (error) {
       return { remove: false, why: error instanceof Error ? error.message : String(error) };
     }

@@ -1,15 +1,15 @@
 import { type Answer, askForDaemonSet, decideByAnswer, decideBySettings } from "./stop";
 
-const status = (code: number, deleting = false): Answer => ({ kind: "status", status: code, deleting });
-
 test.each<[string, Answer, boolean]>([
-  ["rollout, restart, eviction: the DaemonSet is there", status(200), false],
-  ["the DaemonSet is being deleted", status(200, true), true],
-  ["deleted", status(404), true],
-  ["the service account is deleted", status(401), true],
-  ["the role is deleted", status(403), true],
-  ["the API server is overloaded", status(429), false],
-  ["the API server fails", status(500), false],
+  ["rollout, restart, eviction: the DaemonSet is there", { kind: "there", deleting: false }, false],
+  ["the DaemonSet is being deleted", { kind: "there", deleting: true }, true],
+  ["the node is none of its nodes any more", { kind: "there", deleting: false, unwanted: "its nodeSelector" }, true],
+  ["deleted", { kind: "status", status: 404 }, true],
+  ["the service account is deleted", { kind: "refused", status: 401, plugin: false }, true],
+  ["the pod is deleted by force", { kind: "refused", status: 401, plugin: true }, false],
+  ["the role is deleted", { kind: "refused", status: 403, plugin: false }, true],
+  ["the API server is overloaded", { kind: "status", status: 429 }, false],
+  ["the API server fails", { kind: "status", status: 500 }, false],
   ["the API server is down", { kind: "silence", reason: "connect ECONNREFUSED" }, false],
 ])("on a stop, %s", (_, answer, remove) => expect(decideByAnswer(answer).remove).toBe(remove));
 
@@ -29,25 +29,58 @@ test("policy auto asks where the DaemonSet is known", () => {
   });
 });
 
+const DAEMON_SET = "/apis/apps/v1/namespaces/n/daemonsets/d";
+const NAMESPACE = "/api/v1/namespaces/n";
+const NODE = "/api/v1/nodes/node-1";
+const GOING = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
+
+type Answers = Readonly<Record<string, number | object>>;
+
+/** Answers by path: an object, or a status without one; nothing is said about other paths. */
+const server = (answers: Answers) => async (request: { readonly path: string }) => {
+  const answer = answers[request.path] ?? {};
+  return typeof answer === "number" ? { status: answer, body: "{}" } : { status: 200, body: JSON.stringify(answer) };
+};
+
+const ask = (own: Answers, plugin?: Answers) =>
+  askForDaemonSet({
+    daemonSet: { namespace: "n", name: "d" },
+    node: "node-1",
+    own: server(own),
+    ...(plugin === undefined ? {} : { plugin: server(plugin) }),
+  });
+const there: Answer = { kind: "there", deleting: false };
+
 test("a mark of deletion counts only on the object itself", async () => {
-  const ask = (body: unknown) =>
-    askForDaemonSet({ namespace: "n", name: "d" }, async () => ({ status: 200, body: JSON.stringify(body) }), 1000);
-  expect(await ask({ metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } })).toEqual(status(200, true));
-  expect(await ask({ metadata: {}, spec: { template: { metadata: { deletionTimestamp: null } } } })).toEqual(
-    status(200),
-  );
+  expect(await ask({ [DAEMON_SET]: GOING })).toEqual({ kind: "there", deleting: true });
+  expect(await ask({ [DAEMON_SET]: { metadata: {}, spec: { template: GOING } } })).toEqual(there);
 });
 
 test("a namespace that is being deleted takes its DaemonSet along, marked or not", async () => {
-  const ask = (namespace: object) =>
-    askForDaemonSet(
-      { namespace: "n", name: "d" },
-      async ({ path }) => ({
-        status: 200,
-        body: JSON.stringify({ metadata: path === "/api/v1/namespaces/n" ? namespace : {} }),
-      }),
-      1000,
-    );
-  expect(await ask({ deletionTimestamp: "2026-01-01T00:00:00Z" })).toEqual(status(200, true));
-  expect(await ask({})).toEqual(status(200));
+  expect(await ask({ [NAMESPACE]: GOING })).toEqual({ kind: "there", deleting: true });
+});
+
+test("a DaemonSet that wants this node no more is as good as deleted; where that cannot be told, it wants it", async () => {
+  const daemonSet = { spec: { template: { spec: { nodeSelector: { pool: "mesh" } } } } };
+  const node = (pool: string) => ({ metadata: { labels: { pool } } });
+  const unwanted = { ...there, unwanted: "its nodeSelector or nodeAffinity" };
+  expect(await ask({ [DAEMON_SET]: daemonSet, [NODE]: node("batch") })).toEqual(unwanted);
+  expect(await ask({ [DAEMON_SET]: daemonSet, [NODE]: node("mesh") })).toEqual(there);
+  for (const status of [403, 404, 500]) expect(await ask({ [DAEMON_SET]: daemonSet, [NODE]: status })).toEqual(there);
+});
+
+test.each<readonly [string, Answers | undefined, boolean]>([
+  ["there is no token of the plugin's own", undefined, false],
+  ["the plugin is let in", { [NAMESPACE]: {} }, true],
+  ["the plugin is let in to a namespace that is being deleted", { [NAMESPACE]: GOING }, false],
+  ["the plugin's account is gone, too", { [NAMESPACE]: 401 }, false],
+  ["the plugin's role is gone", { [NAMESPACE]: 403 }, false],
+  ["the namespace is gone", { [NAMESPACE]: 404 }, false],
+  ["nobody can tell", { [NAMESPACE]: 500 }, true],
+])("where our own token is refused and %s", async (_, answers, plugin) => {
+  expect(await ask({ [DAEMON_SET]: 401 }, answers)).toEqual({ kind: "refused", status: 401, plugin });
+});
+
+test("a role that is deleted is no matter of tokens", async () => {
+  expect(await ask({ [DAEMON_SET]: 403 }, {})).toEqual({ kind: "refused", status: 403, plugin: false });
 });

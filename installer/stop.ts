@@ -1,5 +1,10 @@
 import type { Transport } from "../kubernetes/client";
+import type { NamespaceObject, ObjectMeta } from "../kubernetes/types";
+import { type NodeObject, type PlacementSpec, unwantedOn } from "./api/placement";
 import type { Settings } from "./settings";
+
+/** Three questions, the one for the runtime, and the removal fit into a terminationGracePeriodSeconds of 30. */
+const DEADLINE_MS = 4_000;
 
 /** What a stopping installer does with what it installed, and why. */
 export interface StopDecision {
@@ -9,51 +14,91 @@ export interface StopDecision {
 
 /** What the API server said about our own DaemonSet. */
 export type Answer =
-  | { readonly kind: "status"; readonly status: number; readonly deleting: boolean }
+  | { readonly kind: "there"; readonly deleting: boolean /** Why it wants no pod on this node. */; unwanted?: string }
+  | { readonly kind: "refused"; readonly status: number /** Whether the plugin is let in. */; plugin: boolean }
+  | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "silence"; readonly reason: string };
 
-/** Decides by the answer. Only a clear sign that the DaemonSet is gone removes anything. */
+const leave = (why: string): StopDecision => ({ remove: false, why });
+const remove = (why: string): StopDecision => ({ remove: true, why });
+
+/** Decides by the answer. Only a clear sign that the DaemonSet is gone, or wants this node no more, removes anything. */
 export function decideByAnswer(answer: Answer): StopDecision {
-  if (answer.kind === "silence") return { remove: false, why: `the API server does not answer (${answer.reason})` };
-  switch (answer.status) {
-    case 200:
-      return answer.deleting
-        ? { remove: true, why: "our DaemonSet is being deleted" }
-        : { remove: false, why: "our DaemonSet is there: another pod of it goes on" };
-    case 404:
-      return { remove: true, why: "our DaemonSet is deleted" };
-    case 401:
-    case 403:
-      return { remove: true, why: `we may no longer ask (${answer.status}): our access is deleted` };
-    default:
-      return { remove: false, why: `the API server answers ${answer.status}` };
+  switch (answer.kind) {
+    case "there":
+      if (answer.deleting) return remove("our DaemonSet is being deleted");
+      return answer.unwanted === undefined
+        ? leave("our DaemonSet is there: another pod of it goes on")
+        : remove(`our DaemonSet wants this node no more, by ${answer.unwanted}`);
+    case "refused":
+      return answer.plugin
+        ? leave(`our own token is refused (${answer.status}), and the plugin's is not: our pod alone is deleted`)
+        : remove(`we may no longer ask (${answer.status}): our access is deleted`);
+    case "status":
+      return answer.status === 404
+        ? remove("our DaemonSet is deleted")
+        : leave(`the API server answers ${answer.status}`);
+    case "silence":
+      return leave(`the API server does not answer (${answer.reason})`);
   }
 }
 
-function isDeleting(body: string): boolean {
-  const object = JSON.parse(body) as { metadata?: { deletionTimestamp?: string } };
-  return object.metadata?.deletionTimestamp !== undefined;
+interface DaemonSetObject {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec } };
 }
 
-/** Asks for the DaemonSet. */
-export async function askForDaemonSet(
-  daemonSet: { readonly namespace: string; readonly name: string },
-  transport: Transport,
-  deadlineMs: number,
-): Promise<Answer> {
-  const path = `/apis/apps/v1/namespaces/${daemonSet.namespace}/daemonsets/${daemonSet.name}`;
-  // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
-  const namespaceGoes = async () => {
-    const { status, body } = await transport({ path: `/api/v1/namespaces/${daemonSet.namespace}`, deadlineMs });
-    return status === 200 && isDeleting(body);
-  };
+const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
+  metadata?.deletionTimestamp !== undefined;
+
+/** Asks for one object; what an answer other than 200 holds does not matter. */
+async function get<T>(send: Transport, path: string): Promise<{ readonly status: number; readonly object?: T }> {
+  const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
+  return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
+}
+
+/** Whom a stopping installer asks, and about what. */
+export interface Question {
+  readonly daemonSet: { readonly namespace: string; readonly name: string };
+  /** Where we run; absent: nobody can tell whether the DaemonSet wants a pod there. */
+  readonly node?: string | undefined;
+  readonly own: Transport;
+  /** The plugin, which has a token that does not end with our pod; absent where it has none. */
+  readonly plugin?: Transport | undefined;
+}
+
+/** Asks for the DaemonSet, and for what makes the answer certain. */
+export async function askForDaemonSet(question: Question): Promise<Answer> {
+  const { namespace, name } = question.daemonSet;
   try {
-    const { status, body } = await transport({ path, deadlineMs });
-    const deleting = status === 200 && (isDeleting(body) || (await namespaceGoes()));
-    return { kind: "status", status, deleting };
+    const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${name}`;
+    const { status, object } = await get<DaemonSetObject>(question.own, path);
+    if (object !== undefined) return await thereIs(object, question);
+    if (status === 401) return { kind: "refused", status, plugin: await isPluginLetIn(question) };
+    return status === 403 ? { kind: "refused", status, plugin: false } : { kind: "status", status };
   } catch (error) {
     return { kind: "silence", reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+async function thereIs(daemonSet: DaemonSetObject, { daemonSet: { namespace }, node, own }: Question): Promise<Answer> {
+  if (isDeleting(daemonSet)) return { kind: "there", deleting: true };
+  // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
+  const { object = {} } = await get<NamespaceObject>(own, `/api/v1/namespaces/${namespace}`);
+  if (isDeleting(object)) return { kind: "there", deleting: true };
+  const found = node === undefined ? undefined : (await get<NodeObject>(own, `/api/v1/nodes/${node}`)).object;
+  const unwanted = found && unwantedOn(daemonSet.spec?.template?.spec ?? {}, found);
+  return { kind: "there", deleting: false, ...(unwanted === undefined ? {} : { unwanted }) };
+}
+
+/**
+ * A pod that is deleted by force loses its token at once, as if its account were deleted. The plugin's is bound to the
+ * node: where it is let in, nobody uninstalls, unless the whole namespace goes.
+ */
+async function isPluginLetIn({ daemonSet: { namespace }, plugin }: Question): Promise<boolean> {
+  if (plugin === undefined) return false;
+  const { status, object } = await get<NamespaceObject>(plugin, `/api/v1/namespaces/${namespace}`);
+  return object === undefined ? ![401, 403, 404].includes(status) : !isDeleting(object);
 }
 
 /** What the settings alone decide, or the DaemonSet to ask for. */

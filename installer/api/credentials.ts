@@ -48,8 +48,12 @@ export class Credentials {
 
   /** What the kubeconfig should hold now. `now` is the wall clock. @throws where there is no token at all */
   current(now: number): Access {
-    const own = this.tools.own();
-    return this.isAlive(now) && this.minted !== undefined ? { ...own, token: this.minted } : own;
+    return this.ofPlugin(now) ?? this.tools.own();
+  }
+
+  /** Access by a token of the plugin's own account; undefined where it has none. @throws where there is no token at all */
+  ofPlugin(now: number): Access | undefined {
+    return this.isAlive(now) && this.minted !== undefined ? { ...this.tools.own(), token: this.minted } : undefined;
   }
 
   /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */

@@ -61,6 +61,40 @@ test.each(table)("on SIGTERM, when %s", async (_, answer, outcome) => {
   expect(node.content()).toEqual(outcome === "removed" ? before : installed);
 });
 
+test("on SIGTERM of a pod that was deleted by force, everything is left: its token alone is refused", async () => {
+  const claims = { sub: "system:serviceaccount:linkerd-cni:linkerd-cni-plugin", iat: 0, exp: 2 ** 40 };
+  const minted = `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
+  let deleted = false;
+  api.answer = (request, response) => {
+    const own = request.headers.authorization === "Bearer token";
+    const token = request.url?.endsWith("/token") ? { status: { token: minted } } : {};
+    json(own && deleted ? 401 : 200, token)(request, response);
+  };
+  const installer = start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-1" });
+  await installer.says("ends in our stanza");
+  const installed = node.content();
+  deleted = true;
+  expect(await installer.stop()).toBe(0);
+  expect(installer.log).toContain("our pod alone is deleted");
+  expect(node.content()).toEqual(installed);
+});
+
+test("on SIGTERM, where the DaemonSet wants this node no more, all is removed", async () => {
+  const spec = { template: { spec: { nodeSelector: { pool: "mesh" } } } };
+  const nodeInfo = { containerRuntimeVersion: "containerd://2.0.0" };
+  const objects: Readonly<Record<string, object>> = {
+    [DAEMON_SET]: { metadata: {}, spec },
+    "/api/v1/nodes/node-1": { metadata: { labels: { pool: "batch" } }, status: { nodeInfo } },
+  };
+  api.answer = (request, response) => json(200, objects[request.url ?? ""] ?? {})(request, response);
+  const before = node.content();
+  const installer = start({ NODE_NAME: "node-1" });
+  await installer.says("ends in our stanza");
+  expect(await installer.stop()).toBe(0);
+  expect(installer.log).toContain("our DaemonSet wants this node no more, by its nodeSelector or nodeAffinity");
+  expect(node.content()).toEqual(before);
+});
+
 test("on SIGTERM, when the API server is down, everything is left", async () => {
   const installer = start();
   await installer.says("ends in our stanza");
