@@ -1,7 +1,7 @@
 export { Installation, type InstallationProps, type Labels } from "./installation";
 export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
-export { LinkerdMultusNamespace } from "./multus/namespace";
+export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./multus/namespace";
 export type { MultusValuesProps } from "./multus/props";
 export { type MultusValues, multusValues } from "./multus/values";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";

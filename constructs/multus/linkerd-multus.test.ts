@@ -42,13 +42,16 @@ const podOf = (props: LinkerdMultusProps = {}): Pod =>
 const args = (props: LinkerdMultusProps = {}) => podOf(props).containers[0]?.args ?? [];
 
 interface Webhook {
+  readonly name: string;
+  readonly rules: readonly { readonly operations: readonly string[] }[];
   readonly clientConfig: { readonly caBundle?: string };
   readonly namespaceSelector: object;
   readonly objectSelector?: object;
   readonly failurePolicy: string;
 }
-const webhookOf = (props: LinkerdMultusProps = {}): Webhook =>
-  (found("MutatingWebhookConfiguration", props) as unknown as { webhooks: [Webhook] }).webhooks[0];
+const webhooksOf = (props: LinkerdMultusProps = {}): [Webhook, Webhook] =>
+  (found("MutatingWebhookConfiguration", props) as unknown as { webhooks: [Webhook, Webhook] }).webhooks;
+const webhookOf = (props: LinkerdMultusProps = {}): Webhook => webhooksOf(props)[0];
 
 test("its resources, each with the label that pruning selects, and none that the plugin's pruning would take", () => {
   const manifests = synthesized({ commonLabels: { team: "mesh", "app.kubernetes.io/name": "other" } });
@@ -97,15 +100,28 @@ test("the operator is told what the values say", () => {
   expect(listed(synthesized(props))).toContain("Role/cni/linkerd-multus-config");
 });
 
-test("the webhook sees no pod of its own namespace, whatever was chosen", () => {
-  const own = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["mesh-ops"] };
-  const system = { ...own, values: ["kube-system", "kube-public", "kube-node-lease"] };
-  expect(webhookOf({ namespace: "mesh-ops" }).namespaceSelector).toEqual({ matchExpressions: [system, own] });
+test("the webhook sees no pod that has to start before the operator's can, whatever was chosen", () => {
+  const first = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["mesh-ops", "cni"] };
+  const system = { ...first, values: ["kube-system", "kube-public", "kube-node-lease"] };
+  const props = { namespace: "mesh-ops", controller: { cniNamespace: "cni" } };
+  for (const { namespaceSelector } of webhooksOf(props)) {
+    expect(namespaceSelector).toEqual({ matchExpressions: [system, first] });
+  }
   const chosen = { matchLabels: { mesh: "yes" }, matchExpressions: [] };
-  expect(webhookOf({ namespace: "mesh-ops", webhook: { namespaceSelector: chosen } }).namespaceSelector).toEqual({
+  expect(webhookOf({ ...props, webhook: { namespaceSelector: chosen } }).namespaceSelector).toEqual({
     matchLabels: { mesh: "yes" },
-    matchExpressions: [own],
+    matchExpressions: [first],
   });
+});
+
+test("while nobody answers, pods that are there can be changed, and new ones wait unless told otherwise", () => {
+  const policies = (props?: LinkerdMultusProps) =>
+    webhooksOf(props).map(({ rules, failurePolicy }) => `${rules[0]?.operations}: ${failurePolicy}`);
+  expect(policies()).toEqual(["CREATE: Fail", "UPDATE: Ignore"]);
+  expect(policies({ webhook: { failurePolicy: "Ignore" } })).toEqual(["CREATE: Ignore", "UPDATE: Ignore"]);
+  const [{ name: creations, rules: _, failurePolicy: __, ...alike }, { name: updates, ...update }] = webhooksOf();
+  expect(update).toMatchObject(alike);
+  expect(updates).not.toBe(creations);
 });
 
 test("the webhook sees the pods that were chosen, by default all", () => {
@@ -151,6 +167,31 @@ test("cert-manager makes the certificate on request, by an issuer of the chart o
   const given = synthesized({ webhook: { ...webhook, issuerRef } });
   expect(given.map(({ kind }) => kind)).not.toContain("Issuer");
   expect(given.filter(({ kind }) => kind === "Certificate")).toMatchObject([{ spec: { issuerRef } }]);
+});
+
+interface Rule {
+  readonly resources: readonly string[];
+}
+const grantedBy = (props: LinkerdMultusProps) =>
+  synthesized(props)
+    .filter(({ kind }) => kind === "Role" || kind === "ClusterRole")
+    .flatMap(({ rules = [] }) => (rules as readonly Rule[]).flatMap(({ resources }) => resources));
+
+test("what somebody else does, or nobody, the operator has no right to", () => {
+  const certificates = ["secrets", "mutatingwebhookconfigurations"];
+  expect(grantedBy({})).toEqual(expect.arrayContaining([...certificates, "leases"]));
+  const issued = grantedBy({ webhook: { certificates: "cert-manager" } });
+  expect(issued.filter((resource) => certificates.includes(resource))).toEqual([]);
+  expect(issued).toContain("leases");
+  const controller = { leaderElection: false };
+  expect(grantedBy({ controller })).not.toContain("leases");
+  const neither = grantedBy({ controller, webhook: { certificates: "cert-manager" } });
+  expect([...new Set(neither)].sort()).toEqual([
+    "configmaps",
+    "events",
+    "namespaces",
+    "network-attachment-definitions",
+  ]);
 });
 
 test("replicas keep apart unless told otherwise", () => {
@@ -212,4 +253,12 @@ test("a subclass leaves out a resource, and every resource can be patched", () =
   expect(manifests.find(({ kind }) => kind === "Namespace")).toMatchObject({
     metadata: { name: "ops", labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
   });
+});
+
+test("the namespace lets pods into the nodes' network on request", () => {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdMultusNamespace(chart, "namespace", { name: "ops", podSecurity: "privileged" });
+  expect(chart.toJson()).toMatchObject([
+    { metadata: { name: "ops", labels: { "pod-security.kubernetes.io/enforce": "privileged" } } },
+  ]);
 });

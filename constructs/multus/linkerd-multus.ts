@@ -20,9 +20,9 @@ import { binding } from "../rbac";
 import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
 import type { MultusValuesProps } from "./props";
-import { CLUSTER_RULES, CONFIGURATION_RULES, OWN_RULES } from "./rbac";
+import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
 import { multusValues } from "./values";
-import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhook } from "./webhook";
+import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } from "./webhook";
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps {}
@@ -66,7 +66,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   protected createClusterRole(): ApiObject {
     return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
       metadata: this.clusterMetadata(),
-      rules: CLUSTER_RULES,
+      rules: clusterRules(this.values),
     });
   }
 
@@ -81,7 +81,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   protected createRoles(): void {
     const { cniNamespace } = this.values.controller;
     const places = [
-      { id: "role", metadata: this.metadata(), rules: OWN_RULES },
+      { id: "role", metadata: this.metadata(), rules: ownRules(this.values) },
       {
         id: "config-role",
         metadata: { ...this.metadata(), name: `${NAME}-config`, namespace: cniNamespace },
@@ -198,7 +198,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
       k8s.KubeMutatingWebhookConfiguration.GVK,
       {
         metadata: { ...this.clusterMetadata(), annotations: issued },
-        webhooks: [podWebhook(this.values, this.namespace)],
+        webhooks: podWebhooks(this.values, this.namespace),
       },
     );
   }

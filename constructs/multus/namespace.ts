@@ -5,19 +5,26 @@ import type { LinkerdNamespaceProps } from "../namespace";
 import { checkNamespace } from "../problems";
 import { NAME, SELECTOR } from "./names";
 
-/**
- * The namespace that the operator is installed in. Not part of a Helm chart: Helm makes it by `--create-namespace`.
- * Its pods need no privileges.
- */
+export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {
+  /** @default the chart's namespace, else "linkerd-multus" */
+  readonly name?: string | undefined;
+  /**
+   * What pods in it may do, as Kubernetes' Pod Security Standards name it. The operator's need no privileges, but with
+   * `hostNetwork` the standard has to be "privileged": no other lets pods into the nodes' network.
+   * @default "restricted"
+   */
+  readonly podSecurity?: "privileged" | "baseline" | "restricted" | undefined;
+}
+
+/** The namespace that the operator is installed in. Not part of a Helm chart: Helm makes it by `--create-namespace`. */
 export class LinkerdMultusNamespace extends Construct {
-  /** @param props - `name` is by default the chart's namespace, else "linkerd-multus" */
-  constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
+  constructor(scope: Construct, id: string, props: LinkerdMultusNamespaceProps = {}) {
     super(scope, id);
     checkNamespace(props.name);
     const labels = {
       ...SELECTOR,
       "config.linkerd.io/admission-webhooks": "disabled",
-      "pod-security.kubernetes.io/enforce": "restricted",
+      "pod-security.kubernetes.io/enforce": props.podSecurity ?? "restricted",
     };
     new k8s.KubeNamespace(this, "namespace", {
       metadata: { name: props.name ?? Chart.of(this).namespace ?? NAME, labels },

@@ -34,15 +34,15 @@ export interface MultusValuesProps {
     readonly requestBurst?: Input<MultusValues["controller"]["requestBurst"]> | undefined;
   };
   readonly webhook?: {
-    /** What becomes of a pod while the webhook does not answer: refused, or created unchanged. @default "Fail" */
+    /** What becomes of a new pod while the webhook does not answer: refused, or created unchanged. @default "Fail" */
     readonly failurePolicy?: Input<MultusValues["webhook"]["failurePolicy"]> | undefined;
     /** How long the API server waits for the webhook. @default 10 */
     readonly timeoutSeconds?: Input<MultusValues["webhook"]["timeoutSeconds"]> | undefined;
     readonly namespaceSelector?: {
-      /** Labels of the namespaces whose pods the webhook sees; its own namespace never. @default {} */
+      /** Labels of the namespaces whose pods the webhook sees; its own and cniNamespace never. @default {} */
       readonly matchLabels?: Input<MultusValues["webhook"]["namespaceSelector"]["matchLabels"]> | undefined;
       /**
-       * Conditions on the labels of the namespaces whose pods the webhook sees; its own namespace never.
+       * Conditions on the labels of the namespaces whose pods the webhook sees; its own and cniNamespace never.
        * @default [{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","kube-public","kube-node-lease"]}]
        */
       readonly matchExpressions?: Input<MultusValues["webhook"]["namespaceSelector"]["matchExpressions"]> | undefined;

@@ -1,42 +1,55 @@
+import type { k8s } from "cdk8s-plus-27";
+import { not, or, type Refs, type Templated, when } from "../helm";
 import { NAME as CNI } from "../linkerd-cni";
 import { NAME, OWN_SECRET } from "./names";
+import { isIssued } from "./pod";
+import type { MultusValues } from "./values";
+
+type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 
 /** What the operator may do in the whole cluster. */
-export const CLUSTER_RULES = [
-  { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch"] },
-  {
-    apiGroups: ["k8s.cni.cncf.io"],
-    resources: ["network-attachment-definitions"],
-    // Whoever writes others chooses what Multus runs on the nodes. Applying names what is created.
-    resourceNames: [CNI],
-    verbs: ["list", "watch", "create", "patch", "delete"],
-  },
-  {
-    apiGroups: ["admissionregistration.k8s.io"],
-    resources: ["mutatingwebhookconfigurations"],
-    resourceNames: [NAME],
-    verbs: ["get", "list", "watch", "patch"],
-  },
-  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] },
-];
+export function clusterRules(values: Refs<MultusValues>): Rules {
+  return [
+    { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch"] },
+    {
+      apiGroups: ["k8s.cni.cncf.io"],
+      resources: ["network-attachment-definitions"],
+      // Whoever writes others chooses what Multus runs on the nodes. Applying names what is created.
+      resourceNames: [CNI],
+      verbs: ["list", "watch", "create", "patch", "delete"],
+    },
+    // Who may change it may have every pod changed: with cert-manager the caBundle is not the operator's to write.
+    when(not(isIssued(values)), {
+      apiGroups: ["admissionregistration.k8s.io"],
+      resources: ["mutatingwebhookconfigurations"],
+      resourceNames: [NAME],
+      verbs: ["get", "list", "watch", "patch"],
+    }),
+    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] },
+  ];
+}
 
-/** What it may do in its own namespace. A rule about `create` cannot name what is created. */
-export const OWN_RULES = [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
-  {
-    apiGroups: ["coordination.k8s.io"],
-    resources: ["leases"],
-    resourceNames: [NAME],
-    verbs: ["get", "update"],
-  },
-  { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
-  {
-    apiGroups: [""],
-    resources: ["secrets"],
-    resourceNames: [OWN_SECRET],
-    verbs: ["get", "list", "watch", "patch"],
-  },
-];
+/** What it may do in its own namespace, if anything. A rule about `create` cannot name what is created. */
+export function ownRules(values: Refs<MultusValues>): Templated<k8s.PolicyRule[]> {
+  const { leaderElection } = values.controller;
+  const own = not(isIssued(values));
+  return when(or(leaderElection, own), [
+    when(leaderElection, { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] }),
+    when(leaderElection, {
+      apiGroups: ["coordination.k8s.io"],
+      resources: ["leases"],
+      resourceNames: [NAME],
+      verbs: ["get", "update"],
+    }),
+    when(own, { apiGroups: [""], resources: ["secrets"], verbs: ["create"] }),
+    when(own, {
+      apiGroups: [""],
+      resources: ["secrets"],
+      resourceNames: [OWN_SECRET],
+      verbs: ["get", "list", "watch", "patch"],
+    }),
+  ]) as Templated<k8s.PolicyRule[]>;
+}
 
 /** What it may do where the plugin's configuration is. */
 export const CONFIGURATION_RULES = [

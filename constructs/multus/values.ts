@@ -60,12 +60,11 @@ const issuer = z.strictObject({
 });
 
 const webhook = group({
-  failurePolicy: z
-    .enum(["Fail", "Ignore"])
-    .default("Fail")
-    .meta({ description: "What becomes of a pod while the webhook does not answer: refused, or created unchanged" }),
+  failurePolicy: z.enum(["Fail", "Ignore"]).default("Fail").meta({
+    description: "What becomes of a new pod while the webhook does not answer: refused, or created unchanged",
+  }),
   timeoutSeconds: integer(1, 30).default(10).meta({ description: "How long the API server waits for the webhook" }),
-  namespaceSelector: labelSelector("namespaces whose pods the webhook sees; its own namespace never", [
+  namespaceSelector: labelSelector("namespaces whose pods the webhook sees; its own and cniNamespace never", [
     { key: "kubernetes.io/metadata.name", operator: "NotIn", values: SYSTEM_NAMESPACES },
   ]),
   objectSelector: labelSelector("pods that the webhook sees", []),

@@ -8,42 +8,49 @@ import type { MultusValues } from "./values";
 export const CERTIFICATE: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind: "Certificate" };
 export const ISSUER: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind: "Issuer" };
 
-type Webhook = Refs<MultusValues>["webhook"];
+type Values = Refs<MultusValues>;
 
-/** The operator's own pods have to start before it can answer. */
-function namespaceSelector({ namespaceSelector: chosen }: Webhook, own: Input<string>) {
+/** Where pods have to start before the operator's can: its own, and those by which nodes become ready for any other. */
+function namespaceSelector({ controller, webhook }: Values, own: Input<string>) {
+  const chosen = webhook.namespaceSelector;
   const conditions = present(chosen.matchExpressions);
   return {
     matchLabels: present(chosen.matchLabels),
     matchExpressions: [
       ...(conditions === undefined ? [] : items(conditions)),
-      { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [own] },
+      { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [own, controller.cniNamespace] },
     ],
   };
 }
 
-function objectSelector({ objectSelector: { matchLabels, matchExpressions } }: Webhook) {
+function objectSelector({ webhook }: Values) {
+  const { matchLabels, matchExpressions } = webhook.objectSelector;
   return when(or(matchLabels, matchExpressions), {
     matchLabels: present(matchLabels),
     matchExpressions: present(matchExpressions),
   });
 }
 
-/** The webhook; its caBundle is the operator's or cert-manager's to set. */
-export function podWebhook({ webhook }: Refs<MultusValues>, namespace: Input<string>): Templated<k8s.MutatingWebhook> {
+type Operation = "CREATE" | "UPDATE";
+
+function podWebhook(
+  values: Values,
+  namespace: Input<string>,
+  { name, operation, failurePolicy }: { name: string; operation: Operation; failurePolicy: Input<string> },
+): Templated<k8s.MutatingWebhook> {
   return {
-    name: "annotate-multus.linkerd.io",
+    name,
     admissionReviewVersions: ["v1"],
     clientConfig: { service: { name: SERVICE, namespace, path: WEBHOOK_PATH, port: 443 } },
-    failurePolicy: webhook.failurePolicy,
+    failurePolicy,
     matchPolicy: "Equivalent",
-    namespaceSelector: namespaceSelector(webhook, namespace),
-    objectSelector: objectSelector(webhook),
+    namespaceSelector: namespaceSelector(values, namespace),
+    objectSelector: objectSelector(values),
     rules: [
       {
         apiGroups: [""],
         apiVersions: ["v1"],
-        operations: ["CREATE", "UPDATE"],
+        operations: [operation],
         resources: ["pods"],
         scope: "Namespaced",
       },
@@ -51,8 +58,22 @@ export function podWebhook({ webhook }: Refs<MultusValues>, namespace: Input<str
     // Another webhook may add what decides after this one.
     reinvocationPolicy: "IfNeeded",
     sideEffects: "None",
-    timeoutSeconds: webhook.timeoutSeconds,
+    timeoutSeconds: values.webhook.timeoutSeconds,
   };
+}
+
+/** The webhooks; their caBundle is the operator's or cert-manager's to set. */
+export function podWebhooks(values: Values, namespace: Input<string>): Templated<k8s.MutatingWebhook[]> {
+  const { failurePolicy } = values.webhook;
+  return [
+    podWebhook(values, namespace, { name: "annotate-multus.linkerd.io", operation: "CREATE", failurePolicy }),
+    // Finalizers and labels of running pods change whether the operator is there or not.
+    podWebhook(values, namespace, {
+      name: "annotate-multus-update.linkerd.io",
+      operation: "UPDATE",
+      failurePolicy: "Ignore",
+    }),
+  ];
 }
 
 /**

@@ -40,11 +40,10 @@ export class CertManager {
 
   /** Makes the certificate that an object asks for, and has a webhook configuration trust the one it names. */
   async issue(configuration: string): Promise<void> {
-    const { metadata } = await this.kubectl.json<{ metadata: { annotations: Record<string, string> } }>(
-      "get",
-      "mutatingwebhookconfiguration",
-      configuration,
-    );
+    const { metadata, webhooks } = await this.kubectl.json<{
+      metadata: { annotations: Record<string, string> };
+      webhooks: readonly object[];
+    }>("get", "mutatingwebhookconfiguration", configuration);
     const [namespace = "", name = ""] = (metadata.annotations["cert-manager.io/inject-ca-from"] ?? "").split("/");
     const { spec } = await this.kubectl.json<Certificate>("get", "certificate", name, `--namespace=${namespace}`);
     await this.kubectl.run("get", spec.issuerRef.kind, spec.issuerRef.name, `--namespace=${namespace}`);
@@ -60,7 +59,8 @@ export class CertManager {
       metadata: { name: spec.secretName, namespace },
       data: { "tls.crt": base64(made.cert), "tls.key": base64(made.private), "ca.crt": base64(made.cert) },
     });
-    const patch = [{ op: "add", path: "/webhooks/0/clientConfig/caBundle", value: base64(made.cert) }];
+    const path = (_: object, index: number) => `/webhooks/${index}/clientConfig/caBundle`;
+    const patch = webhooks.map(path).map((each) => ({ op: "add", path: each, value: base64(made.cert) }));
     const what = ["mutatingwebhookconfiguration", configuration];
     await this.kubectl.run("patch", ...what, "--type=json", `--patch=${JSON.stringify(patch)}`);
   }

@@ -74,10 +74,10 @@ export class AdmissionApi {
     const { api } = this.cluster;
     const chart = new Chart(new App(), "chart");
     new LinkerdMultus(chart, "multus", { namespace: OPERATOR_NAMESPACE, webhook: { failurePolicy: "Fail" } });
-    const objects = chart.toJson() as { kind: string; webhooks: [{ clientConfig: { service: { port: number } } }] }[];
+    const objects = chart.toJson() as { kind: string; webhooks: { clientConfig: { service: { port: number } } }[] }[];
     const found = objects.find(({ kind }) => kind === "MutatingWebhookConfiguration");
     if (found === undefined) throw new Error("the chart has no MutatingWebhookConfiguration");
-    found.webhooks[0].clientConfig.service.port = this.service.port;
+    for (const { clientConfig } of found.webhooks) clientConfig.service.port = this.service.port;
     await api.json({ method: "POST", path: CONFIGURATION, body: found });
     const spec = { type: "ExternalName", externalName: "localhost" };
     const path = `/api/v1/namespaces/${OPERATOR_NAMESPACE}/services`;
