@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appendLine } from "./call-log";
 import { nodeFiles } from "./files/node.testing";
+import type { Files } from "./files/port";
 
 describe("the log of calls", () => {
   const directory = mkdtempSync(join(tmpdir(), "call-log-"));
@@ -24,5 +25,20 @@ describe("the log of calls", () => {
     expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(5 * 1024 * 1024);
     expect(statSync(path).size).toBeLessThan(4 * 1024 * 1024);
     expect(existsSync(`${path}.2`)).toBe(false);
+  });
+
+  it("leaves the new log alone where another call has set the full one aside", () => {
+    writeFileSync(path, "x".repeat(4 * 1024 * 1024));
+    const raced: Files = {
+      ...nodeFiles,
+      size(descriptor) {
+        renameSync(path, `${path}.1`);
+        writeFileSync(path, "another call's\n");
+        return nodeFiles.size(descriptor);
+      },
+    };
+    appendLine(raced, path, "last\n");
+    expect(readFileSync(path, "utf8")).toBe("another call's\n");
+    expect(readFileSync(`${path}.1`, "utf8")).toMatch(/xlast\n$/);
   });
 });
