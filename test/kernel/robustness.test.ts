@@ -99,6 +99,12 @@ suite("robustness", missing, () => {
     expect(Object.keys(record)).toEqual(expect.arrayContaining(["time", "lookupMs", "rulesMs", "ms"]));
   });
 
+  it("a full record is set aside", async () => {
+    const log = "/run/linkerd-cni/plugin.log";
+    const script = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && head -c 4M /dev/zero >${log} && "$0" >/dev/null && "$0" >/dev/null && wc -l ${log}.1 ${log}`;
+    expect((await viaShell(script)).stdout.match(/\d+ \/run\S+/g)).toEqual([`1 ${log}.1`, `1 ${log}`]);
+  });
+
   it("a record that cannot be written fails nothing", async () => {
     const { stdout, status } = await viaShell(
       'mount -t tmpfs none /run && mkdir -p /run/linkerd-cni/plugin.log && exec "$0"',
@@ -121,6 +127,19 @@ suite("robustness", missing, () => {
     expect(rules(pod)).toContain("table ip6 linkerd-cni");
     expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
     expect(rules(pod)).not.toContain("table ip6 linkerd-cni");
+  });
+
+  it("sets the rules of neither family where those of one are refused", async () => {
+    // A table that another process owns cannot be replaced.
+    const script = `
+      nft="nsenter --net=$CNI_NETNS nft"; pipe=$(mktemp -u); mkfifo $pipe
+      $nft -i <$pipe >/dev/null 2>&1 &
+      exec 3>$pipe; rm $pipe; echo "add table ip6 linkerd-cni { flags owner; }" >&3
+      until $nft list tables | grep -q ip6; do sleep 0.05; done
+      "$0"`;
+    const { stdout, status } = await viaShell(script, alone);
+    expect([status, JSON.parse(stdout)]).toMatchObject([1, { code: 101, msg: expect.stringContaining("EPERM") }]);
+    expect(rules(pod)).not.toContain("table ip linkerd-cni");
   });
 
   it.each(["nft", "legacy"])("in mode %s a failing second family takes the first one with it", async (mode) => {
