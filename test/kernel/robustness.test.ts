@@ -101,7 +101,8 @@ suite("robustness", missing, () => {
 
   it("a full record is set aside", async () => {
     const log = "/run/linkerd-cni/plugin.log";
-    const script = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && head -c 4M /dev/zero >${log} && "$0" >/dev/null && "$0" >/dev/null && wc -l ${log}.1 ${log}`;
+    const call = '"$0" </run/stdin >/dev/null';
+    const script = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && cat >/run/stdin && head -c 4M /dev/zero >${log} && ${call} && ${call} && wc -l ${log}.1 ${log}`;
     expect((await viaShell(script)).stdout.match(/\d+ \/run\S+/g)).toEqual([`1 ${log}.1`, `1 ${log}`]);
   });
 
