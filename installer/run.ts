@@ -22,8 +22,9 @@ export async function run({ args, environment, processId, disk, write, stopped }
     log = createLog(settings.logLevel, settings.logFormat, write);
     const owner = `${settings.identity} since ${new Date().toISOString()} (process ${processId})`;
     const service = new Service({ settings, disk, log, owner });
-    await Promise.race([service.start(), stopped]);
-    await stopped;
+    const asked = Promise.race([stopped, service.failed]);
+    await Promise.race([service.start(), asked]);
+    await asked;
     await service.stop();
     return 0;
   } catch (error) {

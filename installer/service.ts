@@ -9,6 +9,7 @@ import { kubeconfig } from "./api/kubeconfig";
 import { StartupTaint } from "./api/node-taint";
 import { PodEvents } from "./api/pod-events";
 import { hostFacts } from "./host/host-facts";
+import { Mounts } from "./host/mounts";
 import { isCrio, preflight } from "./host/preflight";
 import { askForRuntime } from "./host/runtime";
 import type { Disk } from "./node/disk";
@@ -53,8 +54,12 @@ function knownToken({ kubeconfig: path }: Places): string | undefined {
 
 /** Runs one installer: looks when something changes, renews the token, answers health checks, and stops in order. */
 export class Service {
+  /** Rejects when only another container can go on. */
+  readonly failed: Promise<never>;
+  private fail: (error: unknown) => void = () => undefined;
   private readonly instruments = createInstruments();
   private readonly places: Places;
+  private readonly mounts: Mounts;
   private readonly keeper: Keeper;
   private readonly credentials: Credentials;
   private readonly watcher: Watcher;
@@ -75,7 +80,11 @@ export class Service {
 
   constructor(private readonly outside: Outside) {
     const { settings, disk, log, owner } = outside;
+    this.failed = new Promise((_, reject) => {
+      this.fail = reject;
+    });
     this.places = placesOf(settings);
+    this.mounts = new Mounts([this.places.netDir, this.places.binDir]);
     const own = () => readApiServer(settings.cluster);
     const { pluginAccount: account } = settings;
     const renewals = this.instruments.tokenRenewals;
@@ -121,11 +130,7 @@ export class Service {
 
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
-    this.stopping = true;
-    clearTimeout(this.timer);
-    clearInterval(this.renewal);
-    this.watcher.close();
-    this.server?.stop(true);
+    this.end();
     const { remove, why } = await this.decide();
     const { log, settings } = this.outside;
     if (remove) await this.learnRuntime();
@@ -134,6 +139,14 @@ export class Service {
     if (remove && keepPlugin)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
     if (remove) this.keeper.remove(keepPlugin);
+  }
+
+  private end(): void {
+    this.stopping = true;
+    clearTimeout(this.timer);
+    clearInterval(this.renewal);
+    this.watcher.close();
+    this.server?.stop(true);
   }
 
   private watched(): readonly string[] {
@@ -146,6 +159,13 @@ export class Service {
 
   private look(): void {
     if (this.stopping) return;
+    try {
+      this.mounts.check();
+    } catch (error) {
+      this.end();
+      this.fail(error);
+      return;
+    }
     clearTimeout(this.timer);
     const refused = this.watcher.arm();
     this.sayUnwatched(refused);

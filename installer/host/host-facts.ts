@@ -1,5 +1,6 @@
 import * as fs from "node:fs";
 import type { Places } from "../node/places";
+import { mountOf, readMountinfo } from "./mounts";
 import type { HostFacts } from "./preflight";
 
 /** The runtime's own; loading `node:zlib` would cost each node 2 MB more. */
@@ -13,22 +14,6 @@ function readIfAny(path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Mount points of /proc/self/mountinfo write blanks and the like as octal escapes. */
-const unescaped = (field: string): string =>
-  field.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
-
-/** The options of the mount that a path lies on: of those whose mount point leads to it, the longest and last. */
-export function mountOptions(mountinfo: string, path: string): readonly string[] {
-  let best = { point: "", options: "" };
-  for (const line of mountinfo.split("\n")) {
-    const fields = line.split(" ");
-    const point = unescaped(fields[4] ?? "");
-    const leads = point === "/" || path === point || path.startsWith(`${point}/`);
-    if (point !== "" && leads && point.length >= best.point.length) best = { point, options: fields[5] ?? "" };
-  }
-  return best.options.split(",");
 }
 
 function stateOf(path: string): Directory["state"] {
@@ -54,7 +39,7 @@ function freeBytes(path: string): { readonly freeBytes?: number } {
 
 function directory(path: string, mountinfo: string, holdsPlugin: boolean): Directory {
   const state = stateOf(path);
-  const options = state === "missing" ? [] : mountOptions(mountinfo, fs.realpathSync(path));
+  const options = state === "missing" ? [] : (mountOf(mountinfo, fs.realpathSync(path))?.options ?? []);
   return { path, state, mountOptions: options, holdsPlugin, ...freeBytes(path) };
 }
 
@@ -86,7 +71,7 @@ export function kernelFacts(
 
 /** Finds out what can be told from inside the container. */
 export function hostFacts(places: Places, runtime: string | undefined): HostFacts {
-  const mountinfo = readIfAny("/proc/self/mountinfo") ?? "";
+  const mountinfo = readMountinfo();
   const isLoaded = (module: string) => fs.existsSync(`/sys/module/${module}`);
   const enforce = readIfAny("/sys/fs/selinux/enforce");
   const label = readIfAny("/proc/self/attr/current") ?? "";

@@ -1,4 +1,4 @@
-import { kernelFacts, mountOptions } from "./host-facts";
+import { kernelFacts } from "./host-facts";
 import { type HostFacts, isCrio, preflight } from "./preflight";
 
 const directory = {
@@ -65,18 +65,6 @@ test.each<Partial<HostFacts>>([
 
 test("CRI-O is told from its version string", () => {
   expect([isCrio("cri-o://1.30.0"), isCrio("containerd://2.0.0"), isCrio(undefined)]).toEqual([true, false, false]);
-});
-
-test("a path's mount is the innermost, and of several on one point the last", () => {
-  const mountinfo = [
-    "20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
-    "21 20 8:2 / /host/opt ro,noexec - ext4 /dev/sda2 rw",
-    "22 20 8:3 / /host/etc\\040cni rw,nosuid - ext4 /dev/sda3 rw",
-    "23 20 8:3 / /host/opt rw,noexec - ext4 /dev/sda3 rw",
-  ].join("\n");
-  expect(mountOptions(mountinfo, "/host/opt/cni/bin")).toEqual(["rw", "noexec"]);
-  expect(mountOptions(mountinfo, "/host/etc cni/net.d")).toEqual(["rw", "nosuid"]);
-  expect(mountOptions(mountinfo, "/host/optional")).toEqual(["rw", "relatime"]);
 });
 
 test.each<readonly [string, readonly string[], string | undefined, HostFacts["kernel"]]>([

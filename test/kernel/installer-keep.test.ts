@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { missing, suite } from "../support/requirements";
 import { buildInstaller, type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
@@ -141,7 +142,31 @@ test("a mounted stanza that changes reaches the chain", async () => {
   expect(node.isChained(NAME)).toBe(true);
 });
 
-test("the directory itself may be replaced", async () => {
+suite("a directory that is mounted, as in a container", missing({ root: true, programs: ["unshare", "mount"] }), () => {
+  const replacements: readonly (readonly [string, (directory: string) => void])[] = [
+    ["moved", (directory) => renameSync(directory, `${directory}.old`)],
+    ["removed", (directory) => rmSync(directory, { recursive: true })],
+  ];
+
+  test.each(replacements)(
+    "and %s on the node ends the installer; the next one sees the new one",
+    async (_, replace) => {
+      await installer.stop();
+      installer = node.startMounted();
+      await installer.says("ends in our stanza");
+      replace(node.netDir);
+      mkdirSync(node.netDir);
+      node.write(NAME, RENEWED);
+      expect(await installer.end()).toBe(1);
+      expect(installer.log).toContain("net.d was moved or removed on the node");
+      expect(node.read(NAME)).toBe(RENEWED);
+      installer = node.startMounted();
+      await until(chainedAnew);
+    },
+  );
+});
+
+test("a directory that is not mounted itself may be replaced", async () => {
   renameSync(node.netDir, `${node.netDir}.old`);
   mkdirSync(node.netDir);
   node.write(NAME, RENEWED);

@@ -166,6 +166,18 @@ export class TestNode {
     return new Installer(child);
   }
 
+  /** Starts an installer that sees the node's directories as a container does: by mounts of its own. */
+  startMounted(): Installer {
+    const host = join(this.root, "host");
+    for (const name of ["net.d", "bin"]) mkdirSync(join(host, name), { recursive: true });
+    const mount = 'mount --bind "$0/net.d" "$0/host/net.d" && mount --bind "$0/bin" "$0/host/bin" && exec "$@"';
+    return this.startAs(["unshare", "--mount", "sh", "-c", mount, this.root], {
+      CONTAINER_MOUNT_PREFIX: host,
+      DEST_CNI_NET_DIR: "/net.d",
+      DEST_CNI_BIN_DIR: "/bin",
+    });
+  }
+
   /** Whether the node's plugin runs. */
   answers(): boolean {
     return answersVersion(join(this.binDir, "linkerd-cni"));
