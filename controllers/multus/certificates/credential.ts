@@ -31,25 +31,51 @@ export function readPair({ cert, key }: TlsPair, what: string): X509Certificate 
   return certificate;
 }
 
-function issuedBy(certificate: X509Certificate, pem: string): boolean {
-  const ca = attempt("ca.crt", () => new X509Certificate(pem));
+function isIssuedBy(certificate: X509Certificate, ca: X509Certificate): boolean {
   return ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
 }
 
+interface Known {
+  readonly authorities: readonly X509Certificate[];
+  /** Those that may lead to an authority. */
+  readonly between: readonly X509Certificate[];
+}
+
+/** The way from a certificate to an authority, or to itself where it is trusted as it stands; undefined: there is none. */
+function chainOf(leaf: X509Certificate, { authorities, between }: Known): readonly X509Certificate[] | undefined {
+  const ca = authorities.find((each) => each.fingerprint256 === leaf.fingerprint256 || isIssuedBy(leaf, each));
+  if (ca !== undefined) return [leaf, ca];
+  for (const next of between.filter((each) => isIssuedBy(leaf, each))) {
+    const rest = chainOf(next, { authorities, between: between.filter((each) => each !== next) });
+    if (rest !== undefined) return [leaf, ...rest];
+  }
+  return undefined;
+}
+
 interface Expected {
-  /** DNS names that it has to be valid for. */
-  readonly names: readonly string[];
-  /** One of these has to have signed it. */
+  /** DNS name that it has to be valid for. */
+  readonly name: string;
+  /** One of these has to have signed it, or one of those that come after it in `cert`. */
   readonly authorities: readonly string[];
 }
 
 /** Reads a certificate as clients will. @throws where they would refuse it, whatever the time */
-export function readCredential(pair: TlsPair, what: string, { names, authorities }: Expected): Credential {
+export function readCredential(pair: TlsPair, what: string, { name, authorities }: Expected): Credential {
   const certificate = readPair(pair, what);
-  const missing = names.find((name) => certificate.checkHost(name) === undefined);
-  if (missing !== undefined) throw new Error(`${what}.crt is not valid for ${missing}`);
-  const ca = authorities.find((pem) => issuedBy(certificate, pem));
-  if (ca === undefined) throw new Error(`${what}.crt is not signed by a certificate in ca.crt`);
-  const { validFrom, validTo } = certificate;
-  return { ...pair, ca, validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) };
+  // The API server does not look at the common name.
+  if (certificate.checkHost(name, { subject: "never" }) === undefined) {
+    throw new Error(`${what}.crt is not valid for ${name}`);
+  }
+  const read = (file: string, pems: readonly string[]) =>
+    pems.map((pem) => attempt(file, () => new X509Certificate(pem)));
+  const trusted = read("ca.crt", authorities);
+  const between = read(`${what}.crt`, splitCertificates(pair.cert).slice(1));
+  const chain = chainOf(certificate, { authorities: trusted, between });
+  if (chain === undefined) throw new Error(`${what}.crt does not lead to a certificate in ca.crt`);
+  return {
+    ...pair,
+    ca: authorities[trusted.indexOf(chain.at(-1) as X509Certificate)] as string,
+    validFrom: Math.max(...chain.map(({ validFrom }) => Date.parse(validFrom))),
+    validTo: Math.min(...chain.map(({ validTo }) => Date.parse(validTo))),
+  };
 }

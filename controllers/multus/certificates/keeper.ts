@@ -35,9 +35,8 @@ const LONGEST_RETRY_MS = 30_000;
 const LONGEST_SETTLE_MS = 5 * 60_000;
 const SETTLES_IN_A_LIFE = 60;
 
-/** Names under which the API server knows a Service. */
-const namesOf = (service: string, namespace: string) =>
-  [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.cluster.local`] as const;
+/** The name by which the API server calls a Service. */
+const nameOf = (service: string, namespace: string) => `${service}.${namespace}.svc`;
 
 const SAID: Readonly<Record<Exclude<Step["kind"], "wait">, string>> = {
   issue: "made a certificate",
@@ -52,7 +51,7 @@ const SAID: Readonly<Record<Exclude<Step["kind"], "wait">, string>> = {
 export class CertificateKeeper {
   private readonly secret: SecretStore;
   private readonly bundle: CaBundle;
-  private readonly names: readonly string[];
+  private readonly name: string;
   private readonly settleMs: number;
   private nap = new AbortController();
   private failures = 0;
@@ -67,7 +66,7 @@ export class CertificateKeeper {
   ) {
     this.secret = new SecretStore(tools.send, options.namespace, options.secret);
     this.bundle = new CaBundle(tools.send, options.configuration);
-    this.names = namesOf(options.service, options.namespace);
+    this.name = nameOf(options.service, options.namespace);
     this.settleMs = Math.min(LONGEST_SETTLE_MS, options.validMs / SETTLES_IN_A_LIFE);
   }
 
@@ -126,7 +125,7 @@ export class CertificateKeeper {
   private decode(found: SecretObject | undefined): State | undefined {
     if (found === undefined) return undefined;
     try {
-      return decodeState(found.data ?? {}, this.names);
+      return decodeState(found.data ?? {}, this.name);
     } catch (error) {
       this.tools.log.warn(`${this.secret.place} is of no use and is made anew: ${(error as Error).message}`);
       return undefined;
@@ -145,7 +144,11 @@ export class CertificateKeeper {
   /** What the Secret holds after a step. */
   private async after(step: Exclude<Step, { kind: "wait" }>, state: State | undefined) {
     if (step.kind === "issue") {
-      const made = await issue(this.names, this.tools.clock.date(), this.options.validMs);
+      const made = await issue(
+        [this.name, `${this.name}.cluster.local`],
+        this.tools.clock.date(),
+        this.options.validMs,
+      );
       const { keep } = step;
       if (keep === undefined) return { serving: made, trusted: [made.ca] };
       // Another replica may still show what came before.

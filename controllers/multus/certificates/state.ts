@@ -13,12 +13,12 @@ export interface State<C extends Issued = Credential> {
 
 type Data = Readonly<Record<string, string | undefined>>;
 
-/** Reads the Secret's `data`. @throws where it cannot serve */
-export function decodeState(data: Data, names: readonly string[]): State {
+/** Reads the Secret's `data`. @throws where it cannot serve clients that call it by a DNS name */
+export function decodeState(data: Data, name: string): State {
   const text = (key: string) => Buffer.from(data[key] ?? "", "base64").toString("utf8");
   const trusted = splitCertificates(text("ca.crt"));
   const read = (what: string) =>
-    readCredential({ cert: text(`${what}.crt`), key: text(`${what}.key`) }, what, { names, authorities: trusted });
+    readCredential({ cert: text(`${what}.crt`), key: text(`${what}.key`) }, what, { name, authorities: trusted });
   const serving = read("tls");
   return data["next.crt"] === undefined ? { serving, trusted } : { serving, next: read("next"), trusted };
 }
