@@ -81,6 +81,17 @@ describe("the modes of the host", () => {
     expect(made.inputs.at(-1)).toMatch(/-D PREROUTING .*\n-F PROXY_INIT_REDIRECT\n-X PROXY_INIT_REDIRECT\n/);
   });
 
+  it("take away the rules of a family that an earlier ADD set rules for", () => {
+    const ours: HostRun = { ...ok, stdout: ":PROXY_INIT_OUTPUT - [0:0]\n" };
+    const made = makeWorld(plain, ours);
+    applierIn("plain", made).apply(sets.slice(0, 1));
+    expect(made.ran.at(-1)).toBe("/sbin/ip6tables-restore --noflush");
+    expect(made.inputs.at(-1)).toBe("*nat\n-F PROXY_INIT_OUTPUT\n-X PROXY_INIT_OUTPUT\nCOMMIT\n");
+    const fresh = makeWorld(plain, ok);
+    applierIn("plain", fresh).apply(sets.slice(0, 1));
+    expect(fresh.ran.filter((command) => command.includes("ip6tables"))).toEqual([]);
+  });
+
   it("say what could not be undone besides what failed", () => {
     const made = makeWorld(plain, ok, undefined, "tables-restore");
     const { run } = made.world.host;

@@ -103,6 +103,19 @@ export function undoText(saved: string): string {
   return ["*nat", ...undone, "COMMIT", ""].join("\n");
 }
 
+/**
+ * One transaction that takes our chains away, and all jumps to them.
+ * @param saved what `iptables-save` printed before
+ */
+export function removalText(saved: string): string {
+  const lines = saved.split("\n");
+  const removed = IPTABLES_CHAINS.filter(({ name }) => hasChain(lines, name)).flatMap(({ name, from }) => {
+    const jumps = rulesOf(lines, from).filter((rule) => rule.endsWith(` -j ${name}`));
+    return [...jumps.map((jump) => jump.replace("-A", "-D")), `-F ${name}`, `-X ${name}`];
+  });
+  return ["*nat", ...removed, "COMMIT", ""].join("\n");
+}
+
 /** Whether `iptables-save` printed a chain of ours. */
 export function hasChains(saved: string): boolean {
   const lines = saved.split("\n");

@@ -1,9 +1,9 @@
 /** Modes nft, legacy and plain: the host's iptables, one transaction a family. */
 import { CniError, ErrorCode, reasonOf } from "../../cni/errors";
-import { hasChains, restoreText, savedDifference, undoText } from "../../cni/redirect/iptables";
+import { hasChains, removalText, restoreText, savedDifference, undoText } from "../../cni/redirect/iptables";
 import type { RuleSet } from "../../cni/redirect/rules";
 import type { LinkerdConfig } from "../../cni/stanza";
-import type { Family } from "../../cni/subnets";
+import { FAMILIES, type Family } from "../../cni/subnets";
 import type { HostPrograms } from "./host";
 
 export type HostMode = "nft" | "legacy" | "plain";
@@ -14,10 +14,11 @@ const SUFFIX: Readonly<Record<HostMode, string>> = { nft: "-nft", legacy: "-lega
 const WAIT = ["-w", "5"];
 const SAVE = ["-t", "nat"];
 
-/** What a family is to have, and what it had. */
+/** A family's transaction, and what the family had before. */
 interface Plan {
-  readonly set: RuleSet;
+  readonly family: Family;
   readonly saved: string;
+  readonly text: string;
 }
 
 /** The host's iptables in one mode; where the program of that mode is missing, plain iptables takes its place. */
@@ -33,24 +34,38 @@ export class Iptables {
    * @throws CniError 101
    */
   apply(sets: readonly RuleSet[]): void {
-    const plans = sets.map((set): Plan => {
+    const wanted = sets.map((set): Plan => {
       this.find(set.family, "restore");
-      return { set, saved: this.save(set.family) };
+      const saved = this.save(set.family);
+      return { family: set.family, saved, text: restoreText(set, saved) };
     });
-    for (const [done, { set, saved }] of plans.entries()) {
+    const plans = [...wanted, ...this.removals(wanted)];
+    for (const [done, { family, text }] of plans.entries()) {
       try {
-        this.restore(set.family, restoreText(set, saved));
+        this.restore(family, text);
       } catch (error) {
         throw this.undo(plans.slice(0, done), error as CniError);
       }
     }
   }
 
+  /** What takes away the rules of families that an earlier ADD set rules for and this one does not. */
+  private removals(wanted: readonly Plan[]): readonly Plan[] {
+    if (!wanted.some(({ saved }) => hasChains(saved))) return [];
+    const others = FAMILIES.filter((family) => !wanted.some((plan) => plan.family === family));
+    return others
+      .filter((family) => this.hasChains(family))
+      .map((family) => {
+        const saved = this.save(family);
+        return { family, saved, text: removalText(saved) };
+      });
+  }
+
   /** Undoes what was done before a failure; gives the failure, with what could not be undone. */
   private undo(plans: readonly Plan[], failure: CniError): CniError {
-    const left = plans.flatMap(({ set, saved }) => {
+    const left = plans.flatMap(({ family, saved }) => {
       try {
-        this.restore(set.family, undoText(saved));
+        this.restore(family, undoText(saved));
         return [];
       } catch (error) {
         return [`not undone: ${reasonOf(error)}`];

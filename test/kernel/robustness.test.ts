@@ -130,6 +130,15 @@ suite("robustness", missing, () => {
     expect(rules(pod)).not.toContain("table ip6 linkerd-cni");
   });
 
+  it.each(["nft", "legacy"])("forgets it in mode %s, too", async (mode) => {
+    const saved = (program: string) => plugin.node.within(pod, `${program}-${mode}-save`, ["-t", "nat"]);
+    for (const ipv6 of [true, false, false]) {
+      const { status } = await viaShell('exec "$0"', { ...alone, linkerd: { ipv6, "iptables-mode": mode } });
+      expect([status, saved("iptables").includes("PROXY_INIT")]).toEqual([0, true]);
+      expect(saved("ip6tables").includes("PROXY_INIT")).toBe(ipv6);
+    }
+  });
+
   it("sets the rules of neither family where those of one are refused", async () => {
     // A table that another process owns cannot be replaced.
     const script = `
