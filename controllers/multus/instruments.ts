@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { gauges } from "../gauge";
 
 const PREFIX = "linkerd_multus_";
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
@@ -36,14 +37,6 @@ export function createInstruments() {
         },
       }),
     /** Registers a value that is read when the metrics are. */
-    gauge: (name: string, help: string, read: () => number) =>
-      new Gauge({
-        name: `${PREFIX}${name}`,
-        help,
-        registers,
-        collect() {
-          this.set(read());
-        },
-      }),
+    gauge: gauges(registry, PREFIX),
   };
 }

@@ -14,7 +14,6 @@ test("holds what the watch tells, and no more than is needed", () => {
   expect(namespaces.synced).toBe(true);
   expect(namespaces.get("shop")).toEqual({
     name: "shop",
-    labels: { team: "a" },
     annotations: { "linkerd.io/multus": "enabled" },
     terminating: false,
   });

@@ -5,7 +5,6 @@ import { Store } from "./store";
 /** What is known about a namespace. */
 export interface Namespace {
   readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** It is being deleted: nothing can be created in it any more. */
   readonly terminating: boolean;
@@ -18,7 +17,6 @@ export function namespaceOf({ metadata }: NamespaceObject): Namespace {
   const { [LAST_APPLIED]: _, ...annotations } = metadata?.annotations ?? {};
   return {
     name: metadata?.name ?? "",
-    labels: metadata?.labels ?? {},
     annotations,
     terminating: metadata?.deletionTimestamp !== undefined,
   };

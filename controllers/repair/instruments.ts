@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Histogram, Registry } from "prom-client";
+import { gauges } from "../gauge";
 
 /** The prefix and the first eight names are those of linkerd's own repair controller. */
 const PREFIX = "linkerd_cni_repair_controller_";
@@ -21,15 +22,7 @@ export function createInstruments() {
   const counter = (name: string, help: string) => new Counter({ name: `${PREFIX}${name}`, help, registers });
   const seconds = (name: string, help: string) =>
     new Histogram({ name: `${PREFIX}${name}`, help, registers, buckets: SECONDS });
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name: `${PREFIX}${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
+  const gauge = gauges(registry, PREFIX);
   return {
     registry,
     queueOverflow: counter("queue_overflow_total", "Pods that were not looked at, because there are too many."),

@@ -1,5 +1,6 @@
 import type { Log } from "../../cni/log";
 import type { Clock } from "../clock";
+import { Naps } from "../naps";
 import { decide, type Limits, retryAfter, type Step } from "./decide";
 import type { Instruments } from "./instruments";
 import type { Memory } from "./memory";
@@ -34,10 +35,12 @@ const ownerOf = ({ controller, name }: Ward) =>
 
 /** Deletes what is broken, one pod after the other, as far as the limits allow. */
 export class Repairer {
-  private nap = new AbortController();
+  private readonly naps: Naps;
   private ready = true;
 
-  constructor(private readonly tools: Tools) {}
+  constructor(private readonly tools: Tools) {
+    this.naps = new Naps(tools.clock, tools.signal);
+  }
 
   /** Whether the installer was ready when it was last asked. */
   get installerWasReady(): boolean {
@@ -46,17 +49,12 @@ export class Repairer {
 
   /** Something has changed. */
   wake(): void {
-    this.nap.abort();
+    this.naps.wake();
   }
 
+  /** Runs until the signal is given. */
   async run(): Promise<void> {
-    const { clock, signal } = this.tools;
-    signal.addEventListener("abort", () => this.wake());
-    while (!signal.aborted) {
-      this.nap = new AbortController();
-      const pause = await this.step();
-      if (pause > 0 && !signal.aborted) await clock.sleep(Math.min(pause, LOOK_EVERY_MS), this.nap.signal);
-    }
+    await this.naps.run(async () => Math.min(await this.step(), LOOK_EVERY_MS));
   }
 
   /** Does what comes next. @returns milliseconds to wait before the step after it */

@@ -10,6 +10,7 @@ import { RepairController } from "../../controllers/repair/controller";
 import { readSettings } from "../../controllers/repair/settings";
 import type { ApiServer } from "../../kubernetes/client";
 import { NODE } from "./meshed-pod";
+import { metricIn } from "./metrics";
 
 /** Waits for what a test needs next. @throws after so many seconds */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 25): Promise<void> {
@@ -120,9 +121,7 @@ export class RunningController {
 
   /** The value of a metric without labels. */
   async metric(name: string): Promise<number> {
-    const { text } = await this.ask("/metrics");
-    const line = text.split("\n").find((each) => each.startsWith(`linkerd_cni_repair_controller_${name} `));
-    return Number(line?.split(" ")[1]);
+    return metricIn((await this.ask("/metrics")).text, `linkerd_cni_repair_controller_${name}`);
   }
 
   async ready(): Promise<void> {

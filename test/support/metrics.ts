@@ -1,6 +1,12 @@
 import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
 import { createInstruments as installerInstruments } from "../../installer/telemetry/instruments";
 
+/** The value of a metric in what a process exposes; `name` with labels where it has any. */
+export function metricIn(text: string, name: string): number {
+  const line = text.split("\n").find((each) => each.startsWith(`${name} `));
+  return Number(line?.split(" ")[1]);
+}
+
 /** What the installer and the repair controller say about their metrics, each label set and everything read once. */
 export async function exposedMetrics(): Promise<string> {
   const installer = installerInstruments();

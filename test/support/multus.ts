@@ -10,6 +10,7 @@ import { hostRuntime } from "../../build/runtime";
 import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
 import type { ApiServer } from "../../kubernetes/client";
 import { until } from "./controllers";
+import { metricIn } from "./metrics";
 import { freePort, RealApi } from "./real-api";
 
 export const CNI_NAMESPACE = "linkerd-cni";
@@ -241,9 +242,7 @@ export class OperatorProcess {
 
   /** A metric's value; `name` with labels where it has any. */
   async metric(name: string): Promise<number> {
-    const { text } = await this.ask("/metrics");
-    const line = text.split("\n").find((each) => each.startsWith(`linkerd_multus_${name} `));
-    return Number(line?.split(" ")[1]);
+    return metricIn((await this.ask("/metrics")).text, `linkerd_multus_${name}`);
   }
 
   /** Ends it once it has given the lease back, without waiting for its webhook to drain. */

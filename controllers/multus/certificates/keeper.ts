@@ -1,6 +1,7 @@
 import type { Log } from "../../../cni/log";
 import type { Transport } from "../../../kubernetes/client";
 import type { Clock } from "../../clock";
+import { Naps } from "../../naps";
 import { CaBundle } from "./ca-bundle";
 import type { Credential } from "./credential";
 import { issue } from "./issue";
@@ -53,7 +54,7 @@ export class CertificateKeeper {
   private readonly bundle: CaBundle;
   private readonly name: string;
   private readonly settleMs: number;
-  private nap = new AbortController();
+  private readonly naps: Naps;
   private failures = 0;
   private problem = "";
   /** What was served and trusted when it was last looked at, and since when. */
@@ -64,6 +65,7 @@ export class CertificateKeeper {
     private readonly options: KeeperOptions,
     private readonly tools: Tools,
   ) {
+    this.naps = new Naps(tools.clock, tools.signal);
     this.secret = new SecretStore(tools.send, options.namespace, options.secret);
     this.bundle = new CaBundle(tools.send, options.configuration);
     this.name = nameOf(options.service, options.namespace);
@@ -72,18 +74,12 @@ export class CertificateKeeper {
 
   /** The Secret or the configuration may have changed. */
   wake(): void {
-    this.nap.abort();
+    this.naps.wake();
   }
 
   /** Runs until the signal is given. */
   async run(): Promise<void> {
-    const { clock, signal } = this.tools;
-    signal.addEventListener("abort", () => this.wake());
-    while (!signal.aborted) {
-      this.nap = new AbortController();
-      const pause = await this.attempt();
-      if (pause > 0 && !signal.aborted) await clock.sleep(pause, this.nap.signal);
-    }
+    await this.naps.run(() => this.attempt());
   }
 
   /** @returns milliseconds until the next attempt */

@@ -4,7 +4,6 @@ import { type Plan, plan } from "./plan";
 
 const namespace = (multus?: string, more: Partial<Namespace> = {}): Namespace => ({
   name: "shop",
-  labels: {},
   annotations: multus === undefined ? {} : { "linkerd.io/multus": multus },
   terminating: false,
   ...more,

@@ -4,6 +4,7 @@ import { connect as connectPlain } from "node:net";
 import type { TLSSocket } from "node:tls";
 import * as fc from "fast-check";
 import { until } from "../../support/controllers";
+import { metricIn } from "../../support/metrics";
 import { certificateFor, RUNTIMES, WebhookProcess } from "../../support/webhook";
 
 const review = (namespace = "shop", pod: object = {}) =>
@@ -33,8 +34,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
 
   const metric = async (result: string) => {
     const text = (await server.tell({ do: "metrics" })) as string;
-    const line = text.split("\n").find((each) => each.includes(`webhook_requests_total{result="${result}"}`));
-    return Number(line?.split(" ")[1] ?? 0);
+    return metricIn(text, `linkerd_multus_webhook_requests_total{result="${result}"}`);
   };
 
   test("answers reviews, with bodies of any kind and size, on connections that stay", async () => {
