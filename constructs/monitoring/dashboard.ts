@@ -1,5 +1,5 @@
 import { curves, type DashboardProps, dashboardJson, query, stat } from "./grafana";
-import { added, quantile } from "./promql";
+import { added, NODE, quantile } from "./promql";
 
 /** The window of Grafana's own choice, wide enough for the scrape interval. */
 const RATE = "$__rate_interval";
@@ -9,7 +9,7 @@ const ADD = `{node=~"$node", verb="ADD"}`;
 const cni = (name: string, selector = HERE) => `linkerd_cni_${name}${selector}`;
 const repair = (name: string, selector = HERE) => cni(`repair_controller_${name}`, selector);
 /** How often something happens, by a label. */
-const rate = (series: string, by = "node") => query(`sum by (${by}) (rate(${series}[${RATE}]))`, legendOf(by));
+const rate = (series: string, by: string) => query(`sum by (${by}) (rate(${series}[${RATE}]))`, legendOf(by));
 const legendOf = (by: string) =>
   by
     .split(", ")
@@ -75,7 +75,7 @@ const definition: DashboardProps = {
         ]),
         curves(
           "Slowest nodes, p99 of ADD",
-          [query(`topk(5, ${quantile(0.99, ["linkerd_cni_plugin_seconds", ADD], RATE, "node")})`, "{{node}}")],
+          [query(`topk(5, ${quantile(0.99, ["linkerd_cni_plugin_seconds", ADD], RATE, NODE)})`, legendOf(NODE))],
           { unit: "s" },
         ),
       ],
@@ -100,7 +100,7 @@ const definition: DashboardProps = {
       title: "Repair controller",
       panels: [
         curves("Broken pods", [
-          query(`sum by (node) (${repair("pods_broken")})`, "{{node}}"),
+          query(`sum by (${NODE}) (${repair("pods_broken")})`, legendOf(NODE)),
           query(`count(${repair("installer_ready")} == 0)`, "nodes that wait for the installer"),
         ]),
         curves(

@@ -52,6 +52,12 @@ test("every metric is on the dashboard", async () => {
   expect(hidden).toEqual([]);
 });
 
+test("without the label node the pod's name tells one node from another, on alerts and dashboard", () => {
+  const grouped = [...`${rules} ${dashboard}`.matchAll(/by \(([^)]*)\)/g)].map(([, inner = ""]) => inner.split(", "));
+  expect(grouped.filter((labels) => labels.includes("node") !== labels.includes("pod"))).toEqual([]);
+  expect(dashboard).not.toMatch(/legendFormat\W+\{\{node\}\}\W*"/);
+});
+
 test("the labels that are asked for are those that the processes set", async () => {
   const known = labelsIn(await exposedMetrics());
   const queries = `${rules} ${dashboard}`.replaceAll("\\", "");

@@ -470,8 +470,8 @@ panels:
       - datasource:
           type: prometheus
           uid: $datasource
-        expr: topk(5, histogram_quantile(0.99, sum by (le, node) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval]))))
-        legendFormat: {{ "{{node}}" | quote }}
+        expr: topk(5, histogram_quantile(0.99, sum by (le, node, pod) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval]))))
+        legendFormat: {{ "{{node}} {{pod}}" | quote }}
         refId: A
     title: Slowest nodes, p99 of ADD
     type: timeseries
@@ -683,8 +683,8 @@ panels:
       - datasource:
           type: prometheus
           uid: $datasource
-        expr: sum by (node) (linkerd_cni_repair_controller_pods_broken{node=~"$node"})
-        legendFormat: {{ "{{node}}" | quote }}
+        expr: sum by (node, pod) (linkerd_cni_repair_controller_pods_broken{node=~"$node"})
+        legendFormat: {{ "{{node}} {{pod}}" | quote }}
         refId: A
       - datasource:
           type: prometheus
