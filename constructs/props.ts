@@ -95,7 +95,11 @@ export interface ValuesProps {
   /** SELinux context of the installer's container, as an alternative to `privileged`. @default none */
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
   readonly rbac?: {
-    /** Grant only what this plugin uses: reading single pods and namespaces, and its own DaemonSet. @default false */
+    /**
+     * Grant only what this plugin uses: reading single pods, namespaces and the service `kubernetes`, and its own
+     * DaemonSet.
+     * @default false
+     */
     readonly minimal?: Input<Values["rbac"]["minimal"]> | undefined;
   };
   readonly pluginToken?: {

@@ -1,5 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
-import { type Input, or, type Refs, type Templated, when } from "./helm";
+import { type Input, not, or, type Refs, type Templated, when } from "./helm";
+import { pluginRules } from "./plugin-token";
 import type { Values } from "./values";
 
 type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
@@ -7,12 +8,12 @@ type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 /** What the plugin, the installer and the repair controller may do in the cluster. */
 export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
   const repair = values.repairController.enabled;
+  const { minimal } = values.rbac;
+  const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
   return [
-    when(
-      values.rbac.minimal,
-      { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
-      { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"], verbs: ["list", "get", "watch"] },
-    ),
+    when(not(minimal), { ...linkerds, verbs: ["list", "get", "watch"] }),
+    // The plugin has the installer's token where it gets none of its own.
+    ...pluginRules.map((rule) => when(minimal, rule)),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
     // A role cannot tell one node from another: each installer only ever asks for its own.

@@ -51,7 +51,8 @@ const seLinuxOptions = z.strictObject({
 
 const rbac = group({
   minimal: flag().default(false).meta({
-    description: "Grant only what this plugin uses: reading single pods and namespaces, and its own DaemonSet",
+    description:
+      "Grant only what this plugin uses: reading single pods, namespaces and the service `kubernetes`, and its own DaemonSet",
   }),
 });
 
