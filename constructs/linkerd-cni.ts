@@ -1,4 +1,4 @@
-import { type ApiObject, type GroupVersionKind, Lazy } from "cdk8s";
+import { type ApiObject, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
 import {
@@ -21,8 +21,9 @@ import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
 import { PLUGIN_ACCOUNT, pluginRules, tokenRules } from "./plugin-token";
 import { podSpec, updateStrategy } from "./pod";
+import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
-import { binding, podSecurityPolicy, roleRules } from "./rbac";
+import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
 import { values } from "./values";
@@ -38,9 +39,6 @@ type Extra = Readonly<Record<string, unknown>>;
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdCniProps extends ValuesProps, InstallationProps {}
-
-/** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
-const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
 export class LinkerdCni extends Installation<typeof values> {
@@ -134,7 +132,7 @@ export class LinkerdCni extends Installation<typeof values> {
     const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames: [name], verbs: ["use"] };
     HelmObject.on<{ spec: object }>(this, "psp", PSP, {
       when,
-      metadata: { ...this.clusterMetadata(), name },
+      metadata: { ...this.clusterMetadata(), name, annotations: PSP_ANNOTATIONS },
       spec: podSecurityPolicy(this.values),
     });
     HelmObject.on<k8s.KubeRoleProps>(this, "role", k8s.KubeRole.GVK, {

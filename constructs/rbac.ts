@@ -32,19 +32,3 @@ export function binding(kind: "Role" | "ClusterRole", name: string, namespace: I
     subjects: [{ kind: "ServiceAccount", name: account, namespace }],
   };
 }
-
-/** The PodSecurityPolicy that the pods need, for clusters that still have these. */
-export function podSecurityPolicy(values: Refs<Values>) {
-  const any = { rule: "RunAsAny" };
-  return {
-    allowPrivilegeEscalation: values.privileged,
-    privileged: values.privileged,
-    readOnlyRootFilesystem: true,
-    hostNetwork: values.hostNetwork,
-    fsGroup: any,
-    runAsUser: any,
-    seLinux: any,
-    supplementalGroups: any,
-    volumes: ["hostPath", "secret", "emptyDir", "projected"],
-  };
-}

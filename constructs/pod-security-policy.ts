@@ -1,0 +1,33 @@
+import type { GroupVersionKind } from "cdk8s";
+import { and, or, type Refs, when } from "./helm";
+import { isServed, REPAIR_PORT } from "./pod";
+import type { Values } from "./values";
+
+/** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
+export const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
+
+/** Without it a policy refuses every pod that asks for a seccomp profile. */
+export const PSP_ANNOTATIONS = { "seccomp.security.alpha.kubernetes.io/allowedProfileNames": "runtime/default" };
+
+const only = (port: typeof REPAIR_PORT | Refs<Values>["healthPort"]) => ({ min: port, max: port });
+
+/** The PodSecurityPolicy that the pods need. */
+export function podSecurityPolicy({ hostNetwork, healthPort, privileged, repairController }: Refs<Values>) {
+  const any = { rule: "RunAsAny" };
+  return {
+    allowPrivilegeEscalation: privileged,
+    privileged,
+    readOnlyRootFilesystem: true,
+    hostNetwork,
+    // In the node's network the containers' ports are the node's.
+    hostPorts: when(and(hostNetwork, or(isServed(healthPort), repairController.enabled)), [
+      when(isServed(healthPort), only(healthPort)),
+      when(repairController.enabled, only(REPAIR_PORT)),
+    ]),
+    fsGroup: any,
+    runAsUser: any,
+    seLinux: any,
+    supplementalGroups: any,
+    volumes: ["hostPath", "secret", "emptyDir", "projected"],
+  };
+}
