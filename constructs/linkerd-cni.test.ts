@@ -135,7 +135,7 @@ test("directories with any characters are mounted, and only once when they are o
 test("no privilege unless asked for", () => {
   expect(containers()[0]?.securityContext).toEqual({
     allowPrivilegeEscalation: false,
-    capabilities: { drop: ["ALL"] },
+    capabilities: { drop: ["ALL"], add: ["DAC_OVERRIDE"] },
     privileged: false,
     readOnlyRootFilesystem: true,
     runAsUser: 0,

@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from "cdk8s";
 import { and, or, type Refs, when } from "./helm";
-import { isServed, REPAIR_PORT } from "./pod";
+import { INSTALLER_CAPABILITIES, isServed, REPAIR_PORT } from "./pod";
 import type { Values } from "./values";
 
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
@@ -17,6 +17,7 @@ export function podSecurityPolicy({ hostNetwork, healthPort, privileged, repairC
   return {
     allowPrivilegeEscalation: privileged,
     privileged,
+    allowedCapabilities: INSTALLER_CAPABILITIES,
     readOnlyRootFilesystem: true,
     hostNetwork,
     // In the node's network the containers' ports are the node's.

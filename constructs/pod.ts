@@ -15,6 +15,14 @@ const HOST = "/host";
 const RUN_DIR = "/run/linkerd-cni";
 export const REPAIR_PORT = 9990;
 
+/**
+ * Directories of the node may belong to another user (kubespray's do, and those that some archives of CNI plugins were
+ * unpacked to), and without this capability user 0 may not write there. With it the kernel lets the installer give such
+ * a user's file a second name, too, so that FOWNER is not needed; CHOWN only while the file is chained, and that only
+ * by an owner who is not root and writes it in place.
+ */
+export const INSTALLER_CAPABILITIES = ["DAC_OVERRIDE"] as const;
+
 /** Whether there is anything behind a port: 0 is none. */
 export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
 
@@ -87,7 +95,7 @@ export function installer(values: Refs<Values>, name: string): Container {
     resources: resourcesOf(values.resources),
     securityContext: {
       allowPrivilegeEscalation: values.privileged,
-      capabilities: { drop: ["ALL"] },
+      capabilities: { drop: ["ALL"], add: INSTALLER_CAPABILITIES },
       privileged: values.privileged,
       readOnlyRootFilesystem: true,
       runAsUser: 0,

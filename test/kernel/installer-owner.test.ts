@@ -1,13 +1,21 @@
-import { chownSync, statSync } from "node:fs";
+import { chmodSync, chownSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { INSTALLER_CAPABILITIES } from "../../constructs/pod";
 import { missing, suite } from "../support/requirements";
 import { buildInstaller, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[{"type":"bridge"}]}\n';
 const NAME = "10-k.conflist";
 
-/** As the container runs: user 0, and no capability. */
-const UNPRIVILEGED = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
+/** Runs as user 0 with these capabilities only. */
+const withCapabilities = (...names: readonly string[]) => [
+  "setpriv",
+  `--bounding-set=${["-all", ...names.map((name) => `+${name.toLowerCase()}`)].join(",")}`,
+  "--inh-caps=-all",
+];
+
+/** As the chart's container runs. */
+const AS_INSTALLED = withCapabilities(...INSTALLER_CAPABILITIES);
 
 suite("a configuration of another user's", missing({ root: true, programs: ["setpriv"] }), () => {
   let node: TestNode;
@@ -34,7 +42,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
 
   test("is chained and comes back byte for byte without any capability, and the log says whose it is", async () => {
     const before = node.content();
-    const installer = node.startAs(UNPRIVILEGED);
+    const installer = node.startAs(withCapabilities());
     await installer.says("ends in our stanza");
     expect(owner()).toBe("0:0");
     expect(installer.log.split(`${NAME} belongs to 0:0 instead of 1000:1001`)).toHaveLength(2);
@@ -45,9 +53,26 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
   test("of root's own comes back as the very file without any capability", async () => {
     chownSync(join(node.netDir, NAME), 0, 0);
     const { ino, mtimeMs } = statSync(join(node.netDir, NAME));
-    const installer = node.startAs(UNPRIVILEGED);
+    const installer = node.startAs(withCapabilities());
     await installer.says("ends in our stanza");
     expect(await installer.stop()).toBe(0);
     expect(statSync(join(node.netDir, NAME))).toMatchObject({ ino, mtimeMs });
+  });
+
+  test("comes back as the very file under the chart's container, in directories of another user's", async () => {
+    for (const directory of [node.netDir, node.binDir]) {
+      chownSync(directory, 1_000, 1_001);
+      chmodSync(directory, 0o755);
+    }
+    chmodSync(join(node.netDir, NAME), 0o600);
+    const { ino, mtimeMs } = statSync(join(node.netDir, NAME));
+    const before = node.content();
+    const installer = node.startAs(AS_INSTALLED);
+    await installer.says("ends in our stanza");
+    expect(node.isChained(NAME)).toBe(true);
+    expect(node.broken()).toEqual([]);
+    expect(await installer.stop()).toBe(0);
+    expect(node.content()).toEqual(before);
+    expect(statSync(join(node.netDir, NAME))).toMatchObject({ ino, mtimeMs, uid: 1_000, gid: 1_001, mode: 0o100600 });
   });
 });
