@@ -71,14 +71,6 @@ test("--output json is a list that kubectl reads", async () => {
   expect(JSON.parse(out)).toEqual({ apiVersion: "v1", kind: "List", items: expected({}) });
 });
 
-test("uninstall-cni names what install-cni makes, the pods first and the namespace last", async () => {
-  const { out } = await run(["uninstall-cni", "--set", "enablePSP=true", "-n", "mesh"]);
-  const names = (documents(out) as { kind: string }[]).map(({ kind }) => kind);
-  expect(names[0]).toBe("DaemonSet");
-  expect(names.at(-1)).toBe("Namespace");
-  expect(names).toHaveLength(expected({ enablePSP: true }, "mesh").length);
-});
-
 /** Command lines that fail, and what is said then. */
 const refused: readonly (readonly [string, string])[] = [
   ["--cni-log-level loud", 'logLevel: "loud" is not one of trace, debug, info, warn, error'],

@@ -6,7 +6,10 @@ import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { DEFAULT_REGISTRY, givenValues, type ValueOptions } from "./given-values";
 import { type Io, Unsuccessful } from "./io";
-import { FORMATS, type Format, formatted, installed, removed } from "./resources";
+import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "./kubectl";
+import { docs } from "./links";
+import { foundElsewhere, removed } from "./removal";
+import { FORMATS, type Format, formatted, installed, type Manifest } from "./resources";
 import { valuesTable } from "./values-table";
 
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
@@ -32,7 +35,6 @@ function takesValues(command: Command): Command {
     .addOption(repeated("--set-string <name=value>", "Values that are text, as helm reads them; may be repeated"))
     .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"))
     .option("-n, --cni-namespace <name>", "Namespace to install into", "linkerd-cni")
-    .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster")
     .addOption(new Option("-o, --output <format>", "Format").choices(FORMATS).default("yaml"));
 }
 
@@ -41,18 +43,45 @@ interface RenderOptions extends ValueOptions {
   readonly output: Format;
 }
 
-function addRenderers(program: Command, io: Io): void {
-  const renders = { "install-cni": installed, "uninstall-cni": removed } as const;
-  const descriptions = {
-    "install-cni": "Print the manifests that install the plugin, for kubectl apply -f -",
-    "uninstall-cni": "Print the manifests that uninstall the plugin, for kubectl delete -f -",
-  } as const;
-  for (const name of ["install-cni", "uninstall-cni"] as const) {
-    const command = takesValues(program.command(name).description(descriptions[name]));
-    command.action((options: RenderOptions) => {
-      io.out(formatted(renders[name](givenValues(options, io), options.cniNamespace), options.output));
-    });
+function addInstall(program: Command, io: Io): void {
+  const command = program
+    .command("install-cni")
+    .description("Print the manifests that install the plugin, for kubectl apply -f -")
+    .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster");
+  takesValues(command).action((options: RenderOptions) => {
+    io.out(formatted(installed(givenValues(options, io), options.cniNamespace), options.output));
+  });
+}
+
+interface UninstallOptions extends RenderOptions, ClusterOptions {
+  readonly ignoreCluster?: true;
+}
+
+/** What is there of what only some clusters know; undefined where the cluster is not asked, or does not say. */
+async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Manifest[] | undefined> {
+  if (options.ignoreCluster === true) return undefined;
+  try {
+    return await foundElsewhere(new Kubectl(io, options), options.cniNamespace);
+  } catch (error) {
+    if (!(error instanceof KubectlError)) throw error;
+    io.err(`l5d-cni: ${error.message}\nl5d-cni: more may be left in the cluster: ${docs("cli.md#uninstall-cni")}\n`);
+    return undefined;
   }
+}
+
+function addUninstall(program: Command, io: Io): void {
+  const command = program
+    .command("uninstall-cni")
+    .description("Print what uninstalls the plugin, for kubectl delete --ignore-not-found -f -")
+    .option("--ignore-cluster", "Do not ask the cluster for objects of kinds that only some clusters know");
+  for (const flag of clusterFlags()) command.addOption(flag);
+  takesValues(command).action(async (options: UninstallOptions) => {
+    const values = givenValues(options, io);
+    const { cniNamespace, output } = options;
+    // Wrong values are refused before the cluster is asked.
+    removed(values, cniNamespace);
+    io.out(formatted(removed(values, cniNamespace, await lookedFor(options, io)), output));
+  });
 }
 
 /** The program with all its commands. */
@@ -61,7 +90,8 @@ export function makeProgram(io: Io, width: number): Command {
   const copied = { writeOut: io.out, writeErr: io.err };
   program.description("Install and inspect the Linkerd CNI plugin").version(version).configureOutput(copied);
   program.exitOverride();
-  addRenderers(program, io);
+  addInstall(program, io);
+  addUninstall(program, io);
   addCheck(program, io);
   addExplain(program, io);
   program

@@ -19,18 +19,6 @@ export function installed(values: unknown, namespace: string): readonly Manifest
   return chart.toJson() as Manifest[];
 }
 
-/** What `kubectl delete` has to know of these, in the order of removal: pods first, their namespace last. */
-export function removed(values: unknown, namespace: string): readonly Manifest[] {
-  return [...installed(values, namespace)].reverse().map(({ apiVersion, kind, metadata }) => ({
-    apiVersion,
-    kind,
-    metadata: {
-      name: metadata.name,
-      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
-    },
-  }));
-}
-
 /** Manifests as kubectl reads them: YAML documents, or one JSON list. */
 export function formatted(manifests: readonly Manifest[], format: Format): string {
   if (format === "yaml") return writeManifests(manifests);

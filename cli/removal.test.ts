@@ -1,0 +1,121 @@
+import { parseAllDocuments } from "yaml";
+import { values } from "../constructs";
+import { fieldsOf } from "../constructs/helm";
+import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
+import type { Ended } from "./io";
+import { runIn, type World } from "./io.testing";
+import type { Manifest } from "./resources";
+
+const names = ({ kind, metadata }: Manifest) => `${kind} ${metadata.namespace ?? ""} ${metadata.name}`;
+
+async function printed(world: World, ...args: readonly string[]) {
+  const { code, out, err } = await runIn(world, args);
+  expect(code).toBe(0);
+  return { manifests: parseAllDocuments(out).map((document) => document.toJS() as Manifest), err };
+}
+
+/** Every switch of the chart, on. */
+const everything = fieldsOf(values)
+  .filter(({ type }) => type === "bool")
+  .map(({ path }) => `${path.join(".")}=true`);
+const withPolicy = (version: string) => ["--set", [...everything, `nodeTaint.admissionPolicy=${version}`].join(",")];
+
+/** A cluster that knows some kinds, and has some objects. */
+function cluster(kinds: readonly string[], objects: readonly Manifest[]) {
+  const asked: string[][] = [];
+  const kubectl = (args: readonly string[]): Ended => {
+    const [verb, kind = ""] = args.filter((word) => !word.startsWith("-"));
+    asked.push(args.filter((word) => !word.startsWith("--request-timeout")));
+    if (verb === "api-resources") return { code: 0, out: `pods\n${kinds.join("\n")}\n`, err: "" };
+    const items = objects.filter((object) => kind.includes(object.kind.toLowerCase().slice(0, -1)));
+    return { code: 0, out: JSON.stringify({ items }), err: "" };
+  };
+  return { asked, world: { programs: { kubectl } } };
+}
+
+const ADMISSION = "admissionregistration.k8s.io";
+const known = [
+  `mutatingadmissionpolicies.${ADMISSION}`,
+  `mutatingadmissionpolicybindings.${ADMISSION}`,
+  "podmonitors.monitoring.coreos.com",
+  "prometheusrules.monitoring.coreos.com",
+  "podsecuritypolicies.policy",
+];
+
+test.each(TAINT_POLICY_VERSIONS)(
+  "without a flag it names all that any values install, policies of %s too",
+  async (version) => {
+    const { manifests } = await printed({}, "install-cni", "-n", "mesh", ...withPolicy(version));
+    const { world } = cluster(known, manifests);
+    const removed = (await printed(world, "uninstall-cni", "-n", "mesh")).manifests;
+    expect(removed.map(names)).toEqual(expect.arrayContaining(manifests.map(names)));
+    const order = removed.map(({ kind }) => kind);
+    const taints = order.filter((kind) => kind.startsWith("MutatingAdmissionPolicy"));
+    expect(taints).toHaveLength(2);
+    expect(order.lastIndexOf(taints[1]!)).toBeLessThan(order.indexOf("DaemonSet"));
+    expect(order.at(-1)).toBe("Namespace");
+  },
+);
+
+test("where the cluster knows no such kind, none is named, not even on request", async () => {
+  const { asked, world } = cluster(["deployments.apps"], []);
+  const { manifests, err } = await printed(world, "uninstall-cni", ...withPolicy("v1"));
+  expect(manifests.filter(({ apiVersion }) => /admission|monitoring|policy/.test(apiVersion))).toEqual([]);
+  expect([asked, err]).toEqual([[["api-resources", "--output=name"]], ""]);
+});
+
+test("what is there is named in the version that the cluster has it in, if it is of this installation", async () => {
+  const policy = (name: string): Manifest => ({
+    apiVersion: `${ADMISSION}/v1`,
+    kind: "MutatingAdmissionPolicy",
+    metadata: { name },
+  });
+  const psp = (name: string): Manifest => ({
+    apiVersion: "policy/v1beta1",
+    kind: "PodSecurityPolicy",
+    metadata: { name },
+  });
+  const { asked, world } = cluster(known, [
+    policy("linkerd-cni-node-taint-v1beta1"),
+    policy("other"),
+    psp("linkerd-mesh-cni"),
+    psp("linkerd-linkerd-cni-cni"),
+  ]);
+  const { manifests } = await printed(world, "uninstall-cni", "-n", "mesh", "--context", "c", "--kubeconfig", "k");
+  expect(manifests.slice(0, 3)).toEqual([
+    policy("linkerd-cni-node-taint-v1beta1"),
+    psp("linkerd-mesh-cni"),
+    { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "linkerd-cni", namespace: "mesh" } },
+  ]);
+  expect(asked[1]).toEqual(
+    expect.arrayContaining([
+      "--context=c",
+      "--kubeconfig=k",
+      "--namespace=mesh",
+      "--selector=linkerd.io/cni-resource=true",
+    ]),
+  );
+});
+
+test("without kubectl it names what its values install, and says that there may be more", async () => {
+  const { manifests, err } = await printed({}, "uninstall-cni", ...withPolicy("v1"));
+  const before = manifests.slice(
+    0,
+    manifests.findIndex(({ kind }) => kind === "DaemonSet"),
+  );
+  expect(before.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`).sort()).toEqual([
+    `${ADMISSION}/v1 MutatingAdmissionPolicy`,
+    `${ADMISSION}/v1 MutatingAdmissionPolicyBinding`,
+    "monitoring.coreos.com/v1 PodMonitor",
+    "monitoring.coreos.com/v1 PrometheusRule",
+    "policy/v1beta1 PodSecurityPolicy",
+  ]);
+  expect(err).toMatch(/kubectl is not on PATH: install it\n.*more may be left.*cli\.md#uninstall-cni\n$/);
+});
+
+test("with --ignore-cluster nobody is asked", async () => {
+  const { asked, world } = cluster(known, []);
+  const { manifests, err } = await printed(world, "uninstall-cni", "--ignore-cluster");
+  expect([asked, err]).toEqual([[], ""]);
+  expect(manifests.map(({ kind }) => kind)).toContain("NetworkPolicy");
+});

@@ -1,0 +1,70 @@
+import type { LinkerdCniProps } from "../constructs";
+import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
+import type { Kubectl } from "./kubectl";
+import { installed, type Manifest } from "./resources";
+
+/** API groups that every cluster has in the versions that are installed; the core one has no name. */
+const EVERYWHERE = ["", "apps", "rbac.authorization.k8s.io", "networking.k8s.io"];
+
+/** The kinds of other groups, as kubectl names them. */
+const ELSEWHERE = [
+  "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+  "mutatingadmissionpolicies.admissionregistration.k8s.io",
+  "podmonitors.monitoring.coreos.com",
+  "prometheusrules.monitoring.coreos.com",
+  "podsecuritypolicies.policy",
+];
+
+const on = { enabled: true };
+
+/** Each object that there is on request only. */
+const EVERYTHING: LinkerdCniProps = {
+  enablePSP: true,
+  grafanaDashboard: on,
+  networkPolicy: on,
+  podMonitor: on,
+  prometheusRule: on,
+};
+
+const groupOf = ({ apiVersion }: Manifest): string =>
+  apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
+
+const isEverywhere = (manifest: Manifest): boolean => EVERYWHERE.includes(groupOf(manifest));
+
+const identity = ({ kind, metadata: { namespace = "", name } }: Manifest): string => `${kind}/${namespace}/${name}`;
+
+/** Every object that some values make, in the order of installation. */
+function installable(namespace: string): readonly Manifest[] {
+  const all = TAINT_POLICY_VERSIONS.flatMap((admissionPolicy) =>
+    installed({ ...EVERYTHING, nodeTaint: { ...on, admissionPolicy } }, namespace),
+  );
+  return [...new Map(all.map((manifest) => [identity(manifest), manifest])).values()];
+}
+
+/** What is there of the kinds that only some clusters know. @throws a KubectlError */
+export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promise<readonly Manifest[]> {
+  const known = (await kubectl.run("api-resources", "--output=name")).split("\n");
+  const kind = ELSEWHERE.filter((name) => known.includes(name)).join(",");
+  if (kind === "") return [];
+  const selector = "linkerd.io/cni-resource=true";
+  const found = await kubectl.list<Manifest>({ kind, namespace, selector });
+  const ours = installable(namespace).map(identity);
+  return found.filter((manifest) => ours.includes(identity(manifest)));
+}
+
+/**
+ * What `kubectl delete` has to know of all that may be installed, whatever values it was installed with; of kinds that
+ * only some clusters know, what was found, or what these values make where nobody has looked. In the order of removal:
+ * first what taints new nodes, since nobody would take the taint away; then the pods; their namespace last.
+ * @throws a ValuesError with every problem
+ */
+export function removed(values: unknown, namespace: string, found?: readonly Manifest[]): readonly Manifest[] {
+  const given = installed(values, namespace).filter((manifest) => !isEverywhere(manifest));
+  const elsewhere = found ?? given.reverse();
+  const everywhere = installable(namespace).filter(isEverywhere).reverse();
+  return [...elsewhere, ...everywhere].map(({ apiVersion, kind, metadata: { name, namespace: within } }) => ({
+    apiVersion,
+    kind,
+    metadata: { name, ...(within === undefined ? {} : { namespace: within }) },
+  }));
+}
