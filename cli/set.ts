@@ -1,80 +1,176 @@
-/** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` as helm's `--set` does. */
+/** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` as helm's `--set` does, to the letter. */
 
 type Map = Record<string, unknown>;
-type Step = string | number;
 
 /** How the text after `=` becomes a value. */
 export type ReadValue = (text: string) => unknown;
 
-const words: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
+const words: readonly (readonly [RegExp, unknown])[] = [
+  [/^true$/iu, true],
+  [/^false$/iu, false],
+  [/^null$/iu, null],
+];
+
+/** What Go reads as an integer of 64 bits, where no zero stands before it. */
+const isWhole = (text: string): boolean =>
+  /^(0|[+-]\d+|[1-9]\d*)$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 
 /** `--set`: booleans, null and whole numbers are taken as such. */
 export const typed: ReadValue = (text) => {
-  if (Object.hasOwn(words, text)) return words[text];
-  return /^(0|-?[1-9][0-9]{0,15})$/.test(text) ? Number(text) : text;
+  const word = words.find(([pattern]) => pattern.test(text));
+  if (word !== undefined) return word[1];
+  // Zero has no sign.
+  return isWhole(text) ? Number(text) + 0 : text;
 };
 
 /** `--set-string`: everything is text. */
 export const asText: ReadValue = (text) => text;
 
-/** Cuts at a separator that is neither escaped by a backslash nor within braces; escapes stay. */
-function cut(text: string, separator: string): readonly string[] {
-  const parts = [""];
-  let depth = 0;
-  for (const [token] of text.matchAll(/\\.|./gsu)) {
-    if (token === "{") depth++;
-    if (token === "}") depth--;
-    if (token === separator && depth === 0) parts.push("");
-    else parts.push(`${parts.pop() ?? ""}${token}`);
+const HIGHEST_INDEX = 65_536;
+
+/** The text is over. What was being assigned then counts as far as helm has got with it. */
+class Over extends Error {}
+
+const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A key without a name takes nothing. */
+function set(map: Map, key: string, value: unknown): void {
+  if (key !== "") Object.defineProperty(map, key, { value, configurable: true, enumerable: true, writable: true });
+}
+
+function setItem(list: unknown[], index: number, value: unknown): void {
+  while (list.length < index) list.push(null);
+  list[index] = value;
+}
+
+/** Helm's parser of assignments. */
+class Assignments {
+  private readonly characters: readonly string[];
+  private at = 0;
+
+  constructor(
+    private readonly text: string,
+    private readonly read: ReadValue,
+  ) {
+    this.characters = [...text];
   }
-  return parts;
-}
 
-const unescaped = (text: string): string => text.replace(/\\(.)/gsu, "$1");
+  assignTo(map: Map): void {
+    try {
+      for (;;) this.assign(map);
+    } catch (error) {
+      if (!(error instanceof Over)) throw error;
+    }
+  }
 
-function path(text: string): readonly Step[] {
-  return cut(text, ".").flatMap((part) => {
-    const [, name = "", indices = ""] = /^(.*?)((?:\[\d+\])*)$/su.exec(part) ?? [];
-    return [unescaped(name), ...[...indices.matchAll(/\d+/g)].map(([index]) => Number(index))];
-  });
-}
+  private assign(map: Map): void {
+    const [key, end] = this.until("=[,.");
+    if (end === undefined && key === "") throw new Over();
+    if (end === undefined || end === ",") throw this.wrong(`"${key}" is not an assignment: write name=value`);
+    if (end === "=") this.assignValue(map, key);
+    else if (end === ".") this.assignWithin(map, key);
+    else this.assignToItem(map, key);
+  }
 
-function value(text: string, read: ReadValue): unknown {
-  const list = /^\{(.*)\}$/su.exec(text)?.[1];
-  if (list === undefined) return read(unescaped(text));
-  return list === "" ? [] : cut(list, ",").map((item) => read(unescaped(item.trim())));
-}
+  private assignValue(map: Map, key: string): void {
+    const isOver = this.isOver();
+    set(map, key, isOver ? "" : this.value());
+    if (isOver) throw new Over();
+  }
 
-/** Puts a value at a path, making the maps and lists that lead to it. */
-function assign(target: unknown, [step, ...rest]: readonly Step[], set: unknown): unknown {
-  if (step === undefined) return set;
-  if (typeof step === "number") {
-    const list = Array.isArray(target) ? [...target] : [];
-    list[step] = assign(list[step], rest, set);
+  private assignWithin(map: Map, key: string): void {
+    const inner = Object.hasOwn(map, key) ? map[key] : {};
+    if (!isMap(inner)) throw this.wrong(`${key} is no map`);
+    try {
+      this.assign(inner);
+      if (Object.keys(inner).length === 0) throw this.wrong(`"${key}." is not an assignment: write name=value`);
+    } finally {
+      if (Object.keys(inner).length > 0) set(map, key, inner);
+    }
+  }
+
+  private assignToItem(map: Map, key: string): void {
+    const index = this.index();
+    const list = Object.hasOwn(map, key) ? map[key] : [];
+    if (!Array.isArray(list)) throw this.wrong(`${key} is no list`);
+    set(map, key, list);
+    this.assignItem(list, index);
+  }
+
+  private assignItem(list: unknown[], index: number): void {
+    const [more, end] = this.until("[.=");
+    if (more !== "") throw this.wrong(`"${more}" after an index`);
+    if (end === undefined) throw new Over();
+    if (end === "=") setItem(list, index, this.isOver() ? "" : this.value());
+    else if (end === ".") this.assignWithinItem(list, index);
+    else {
+      const next = this.index();
+      const inner = list[index] ?? [];
+      if (!Array.isArray(inner)) throw this.wrong(`item ${index} is no list`);
+      this.assignItem(inner, next);
+      setItem(list, index, inner);
+    }
+  }
+
+  private assignWithinItem(list: unknown[], index: number): void {
+    const found = list[index];
+    const inner = isMap(found) ? found : {};
+    if (index < list.length) setItem(list, index, inner);
+    this.assign(inner);
+    setItem(list, index, inner);
+  }
+
+  private index(): number {
+    const [text, end] = this.until("]");
+    const index = Number(text);
+    if (end === undefined || !/^[+-]?\d+$/.test(text) || index < 0 || index > HIGHEST_INDEX) {
+      throw this.wrong(`[${text} is no index between 0 and ${HIGHEST_INDEX}`);
+    }
+    return index;
+  }
+
+  private value(): unknown {
+    if (this.characters[this.at] !== "{") return this.read(this.until(",")[0]);
+    this.at++;
+    const list: unknown[] = [];
+    for (;;) {
+      const [item, end] = this.until(",}");
+      if (end === undefined) throw this.wrong("a list ends in }");
+      list.push(this.read(item));
+      if (end === "}") break;
+    }
+    if (this.characters[this.at] === ",") this.at++;
     return list;
   }
-  const map: Map = typeof target === "object" && target !== null && !Array.isArray(target) ? (target as Map) : {};
-  return { ...map, [step]: assign(map[step], rest, set) };
-}
 
-function assignment(text: string): readonly [string, string] {
-  const [name = "", ...rest] = cut(text, "=");
-  if (name === "" || rest.length === 0) throw new Error(`"${text}" is not an assignment: write name=value`);
-  return [name, rest.join("=")];
+  /** What stands before the next of some characters, and this one; a backslash makes any character one of the text. */
+  private until(ends: string): readonly [string, string | undefined] {
+    let text = "";
+    while (!this.isOver()) {
+      const character = this.characters[this.at++] ?? "";
+      if (ends.includes(character)) return [text, character];
+      text += character === "\\" ? (this.characters[this.at++] ?? "") : character;
+    }
+    return [text, undefined];
+  }
+
+  private isOver(): boolean {
+    return this.at >= this.characters.length;
+  }
+
+  private wrong(problem: string): Error {
+    return new Error(`${this.text}: ${problem}`);
+  }
 }
 
 /** Values with some assignments, comma-separated, made on top. */
 export function withAssignments(values: Map, text: string, read: ReadValue): Map {
-  return cut(text, ",").reduce((made, part) => {
-    const [name, given] = assignment(part);
-    return assign(made, path(name), value(given, read)) as Map;
-  }, values);
+  const made = structuredClone(values);
+  new Assignments(text, read).assignTo(made);
+  return made;
 }
 
 /** `--set-file`: the value is a file's content. */
 export function withFile(values: Map, text: string, readFile: (path: string) => string): Map {
-  return cut(text, ",").reduce((made, part) => {
-    const [name, file] = assignment(part);
-    return assign(made, path(name), readFile(unescaped(file))) as Map;
-  }, values);
+  return withAssignments(values, text, readFile);
 }

@@ -1,4 +1,10 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
 import { runIn } from "../../cli/io.testing";
+import { asText, typed, withAssignments } from "../../cli/set";
 import { byName, documents, helm, template } from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
@@ -30,4 +36,68 @@ suite(`install-cni prints what helm renders, and the namespace${title}`, () => {
     expect(namespace?.kind).toBe("Namespace");
     expect(byName(others)).toEqual(byName(template(...args)));
   });
+});
+
+suite(`--set and --set-string read what helm reads${title}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), "set-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  beforeAll(() => {
+    mkdirSync(join(folder, "templates"));
+    writeFileSync(join(folder, "Chart.yaml"), "apiVersion: v2\nname: any\nversion: 1.0.0\n");
+    const map =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: any }\ndata: { values: {{ toJson .Values | quote }} }\n";
+    writeFileSync(join(folder, "templates", "map.yaml"), map);
+  });
+
+  const readers = { "--set": typed, "--set-string": asText };
+
+  /** What helm makes of an assignment; undefined where it refuses. */
+  function byHelm(flag: string, text: string): unknown {
+    const { status, stdout } = spawnSync(helm ?? "", ["template", folder, flag, text], { encoding: "utf8" });
+    if (status !== 0) return undefined;
+    return JSON.parse((documents(stdout)[0] as unknown as { data: { values: string } }).data.values);
+  }
+
+  function byUs(flag: keyof typeof readers, text: string): unknown {
+    try {
+      return withAssignments({}, text, readers[flag]);
+    } catch {
+      return undefined;
+    }
+  }
+
+  const paths = ["a", "b", "a.b", "a[0]", "a[1]", "a[1][0]", "a[0].b", "a\\.b", "é", ""];
+  const texts = [
+    "",
+    "1",
+    "0",
+    "-0",
+    "+7",
+    "07",
+    "9223372036854775808",
+    "True",
+    "NULL",
+    "fal\u017fe",
+    " x",
+    "\\,",
+    "🙂",
+  ];
+  const loose = [...paths, ...texts, "=", ",", ".", "{", "}", "[", "]", "\\"];
+  const text = fc.constantFrom(...texts);
+  const list = fc.array(text, { maxLength: 3 }).map((items) => `{${items.join(",")}}`);
+  const assignment = fc
+    .tuple(fc.constantFrom(...paths), fc.oneof(text, list))
+    .map(([path, value]) => `${path}=${value}`);
+  const assignments = fc.oneof(
+    fc.array(assignment, { minLength: 1, maxLength: 4 }).map((some) => some.join(",")),
+    fc.array(fc.constantFrom(...loose), { minLength: 1, maxLength: 8 }).map((some) => some.join("")),
+  );
+
+  test("whatever it is", () => {
+    const same = fc.property(fc.constantFrom("--set", "--set-string"), assignments, (flag, text) => {
+      expect({ flag, text, read: byUs(flag, text) }).toEqual({ flag, text, read: byHelm(flag, text) });
+    });
+    fc.assert(same, { numRuns: 150 });
+  }, 120_000);
 });
