@@ -11,12 +11,39 @@ const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""
 const BATCH = 40;
 const RUNS = 10;
 
-function expectSame(chart: OwnChart, sets: readonly object[], namespace: string): void {
+type Objects = ReturnType<typeof byName>;
+
+function byHelm(chart: OwnChart, sets: readonly object[], namespace: string): readonly Objects[] {
   const rendered = renderAll(chart, sets, namespace);
-  for (const [index, set] of sets.entries()) {
-    const byHelm = { set, objects: byName(rendered[index] ?? []) };
-    expect(byHelm).toEqual({ set, objects: byName(constructed(chart, set, namespace)) });
+  return sets.map((_, index) => byName(rendered[index] ?? []));
+}
+
+/** Says by which values a failure can be tried again. */
+function blaming(set: object, namespace: string, attempt: () => unknown): void {
+  try {
+    attempt();
+  } catch (cause) {
+    throw new Error(`in namespace ${namespace}, with the values ${JSON.stringify(set)}`, { cause });
   }
+}
+
+function expectSame(chart: OwnChart, sets: readonly object[], namespace: string): void {
+  let rendered: readonly Objects[];
+  try {
+    rendered = byHelm(chart, sets, namespace);
+  } catch (cause) {
+    // One of them, or helm itself: then it is all of them.
+    for (const set of sets) blaming(set, namespace, () => byHelm(chart, [set], namespace));
+    throw new Error("helm failed with all of them, and with none by itself", { cause });
+  }
+  for (const [index, set] of sets.entries()) {
+    blaming(set, namespace, () => expect(rendered[index]).toEqual(byName(constructed(chart, set, namespace))));
+  }
+}
+
+/** Without the counterexample, which is many sets in one line: the cause names the one. */
+function report<T>({ failed, seed, counterexamplePath, errorInstance }: fc.RunDetails<T>): void {
+  if (failed) throw new Error(`seed ${seed}, path ${counterexamplePath}`, { cause: errorInstance });
 }
 
 suite.each(ownCharts)(`%s: for any values, helm renders what the constructs make${title}`, (_, chart) => {
@@ -26,7 +53,7 @@ suite.each(ownCharts)(`%s: for any values, helm renders what the constructs make
   test(`${BATCH * RUNS} random value sets`, () => {
     const sets = fc.array(arbitraryValues(values), { minLength: BATCH, maxLength: BATCH, size: "max" });
     const same = fc.property(sets, namespaces, (some, namespace) => expectSame(chart, some, namespace));
-    fc.assert(same, { numRuns: RUNS, endOnFailure: true });
+    fc.assert(same, { numRuns: RUNS, endOnFailure: true, reporter: report });
   }, 300_000);
 
   test("each value by itself, with its edge cases", () => {
