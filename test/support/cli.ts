@@ -85,6 +85,12 @@ export class CliCluster {
     return (await this.start("kubectl", args, {})).out;
   }
 
+  /** Runs the command, and hands what it prints to kubectl. */
+  async piped(args: readonly string[], ...kubectl: readonly string[]): Promise<Ended> {
+    const { out } = await this.run(args);
+    return this.start("kubectl", kubectl, { input: out });
+  }
+
   /** Runs `l5d-cni check`. */
   async check(
     ...args: readonly string[]

@@ -1,0 +1,40 @@
+import { CliCluster, cliMissing } from "../support/cli";
+import { suite } from "../support/requirements";
+
+jest.setTimeout(300_000);
+
+const KINDS = [
+  ...["daemonsets", "configmaps", "serviceaccounts", "networkpolicies"],
+  ...["roles", "rolebindings", "clusterroles", "clusterrolebindings"],
+  ...["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
+].join(",");
+
+suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(), () => {
+  let cluster!: CliCluster;
+
+  beforeAll(async () => {
+    cluster = await CliCluster.start();
+  });
+  afterAll(() => cluster?.close());
+
+  const left = async () => {
+    const selector = "--selector=linkerd.io/cni-resource=true";
+    return (await cluster.kubectl("get", KINDS, "--all-namespaces", selector, "--output=name")).trim();
+  };
+  const uninstalled = (...flags: readonly string[]) =>
+    // No controller ends the namespace here.
+    cluster.piped(["uninstall-cni", ...flags], "delete", "--ignore-not-found", "--wait=false", "-f", "-");
+
+  test("without the flags of the installation nothing is left, not even what taints new nodes", async () => {
+    const values = ["nodeTaint.enabled=true,nodeTaint.admissionPolicy=v1beta1", "grafanaDashboard.enabled=true"];
+    const flags = [...values, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
+    expect(await cluster.piped(["install-cni", ...flags], "apply", "-f", "-")).toMatchObject({ code: 0, err: "" });
+    expect((await left()).split("\n")).toHaveLength(13);
+    expect(await uninstalled()).toMatchObject({ code: 0 });
+    expect(await left()).toBe("");
+  });
+
+  test("where nothing is installed, kubectl has nothing to complain about", async () => {
+    expect(await uninstalled("--cni-namespace=elsewhere")).toMatchObject({ code: 0, out: "", err: "" });
+  });
+});
