@@ -1,4 +1,4 @@
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Progress } from "../../demo/progress";
 import { CRD } from "../support/multus";
@@ -121,6 +121,21 @@ export class Multus {
 
   async log(): Promise<string> {
     return readFile(LOG, "utf8");
+  }
+
+  /**
+   * What Multus complains of. The kubelet may stop a pod's sandbox more than once; of the pod, and of what it kept for
+   * its removal, Multus then finds nothing, and says so twice.
+   */
+  async errors(): Promise<readonly string[]> {
+    const again = /GetPod failed: pod not found|failed to get the cached delegates file: .*: no such file or directory/;
+    return (await this.log()).split("\n").filter((line) => line.includes("[error]") && !again.test(line));
+  }
+
+  /** Sandboxes for whose removal Multus keeps what it called. */
+  async sandboxes(): Promise<readonly string[]> {
+    const entries = await readdir(onDisk("/var/lib/cni/multus"), { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   }
 
   /** What Multus did to a pod, in order. */
