@@ -10,6 +10,8 @@ test("a path's mount is the innermost, and of several on one point the last", ()
     "22 20 8:3 / /host/etc\\040cni rw,nosuid - ext4 /dev/sda3 rw",
     "23 20 8:3 / /host/opt rw,noexec - ext4 /dev/sda3 rw",
   ].join("\n");
+  const readOnlyDisk = "24 20 8:4 / /host/var rw - ext4 /dev/sda4 ro,errors=remount-ro";
+  expect(mountOf(`${mountinfo}\n${readOnlyDisk}`, "/host/var/lib")?.options).toEqual(["rw", "ro"]);
   const options = (path: string) => mountOf(mountinfo, path)?.options;
   expect(options("/host/opt/cni/bin")).toEqual(["rw", "noexec"]);
   expect(options("/host/etc cni/net.d")).toEqual(["rw", "nosuid"]);

@@ -6,6 +6,7 @@ export interface Mount {
   readonly point: string;
   /** What is seen there, as a path in its own file system; it follows a directory that is moved or removed. */
   readonly root: string;
+  /** The mount's own, and `ro` where its file system is. */
   readonly options: readonly string[];
 }
 
@@ -14,8 +15,10 @@ const unescaped = (field: string): string =>
   field.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 
 function read(line: string): Mount {
-  const [, , , root = "", point = "", options = ""] = line.split(" ");
-  return { point: unescaped(point), root: unescaped(root), options: options.split(",") };
+  const [mount = "", fileSystem = ""] = line.split(" - ");
+  const [, , , root = "", point = "", options = ""] = mount.split(" ");
+  const readOnly = fileSystem.split(" ")[2]?.split(",").includes("ro") === true ? ["ro"] : [];
+  return { point: unescaped(point), root: unescaped(root), options: [...options.split(","), ...readOnly] };
 }
 
 /** The mount that a path lies on: of those whose mount point leads to it, the longest and last. */

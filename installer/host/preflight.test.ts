@@ -22,9 +22,14 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
     "a directory that refuses",
     { directories: [{ ...directory, holdsPlugin: false, state: "not writable" }] },
     "error",
-    "is not writable: set destCNINetDir",
+    "is not writable: let uid 0 write there by the capability DAC_OVERRIDE, or privileged",
   ],
-  ["a read-only mount", { directories: [{ ...directory, mountOptions: ["ro"] }] }, "error", "mounted read-only"],
+  [
+    "a read-only mount",
+    { directories: [{ ...directory, state: "not writable", mountOptions: ["ro"] }] },
+    "error",
+    "mounted read-only: mount it writable",
+  ],
   ["a noexec mount", { directories: [{ ...directory, mountOptions: ["rw", "noexec"] }] }, "error", "mounted noexec"],
   [
     "no space",

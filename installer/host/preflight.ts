@@ -44,8 +44,12 @@ function ofMount({ path, holdsPlugin, mountOptions }: Directory): readonly Advic
 function ofDirectory(directory: Directory, pluginBytes: number): readonly Advice[] {
   const { path, state, holdsPlugin, freeBytes } = directory;
   const remedy = holdsPlugin ? "destCNIBinDir" : "destCNINetDir";
-  if (state !== "writable") {
-    return [error(`${path} is ${state}: set ${remedy} to the node's directory, and let uid 0 write there`)];
+  const { mountOptions } = directory;
+  if (state === "missing" || state === "not a directory") {
+    return [error(`${path} is ${state}: set ${remedy} to the node's directory`)];
+  }
+  if (state === "not writable" && !mountOptions.includes("ro")) {
+    return [error(`${path} is not writable: let uid 0 write there by the capability DAC_OVERRIDE, or privileged`)];
   }
   const short = holdsPlugin && freeBytes !== undefined && freeBytes < pluginBytes;
   const space = short
