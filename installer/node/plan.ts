@@ -120,6 +120,11 @@ function kubeconfigInPlace({ places, state }: Context, text: string): readonly C
   return [{ do: "write", path: places.kubeconfig, bytes, mode: PRIVATE }];
 }
 
+/** Whether we have chained a configuration; a stanza in others is somebody else's. */
+function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
+  return made !== undefined || originals.has(name);
+}
+
 /** What it takes from this state to a node that is as wanted; nothing where it is. */
 export function planInstall(state: NodeState, places: Places, wanted: Wanted): Plan {
   const context = { places, state };
@@ -128,7 +133,9 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
   const chaining: Chaining = chain(context, active, wanted.stanza);
   const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
   const before = journal({ ...madeLists(state), ...chaining.made });
-  const restored = configs.filter((found) => found !== active).flatMap((found) => restore(context, found));
+  const restored = configs
+    .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
+    .flatMap((found) => restore(context, found));
   return {
     steps: {
       journal: journalled(context, before),

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { LIST, Node } from "./node.testing";
+import { LIST, Node, SINGLE } from "./node.testing";
 
 test("for Multus all but the chain is installed, and a chain is taken away; a successor is trusted", () => {
   const node = new Node({ "10-k.conflist": LIST });
@@ -19,4 +19,26 @@ test("for Multus all but the chain is installed, and a chain is taken away; a su
   second.remove(false);
   expect(node.content()).toEqual(before);
   rmSync(node.root, { recursive: true });
+});
+
+test("for Multus a stanza that others have put into a configuration is theirs, and stays", () => {
+  const theirs = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
+  const node = new Node({ "10-k.conflist": theirs });
+  const installer = node.installer("first", false);
+  expect(installer.reconcile()).toEqual({});
+  installer.reconcile();
+  expect(node.read("10-k.conflist")).toBe(theirs);
+  rmSync(node.root, { recursive: true });
+});
+
+test("for Multus a list that was made of a single plugin's file goes, with the journal or without", () => {
+  for (const journal of [true, false]) {
+    const node = new Node({ "10-k.conf": SINGLE });
+    node.installer("zeroth").reconcile();
+    if (!journal) rmSync(node.path("net.d", "linkerd-cni.journal"));
+    const installer = node.installer("first", false);
+    expect(installer.reconcile()).toEqual({});
+    expect(Object.keys(node.content()).filter((name) => name.includes("10-k"))).toEqual(["net.d/10-k.conf"]);
+    rmSync(node.root, { recursive: true });
+  }
 });
