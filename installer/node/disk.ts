@@ -175,5 +175,15 @@ export function apply(change: Change, disk: Disk, holds: (seen: Seen) => boolean
       disk.remove(change.path);
       break;
   }
-  disk.settle(dirname(change.path));
+  if (change.do === "remove" || change.do === "rmdir") settleIfAny(dirname(change.path), disk);
+  else disk.settle(dirname(change.path));
+}
+
+/** What is to be gone may never have had a directory. */
+function settleIfAny(directory: string, disk: Disk): void {
+  try {
+    disk.settle(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }

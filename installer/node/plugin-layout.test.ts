@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apply, type Change, nodeDisk } from "./disk";
+import { describe as tell } from "./messages";
 import { observe } from "./observe";
 import type { Places } from "./places";
 import { planInstall, planRemoval, STEPS } from "./plan";
@@ -130,6 +131,28 @@ test("removal takes every version, and what a crash left of one", () => {
   writeFileSync(join(folder, "libc.so.6.linkerd-cni-tmp"), "half");
   run(planRemoval(observe(places(), pluginFile()), places(), false));
   expect(tree()).toEqual([]);
+});
+
+test("removal of what was never there is no failure", () => {
+  withLibraries();
+  run(planRemoval(observe(places(), pluginFile()), places(), false));
+  expect(tree()).toEqual([]);
+});
+
+test("what is done to a directory is told as that", () => {
+  withLibraries();
+  const told = (all: readonly Change[]) => all.map((change) => tell(change).split(" ")[0]);
+  const first = changes(places());
+  expect(told(first.filter(({ path }) => path.startsWith(at("node"))))).toEqual([
+    "made",
+    "made",
+    "wrote",
+    "wrote",
+    "wrote",
+    "wrote",
+  ]);
+  run(first);
+  expect(new Set(told(planRemoval(observe(places(), pluginFile()), places(), false)))).toEqual(new Set(["removed"]));
 });
 
 test("a C library without its loader is a broken image", () => {
