@@ -182,3 +182,19 @@ test("a plugin that another agent adds to a list of ours stays, now and after th
   expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
 });
+
+test.each([
+  ["writes his single plugin's file anew", "10-k.conf", SINGLE],
+  ["takes the stanza out of a list", "10-k.conflist", LIST],
+])("an owner who %s again and again is told about by that file", (_, name, text) => {
+  on({ [name]: text });
+  const installer = node.installer();
+  for (let round = 0; round < 3; round += 1) {
+    installer.reconcile();
+    node.now += 3_000;
+    writeFileSync(node.path("net.d", name), text);
+  }
+  installer.reconcile();
+  expect(node.lines.join("")).toContain(`${node.path("net.d", name)} was changed back, probably by unknown`);
+  expect(node.lines.join("")).not.toContain("linkerd-cni-original was changed back");
+});

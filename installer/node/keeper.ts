@@ -58,6 +58,12 @@ interface Try {
   readonly failure?: string;
 }
 
+/** The file that others write, of those that the changes are about: what is set aside has its owner's name. */
+function contestedPath(changes: readonly Change[]): string {
+  const last = changes.at(-1);
+  return (last?.do === "rename" ? last.from : last?.path) ?? "";
+}
+
 /** Whether everything is in place, in whatever version. */
 function isWhole(state: NodeState, plan: Plan, { chained }: Wanted): boolean {
   const file = state.configs.find(({ name }) => name === plan.chain);
@@ -135,7 +141,7 @@ export class Keeper {
     if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
-    const passed = plan.findings.filter(({ hidden }) => !hidden);
+    const passed = plan.findings.filter(({ hidden }) => hidden === undefined);
     this.warn([
       ...passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`),
       ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
@@ -176,8 +182,10 @@ export class Keeper {
     const { places } = this.tools;
     this.installed = true;
     this.patience.settled(plan);
-    const hidden = plan.findings.find((finding) => finding.hidden);
-    if (hidden !== undefined) return { problem: hiddenMessage(join(places.netDir, hidden.file), hidden.reason) };
+    const [problem] = plan.findings.flatMap(({ file, reason, hidden }) =>
+      hidden === undefined ? [] : [hiddenMessage(join(places.netDir, file), reason, hidden)],
+    );
+    if (problem !== undefined) return { problem };
     if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
     if (!wanted.chained) return {};
     return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
@@ -198,7 +206,10 @@ export class Keeper {
     this.tries.set(step, next);
     const againInMs = waitMs(next.damper, now);
     if (againInMs > 0) {
-      return { problem: next.failure ?? `${changes.at(-1)?.path} is contested: waiting to change it again`, againInMs };
+      return {
+        problem: next.failure ?? `${contestedPath(changes)} is contested: waiting to change it again`,
+        againInMs,
+      };
     }
     const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
     this.tries.set(step, tried);
@@ -228,7 +239,7 @@ export class Keeper {
   }
 
   private contested(changes: readonly Change[], { level, contests }: Damper): void {
-    const path = changes.at(-1)?.path ?? "";
+    const path = contestedPath(changes);
     const { writer, remedy } = likelyWriter(basename(path), readLoosely(path));
     this.tools.instruments.contested.add(basename(path), writer);
     const message = `${path} was changed back, probably by ${writer} (${contests} in a row): ${remedy}`;

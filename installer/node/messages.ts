@@ -1,9 +1,19 @@
 import type { Change } from "./disk";
 
+const DONE = {
+  write: "wrote",
+  copy: "wrote",
+  keep: "wrote",
+  link: "wrote",
+  mkdir: "made",
+  rmdir: "removed",
+  remove: "removed",
+};
+
 /** What has been done, for the log. */
 export function describe(change: Change): string {
   if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
-  return `${change.do === "remove" ? "removed" : "wrote"} ${change.path}`;
+  return `${DONE[change.do]} ${change.path}`;
 }
 
 export function renamedMessage(path: string): string {
@@ -11,8 +21,8 @@ export function renamedMessage(path: string): string {
   return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
 }
 
-export function hiddenMessage(path: string, reason: string): string {
-  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; put the file itself there, or mount its directory below the same prefix`;
+export function hiddenMessage(path: string, reason: string, remedy: string): string {
+  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; ${remedy}`;
 }
 
 /** Says a thing when it is new, not at every look. */

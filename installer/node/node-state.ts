@@ -15,8 +15,8 @@ export interface FoundFile {
   readonly owner?: Owner;
   /** Where it is a symbolic link. */
   readonly target?: string;
-  /** Whether it leads to where nothing can be seen from here: on the node it may be any configuration. */
-  readonly hidden?: boolean;
+  /** What would show it, where it cannot be seen from here: on the node it may be any configuration. */
+  readonly hidden?: string;
 }
 
 /** The plugin as it lies on the node. */

@@ -9,10 +9,15 @@ import type { Places } from "./places";
 import type { PluginFile } from "./plugin-file";
 import { PLUGIN_HOME } from "./plugin-layout";
 
-function problemOf(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === "ENOENT") return "is a link to a file that is not there";
-  return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+const MOUNT_IT = "put the file itself there, or mount its directory below the same prefix";
+const READ_IT = "give the installer's container the capability DAC_OVERRIDE, or privileged";
+
+/** Why a file cannot be read. The runtime, which may read everything, reads what is merely denied to us. */
+function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT") return { problem: "is a link to a file that is not there" };
+  if (code === "EACCES" || code === "EPERM") return { problem: `cannot be read (${code})`, hidden: READ_IT };
+  return { problem: `cannot be read: ${error instanceof Error ? error.message : String(error)}` };
 }
 
 /** Looks at one file; undefined where there is none. */
@@ -24,7 +29,7 @@ function find(path: string, view: View): FoundFile | undefined {
   const located = locate(path, view);
   if (located.hidden) {
     const problem = `is a link to ${target.target}, which is not mounted here`;
-    return { name, mode: 0o644, ...target, problem, hidden: true };
+    return { name, mode: 0o644, ...target, problem, hidden: MOUNT_IT };
   }
   try {
     const stat = fs.statSync(located.path);
@@ -34,7 +39,7 @@ function find(path: string, view: View): FoundFile | undefined {
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
     return { ...found, bytes: fs.readFileSync(located.path) };
   } catch (error) {
-    return { name, mode: 0o644, ...target, problem: problemOf(error) };
+    return { name, mode: 0o644, ...target, ...unreadable(error) };
   }
 }
 

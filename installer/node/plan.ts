@@ -20,8 +20,8 @@ export interface Wanted {
 export interface Finding {
   readonly file: string;
   readonly reason: string;
-  /** Whether it may be valid on the node all the same. */
-  readonly hidden: boolean;
+  /** What would show it: on the node it may be valid all the same. */
+  readonly hidden?: string | undefined;
 }
 
 /** The order of the steps is what keeps a node whole: no chain names what is not there yet. */
@@ -74,7 +74,7 @@ function findings(configs: readonly Pristine[], active: Pristine | undefined): r
   return configs
     .slice(0, until)
     .flatMap(({ name, config, file }) =>
-      config.kind === "invalid" ? [{ file: name, reason: config.reason, hidden: file?.hidden === true }] : [],
+      config.kind === "invalid" ? [{ file: name, reason: config.reason, hidden: file?.hidden }] : [],
     );
 }
 

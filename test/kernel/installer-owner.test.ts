@@ -2,7 +2,7 @@ import { chmodSync, chownSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { INSTALLER_CAPABILITIES } from "../../constructs/pod";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, TestNode } from "./installer-node";
+import { buildInstaller, type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[{"type":"bridge"}]}\n';
 const NAME = "10-k.conflist";
@@ -19,12 +19,16 @@ const AS_INSTALLED = withCapabilities(...INSTALLER_CAPABILITIES);
 
 suite("a configuration of another user's", missing({ root: true, programs: ["setpriv"] }), () => {
   let node: TestNode;
+  let installer: Installer;
   beforeAll(buildInstaller);
   beforeEach(() => {
     node = new TestNode({ [NAME]: LIST });
     chownSync(join(node.netDir, NAME), 1_000, 1_001);
   });
-  afterEach(() => node.delete());
+  afterEach(async () => {
+    await installer.stop("SIGKILL");
+    node.delete();
+  });
 
   const owner = () => {
     const { uid, gid } = statSync(join(node.netDir, NAME));
@@ -32,7 +36,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
   };
 
   test("keeps its owner where the installer may give files away", async () => {
-    const installer = node.start();
+    installer = node.start();
     await installer.says("ends in our stanza");
     expect(owner()).toBe("1000:1001");
     expect(await installer.stop()).toBe(0);
@@ -42,7 +46,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
 
   test("is chained and comes back byte for byte without any capability, and the log says whose it is", async () => {
     const before = node.content();
-    const installer = node.startAs(withCapabilities());
+    installer = node.startAs(withCapabilities());
     await installer.says("ends in our stanza");
     expect(owner()).toBe("0:0");
     expect(installer.log.split(`${NAME} belongs to 0:0 instead of 1000:1001`)).toHaveLength(2);
@@ -50,10 +54,24 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     expect(node.content()).toEqual(before);
   });
 
+  test("that only its owner may read may be the one in force: the node is not ready, and the log says what is missing", async () => {
+    node.write("20-other.conflist", LIST);
+    chmodSync(join(node.netDir, NAME), 0o600);
+    installer = node.startAs(withCapabilities());
+    await installer.says(`${NAME} cannot be read (EACCES): it comes first`);
+    expect(installer.log).toContain("the capability DAC_OVERRIDE, or privileged");
+    expect(installer.log).not.toContain("ends in our stanza");
+    expect(installer.log).not.toContain(`${NAME} cannot be read (EACCES): passed over`);
+    chmodSync(join(node.netDir, NAME), 0o644);
+    await installer.says(`${NAME} ends in our stanza`);
+    expect(node.read("20-other.conflist")).toBe(LIST);
+    expect(await installer.stop()).toBe(0);
+  });
+
   test("of root's own comes back as the very file without any capability", async () => {
     chownSync(join(node.netDir, NAME), 0, 0);
     const { ino, mtimeMs } = statSync(join(node.netDir, NAME));
-    const installer = node.startAs(withCapabilities());
+    installer = node.startAs(withCapabilities());
     await installer.says("ends in our stanza");
     expect(await installer.stop()).toBe(0);
     expect(statSync(join(node.netDir, NAME))).toMatchObject({ ino, mtimeMs });
@@ -67,7 +85,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     chmodSync(join(node.netDir, NAME), 0o600);
     const { ino, mtimeMs } = statSync(join(node.netDir, NAME));
     const before = node.content();
-    const installer = node.startAs(AS_INSTALLED);
+    installer = node.startAs(AS_INSTALLED);
     await installer.says("ends in our stanza");
     expect(node.isChained(NAME)).toBe(true);
     expect(node.broken()).toEqual([]);
