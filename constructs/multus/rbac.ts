@@ -16,7 +16,7 @@ export function clusterRules(values: Refs<MultusValues>): Rules {
       resources: ["network-attachment-definitions"],
       // Whoever writes others chooses what Multus runs on the nodes. Applying names what is created.
       resourceNames: [CNI],
-      verbs: ["list", "watch", "create", "patch", "delete"],
+      verbs: ["get", "list", "watch", "create", "patch", "delete"],
     },
     // Who may change it may have every pod changed: with cert-manager the caBundle is not the operator's to write.
     when(not(isIssued(values)), {

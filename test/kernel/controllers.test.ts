@@ -108,6 +108,22 @@ suite("controllers with a real API server, with the chart's rights and no more",
     expect(await vain.told(SUSPENDED)).toEqual(["never-3"]);
   }, 120_000);
 
+  test("on nodes that join one by one pods are repaired, as those in their place work", async () => {
+    const joining = await cluster.namespace("joining");
+    for (const nodeName of ["node-a", "node-b", "node-c", "node-d"]) {
+      await control(onNode(nodeName));
+      const early = [`agent-${nodeName}`, `web-${nodeName}`] as const;
+      await joining.start(early[0], failing, { owner: "agent", kind: "DaemonSet", spec: { nodeName } });
+      await joining.start(early[1], failing, { owner: "web", spec: { nodeName } });
+      await until("both repairs", async () => {
+        const told = await joining.told(DELETED);
+        return early.every((name) => told.includes(name));
+      });
+      await joining.start(`good-${nodeName}`, passed, { owner: "web" });
+    }
+    expect(await joining.told(SUSPENDED)).toEqual([]);
+  }, 120_000);
+
   test("nothing is lost while the API server is away, and what it has forgotten meanwhile is listed anew", async () => {
     const away = await cluster.namespace("away");
     await away.start("healthy", passed);

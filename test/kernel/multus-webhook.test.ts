@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { AdmissionApi, CONFIGURATION, type Created, SECRET } from "../support/admission";
 import { until } from "../support/controllers";
-import { bundleControllers, OperatorProcess } from "../support/multus";
+import { bundleControllers, CNI_NAMESPACE, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { freePort, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
@@ -127,7 +127,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     test("a caBundle that somebody empties is put right, and nothing else is changed", async () => {
       const before = await api.configuration();
       const contentType = "application/json-patch+json";
-      const body = [{ op: "remove", path: "/webhooks/0/clientConfig/caBundle" }];
+      const body = [0, 1].map((index) => ({ op: "remove", path: `/webhooks/${index}/clientConfig/caBundle` }));
       await api.cluster.api.json({ method: "PATCH", path: `${CONFIGURATION}/linkerd-multus`, body, contentType });
       await until("the caBundle", async () => (await api.caBundle()) !== undefined);
       const after = await api.configuration();
@@ -144,6 +144,20 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       await until("the Secret", async () => (await read()).data["tls.crt"] !== data["tls.crt"]);
       expect((await api.create("shop", {})).status).toBe(201);
     });
+  });
+
+  test("while no replica answers, no pod is created where it counts, but those that are there can be changed", async () => {
+    await start(1);
+    const { name } = await api.create("shop", { finalizers: ["batch.kubernetes.io/job-tracking"] });
+    await stop();
+    expect(await api.create("shop", {})).toMatchObject({ status: 500 });
+    expect(await api.annotate("shop", name, { note: "x" })).toMatchObject({ status: 200 });
+    const path = `/api/v1/namespaces/shop/pods/${name}`;
+    await api.cluster.merge(path, { metadata: { finalizers: null } });
+    // What the operator and its nodes wait for.
+    for (const namespace of [CNI_NAMESPACE, OPERATOR_NAMESPACE]) {
+      expect(await api.create(namespace, {})).toMatchObject({ status: 201 });
+    }
   });
 
   describe("by two replicas", () => {

@@ -22,6 +22,8 @@ export interface Event {
 interface Options {
   /** The name of what owns it. @default its own */
   readonly owner?: string;
+  /** What kind the owner is of. @default "ReplicaSet" */
+  readonly kind?: string;
   readonly spec?: object;
 }
 
@@ -61,8 +63,8 @@ export class PodsInNamespace {
   }
 
   /** Creates a pod, and gives it the status that a kubelet would. */
-  async start(name: string, status: object, { owner = name, spec = {} }: Options = {}): Promise<void> {
-    const { metadata, spec: base } = meshedPod(name, { metadata: ownedBy(owner), spec });
+  async start(name: string, status: object, { owner = name, kind, spec = {} }: Options = {}): Promise<void> {
+    const { metadata, spec: base } = meshedPod(name, { metadata: ownedBy(owner, kind), spec });
     const { uid: _, ...given } = metadata;
     const containers = (list: unknown) => (list as { name: string }[]).map((each) => ({ ...each, image: "none" }));
     const body = {

@@ -41,8 +41,9 @@ const endsHere = ({ status, body }: ApiResponse) => status === 403 && body.inclu
 export class Writer {
   constructor(private readonly tools: Tools) {}
 
-  /** Creates a definition, or fails where somebody else's is there by now. @throws WriteFailed */
+  /** Creates a definition, or fails where there is one by now, whosever it is. @throws WriteFailed */
   async create(namespace: string, config: string): Promise<void> {
+    await this.requireNone(namespace);
     const { status, body } = await this.apply(namespace, definitionToApply(config), false);
     if (status !== CREATED) await this.retreat(namespace, JSON.parse(body) as DefinitionObject);
     this.tools.instruments.applies.inc();
@@ -82,7 +83,15 @@ export class Writer {
     if (response.status !== CONFLICT) this.require("event", response);
   }
 
-  /** There was one already that does not contradict ours: somebody else's gets no field of ours. @throws Stale */
+  /** The watch may be behind: one that is there already may be our own, whoever else has written to it. @throws Stale */
+  private async requireNone(namespace: string): Promise<void> {
+    const response = await this.send("apply", { path: definitionPath(namespace) });
+    if (response.status === NOT_FOUND) return;
+    this.require("apply", response);
+    throw new Stale("apply: there is one already");
+  }
+
+  /** One was made in this moment that does not contradict ours: somebody else's gets no field of ours. @throws Stale */
   private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
     if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
     await this.apply(namespace, nothingToApply(metadata?.uid ?? ""), false);
