@@ -109,7 +109,8 @@ export class Service {
     const now = () => new Date();
     const instance = settings.nodeName ?? settings.identity;
     this.podEvents = settings.podEvents ? new PodEvents({ connect, instance, log, now }) : undefined;
-    this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log });
+    this.taint =
+      settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, now: () => performance.now() });
     this.instruments.read({
       chained: () => this.status.problem === undefined,
       ready: () => this.wasReady,
@@ -213,11 +214,14 @@ export class Service {
   private async hasOtherToken(): Promise<boolean> {
     const unreadable = { kind: "unknown" } as const; // the look at the node says so
     const verdict = await this.credentials.verify(Date.now()).catch(() => unreadable);
-    return (await this.credentials.renew(Date.now())) || verdict.kind === "refused";
+    const renewed = await this.credentials.renew(Date.now());
+    // A token ends with the Node object that it is bound to.
+    if (renewed) this.taint?.lookAgain();
+    return renewed || verdict.kind === "refused";
   }
 
   private async liftTaint(): Promise<void> {
-    if (this.taint === undefined || this.taint.settled) return;
+    if (this.taint?.isDue !== true) return;
     if ((await this.ready()).status === 200) await this.taint.lift();
   }
 

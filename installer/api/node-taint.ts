@@ -32,31 +32,43 @@ interface Tools {
   readonly node: string;
   readonly key: string;
   readonly log: Log;
+  /** Milliseconds, on a clock that does not go back. */
+  readonly now: () => number;
 }
 
 const DEADLINE_MS = 3_000;
+/** For 5,000 nodes that is 17 small requests in a second. */
+const LOOK_EVERY_MS = 5 * 60_000;
 
-/** The taint by which a node is registered, so that no pod starts on it before the plugin is in place. */
+/**
+ * The taint by which a node is registered, so that no pod starts on it before the plugin is in place. A node that is
+ * deleted and registers anew while this runs has it again.
+ */
 export class StartupTaint {
-  private state: "unknown" | "asking" | "lifted" = "unknown";
+  private dueAt = 0;
   private lastProblem = "";
 
   constructor(private readonly tools: Tools) {}
 
-  /** Whether there is nothing left to do, or somebody does it. */
-  get settled(): boolean {
-    return this.state !== "unknown";
+  /** Whether it is time to look whether the node has it. */
+  get isDue(): boolean {
+    return this.tools.now() >= this.dueAt;
   }
 
-  /** Removes the taint where the node has it; done once, and tried again by the next call where it failed. */
+  /** Something tells that the node may have registered anew. */
+  lookAgain(): void {
+    this.dueAt = 0;
+  }
+
+  /** Removes the taint where it is time to look and the node has it; where that fails, it is time again at once. */
   async lift(): Promise<void> {
-    if (this.settled) return;
-    this.state = "asking";
+    if (!this.isDue) return;
+    this.dueAt = this.tools.now() + LOOK_EVERY_MS;
     try {
       await this.remove();
-      this.state = "lifted";
+      this.lastProblem = "";
     } catch (error) {
-      this.state = "unknown";
+      this.lookAgain();
       this.say(error instanceof Error ? error.message : String(error));
     }
   }

@@ -173,6 +173,7 @@ suite("controllers with a real API server, with the chart's rights and no more",
       connect: () => httpsTransport(api.server),
       node: NODE,
       key: KEY,
+      now: () => 0,
       log: { trace: write, debug: write, info: write, warn: write, error: write },
     });
     await startup.lift();

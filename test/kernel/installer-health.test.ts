@@ -163,6 +163,23 @@ test("a token that is refused before its end is replaced, whether or not probes 
   await eventually(() => minted.length === 1 && token() === minted[0], 10_000);
 });
 
+test("a node that registers anew, and its token's end tells of it, loses the startup taint again", async () => {
+  const NODE = "/api/v1/nodes/node-a";
+  const minted = mint();
+  let taints = [{ key: "starting", effect: "NoSchedule" }];
+  let removed = 0;
+  answers[NODE] = ({ method }) => {
+    if (method === "PATCH") [taints, removed] = [[], removed + 1];
+    return [200, { spec: { taints } }];
+  };
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-a", NODE_TAINT: "starting" });
+  await eventually(() => removed === 1, 10_000);
+  taints = [{ key: "starting", effect: "NoSchedule" }];
+  answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${minted[0]}` ? 401 : 200, {}];
+  await eventually(() => removed === 2, 45_000); // what is known of a token is known for 30 s
+  expect(minted).toHaveLength(2);
+});
+
 test("an API server that binds tokens to no node is asked for one that is bound to none", async () => {
   const bodies: string[] = [];
   api.answer = (request, response) => {

@@ -11,9 +11,10 @@ let log: string[];
 let taints: object[] | undefined;
 /** What a patch is answered with. */
 let patchStatus: number;
+let now: number;
 
 beforeEach(async () => {
-  [patches, log, taints, patchStatus] = [[], [], [taint], 200];
+  [patches, log, taints, patchStatus, now] = [[], [], [taint], 200, 0];
   api = await ApiStub.start((request, response) => {
     if (request.method === "GET") return json(200, { spec: taints === undefined ? {} : { taints } })(request, response);
     let body = "";
@@ -35,6 +36,7 @@ function startupTaint() {
     connect: () => httpsTransport({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "secret" }),
     node: "node-1",
     key: KEY,
+    now: () => now,
     log: {
       trace: write("trace"),
       debug: write("debug"),
@@ -70,7 +72,7 @@ test.each([
   const startup = startupTaint();
   await startup.lift();
   expect(patches).toEqual([]);
-  expect(startup.settled).toBe(true);
+  expect(startup.isDue).toBe(false);
 });
 
 test("a refusal is logged once, and tried again", async () => {
@@ -78,10 +80,24 @@ test("a refusal is logged once, and tried again", async () => {
   const startup = startupTaint();
   await startup.lift();
   await startup.lift();
-  expect(startup.settled).toBe(false);
+  expect(startup.isDue).toBe(true);
   expect(log).toEqual([`warn: taint ${KEY} cannot be removed yet: patch of node node-1: 422`]);
   patchStatus = 200;
   await startup.lift();
-  expect(startup.settled).toBe(true);
+  expect(startup.isDue).toBe(false);
+  expect(patches).toHaveLength(3);
+});
+
+test("is looked for again every five minutes, and where something tells that the node may have registered anew", async () => {
+  const startup = startupTaint();
+  await startup.lift();
+  now = 299_999;
+  await startup.lift();
+  expect(api.requests).toHaveLength(2);
+  now = 300_000;
+  await startup.lift();
+  expect(patches).toHaveLength(2);
+  startup.lookAgain();
+  await startup.lift();
   expect(patches).toHaveLength(3);
 });
