@@ -29,7 +29,7 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     const values = ["nodeTaint.enabled=true,nodeTaint.admissionPolicy=v1beta1", "grafanaDashboard.enabled=true"];
     const flags = [...values, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
     expect(await cluster.piped(["install-cni", ...flags], "apply", "-f", "-")).toMatchObject({ code: 0, err: "" });
-    expect((await left()).split("\n")).toHaveLength(13);
+    expect((await left()).split("\n")).toHaveLength(14);
     expect(await uninstalled()).toMatchObject({ code: 0 });
     expect(await left()).toBe("");
   });
