@@ -5,10 +5,10 @@ import type { ConfigMapObject } from "../configuration";
 import { leadsSomewhere } from "../links.testing";
 import { installed } from "../resources";
 import type { Finding } from "./finding";
+import { requiredGrants } from "./grants";
 import { inspect } from "./inspect";
 import type { CheckedPod, DaemonSet, Deployment, Named, WebhookConfiguration } from "./objects";
 import { reportText } from "./report";
-import { requiredGrants } from "./rights";
 import type { Snapshot } from "./snapshot";
 
 const NAMESPACE = "linkerd-cni";

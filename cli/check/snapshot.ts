@@ -1,5 +1,6 @@
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
+import { requiredGrants } from "./grants";
 import { NAME, SELECTOR } from "./names";
 import {
   type CheckedPod,
@@ -12,7 +13,6 @@ import {
   type WebhookConfiguration,
 } from "./objects";
 import { isReady } from "./readiness";
-import { requiredGrants } from "./rights";
 
 /** What was read; a problem where it may not be, or cannot be. */
 export type Read<T> = { readonly value: T } | { readonly problem: string };

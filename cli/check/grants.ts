@@ -1,0 +1,24 @@
+import type { LinkerdCniProps } from "../../constructs";
+import { installed } from "../resources";
+import { type DaemonSet, type Grant, installerOf } from "./objects";
+
+const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+
+/** The values that decide about rights, as far as a DaemonSet tells them. */
+function valuesOf(daemonSet: DaemonSet | undefined): LinkerdCniProps {
+  const env = installerOf(daemonSet);
+  const containers = daemonSet?.spec?.template?.spec?.containers ?? [];
+  return {
+    // More than that may be granted, and need not be.
+    rbac: { minimal: true },
+    repairController: { enabled: containers.some(({ name }) => name === "repair-controller") },
+    nodeTaint: { enabled: env.has("NODE_TAINT") },
+    podEvents: env.get("POD_EVENTS") === "true",
+    pluginToken: { dedicated: daemonSet === undefined || env.has("PLUGIN_SERVICE_ACCOUNT") },
+  };
+}
+
+/** The accounts and roles that a DaemonSet needs, as the chart has them; without one, those of the defaults. */
+export function requiredGrants(daemonSet: DaemonSet | undefined, namespace: string): readonly Grant[] {
+  return installed(valuesOf(daemonSet), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
+}
