@@ -193,10 +193,11 @@ test("a rolling update has a number or a percentage, another strategy neither", 
   expect(strategy({ type: "OnDelete" })).toEqual({ type: "OnDelete" });
 });
 
-test("minimal rights are the plugin's, which may have the installer's token, and the own DaemonSet", () => {
+test("minimal rights are the plugin's, which may have the installer's token, single nodes, and the own DaemonSet", () => {
   expect((found("ClusterRole", { rbac: { minimal: true } }) as unknown as { rules: unknown }).rules).toEqual([
     { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
     { apiGroups: [""], resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] },
+    { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: ["linkerd-cni"], verbs: ["get"] },
   ]);
 });

@@ -96,8 +96,8 @@ export interface ValuesProps {
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
   readonly rbac?: {
     /**
-     * Grant only what this plugin uses: reading single pods, namespaces and the service `kubernetes`, and its own
-     * DaemonSet.
+     * Grant only what this plugin uses: reading single pods, namespaces and nodes, the service `kubernetes`, and its
+     * own DaemonSet.
      * @default false
      */
     readonly minimal?: Input<Values["rbac"]["minimal"]> | undefined;

@@ -14,6 +14,8 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     when(not(minimal), { ...linkerds, verbs: ["list", "get", "watch"] }),
     // The plugin has the installer's token where it gets none of its own.
     ...pluginRules.map((rule) => when(minimal, rule)),
+    // It asks what container runtime its node has, and in the end whether the DaemonSet still wants that node.
+    when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
     // A role cannot tell one node from another: each installer only ever asks for its own.

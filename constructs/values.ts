@@ -50,10 +50,13 @@ const seLinuxOptions = z.strictObject({
 });
 
 const rbac = group({
-  minimal: flag().default(false).meta({
-    description:
-      "Grant only what this plugin uses: reading single pods, namespaces and the service `kubernetes`, and its own DaemonSet",
-  }),
+  minimal: flag()
+    .default(false)
+    .meta({
+      description:
+        "Grant only what this plugin uses: reading single pods, namespaces and nodes, the service `kubernetes`, and its own " +
+        "DaemonSet",
+    }),
 });
 
 const nodeTaint = group({
