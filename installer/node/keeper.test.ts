@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -197,4 +197,18 @@ test.each([
   installer.reconcile();
   expect(node.lines.join("")).toContain(`${node.path("net.d", name)} was changed back, probably by unknown`);
   expect(node.lines.join("")).not.toContain("linkerd-cni-original was changed back");
+});
+
+test("a plugin directory that holds none of the chain's other plugins is told about once", () => {
+  const list = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
+  on({ "10-k.conflist": list });
+  const warnings = () => node.lines.filter((line) => line.includes("holds none of the other plugins"));
+  const installer = node.installer();
+  installer.reconcile();
+  installer.reconcile();
+  expect(warnings()).toEqual([expect.stringContaining("10-k.conflist (bridge, portmap)")]);
+  expect(warnings()[0]).toContain("set destCNIBinDir");
+  symlinkSync("/opt/elsewhere/portmap", node.path("bin", "portmap"));
+  node.installer("second").reconcile();
+  expect(warnings()).toHaveLength(1);
 });

@@ -9,6 +9,7 @@ import { Patience } from "../watching/patience";
 import { likelyWriter } from "../watching/writers";
 import { apply, type Change, type Disk, OutOfDate } from "./disk";
 import { describe, hiddenMessage, renamedMessage, sayOnce } from "./messages";
+import { withoutNeighbours } from "./neighbours";
 import type { NodeState } from "./node-state";
 import { isAsSeen, observe } from "./observe";
 import { strayed } from "./ownership";
@@ -145,6 +146,7 @@ export class Keeper {
     this.warn([
       ...passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`),
       ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
+      ...withoutNeighbours(places, plan),
     ]);
     return this.take(plan, wanted, now);
   }

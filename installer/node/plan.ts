@@ -34,6 +34,8 @@ export interface Plan {
   readonly chain?: string;
   /** The configuration that is chained, by the name that its owner gave it. */
   readonly active?: string;
+  /** Types of the plugins that are chained with ours. */
+  readonly neighbours: readonly string[];
   /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
   readonly renamed: readonly string[];
   /** Files in front of the active one, or all of them where none is active. */
@@ -153,6 +155,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
     },
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
     ...(active === undefined ? {} : { active: active.name }),
+    neighbours: active === undefined || active.config.kind === "invalid" ? [] : active.config.types,
     renamed: renamed(state),
     findings: wanted.chained ? findings(configs, active) : [],
   };
