@@ -64,6 +64,14 @@ export function succeeded(report: Report): boolean {
   return report.probes.every((probe) => probe.passed) && report.differences.length === 0;
 }
 
+/** As the README has it. */
+const INSTALL = [
+  "kubectl create namespace linkerd-cni",
+  "kubectl label namespace linkerd-cni config.linkerd.io/admission-webhooks=disabled pod-security.kubernetes.io/enforce=privileged",
+  "helm install linkerd-cni -n linkerd-cni dist/charts/linkerd2-cni",
+  "linkerd install --linkerd-cni-enabled | kubectl apply -f -",
+];
+
 /** The report for people. */
 export function render(report: Report): string {
   const redirected = report.probes.filter(({ reached }) => reached.startsWith("proxy")).length;
@@ -75,7 +83,7 @@ export function render(report: Report): string {
       ? `${pc.bold("Uninstall")}: every byte of the node's files is as it was before`
       : pc.red(`Uninstall left a difference in: ${report.differences.join(", ")}`),
     ...report.notShown.map((what) => pc.yellow(`Not shown: ${what}`)),
-    `${pc.bold("Into a cluster")}\n  helm install linkerd-cni -n linkerd-cni --create-namespace dist/charts/linkerd2-cni\n  linkerd install --linkerd-cni-enabled | kubectl apply -f -`,
+    [pc.bold("Into a cluster"), ...INSTALL].join("\n  "),
   ];
   return `\n${sections.filter((section) => section !== undefined).join("\n\n")}\n`;
 }

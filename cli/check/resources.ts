@@ -29,7 +29,7 @@ function troubleOf<T>(
 }
 
 const install = (namespace: string) =>
-  `install it: helm install linkerd-cni -n ${namespace} --create-namespace, or l5d-cni install-cni; --cni-namespace says where to look`;
+  `install it: l5d-cni install-cni -n ${namespace} | kubectl apply -f -, or helm install linkerd-cni -n ${namespace} in a namespace with labels; --cni-namespace says where to look`;
 
 /** A pod about which nothing is said but that it is meshed: what is wrong then, is wrong with the stanza. */
 const MESHED = { namespace: "", name: "", annotations: {}, labels: {}, containers: [PROXY], initContainers: [] };
