@@ -15,6 +15,7 @@ const suite = (displayName, testMatch) => ({
 module.exports = {
   // Not a bound on speed: a busy machine may be ten times slower than an idle one.
   testTimeout: 60_000,
+  reporters: ["default", "<rootDir>/test/support/skipped.js"],
   projects: [
     suite("unit", [
       "<rootDir>/{cni,kubernetes,plugin,installer,controllers,constructs,charts,cli,build,demo}/**/*.test.ts",

@@ -16,7 +16,7 @@ export function missing(needs: { readonly root?: boolean; readonly programs?: re
   return lacking.length === 0 ? undefined : lacking.join(", ");
 }
 
-/** A suite that runs where its needs are met, and is counted as skipped, with the reason in its name, elsewhere. */
+/** A suite that runs where its needs are met; elsewhere it is skipped, with the reason in its name, and the run says so. */
 export function suite(name: string, lacks: string | undefined, body: () => void): void {
   if (lacks === undefined) describe(name, body);
   else describe.skip(`${name} (needs ${lacks})`, body);
