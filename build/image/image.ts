@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { repository } from "../../constructs/version";
 import { cache, outputs, root } from "../paths";
 import { buildPlugin, type Programs } from "../programs";
 import { type Architecture, hostArchitecture } from "../runtime";
@@ -7,7 +8,7 @@ import { type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./con
 import { imageTargets } from "./glibc";
 import { type ImageSpec, OCI_NAMES, ociArchive, type PlatformFiles } from "./oci";
 import { imageSizes, sizesInWords } from "./size";
-import type { TarEntry } from "./tar";
+import { DEFAULT_MODE, DIRECTORY_MODE, directories, type TarEntry } from "./tar";
 
 /** The image's name where none is given in the chart's values. */
 export const IMAGE_NAME = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
@@ -53,20 +54,30 @@ export async function imageSpec(): Promise<ImageSpec> {
       "org.opencontainers.image.description": about.description,
       "org.opencontainers.image.licenses": about.license,
       "org.opencontainers.image.version": about.version,
+      "org.opencontainers.image.vendor": "linkerd-cni-cdk8s",
+      "org.opencontainers.image.url": repository,
+      "org.opencontainers.image.source": repository,
+      "org.opencontainers.image.documentation": `${repository}/blob/main/README.md`,
     },
   };
 }
 
-/** Lays the image's files for this machine's architecture out as a folder, for a Containerfile to copy. */
+/** Lays the image's files for this machine's architecture out as a folder, for the Containerfile to copy. */
 export async function layOutImage(): Promise<void> {
   const folder = join(dirname(outputs.image), "rootfs");
   await rm(folder, { recursive: true, force: true });
   const { files } = await platformFiles(hostArchitecture());
+  for (const name of ["", ...directories(files)]) {
+    await mkdir(join(folder, name), { recursive: true });
+    await chmod(join(folder, name), DIRECTORY_MODE);
+  }
   for (const entry of files) {
     const path = join(folder, entry.name);
-    await mkdir(dirname(path), { recursive: true });
     if ("link" in entry) await symlink(entry.link, path);
-    else await writeFile(path, entry.content, { mode: entry.mode ?? 0o644 });
+    else {
+      await writeFile(path, entry.content);
+      await chmod(path, entry.mode ?? DEFAULT_MODE);
+    }
   }
 }
 

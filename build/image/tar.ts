@@ -5,10 +5,14 @@ export type TarEntry =
   | { readonly name: string /** @default 0o644 */; readonly mode?: number; readonly content: Buffer }
   | { readonly name: string; readonly link: string };
 
-/** Every directory above the given paths, parents first. */
-function directories(names: readonly string[]): string[] {
+/** Permissions of a file where its entry has none, and of every directory. */
+export const DEFAULT_MODE = 0o644;
+export const DIRECTORY_MODE = 0o755;
+
+/** Every directory above the given entries, parents first. */
+export function directories(entries: readonly TarEntry[]): string[] {
   const found = new Set<string>();
-  for (const name of names) {
+  for (const { name } of entries) {
     const parts = name.split("/");
     for (let depth = 1; depth < parts.length; depth++) found.add(parts.slice(0, depth).join("/"));
   }
@@ -19,13 +23,13 @@ function directories(names: readonly string[]): string[] {
 export async function tarArchive(entries: readonly TarEntry[]): Promise<Buffer> {
   const archive = pack();
   const common = { uid: 0, gid: 0, mtime: new Date(0) };
-  for (const name of directories(entries.map((entry) => entry.name))) {
-    archive.entry({ ...common, name, type: "directory", mode: 0o755 });
+  for (const name of directories(entries)) {
+    archive.entry({ ...common, name, type: "directory", mode: DIRECTORY_MODE });
   }
   for (const entry of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const { name } = entry;
     if ("link" in entry) archive.entry({ ...common, name, type: "symlink", linkname: entry.link, mode: 0o777 });
-    else archive.entry({ ...common, name, mode: entry.mode ?? 0o644 }, entry.content);
+    else archive.entry({ ...common, name, mode: entry.mode ?? DEFAULT_MODE }, entry.content);
   }
   archive.finalize();
   const chunks: Buffer[] = [];

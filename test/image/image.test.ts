@@ -1,20 +1,18 @@
 import { type ChildProcess, execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { imageTargets } from "../../build/image/glibc";
-import { buildImage, IMAGE_NAME, imageSpec, layOutImage } from "../../build/image/image";
-import { OCI_NAMES } from "../../build/image/oci";
-import { cache, outputs, root } from "../../build/paths";
-import { RESULTS } from "../../build/results";
+import { IMAGE_NAME } from "../../build/image/image";
+import { outputs, root } from "../../build/paths";
 import { ApiServer } from "../../demo/api-server";
 import { differences, snapshot } from "../../demo/snapshot";
 import { defaultStanza } from "../../demo/stanza";
 import { missing, suite } from "../support/requirements";
+import { unpackImage } from "./archive";
 import { Containerd } from "./containerd";
 
 const run = promisify(execFile);
@@ -31,7 +29,6 @@ const PRIMARY = `{
 }
 `;
 
-const libraries = imageTargets().lacks === undefined ? undefined : "the C library of every architecture";
 const built = existsSync(outputs.image) ? undefined : "the built image: npm run build";
 const lacks = missing({ root: true, programs: ["containerd", "ctr", "containerd-shim-runc-v2", "runc"] }) ?? built;
 
@@ -40,118 +37,23 @@ async function until(what: string, condition: () => Promise<boolean>): Promise<v
   throw new Error(`waited 30 s for ${what}`);
 }
 
-interface Manifest {
-  readonly digest: string;
-  readonly platform: { readonly os: string; readonly architecture: string };
-}
-
-interface Layer {
-  readonly files: readonly string[];
-  /** `path -> target` */
-  readonly links: readonly string[];
-  /** `os/architecture` */
-  readonly platform: string;
-  /** Bytes that a node pulls, and bytes that they become. */
-  readonly compressed: number;
-  readonly uncompressed: number;
-  /** Paths and modes in octal of those that someone could misuse. */
-  readonly loose: readonly string[];
-}
-
-const sha256 = async (path: string) =>
-  createHash("sha256")
-    .update(await readFile(path))
-    .digest("hex");
-
-suite("the image's files", built, () => {
-  let work: string;
-  let layers: readonly Layer[];
-
-  /** Every layer of the archive, by tar's own listing. */
-  beforeAll(async () => {
-    work = await mkdtemp(join(tmpdir(), "linkerd-cni-layers-"));
-    await run("tar", ["-xf", outputs.image, "-C", work]);
-    const blob = (digest: string) => join(work, "blobs", digest.replace(":", "/"));
-    const json = async (path: string) => JSON.parse(await readFile(path, "utf8"));
-    const [named] = (await json(join(work, "index.json"))).manifests;
-    const { manifests } = await json(blob(named.digest));
-    layers = await Promise.all(
-      manifests.map(async ({ digest, platform }: Manifest) => {
-        const [layer] = (await json(blob(digest))).layers;
-        const { stdout } = await run("tar", ["-tvzf", blob(layer.digest)]);
-        const lines = stdout.trim().split("\n");
-        const count = `gzip --decompress --stdout ${blob(layer.digest)} | wc --bytes`;
-        return {
-          platform: `${platform.os}/${platform.architecture}`,
-          compressed: (await stat(blob(layer.digest))).size,
-          uncompressed: Number((await run("sh", ["-c", count])).stdout),
-          files: lines.filter((line) => line.startsWith("-")).map((line) => line.split(" ").at(-1) as string),
-          links: lines.filter((line) => line.startsWith("l")).map((line) => line.split(" ").slice(-3).join(" ")),
-          loose: lines.filter((line) => /^-..[sS]|^-.....[sS]|^[-d].......w/.test(line) || !line.includes(" 0/0 ")),
-        };
-      }),
-    );
-  }, 60_000);
-  afterAll(() => rm(work, { recursive: true, force: true }));
-
-  test("are there for each architecture whose C library this machine has", () => {
-    const platforms = imageTargets().architectures.map((architecture) => `linux/${OCI_NAMES[architecture]}`);
-    expect(layers.map(({ platform }) => platform)).toEqual(platforms);
-  });
-
-  test("are the programs, what they are linked with, and their bill of materials; no shell, nothing else", () => {
-    const scripts = ["controllers.js", "installer.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
-    const programs = ["opt/cni/bin/linkerd-cni", ...scripts];
-    const library = /^opt\/linkerd-cni\/lib\/(ld-linux[-\w.]*|lib(c|m|dl|pthread)\.so\.\d)$/;
-    const link = /^lib[-\w./]* -> \/opt\/linkerd-cni\/lib(\/ld-linux[-\w.]*)?$/;
-    for (const { files, links } of layers) {
-      expect(links).toEqual([expect.stringMatching(link), expect.stringMatching(link)]);
-      expect(files.filter((path) => !library.test(path)).sort()).toEqual(programs);
-      expect(files.filter((path) => library.test(path))).toHaveLength(5);
-    }
-  });
-
-  test("belong to root, and none is setuid or writable for all", () => {
-    expect(layers.map(({ loose }) => loose)).toEqual(layers.map(() => []));
-  });
-
-  test("are as large as bench/results.json says, within 5 %: a change of the size is a change of that file", async () => {
-    const { image } = JSON.parse(await readFile(RESULTS, "utf8"));
-    for (const { platform, compressed, uncompressed } of layers) {
-      expect(Math.abs(compressed / 1e6 / image[platform].compressedMB - 1)).toBeLessThan(0.05);
-      expect(Math.abs(uncompressed / 1e6 / image[platform].uncompressedMB - 1)).toBeLessThan(0.05);
-    }
-  });
-
-  test("are the same, byte for byte, when they are built again", async () => {
-    const before = await sha256(outputs.image);
-    await buildImage();
-    expect(await sha256(outputs.image)).toBe(before);
-  }, 120_000);
-
-  test("are run as the Containerfile says", async () => {
-    const lines = (await readFile(join(root, "Containerfile"), "utf8")).split("\n");
-    const after = (word: string) => lines.findLast((line) => line.startsWith(`${word} `))?.slice(word.length + 1) ?? "";
-    const { entrypoint, env } = await imageSpec();
-    expect(JSON.parse(after("ENTRYPOINT"))).toEqual(entrypoint);
-    expect(after("ENV").split(" ")).toEqual(env);
-  });
-
-  test("are those that the Containerfile copies", async () => {
-    await layOutImage();
-    const folder = join(outputs.image, "..", "rootfs");
-    const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-    const copied = files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
-    expect(layers.map(({ files: packed }) => [...packed].sort())).toContainEqual(copied);
-  }, 60_000);
-});
-
-const foreign = missing({ programs: ["qemu-aarch64"] }) ?? libraries;
+const forArm64 = imageTargets().architectures.includes("arm64") ? undefined : "an image for arm64: npm run image";
+const foreign = missing({ programs: ["qemu-aarch64"] }) ?? forArm64;
 
 suite("the plugin for arm64, run by qemu", foreign ?? built, () => {
-  test("answers VERSION", async () => {
-    const plugin = join(cache, "image", "arm64", "linkerd-cni");
-    const { stdout } = await run("qemu-aarch64", ["-L", "/usr/aarch64-linux-gnu", plugin], {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "linkerd-cni-arm64-"));
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  test("answers VERSION, with the image's C library as nodes start it", async () => {
+    const image = (await unpackImage(outputs.image, directory)).find(({ architecture }) => architecture === "arm64");
+    const [plugin, library] = ["opt/cni/bin/linkerd-cni", "opt/linkerd-cni/lib"].map((path) =>
+      join(image?.root ?? "", path),
+    ) as [string, string];
+    const loader = join(library, "ld-linux-aarch64.so.1");
+    const { stdout } = await run("qemu-aarch64", [loader, "--library-path", library, plugin], {
       env: { ...process.env, CNI_COMMAND: "VERSION" },
     });
     expect(JSON.parse(stdout)).toMatchObject({ cniVersion: "1.1.0" });
@@ -179,10 +81,16 @@ suite("the image in containerd", lacks, () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test("is imported under its full name for this machine's platform", async () => {
-    await containerd.ctr("image", "import", outputs.image);
+  test("is imported under its full name for every platform, and described to docker as containerd does", async () => {
+    await containerd.ctr("image", "import", "--all-platforms", outputs.image);
     expect(await containerd.ctr("image", "list", "--quiet")).toBe(`${reference}\n`);
     expect(await containerd.ctr("image", "check")).toContain("complete");
+    const exported = join(directory, "exported.tar");
+    await containerd.ctr("image", "export", "--all-platforms", exported, reference);
+    const tar = async (...args: string[]) => (await run("tar", args)).stdout.trim();
+    const blobs = async (path: string) => (await tar("-tf", path)).match(/^blobs\/sha256\/.+$/gm);
+    expect(await blobs(exported)).toEqual(await blobs(outputs.image));
+    expect(await tar("-xOf", outputs.image, "manifest.json")).toBe(await tar("-xOf", exported, "manifest.json"));
   }, 60_000);
 
   function startInstaller(stanza: string, netDir: string, binDir: string, account: string): ChildProcess {
