@@ -9,6 +9,8 @@ export const paths = {
   /** Executables, kept from one cluster to the next. */
   binaries: join(cache, "bin"),
   helm: join(root, ".cache", "bin", "helm"),
+  /** Where `.ci/install-go` puts Go. */
+  go: join(root, ".cache", "go", "bin"),
   /** One cluster's state: gone after `down`. */
   state,
   /** Programs that stand before the host's own on the machine's PATH. */

@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { which } from "../support/requirements";
+import { goProblems } from "./go";
 import { paths } from "./paths";
 
 /** Programs of the machine, and the Debian package that brings each. */
@@ -38,7 +39,7 @@ export function missing(): string[] {
     ...(process.platform === "linux" ? [] : ["a cluster needs Linux"]),
     ...(process.getuid?.() === 0 ? [] : ["a cluster needs root: sudo npm run cluster -- up"]),
     ...(packages.length === 0 ? [] : [`apt-get install ${[...new Set(packages)].join(" ")}`]),
-    ...(which("go") ? [] : ["Go 1.26 or later builds Kubernetes and helm: https://go.dev/dl"]),
+    ...goProblems(),
     ...LAYERED.filter((directory) => paths.state.startsWith(directory)).map(
       (directory) => `${paths.state} must not lie below ${directory}: move the checkout`,
     ),

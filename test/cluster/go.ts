@@ -1,0 +1,55 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { paths } from "./paths";
+
+/** The environment in which `go` is the checkout's own, where there is one, and else the machine's. */
+export const goEnvironment = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PATH: [paths.go, process.env["PATH"] ?? ""].join(delimiter),
+});
+
+/** What keeps this machine's Go from building a cluster's programs, and what to do about it. */
+export function goProblems(): string[] {
+  const asked = spawnSync("go", ["env", "GOVERSION", "GOTOOLCHAIN"], {
+    cwd: "/",
+    env: goEnvironment(),
+    encoding: "utf8",
+  });
+  return judgeGo(needed(), asked.error === undefined ? asked.stdout : undefined);
+}
+
+/**
+ * @param needed version that the modules ask for
+ * @param found what `go env GOVERSION GOTOOLCHAIN` printed; undefined where there is no Go
+ */
+export function judgeGo(needed: string, found: string | undefined): string[] {
+  const remedy = ".ci/install-go fetches one into .cache";
+  if (found === undefined) return [`Go ${needed} or later: apt-get install golang-go; where that is older, ${remedy}`];
+  const [version = "", toolchain = ""] = found.replace(/^go/, "").split("\n");
+  // From 1.21 on Go fetches by itself what a module asks for, unless told not to.
+  const suffices = !older(version, needed) || (!older(version, "1.21") && toolchain.endsWith("auto"));
+  return suffices ? [] : [`Go ${needed} or later, which ${version || "what is here"} is not: ${remedy}`];
+}
+
+/** The newest of the versions that the modules of this folder, and helm's, ask for. */
+function needed(): string {
+  const modules = [
+    ...readdirSync(__dirname).map((name) => join(__dirname, name)),
+    join(__dirname, "..", "tools", "helm"),
+  ];
+  const versions = modules.flatMap((module) => /^go (\S+)$/m.exec(readModule(module))?.[1] ?? []);
+  return versions.reduce((newest, one) => (older(newest, one) ? one : newest), "0");
+}
+
+function readModule(directory: string): string {
+  try {
+    return readFileSync(join(directory, "go.mod"), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function older(one: string, other: string): boolean {
+  return one.localeCompare(other, "en", { numeric: true }) < 0;
+}
