@@ -5,6 +5,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Progress } from "../../demo/progress";
+import { goEnvironment } from "./go";
 import { paths } from "./paths";
 
 const execute = promisify(execFile);
@@ -74,9 +75,9 @@ const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "
 export const programs = join(paths.binaries, "programs");
 
 /** Builds containerd 2 and the CNI plugins. @returns the directory that holds them */
-export async function buildContainerd2(progress: Progress): Promise<string> {
+export async function buildContainerd2(progress: Progress, signal: AbortSignal): Promise<string> {
   await mkdir(paths.binaries, { recursive: true });
-  return build(CONTAINERD_2, join(paths.binaries, "containerd-2"), progress);
+  return build(CONTAINERD_2, join(paths.binaries, "containerd-2"), progress, signal);
 }
 
 /** Builds the CNI plugin of Multus. @returns the executable */
@@ -86,11 +87,13 @@ export async function buildMultus(progress: Progress): Promise<string> {
 }
 
 /** Builds what is not yet in the cache. */
-export async function buildBinaries(progress: Progress): Promise<void> {
+export async function buildBinaries(progress: Progress, signal: AbortSignal): Promise<void> {
   await mkdir(paths.binaries, { recursive: true });
-  await build(KUBERNETES, join(paths.binaries, "kubernetes"), progress);
-  await build(PROGRAMS, programs, progress);
-  if (!existsSync(paths.helm)) await copy(await build(HELM, join(paths.binaries, "helm"), progress), paths.helm);
+  await build(KUBERNETES, join(paths.binaries, "kubernetes"), progress, signal);
+  await build(PROGRAMS, programs, progress, signal);
+  if (!existsSync(paths.helm)) {
+    await copy(await build(HELM, join(paths.binaries, "helm"), progress, signal), paths.helm);
+  }
   for (const name of CALLED) {
     const link = join(paths.binaries, name);
     if (!existsSync(link)) await symlink("kubernetes", link);
@@ -98,43 +101,60 @@ export async function buildBinaries(progress: Progress): Promise<void> {
 }
 
 /** Builds a program unless its sources are those that the cached executable was made from. */
-async function build(program: GoProgram, executable: string, progress: Progress): Promise<string> {
+async function build(
+  program: GoProgram,
+  executable: string,
+  progress: Progress,
+  signal?: AbortSignal,
+): Promise<string> {
   const cached = `${executable}-${await digest(program)}`;
   if (!existsSync(cached)) {
-    await progress.step(program.about, () => compile(program, cached, progress));
+    const part = `${cached}.part`;
+    try {
+      await progress.step(program.about, () => compile(program, part, progress, signal));
+      await rename(part, cached);
+    } finally {
+      await rm(part, { recursive: true, force: true });
+    }
   }
   await rm(executable, { force: true });
   await symlink(cached, executable);
   return cached;
 }
 
-async function compile(program: GoProgram, executable: string, progress: Progress): Promise<void> {
-  const several = program.packages.length > 1;
-  const part = `${executable}.part${several ? "/" : ""}`;
+async function compile(
+  program: GoProgram,
+  executable: string,
+  progress: Progress,
+  signal?: AbortSignal,
+): Promise<void> {
+  const output = program.packages.length > 1 ? `${executable}/` : executable;
   const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${program.linkerFlags}`];
-  const go = spawn("go", ["build", "-v", ...flags, "-o", part, ...program.packages], {
+  const go = spawn("go", ["build", "-v", ...flags, "-o", output, ...program.packages], {
     cwd: program.module,
-    env: { ...process.env, CGO_ENABLED: "0" },
+    env: { ...goEnvironment(), CGO_ENABLED: "0" },
     stdio: ["ignore", "ignore", "pipe"],
+    signal,
+    killSignal: "SIGINT",
   });
-  let output = "";
+  let said = "";
   let compiled = 0;
   go.stderr.on("data", (chunk: Buffer) => {
-    output += chunk;
+    said += chunk;
     compiled += chunk.toString().split("\n").length - 1;
   });
   const report = setInterval(() => progress.note(`${compiled} packages compiled`), 20_000);
   const code = await new Promise((resolve, reject) => go.once("error", reject).once("close", resolve)).finally(() =>
     clearInterval(report),
   );
-  if (code !== 0) throw new Error(`go build in ${program.module} failed:\n${output.slice(-4000)}`);
-  await rename(part, executable);
+  if (code !== 0) throw new Error(`go build in ${program.module} failed:\n${said.slice(-4000)}`);
 }
 
 /** What a program is built from: its module's files, the flags and the compiler. */
 async function digest(program: GoProgram): Promise<string> {
   const hash = createHash("sha256");
-  hash.update((await execute("go", ["env", "GOVERSION"])).stdout).update(JSON.stringify(program.linkerFlags));
+  const { stdout: compiler } = await execute("go", ["env", "GOVERSION"], { env: goEnvironment() });
+  hash.update(compiler).update(JSON.stringify(program.linkerFlags));
   for (const name of (await readdir(program.module)).sort()) {
     hash.update(name).update(await readFile(join(program.module, name)));
   }

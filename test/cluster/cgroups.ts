@@ -7,7 +7,7 @@ export const CGROUP = "linkerd-cni-cluster";
 const MOUNT = "/sys/fs/cgroup";
 
 /** The hierarchies of cgroup v1 (one a controller), or the one of v2. */
-async function hierarchies(): Promise<string[]> {
+export async function hierarchies(): Promise<string[]> {
   const entries = await readdir(MOUNT, { withFileTypes: true });
   if (entries.some((entry) => entry.name === "cgroup.controllers")) return [MOUNT];
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(MOUNT, entry.name));

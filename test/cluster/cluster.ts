@@ -12,34 +12,64 @@ import { importImage, importTestImages } from "./images";
 import { Machine } from "./machine";
 import { mountDisk } from "./mounts";
 import { connect } from "./network";
-import { type ContainerdVersion, containerd, kubelet, prepareNode } from "./node";
+import { type ContainerdVersion, containerd, kubelet, preparedContainerd, prepareNode } from "./node";
 import { paths } from "./paths";
 import { missing } from "./requirements";
 
 /** Every daemon of the cluster, in the order in which they start. */
 export const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet];
 
-/** Brings up a one-node cluster; builds its programs first where they are not cached. */
-export async function up(progress: Progress, version: ContainerdVersion = "1"): Promise<Machine> {
+const NEVER = new AbortController().signal;
+
+/**
+ * Brings up a one-node cluster; builds its programs first where they are not cached. One that runs already is taken
+ * where it is whole and what is asked for.
+ * @param signal ends what has begun
+ */
+export async function up(progress: Progress, version: ContainerdVersion = "1", signal = NEVER): Promise<Machine> {
   const running = await Machine.find();
-  if (running !== undefined) return running;
+  if (running !== undefined) return asAskedFor(running, version);
   const problems = missing();
   if (problems.length > 0) throw new Error(`this machine cannot run a cluster yet:\n  ${problems.join("\n  ")}`);
-  await buildBinaries(progress);
-  const built = version === "2" ? await buildContainerd2(progress) : undefined;
+  await buildBinaries(progress, signal);
+  const built = version === "2" ? await buildContainerd2(progress, signal) : undefined;
   await removeRemains();
+  let ending: Promise<void> | undefined;
+  const end = () => {
+    // Whoever waits for something in the machine need not wait any longer.
+    ending = Machine.find().then((machine) => machine?.stop());
+  };
+  signal.addEventListener("abort", end);
   try {
-    return await start(progress, built);
+    const machine = await start(progress, built, signal);
+    signal.throwIfAborted();
+    return machine;
   } catch (error) {
+    await ending;
     await down();
     throw error;
+  } finally {
+    signal.removeEventListener("abort", end);
   }
 }
 
-async function start(progress: Progress, built: string | undefined): Promise<Machine> {
+/** @throws where the cluster that runs is another one, or only a part of one */
+async function asAskedFor(machine: Machine, version: ContainerdVersion): Promise<Machine> {
+  const lacking = (await processes(machine)).filter(({ pid }) => pid === undefined).map(({ name }) => name);
+  const found = preparedContainerd();
+  const problems = [
+    ...(lacking.length > 0 ? [`without ${lacking.join(", ")}`] : []),
+    ...(found === version ? [] : [`with containerd ${found}`]),
+  ];
+  if (problems.length === 0) return machine;
+  throw new Error(`a cluster runs here ${problems.join(" and ")}; end it first: npm run cluster -- down`);
+}
+
+async function start(progress: Progress, built: string | undefined, signal: AbortSignal): Promise<Machine> {
   for (const directory of [paths.logs, paths.pids, paths.home]) await mkdir(directory, { recursive: true });
   const machine = await progress.step("namespaces, disk and network of the node", async () => {
     const made = await Machine.start(programs);
+    signal.throwIfAborted();
     await mountDisk(made);
     await connect(made);
     await makeCgroups();
@@ -47,7 +77,7 @@ async function start(progress: Progress, built: string | undefined): Promise<Mac
     await prepareNode(built);
     return made;
   });
-  await Promise.all([
+  const steps = [
     progress.step("container runtime and images", async () => {
       await startDaemon(machine, containerd);
       await importTestImages(machine);
@@ -56,7 +86,10 @@ async function start(progress: Progress, built: string | undefined): Promise<Mac
     progress.step("control plane", async () => {
       for (const daemon of controlPlane) await startDaemon(machine, daemon);
     }),
-  ]);
+  ];
+  // None of them goes on where another has failed and all is removed.
+  await Promise.allSettled(steps);
+  await Promise.all(steps);
   await progress.step("node ready", async () => {
     await startDaemon(machine, kubelet);
     await waitForNode(machine);
@@ -74,6 +107,7 @@ export async function startDaemon(machine: Machine, daemon: Daemon): Promise<voi
       () => false,
     );
     if (works) return;
+    if (!(await machine.runs())) throw new Error(`the machine has ended before ${daemon.name} was ready`);
   }
   throw new Error(`${daemon.name} is not ready after 60 s: see ${paths.logs}/${daemon.name}`);
 }
@@ -97,15 +131,18 @@ async function removeRemains(): Promise<void> {
   await rm(paths.state, { recursive: true, force: true });
 }
 
-/** What runs, and since how long the API server has answered for it. */
+/** Every daemon with its process id inside the machine, where it runs. */
+async function processes(machine: Machine): Promise<{ name: string; pid: number | undefined }[]> {
+  return Promise.all(daemons.map(async ({ name }) => ({ name, pid: await machine.pidOf(name) })));
+}
+
+/** What runs: daemons, and what the API server knows. */
 export async function status(): Promise<string> {
   const machine = await Machine.find();
   if (machine === undefined) return "no cluster runs here: npm run cluster -- up\n";
-  const lines = await Promise.all(
-    daemons.map(async ({ name }) => {
-      const pid = await machine.pidOf(name);
-      return `${name.padEnd(26)}${pid === undefined ? `not running: see ${paths.logs}/${name}` : `pid ${pid}`}\n`;
-    }),
+  const lines = (await processes(machine)).map(
+    ({ name, pid }) =>
+      `${name.padEnd(26)}${pid === undefined ? `not running: see ${paths.logs}/${name}` : `pid ${pid}`}\n`,
   );
   const objects = await machine
     .run(["kubectl", "get", "nodes,pods", "--all-namespaces"])

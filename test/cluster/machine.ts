@@ -22,6 +22,8 @@ export class Machine {
   private constructor(
     /** The holder's process id on the host. */
     private readonly pid: number,
+    /** That of its parent, which outlives everything inside: it is the last to be in the namespaces. */
+    private readonly parent: number,
   ) {}
 
   private static readonly pidFile = join(paths.state, "machine.pid");
@@ -46,8 +48,8 @@ export class Machine {
       const pid = Number(children.trim());
       if (pid > 0 && (await holds(pid))) {
         await mkdir(paths.state, { recursive: true });
-        await writeFile(Machine.pidFile, String(pid));
-        return new Machine(pid);
+        await writeFile(Machine.pidFile, `${pid} ${holder.pid}`);
+        return new Machine(pid, Number(holder.pid));
       }
     }
     throw new Error("unshare made no namespaces: the kernel must allow mount, network and PID namespaces");
@@ -55,8 +57,14 @@ export class Machine {
 
   /** The machine that an earlier command started, where it still runs. */
   static async find(): Promise<Machine | undefined> {
-    const pid = Number(await readFile(Machine.pidFile, "utf8").catch(() => "0"));
-    return pid > 0 && (await holds(pid)) ? new Machine(pid) : undefined;
+    const text = await readFile(Machine.pidFile, "utf8").catch(() => "");
+    const [pid = 0, parent = 0] = text.split(" ").map(Number);
+    return pid > 0 && (await holds(pid)) ? new Machine(pid, parent) : undefined;
+  }
+
+  /** Whether it has not ended. */
+  async runs(): Promise<boolean> {
+    return holds(this.pid);
   }
 
   /** The command line that runs a command inside. */
@@ -92,9 +100,7 @@ export class Machine {
   /** Process id that a daemon has inside, where it runs. */
   async pidOf(name: string): Promise<number | undefined> {
     const pid = Number(await readFile(join(paths.pids, name), "utf8").catch(() => "0"));
-    // Seen from outside: a daemon that ended may stay a zombie for a moment.
-    const stat = await readFile(`/proc/${this.pid}/root/proc/${pid}/stat`, "utf8").catch(() => ") Z");
-    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z") ? undefined : pid;
+    return (await dead(`/proc/${this.pid}/root/proc/${pid}`)) ? undefined : pid;
   }
 
   /** Ends a daemon and waits until it has ended. */
@@ -111,9 +117,19 @@ export class Machine {
 
   /** Ends everything inside at once: the kernel kills all of a PID namespace with its first process. */
   async stop(): Promise<void> {
-    process.kill(this.pid, "SIGKILL");
-    for (let tries = 0; tries < 500 && (await holds(this.pid)); tries++) await sleep(20);
+    try {
+      process.kill(this.pid, "SIGKILL");
+    } catch {
+      // It has ended by itself.
+    }
+    for (let tries = 0; tries < 500 && !(await dead(`/proc/${this.parent}`)); tries++) await sleep(20);
   }
+}
+
+/** Whether a process has ended, by its directory in /proc: it may stay a zombie for a moment. */
+async function dead(directory: string): Promise<boolean> {
+  const stat = await readFile(join(directory, "stat"), "utf8").catch(() => ") Z");
+  return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
 }
 
 /** Whether a process is the holder of this checkout's machine. */

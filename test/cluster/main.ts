@@ -9,6 +9,17 @@ import { CONTAINERD_VERSIONS, type ContainerdVersion } from "./node";
 
 const progress = new Progress(process.stdout);
 
+/** Starts a cluster; a signal that interrupts this ends what has begun. */
+async function start({ containerd }: { containerd: ContainerdVersion }): Promise<void> {
+  const interruption = new AbortController();
+  // Each as often as it comes: npm passes on once more what a terminal sends to all.
+  for (const name of ["SIGINT", "SIGTERM"]) process.on(name, () => interruption.abort());
+  await up(progress, containerd, interruption.signal).catch((error) => {
+    throw interruption.signal.aborted ? new Error("interrupted: what had begun is ended") : error;
+  });
+  process.stdout.write("\nkubectl, helm and ctr: npm run cluster -- shell [COMMAND…]\n");
+}
+
 /** An interactive shell inside the machine, or one command there. */
 async function shell(words: readonly string[]): Promise<void> {
   const machine = await Machine.find();
@@ -30,10 +41,7 @@ program
       .choices(CONTAINERD_VERSIONS)
       .default("1"),
   )
-  .action(async ({ containerd }: { containerd: ContainerdVersion }) => {
-    await up(progress, containerd);
-    process.stdout.write("\nkubectl, helm and ctr: npm run cluster -- shell [COMMAND…]\n");
-  });
+  .action(start);
 program
   .command("down")
   .description("end the cluster and remove its state")

@@ -7,7 +7,7 @@ import { DISK, onDisk, paths } from "./paths";
 const OVERLAID = ["/etc", "/opt", "/var"] as const;
 
 /** What the kubelet sets for the whole host, unless it finds it so: inside the machine it does. */
-const SYSCTLS: Readonly<Record<string, number>> = {
+export const SYSCTLS: Readonly<Record<string, number>> = {
   "vm/overcommit_memory": 1,
   "vm/panic_on_oom": 0,
   "kernel/panic": 10,

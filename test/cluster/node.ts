@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
@@ -141,6 +142,10 @@ export async function prepareNode(built: string | undefined): Promise<void> {
   }
   await cleanDisk(built);
 }
+
+/** The containerd that a node was prepared for. */
+export const preparedContainerd = (): ContainerdVersion =>
+  existsSync(join(paths.programs, containerd.name)) ? "2" : "1";
 
 /** Leaves nothing in the node's CNI directories but its own network. @param built as for {@link prepareNode} */
 export async function cleanDisk(built: string | undefined): Promise<void> {
