@@ -27,6 +27,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
   const multus = new Multus(cluster);
   let server: string;
   let before: string;
+  let failures: string[];
 
   const configuration = () => readFile(join(onDisk(NET_DIR), "00-multus.conf"), "utf8");
   const annotations = async (name: string, namespace = "shop") =>
@@ -39,6 +40,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
   beforeAll(async () => {
     await multus.install();
     before = await configuration();
+    failures = await cluster.failures();
     await cluster.install("--set=chained=false");
     await multus.installOperator();
     [server = ""] = await cluster.kubectl.start(pod("server"));
@@ -74,7 +76,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     ]);
     expect(await dial("meshed", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
     expect(await dial("server", `${meshed}:8080`, "default")).toEqual(inbound(`${meshed}:8080`));
-    expect(await multus.calls("shop", "meshed")).toBe(1);
+    expect(await cluster.additions("shop/meshed")).toHaveLength(1);
     expect(await annotations("plain")).not.toHaveProperty([NETWORKS]);
     expect(await dial("plain", `${server}:8080`)).toEqual(served(8080));
   });
@@ -134,7 +136,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     expect(gone.map((each) => each.interface).sort()).toEqual(["eth0", "net1"]);
     expect(await multus.sandboxes()).toHaveLength(before.length - 1);
     expect(await multus.errors()).toEqual([]);
-    expect(await cluster.failedStarts()).toEqual([]);
+    expect(await cluster.failures()).toEqual(failures);
   });
 
   test("the definition goes with the annotation", async () => {
@@ -153,7 +155,8 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     await cluster.kubectl.start(pod("attached", options));
     await cluster.upgrade("--reuse-values", "--set=chained=true");
     const [both] = await cluster.kubectl.start(pod("both", options));
-    expect([await multus.calls("shop", "attached"), await multus.calls("shop", "both")]).toEqual([1, 2]);
+    expect(await cluster.additions("shop/attached")).toHaveLength(1);
+    expect(await cluster.additions("shop/both")).toHaveLength(2);
     const rules = await multus.rules("shop", "attached");
     expect(rules).toContain("redirect to :4143");
     expect(await multus.rules("shop", "both")).toBe(rules);

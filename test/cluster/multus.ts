@@ -151,16 +151,6 @@ export class Multus {
     const [, sandbox = ""] = added.exec(await this.log()) ?? [];
     return this.cluster.machine.run(["nsenter", `--net=${sandbox}`, "nft", "list", "ruleset"]);
   }
-
-  /** How often the plugin was called to add a pod. */
-  async calls(namespace: string, pod: string): Promise<number> {
-    const log = await this.cluster.machine.run(["cat", "/run/linkerd-cni/plugin.log"]);
-    const records = log
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { verb: string; pod?: string });
-    return records.filter((record) => record.verb === "ADD" && record.pod === `${namespace}/${pod}`).length;
-  }
 }
 
 /** What the API server answered. */

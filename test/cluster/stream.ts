@@ -7,56 +7,61 @@ export interface StreamResult {
   readonly notRedirected: readonly object[];
 }
 
-const SIZE = 6;
+/** Batches under way at once: while the pods of one are called and deleted, those of the other start. */
+const LANES = 2;
+const SIZE = 8;
 
-/** Starts meshed pods, one batch after the other, until told to stop; each pod is called once it is ready. */
+/** Starts meshed pods, batch after batch, until told to stop; each pod is called once it is ready. */
 export class PodStream {
   private stopping = false;
-  private readonly running: Promise<StreamResult>;
+  private batches = 0;
+  private count = 0;
+  private readonly notRedirected: object[] = [];
+  private readonly running: Promise<unknown>;
 
   /** @param client pod that calls the others */
   constructor(
     private readonly kubectl: Kubectl,
     private readonly client: string,
   ) {
-    this.running = this.run();
+    this.running = Promise.all(Array.from({ length: LANES }, () => this.run()));
     // Whoever stops the stream learns of its failure.
     this.running.catch(() => undefined);
   }
 
-  /** Ends the stream once it has started so many pods. */
-  async stop(atLeast: number): Promise<StreamResult> {
-    this.wanted = atLeast;
-    this.stopping = true;
-    return this.running;
+  /** Pods that have started so far, and answered. */
+  get started(): number {
+    return this.count;
   }
 
-  private wanted = 0;
+  /** Ends the stream with the batches that are under way. */
+  async stop(): Promise<StreamResult> {
+    this.stopping = true;
+    await this.running;
+    return { started: this.count, notRedirected: this.notRedirected };
+  }
 
-  private async run(): Promise<StreamResult> {
-    const notRedirected: object[] = [];
-    let started = 0;
-    for (let batch = 0; !this.stopping || started < this.wanted; batch++) {
-      const addresses = await this.startBatch(batch);
+  private async run(): Promise<void> {
+    while (!this.stopping) {
+      const batch = `b${this.batches++}`;
+      const addresses = await this.start(batch);
       const answers = await this.kubectl.dialAll(
         this.client,
         addresses.map((address) => `${address}:8080`),
       );
-      notRedirected.push(...answers.filter((answer) => !("port" in answer && answer.port === 4143)));
-      started += addresses.length;
-      await this.kubectl.run("delete", "pods", `--selector=batch=b${batch}`, "--wait=false");
+      this.notRedirected.push(...answers.filter((answer) => !("port" in answer && answer.port === 4143)));
+      this.count += addresses.length;
+      await this.kubectl.run("delete", "pods", `--selector=batch=${batch}`, "--wait=false");
     }
-    return { started, notRedirected };
   }
 
-  private async startBatch(batch: number): Promise<string[]> {
-    const labels = { batch: `b${batch}` };
+  private async start(batch: string): Promise<string[]> {
     const pods = Array.from({ length: SIZE }, (_, index) =>
-      pod(`stream-${batch}-${index}`, { proxy: "sidecar", labels }),
+      pod(`stream-${batch}-${index}`, { proxy: "sidecar", labels: { batch } }),
     );
     await this.kubectl.apply(...pods);
-    await this.kubectl.run("wait", "pods", `--selector=batch=b${batch}`, "--for=condition=Ready", "--timeout=60s");
-    const { items } = await this.kubectl.json<{ items: Pod[] }>("get", "pods", `--selector=batch=b${batch}`);
+    await this.kubectl.run("wait", "pods", `--selector=batch=${batch}`, "--for=condition=Ready", "--timeout=60s");
+    const { items } = await this.kubectl.json<{ items: Pod[] }>("get", "pods", `--selector=batch=${batch}`);
     return items.map(({ status }) => status.podIP ?? "");
   }
 }

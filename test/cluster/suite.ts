@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
 import { Progress } from "../../demo/progress";
 import { snapshot } from "../../demo/snapshot";
+import type { CallRecord } from "../../plugin/record";
 import { suite } from "../support/requirements";
 import { down, up } from "./cluster";
 import { Machine } from "./machine";
@@ -15,6 +16,8 @@ import { missing } from "./requirements";
 export const NET_DIR = "/etc/cni/net.d";
 export const BIN_DIR = "/opt/cni/bin";
 const CHART = "dist/charts/linkerd2-cni";
+/** What containerd says where it cannot make a pod's sandbox, cannot end one, or has no CNI configuration to do it by. */
+const FAILURE = /(Run|Stop)PodSandbox|network for sandbox|cni/i;
 
 /** What the tests of one file share: a cluster of their own, and the ways to work with it. */
 export class TestCluster {
@@ -80,14 +83,28 @@ export class TestCluster {
     return found.flatMap(([path, what]) => (/^linkerd-cni\.d\/.*\/linkerd-cni$/.test(path) ? [what] : []));
   }
 
-  /** Pod starts that failed because of our plugin or what it is chained to, as the container runtime logged them. */
-  async failedStarts(): Promise<string[]> {
+  /** Calls of the plugin to add a pod, as it recorded them itself. @param name with the namespace: `default/client` */
+  async additions(name: string): Promise<CallRecord[]> {
+    const log = await this.machine.run(["cat", "/run/linkerd-cni/plugin.log"]);
+    const records = log
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as CallRecord);
+    return records.filter(({ verb, pod }) => verb === "ADD" && pod === name);
+  }
+
+  /**
+   * Failures to start or to stop a pod, and to load the CNI configuration, as the container runtime logged them so far.
+   * Nothing in their text tells whose fault they are: a chain that is broken fails in the names of others.
+   */
+  async failures(): Promise<string[]> {
     const log = await readFile(join(paths.logs, "containerd"), "utf8");
-    return log.split("\n").filter((line) => line.includes("level=error") && line.includes("linkerd"));
+    return log.split("\n").filter((line) => line.includes("level=error") && FAILURE.test(line));
   }
 }
 
-function lacks(): string | undefined {
+/** What a suite with a cluster needs and this machine lacks, in words. */
+export function lacks(): string | undefined {
   const problems = missing();
   if (!existsSync(outputs.image)) problems.push("the built image: npm run build");
   return problems.length === 0 ? undefined : problems.join("; ");
@@ -101,13 +118,18 @@ export function clusterSuite(
 ): void {
   suite(name, lacks(), () => {
     const cluster = new TestCluster();
+    // A cluster that somebody else started stays.
+    let ours = false;
     jest.setTimeout(240_000);
     beforeAll(async () => {
       if ((await Machine.find()) !== undefined) throw new Error("a cluster runs here: npm run cluster -- down");
+      ours = true;
       cluster.machine = await up(new Progress(process.stdout), containerd);
       cluster.kubectl = new Kubectl(cluster.machine);
     }, 1_800_000);
-    afterAll(down);
+    afterAll(async () => {
+      if (ours) await down();
+    });
     body(cluster);
   });
 }
