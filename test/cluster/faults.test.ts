@@ -21,7 +21,7 @@ const injected = (name: string) => pod(name, { proxy: "sidecar", annotations: IN
 const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 
 clusterSuite("a cluster in which things fail", (cluster) => {
-  const table = new Table({ head: ["fault", "what was seen"], style: { head: [], border: [] } });
+  const seen = new Map<string, string>();
   let before: Record<string, string>;
 
   beforeAll(async () => {
@@ -29,41 +29,61 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     await cluster.install();
     await cluster.kubectl.start(pod("client"), pod("meshed", { proxy: "sidecar" }));
   });
-  afterAll(() => void process.stdout.write(`${table.toString()}\n`));
+  afterAll(() => {
+    const table = new Table({ head: ["fault", "what was seen"], style: { head: [], border: [] } });
+    table.push(...seen);
+    process.stdout.write(`${table.toString()}\n`);
+  });
+
+  /** A test with a row of the table. @param work tells what was seen */
+  const fault = (name: string, row: string, work: () => Promise<string>) => {
+    seen.set(row, "not tried");
+    test(name, async () => {
+      seen.set(row, "FAILED");
+      seen.set(row, await work());
+    });
+  };
 
   const caller = async (address: string) => cluster.kubectl.dial("client", `${address}:8080`);
   const redirected = (address: string) => ({ port: 4143, original: `${address}:8080` });
   const kubeconfig = () => readFileSync(join(onDisk(NET_DIR), "ZZZ-linkerd-cni-kubeconfig"), "utf8");
 
-  test("while the API server is down for 60 s, injected pods start redirected, and unmeshed pods start", async () => {
-    const manifests = onDisk("/etc/kubernetes/manifests");
-    const pods = [injected("injected"), pod("unmeshed")];
-    const files = pods.map((each) => join(manifests, `${each.metadata.name}.json`));
-    // The kubelet makes the directory of a container's log once the pod has its network.
-    const networked = (name: string) =>
-      readdirSync(onDisk("/var/log/pods"), { recursive: true }).some((path) =>
-        new RegExp(`^default_${name}-node_.*/app$`).test(String(path)),
+  fault(
+    "while the API server is down for 60 s, injected pods start redirected, and unmeshed pods start",
+    "API server down for 60 s",
+    async () => {
+      const manifests = onDisk("/etc/kubernetes/manifests");
+      const pods = [injected("injected"), pod("unmeshed")];
+      const files = pods.map((each) => join(manifests, `${each.metadata.name}.json`));
+      // The kubelet makes the directory of a container's log once the pod has its network.
+      const networked = (name: string) =>
+        readdirSync(onDisk("/var/log/pods"), { recursive: true }).some((path) =>
+          new RegExp(`^default_${name}-node_.*/app$`).test(String(path)),
+        );
+      const start = Date.now();
+      let seconds = 0;
+      await withoutApiServer(cluster.machine, 60, async () => {
+        await Promise.all(pods.map((each, index) => writeFile(files[index] ?? "", JSON.stringify(each))));
+        await until(
+          "pods that start without the API server",
+          async () => networked("injected") && networked("unmeshed"),
+        );
+        seconds = (Date.now() - start) / 1000;
+      });
+      const [meshed, plain] = await Promise.all(
+        ["injected-node", "unmeshed-node"].map(async (name) => {
+          await until(`${name} in the API`, () => cluster.kubectl.run("get", `pod/${name}`).then(Boolean, () => false));
+          return cluster.kubectl.ready(name);
+        }),
       );
-    const start = Date.now();
-    let seconds = 0;
-    await withoutApiServer(cluster.machine, 60, async () => {
-      await Promise.all(pods.map((each, index) => writeFile(files[index] ?? "", JSON.stringify(each))));
-      await until("pods that start without the API server", async () => networked("injected") && networked("unmeshed"));
-      seconds = (Date.now() - start) / 1000;
-    });
-    const [meshed, plain] = await Promise.all(
-      ["injected-node", "unmeshed-node"].map(async (name) => {
-        await until(`${name} in the API`, () => cluster.kubectl.run("get", `pod/${name}`).then(Boolean, () => false));
-        return cluster.kubectl.ready(name);
-      }),
-    );
-    expect(await caller(meshed ?? "")).toEqual(redirected(meshed ?? ""));
-    expect(await caller(plain ?? "")).toEqual({ served: 8080 });
-    table.push(["API server down for 60 s", `an injected and an unmeshed pod started after ${seconds.toFixed(1)} s`]);
-    await Promise.all(files.map((file) => rm(file)));
-  });
+      expect(await caller(meshed ?? "")).toEqual(redirected(meshed ?? ""));
+      expect(await caller(plain ?? "")).toEqual({ served: 8080 });
+      await Promise.all(files.map((file) => rm(file)));
+      return `an injected and an unmeshed pod started after ${seconds.toFixed(1)} s`;
+    },
+  );
 
-  test("after a power cut, pods come back redirected", async () => {
+  fault("after a power cut, pods come back redirected", "node lost power", async () => {
     const start = Date.now();
     await reboot(cluster.machine);
     type Restarted = { status: { containerStatuses?: { restartCount: number; ready: boolean }[] } };
@@ -77,83 +97,107 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     expect(await caller(address)).toEqual(redirected(address));
     await cluster.rolledOut();
     expect(await cluster.chain()).toEqual(CHAIN);
-    table.push(["node lost power", `all pods back and redirected after ${seconds.toFixed(1)} s`]);
+    return `all pods back and redirected after ${seconds.toFixed(1)} s`;
   });
 
-  test("when all service account tokens are refused, no pod is stuck for good", async () => {
-    const old = kubeconfig();
-    await replaceAccountsKey(cluster.machine);
-    const [unmeshed, meshed] = (await cluster.kubectl.start(pod("unmeshed"), injected("trusted"))) as [string, string];
-    expect(await caller(unmeshed)).toEqual({ served: 8080 });
-    expect(await caller(meshed)).toEqual(redirected(meshed));
-    await cluster.kubectl.apply(pod("asking", { proxy: "sidecar" }));
-    await until("the event that tells of the refused token", async () =>
-      (await cluster.kubectl.run("events", "--for=pod/asking")).includes("401"),
-    );
-    const start = Date.now();
-    await cluster.kubectl.run("delete", "pod", "--namespace=linkerd-cni", "--selector=k8s-app=linkerd-cni");
-    await cluster.rolledOut();
-    expect(kubeconfig()).not.toBe(old);
-    const seconds = (Date.now() - start) / 1000;
-    const asking = await cluster.kubectl.ready("asking");
-    expect(await caller(asking)).toEqual(redirected(asking));
-    table.push([
-      "all service account tokens refused",
-      `unmeshed and injected pods start; the installer's next pod renewed the token within ${seconds.toFixed(1)} s`,
-    ]);
-  });
+  fault(
+    "when all service account tokens are refused, no pod is stuck for good",
+    "all service account tokens refused",
+    async () => {
+      const old = kubeconfig();
+      await replaceAccountsKey(cluster.machine);
+      const [unmeshed, meshed] = (await cluster.kubectl.start(pod("unmeshed"), injected("trusted"))) as [
+        string,
+        string,
+      ];
+      expect(await caller(unmeshed)).toEqual({ served: 8080 });
+      expect(await caller(meshed)).toEqual(redirected(meshed));
+      await cluster.kubectl.apply(pod("asking", { proxy: "sidecar" }));
+      await until("the event that tells of the refused token", async () =>
+        (await cluster.kubectl.run("events", "--for=pod/asking")).includes("401"),
+      );
+      const start = Date.now();
+      await cluster.kubectl.run("delete", "pod", "--namespace=linkerd-cni", "--selector=k8s-app=linkerd-cni");
+      await cluster.rolledOut();
+      expect(kubeconfig()).not.toBe(old);
+      const seconds = (Date.now() - start) / 1000;
+      const asking = await cluster.kubectl.ready("asking");
+      expect(await caller(asking)).toEqual(redirected(asking));
+      return `unmeshed and injected pods start; the installer's pod was deleted by hand, the next one renewed the token after ${seconds.toFixed(1)} s`;
+    },
+  );
 
-  test("an installer that is killed comes back, and finds everything in place", async () => {
+  fault("an installer that is killed comes back, and finds everything in place", "installer killed by -9", async () => {
     const installed = Object.keys(await cluster.directories());
     await signalInstaller(cluster.machine, "KILL");
     const [address] = (await cluster.kubectl.start(pod("meanwhile", { proxy: "sidecar" }))) as [string];
     expect(await caller(address)).toEqual(redirected(address));
     await cluster.rolledOut();
     expect(Object.keys(await cluster.directories())).toEqual(installed);
-    table.push(["installer killed by -9", "a meshed pod started meanwhile was redirected"]);
+    return "a meshed pod started meanwhile was redirected";
   });
 
-  test.each([
+  for (const [how, remove] of [
     ["evicted", evictInstaller],
     ["deleted with grace period 0", forceDeleteInstaller],
-  ])("an installer whose pod is %s leaves everything in place for the next", async (how, remove) => {
-    const name = `while-${how.split(" ")[0]}`;
-    const installed = Object.keys(await cluster.directories());
-    const failed = await cluster.failedStarts();
-    await remove(cluster.machine);
-    const [address] = (await cluster.kubectl.start(pod(name, { proxy: "sidecar" }))) as [string];
-    expect(await caller(address)).toEqual(redirected(address));
-    await cluster.rolledOut();
-    expect(Object.keys(await cluster.directories())).toEqual(installed);
-    expect(await cluster.failedStarts()).toEqual(failed);
-    table.push([`installer's pod ${how}`, "a meshed pod started meanwhile was redirected; no ADD failed"]);
-    await cluster.kubectl.stop(name);
-  });
+  ] as const) {
+    const name = `an installer whose pod is ${how} leaves everything in place for the next`;
+    fault(name, `installer's pod ${how}`, async () => {
+      const during = `while-${how.split(" ")[0]}`;
+      const installed = Object.keys(await cluster.directories());
+      const failures = await cluster.failures();
+      await remove(cluster.machine);
+      const [address] = (await cluster.kubectl.start(pod(during, { proxy: "sidecar" }))) as [string];
+      expect(await caller(address)).toEqual(redirected(address));
+      await cluster.rolledOut();
+      expect(Object.keys(await cluster.directories())).toEqual(installed);
+      expect(await cluster.failures()).toEqual(failures);
+      await cluster.kubectl.stop(during);
+      return "a meshed pod started meanwhile was redirected; no ADD failed";
+    });
+  }
 
-  test("an uninstall whose installer is killed leaves a node that starts and stops pods; the next one cleans it", async () => {
-    await signalInstaller(cluster.machine, "KILL");
-    await cluster.uninstall();
-    const left = differences(before, await cluster.directories());
-    await cluster.kubectl.start(pod("afterwards"));
-    await cluster.kubectl.stop("meanwhile");
-    await cluster.install();
-    await cluster.uninstall();
-    expect(differences(before, await cluster.directories())).toEqual([]);
-    table.push([
-      "installer killed by -9, then helm uninstall",
-      `${left.length} files left; pods start and stop; the next uninstall left none`,
-    ]);
-  });
+  fault(
+    "an uninstall whose installer is dead leaves a node that starts and stops pods; the next one cleans it",
+    "installer dead by -9 during helm uninstall",
+    async () => {
+      // Started again at once after the first time, and 10 s later after the second: helm is done by then.
+      await signalInstaller(cluster.machine, "KILL");
+      await until("the installer to be back", async () => `${await cluster.restarts()}` === "1");
+      await cluster.rolledOut();
+      await signalInstaller(cluster.machine, "KILL");
+      await cluster.uninstall();
+      const left = differences(before, await cluster.directories());
+      expect(left).toEqual(
+        expect.arrayContaining(["10-cluster.conflist", "ZZZ-linkerd-cni-kubeconfig", "linkerd-cni"]),
+      );
+      expect(await cluster.chain()).toEqual(CHAIN);
+      const failures = await cluster.failures();
+      const [plain, meshed] = (await cluster.kubectl.start(pod("afterwards"), injected("orphan"))) as [string, string];
+      expect(await caller(plain)).toEqual({ served: 8080 });
+      expect(await caller(meshed)).toEqual(redirected(meshed));
+      await cluster.kubectl.stop("meanwhile", "orphan");
+      expect(await cluster.failures()).toEqual(failures);
+      await cluster.install();
+      await cluster.uninstall();
+      expect(differences(before, await cluster.directories())).toEqual([]);
+      return `${left.length} files left, the chain complete; unmeshed and injected pods start, old ones stop; the next uninstall left none`;
+    },
+  );
 
-  test("a namespace that is deleted takes everything away from the node, which starts and stops pods", async () => {
-    await cluster.install();
-    const start = Date.now();
-    await cluster.kubectl.run("delete", "namespace", "linkerd-cni", "--timeout=60s");
-    const seconds = (Date.now() - start) / 1000;
-    expect(differences(before, await cluster.directories())).toEqual([]);
-    const [address] = (await cluster.kubectl.start(pod("free", { proxy: "sidecar" }))) as [string];
-    expect(await caller(address)).toEqual({ served: 8080 });
-    await cluster.kubectl.stop("free", "afterwards");
-    table.push(["namespace deleted", `every byte of the node's directories as before, after ${seconds.toFixed(1)} s`]);
-  });
+  fault(
+    "a namespace that is deleted takes everything away from the node, which starts and stops pods",
+    "namespace deleted",
+    async () => {
+      await cluster.install();
+      const start = Date.now();
+      await cluster.kubectl.run("delete", "namespace", "linkerd-cni", "--timeout=60s");
+      const seconds = (Date.now() - start) / 1000;
+      expect(differences(before, await cluster.directories())).toEqual([]);
+      const [address] = (await cluster.kubectl.start(pod("free", { proxy: "sidecar" }))) as [string];
+      expect(await caller(address)).toEqual({ served: 8080 });
+      await cluster.kubectl.stop("free", "afterwards");
+      return `every byte of the node's directories as before, after ${seconds.toFixed(1)} s`;
+    },
+  );
 });
