@@ -55,9 +55,13 @@ function installation(cluster: TestCluster): void {
     expect(status).toMatchObject({ desiredNumberScheduled: 1, numberReady: 1 });
   });
 
-  test("the container runtime passes annotations to the plugin", async () => {
+  test("the container runtime passes annotations to the plugin: a pod that is not meshed costs no request", async () => {
     const log = await cluster.kubectl.run("logs", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
     expect(log).toMatch(/containerd:\/\/\S+ passes pod annotations/);
+    expect(await cluster.additions("default/server")).toMatchObject([{ decision: "skip", requests: 0 }]);
+    const [redirected] = await cluster.additions("default/meshed");
+    expect(redirected).toMatchObject({ decision: "redirect" });
+    expect([1, 2]).toContain(redirected?.requests);
   });
 
   test("a meshed pod is redirected both ways; its proxy's own connections are not", async () => {
@@ -156,14 +160,21 @@ function installation(cluster: TestCluster): void {
     );
   });
 
-  test("a static pod starts and stops", async () => {
-    const manifest = join(onDisk("/etc/kubernetes/manifests"), "static.json");
-    await mkdir(onDisk("/etc/kubernetes/manifests"), { recursive: true });
-    await writeFile(manifest, JSON.stringify(pod("static")));
-    await until("the static pod", () => cluster.kubectl.run("get", "pod/static-node").then(Boolean, () => false));
-    expect(await cluster.kubectl.ready("static-node")).toMatch(/^10\.244\.0\./);
-    await rm(manifest);
-    await cluster.kubectl.run("wait", "pod/static-node", "--for=delete", "--timeout=60s");
+  test("static pods start and stop; one that is meshed is redirected", async () => {
+    const { kubectl } = cluster;
+    const manifests = onDisk("/etc/kubernetes/manifests");
+    await mkdir(manifests, { recursive: true });
+    const pods = [pod("static"), pod("static-meshed", { proxy: "sidecar" })];
+    const files = pods.map(({ metadata }) => join(manifests, `${metadata.name}.json`));
+    await Promise.all(pods.map((each, index) => writeFile(files[index] ?? "", JSON.stringify(each))));
+    const names = pods.map(({ metadata }) => `${metadata.name}-node`);
+    await until("the static pods", () => kubectl.run("get", "pods", ...names).then(Boolean, () => false));
+    const [plain, meshed] = (await Promise.all(names.map((name) => kubectl.ready(name)))) as [string, string];
+    expect(await kubectl.dial("server", `${plain}:8080`)).toEqual(served(8080));
+    expect(await kubectl.dial("server", `${meshed}:8080`)).toEqual(inbound(`${meshed}:8080`));
+    expect(await kubectl.dial("static-meshed-node", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+    await Promise.all(files.map((file) => rm(file)));
+    await kubectl.run("wait", "pods", ...names, "--for=delete", "--timeout=60s");
   });
 
   test("helm uninstall puts every byte back; new pods start, old pods stop", async () => {
