@@ -14,12 +14,14 @@ const DIRECTORIES: Readonly<Record<string, number>> = {
   "/etc/cni": 3,
   "/etc/kubernetes": 2,
   "/opt": 3,
-  "/run": 2,
+  "/run": 1,
+  "/run/containerd": 3,
   "/var/lib": 1,
   "/var/lib/cni": 3,
   "/var/lib/containerd": 2,
   "/var/lib/kubelet": 2,
-  "/var/log": 2,
+  "/var/log": 1,
+  "/var/log/pods": 1,
 };
 
 /** What a cluster could leave on its host. */
@@ -30,7 +32,7 @@ const TRACES: Readonly<Record<string, () => Promise<string[]>>> = {
   addresses: async () => (await lines("ip", "-oneline", "address")).map((line) => line.replace(/\s+valid_lft.*/, "")),
   routes: async () => lines("ip", "route"),
   tables: async () => lines("nft", "list", "tables"),
-  cgroups: async () => hierarchies().then((all) => below(Object.fromEntries(all.map((path) => [path, 2])))),
+  cgroups: async () => hierarchies().then((all) => below(Object.fromEntries(all.map((path) => [path, 1])))),
   files: async () => below(DIRECTORIES),
   sysctls: async () =>
     Promise.all(
