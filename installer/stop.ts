@@ -14,10 +14,24 @@ export interface StopDecision {
 
 /** What the API server said about our own DaemonSet. */
 export type Answer =
-  | { readonly kind: "there"; readonly deleting: boolean /** Why it wants no pod on this node. */; unwanted?: string }
-  | { readonly kind: "refused"; readonly status: number /** Whether the plugin is let in. */; plugin: boolean }
+  | DaemonSetIsThere
+  | WeAreRefused
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "silence"; readonly reason: string };
+
+interface DaemonSetIsThere {
+  readonly kind: "there";
+  readonly deleting: boolean;
+  /** Why it wants no pod on this node; absent: it wants one, or nobody can tell. */
+  readonly unwanted?: string;
+}
+
+interface WeAreRefused {
+  readonly kind: "refused";
+  readonly status: number;
+  /** Whether the plugin is let in. */
+  readonly plugin: boolean;
+}
 
 const leave = (why: string): StopDecision => ({ remove: false, why });
 const remove = (why: string): StopDecision => ({ remove: true, why });
