@@ -85,6 +85,7 @@ const opened: Readonly<Record<Name, readonly string[]>> = {
     ".networkPolicy.from[].namespaceSelector",
     ".networkPolicy.from[].podSelector",
     ".podMonitor.labels",
+    ".prometheusRule.labels",
     ".podAnnotations",
     ".podLabels",
     ".commonLabels",

@@ -1,24 +1,10 @@
 import { concat, type Input, type Refs, text, when } from "../helm";
 import type { Values } from "../values";
+import { type Alert, alertGroup, VALUE } from "./alert";
 import { added, NODE, quantile } from "./promql";
-
-/** One alert. Its name is that of its page in docs/runbooks. */
-interface Alert {
-  readonly alert: string;
-  readonly severity: "warning" | "critical";
-  readonly expr: Input<string>;
-  /** How long the expression has to hold; without it, once. */
-  readonly for?: Input<string>;
-  readonly summary: string;
-  readonly description: string;
-  /** Without it, whatever the values are. */
-  readonly only?: Input<boolean>;
-}
 
 const WINDOW = "15m";
 const REPAIR = "linkerd_cni_repair_controller_";
-/** The value as a whole number. */
-const VALUE = '{{ printf "%.0f" $value }}';
 const ON_NODE = "On node {{ $labels.node }} ({{ $labels.pod }})";
 
 /** How many calls it takes for a quantile to say something. */
@@ -114,24 +100,11 @@ function repairAlerts(): readonly Alert[] {
   ];
 }
 
-function rule({ alert, severity, expr, for: patience, summary, description }: Alert, runbooks: Input<string>) {
-  return {
-    alert,
-    expr,
-    for: patience,
-    labels: { severity },
-    annotations: { summary, description, runbook_url: concat(runbooks, `/${alert}.md`) },
-  };
-}
-
 /** The groups of a PrometheusRule, in the form of Prometheus' own rule files. */
 export function alertGroups(values: Refs<Values>, job: Input<string>) {
-  const group = (name: string, alerts: readonly Alert[]) => ({
-    name,
-    rules: alerts.map((alert) => when(alert.only ?? true, rule(alert, values.prometheusRule.runbookUrl))),
-  });
+  const { runbookUrl } = values.prometheusRule;
   return [
-    group("linkerd-cni", installerAlerts(values, job)),
-    when(values.repairController.enabled, group("linkerd-cni-repair", repairAlerts())),
+    alertGroup("linkerd-cni", installerAlerts(values, job), runbookUrl),
+    when(values.repairController.enabled, alertGroup("linkerd-cni-repair", repairAlerts(), runbookUrl)),
   ];
 }

@@ -4,6 +4,13 @@ import { group } from "../value-groups";
 import { textMap, word } from "../value-types";
 import { repository } from "../version";
 
+export const runbookUrl = () =>
+  z
+    .string()
+    .regex(/^https?:\/\/[!-~]*[!-.0-~]$/, "is not an http or https URL without a slash at its end")
+    .default(`${repository}/blob/main/docs/runbooks`)
+    .meta({ description: "Where the runbooks are; an alert links to its page there, NAME.md" });
+
 const podMonitor = group({
   enabled: flag().default(false).meta({
     description: "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller",
@@ -26,11 +33,7 @@ const prometheusRule = group({
       description: "Labels of the PrometheusRule, by which Prometheus selects it",
       examples: [{ release: "prometheus" }],
     }),
-  runbookUrl: z
-    .string()
-    .regex(/^https?:\/\/[!-~]*[!-.0-~]$/, "is not an http or https URL without a slash at its end")
-    .default(`${repository}/blob/main/docs/runbooks`)
-    .meta({ description: "Where the runbooks are; an alert links to its page there, NAME.md" }),
+  runbookUrl: runbookUrl(),
   notReadyMinutes: integer(1, 1440).default(5).meta({
     description: "How long a node may be not ready, or its installer not answer Prometheus, before there is an alert",
   }),

@@ -17,6 +17,7 @@ import {
 } from "../helm";
 import { Installation, type InstallationProps, type Labels } from "../installation";
 import { binding } from "../rbac";
+import { multusAlerts } from "./alerts";
 import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
 import type { MultusValuesProps } from "./props";
@@ -29,6 +30,7 @@ export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps
 
 /** Of the Prometheus Operator. */
 const POD_MONITOR: GroupVersionKind = { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor" };
+const PROMETHEUS_RULE: GroupVersionKind = { ...POD_MONITOR, kind: "PrometheusRule" };
 
 /** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
 export class LinkerdMultus extends Installation<typeof multusValues> {
@@ -48,6 +50,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
     this.createNetworkPolicy();
     this.createPodDisruptionBudget();
     this.createPodMonitor();
+    this.createPrometheusRule();
     this.createCertificate();
     this.service = this.createService();
     this.deployment = this.createDeployment();
@@ -135,6 +138,18 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
       when: podMonitor.enabled,
       metadata: { ...this.metadata(), labels: this.labels({}, merge(podMonitor.labels, commonLabels)) },
       spec: { selector: { matchLabels: SELECTOR }, podMetricsEndpoints: [{ port: "metrics", path: "/metrics" }] },
+    });
+  }
+
+  /** With `prometheusRule.enabled`: alerts. */
+  protected createPrometheusRule(): void {
+    const { prometheusRule, commonLabels } = this.values;
+    // What the Prometheus Operator calls the targets of a PodMonitor.
+    const job = concat(this.namespace, "/", NAME);
+    HelmObject.on<{ spec: object }>(this, "prometheus-rule", PROMETHEUS_RULE, {
+      when: prometheusRule.enabled,
+      metadata: { ...this.metadata(), labels: this.labels({}, merge(prometheusRule.labels, commonLabels)) },
+      spec: { groups: multusAlerts(this.values, job) },
     });
   }
 

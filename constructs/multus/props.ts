@@ -137,6 +137,17 @@ export interface MultusValuesProps {
     /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
     readonly labels?: Input<MultusValues["podMonitor"]["labels"]> | undefined;
   };
+  readonly prometheusRule?: {
+    /** Create a PrometheusRule (Prometheus Operator) with alerts about the operator. @default false */
+    readonly enabled?: Input<MultusValues["prometheusRule"]["enabled"]> | undefined;
+    /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
+    readonly labels?: Input<MultusValues["prometheusRule"]["labels"]> | undefined;
+    /**
+     * Where the runbooks are; an alert links to its page there, NAME.md.
+     * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
+     */
+    readonly runbookUrl?: Input<MultusValues["prometheusRule"]["runbookUrl"]> | undefined;
+  };
   /** Annotations of the pods, besides the chart's own. @default {} */
   readonly podAnnotations?: Input<MultusValues["podAnnotations"]> | undefined;
   /** Labels of the pods, besides the chart's own. @default {} */

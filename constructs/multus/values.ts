@@ -2,6 +2,7 @@ import { z } from "zod";
 import { LOG_FORMATS } from "../../cni/log";
 import { LOG_LEVELS } from "../../cni/stanza";
 import { flag, integer } from "../helm";
+import { runbookUrl } from "../monitoring/values";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "../value-groups";
 import { annotationName, directory, namespaceName, port, share, textMap, word } from "../value-types";
 
@@ -120,6 +121,19 @@ const podMonitor = group({
     }),
 });
 
+const prometheusRule = group({
+  enabled: flag().default(false).meta({
+    description: "Create a PrometheusRule (Prometheus Operator) with alerts about the operator",
+  }),
+  labels: textMap()
+    .default({})
+    .meta({
+      description: "Labels of the PrometheusRule, by which Prometheus selects it",
+      examples: [{ release: "prometheus" }],
+    }),
+  runbookUrl: runbookUrl(),
+});
+
 /** Every value of the chart linkerd-multus: its type, default and meaning. All else about values is derived from this. */
 export const multusValues = z.strictObject({
   replicaCount: integer(0, 100)
@@ -156,6 +170,7 @@ export const multusValues = z.strictObject({
   podDisruptionBudget,
   networkPolicy,
   podMonitor,
+  prometheusRule,
   podAnnotations: textMap().default({}).meta({ description: "Annotations of the pods, besides the chart's own" }),
   podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
   commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),

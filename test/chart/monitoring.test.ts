@@ -1,8 +1,9 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
 import { exposedMetrics } from "../support/metrics";
+import { type Cases, promtoolSuite, testAlerts } from "./alerts";
 import { byName, helm, type Rendered, template } from "./helm";
-import { checkMetrics, checkRules, promtool, type RuleFile, testRules } from "./promtool";
+import { checkMetrics, checkRules, type RuleFile } from "./promtool";
 
 const ALL: LinkerdCniProps = {
   podMonitor: { enabled: true },
@@ -71,18 +72,7 @@ const adds = (perMinute: number, seconds: number, verb = "ADD"): Readonly<Record
   return { ...Object.fromEntries(buckets), [at("plugin_seconds_count", `verb="${verb}"`)]: `0+${perMinute}x60` };
 };
 
-interface Case {
-  readonly fires: Readonly<Record<string, string>>;
-  readonly atMinute: number;
-  /** Labels besides node, pod and severity. */
-  readonly labels?: Readonly<Record<string, string>>;
-  /** What the description says after naming the node. */
-  readonly says: string;
-  /** Series with which it does not fire at that minute, each for a reason. */
-  readonly quiet: Readonly<Record<string, Readonly<Record<string, string>>>>;
-}
-
-const cases: Readonly<Record<string, Case>> = {
+const cases: Cases = {
   LinkerdCNINotReady: {
     fires: { [at("ready")]: "1x5 0x20" },
     atMinute: 11,
@@ -168,41 +158,9 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-const promtoolSuite = promtool === undefined ? describe.skip : describe;
-
-promtoolSuite(`alerts${promtool === undefined ? " (no promtool: set PROMTOOL or put it on PATH)" : ""}`, () => {
+promtoolSuite("alerts", () => {
   const file = rulesOf(constructed());
-  const rules = file.groups.flatMap(({ rules }) => rules);
-
-  test("promtool accepts them", () => {
-    expect(checkRules(file)).toContain(`SUCCESS: ${rules.length} rules found`);
-  });
-
-  test("each has a severity, a summary, a description, a runbook, and a case here", () => {
-    expect(rules.map(({ alert }) => alert).sort()).toEqual(Object.keys(cases).sort());
-    for (const { alert, labels, annotations } of rules) {
-      expect(labels?.["severity"]).toMatch(/^(warning|critical)$/);
-      expect(annotations).toEqual({
-        summary: expect.stringMatching(/^[A-Z].*[a-z]$/),
-        description: expect.stringMatching(/^On node .*\.$/),
-        runbook_url: `https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/${alert}.md`,
-      });
-    }
-  });
-
-  describe.each(Object.entries(cases))("%s", (alert, { fires, atMinute, labels, says, quiet }) => {
-    const { annotations, labels: own } = rules.find((rule) => rule.alert === alert) ?? {};
-    const description = `On node n1 (linkerd-cni-x) ${says}`;
-    const told = { exp_labels: { ...HERE, ...own, ...labels }, exp_annotations: { ...annotations, description } };
-
-    test("fires", () => {
-      expect(testRules(file, { alert, series: fires, atMinute, says: [told] })).toContain("SUCCESS");
-    });
-
-    test.each(Object.entries(quiet))("does not fire: %s", (_, series) => {
-      expect(testRules(file, { alert, series, atMinute, says: [] })).toContain("SUCCESS");
-    });
-  });
+  testAlerts(file, cases, { labels: HERE, begin: "On node n1 (linkerd-cni-x) " });
 
   test("thresholds are the values'", () => {
     const given = { enabled: true, notReadyMinutes: 9, contests: 7, addErrors: 8, addMilliseconds: 250 };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { parse } from "yaml";
 import { root } from "../../build/paths";
-import { LinkerdCni } from "../../constructs";
+import { LinkerdCni, LinkerdMultus } from "../../constructs";
 import { until } from "../support/controllers";
 import { RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
@@ -54,8 +54,12 @@ suite("monitoring with a real API server and the Prometheus Operator's own kinds
       grafanaDashboard: enabled,
       repairController: enabled,
     });
+    new LinkerdMultus(chart, "multus", { podMonitor: enabled, prometheusRule: enabled, namespace: NAMESPACE });
     const made = (chart.toJson() as Made[]).filter(({ kind }) => kind in collections);
-    expect(made.map(({ kind }) => kind).sort()).toEqual(["ConfigMap", "ConfigMap", "PodMonitor", "PrometheusRule"]);
+    expect(made.map(({ kind }) => kind).sort()).toEqual([
+      ...["ConfigMap", "ConfigMap"],
+      ...["PodMonitor", "PodMonitor", "PrometheusRule", "PrometheusRule"],
+    ]);
     for (const body of made) {
       const path = `${collections[body.kind]}?fieldValidation=Strict`;
       expect(await api.json({ method: "POST", path, body })).toMatchObject({ kind: body.kind });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
-import { LinkerdCni } from "../../constructs";
+import { LinkerdCni, LinkerdMultus } from "../../constructs";
 import { exposedMetrics } from "../support/metrics";
 
 /** Names of metrics; a histogram's own is followed by those of its series. */
@@ -36,6 +36,18 @@ test.each([
   const known = namesIn(await exposedMetrics()).flatMap((names) => (names.length === 1 ? names : names.slice(1)));
   expect(asked(text).length).toBeGreaterThan(5);
   expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("the operator's rules ask only for metrics that it has", () => {
+  const folder = join(__dirname, "..", "..", "controllers", "multus");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const sources = files.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
+  const chart = new Chart(new App(), "chart");
+  new LinkerdMultus(chart, "multus", { prometheusRule: { enabled: true } });
+  const text = JSON.stringify((chart.toJson() as { kind: string }[]).filter(({ kind }) => kind === "PrometheusRule"));
+  const names = [...new Set([...text.matchAll(/\blinkerd_multus_(\w+)/g)].map(([, name = ""]) => name))];
+  expect(names.length).toBeGreaterThan(4);
+  expect(names.filter((name) => !new RegExp(`"(linkerd_multus_)?${name}"`).test(sources))).toEqual([]);
 });
 
 test("documents name only metrics that the processes have", async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
-import { LinkerdCni } from "../../constructs";
+import { LinkerdCni, LinkerdMultus } from "../../constructs";
 
 const root = join(__dirname, "..", "..");
 const folder = join(root, "docs", "runbooks");
@@ -23,8 +23,9 @@ function alerts(): readonly string[] {
   const chart = new Chart(new App(), "chart");
   const enabled = { enabled: true };
   new LinkerdCni(chart, "cni", { prometheusRule: enabled, podMonitor: enabled, repairController: enabled });
-  const rule = JSON.stringify((chart.toJson() as { kind: string }[]).find(({ kind }) => kind === "PrometheusRule"));
-  return [...rule.matchAll(/"alert":"(\w+)"/g)].map(([, alert = ""]) => alert);
+  new LinkerdMultus(chart, "multus", { prometheusRule: enabled, podMonitor: enabled });
+  const found = (chart.toJson() as { kind: string }[]).filter(({ kind }) => kind === "PrometheusRule");
+  return [...JSON.stringify(found).matchAll(/"alert":"(\w+)"/g)].map(([, alert = ""]) => alert);
 }
 
 const names = [...new Set([...reasons, ...alerts()])].sort();
@@ -32,7 +33,7 @@ const pages = readdirSync(folder).filter((name) => name !== "README.md");
 
 test("every Event's reason and every alert has a page, and every page is of one", () => {
   expect(reasons.length).toBeGreaterThan(5);
-  expect(alerts()).toHaveLength(9);
+  expect(alerts()).toHaveLength(14);
   expect(pages.filter((page) => page.startsWith("Linkerd")).sort()).toEqual(names.map((name) => `${name}.md`));
 });
 

@@ -215,7 +215,10 @@ export class DefinitionController {
     instruments.states("definitions", "NetworkAttachmentDefinitions of our name: ours, foreign, and wanted.", () => ({
       ours: count(this.definitions.all(), ({ ours }) => ours),
       foreign: count(this.definitions.all(), ({ ours }) => !ours),
-      wanted: count(namespaces.all(), (namespace) => wantsDefinition(namespace, settings.linkerdNamespace)),
+      wanted: count(
+        namespaces.all(),
+        (namespace) => !namespace.terminating && wantsDefinition(namespace, settings.linkerdNamespace),
+      ),
     }));
     instruments.gauge("queue_depth", "Namespaces that wait for being put right.", () => this.queue.depth);
     instruments.gauge("config_valid", "Whether ConfigMap linkerd-cni-config holds a configuration.", () =>

@@ -1,0 +1,33 @@
+import { concat, type Input, when } from "../helm";
+
+/** One alert. Its name is that of its page in docs/runbooks. */
+export interface Alert {
+  readonly alert: string;
+  readonly severity: "warning" | "critical";
+  readonly expr: Input<string>;
+  /** How long the expression has to hold; without it, once. */
+  readonly for?: Input<string>;
+  readonly summary: string;
+  readonly description: string;
+  /** Without it, whatever the values are. */
+  readonly only?: Input<boolean>;
+}
+
+/** The value as a whole number. */
+export const VALUE = '{{ printf "%.0f" $value }}';
+
+function rule({ alert, severity, expr, for: patience, summary, description }: Alert, runbooks: Input<string>) {
+  return {
+    alert,
+    expr,
+    for: patience,
+    labels: { severity },
+    annotations: { summary, description, runbook_url: concat(runbooks, `/${alert}.md`) },
+  };
+}
+
+/** A group of a PrometheusRule, in the form of Prometheus' own rule files. */
+export const alertGroup = (name: string, alerts: readonly Alert[], runbooks: Input<string>) => ({
+  name,
+  rules: alerts.map((alert) => when(alert.only ?? true, rule(alert, runbooks))),
+});
