@@ -39,6 +39,11 @@ export class TestCluster {
     await this.rolledOut();
   }
 
+  async rollback(revision: number): Promise<void> {
+    await this.helm("rollback", "linkerd-cni", String(revision), "-n", "linkerd-cni");
+    await this.rolledOut();
+  }
+
   async uninstall(): Promise<void> {
     await this.helm("uninstall", "linkerd-cni", "-n", "linkerd-cni", "--wait", "--timeout=60s");
     await this.installerGone();
@@ -83,14 +88,15 @@ export class TestCluster {
     return found.flatMap(([path, what]) => (/^linkerd-cni\.d\/.*\/linkerd-cni$/.test(path) ? [what] : []));
   }
 
-  /** Calls of the plugin to add a pod, as it recorded them itself. @param name with the namespace: `default/client` */
-  async additions(name: string): Promise<CallRecord[]> {
+  /** Calls of the plugin to add pods, as it recorded them itself. @param of one pod, as `default/client`, or several */
+  async additions(of: string | RegExp): Promise<CallRecord[]> {
     const log = await this.machine.run(["cat", "/run/linkerd-cni/plugin.log"]);
     const records = log
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as CallRecord);
-    return records.filter(({ verb, pod }) => verb === "ADD" && pod === name);
+    const wanted = (pod = "") => (typeof of === "string" ? pod === of : of.test(pod));
+    return records.filter(({ verb, pod }) => verb === "ADD" && wanted(pod));
   }
 
   /**

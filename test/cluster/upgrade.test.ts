@@ -37,22 +37,29 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
     expect(present).not.toEqual([next]);
     const failures = await cluster.failures();
     const stream = new PodStream(cluster.kubectl, "client");
-    let changes = 0;
-    for (const start = Date.now(); stream.started < 100 && Date.now() - start < 200_000; changes += 3) {
-      await cluster.upgrade("--set", "ignoreInboundPorts=25", "--set", "proxyUID=2103");
+    const changes: { begun: number; ended: number }[] = [];
+    const change = async (work: () => Promise<void>) => {
+      const begun = Date.now();
+      await work();
+      changes.push({ begun, ended: Date.now() });
+    };
+    for (const start = Date.now(); stream.started < 100 && Date.now() - start < 200_000; ) {
+      const revision = changes.length + 1;
+      await change(() => cluster.upgrade("--set", "ignoreInboundPorts=25", "--set", "proxyUID=2103"));
       expect(await proxyUser()).toBe(2103);
-      await cluster.upgrade("--reuse-values", "--set", "image.version=next");
+      await change(() => cluster.upgrade("--reuse-values", "--set", "image.version=next"));
       expect(await cluster.executables()).toEqual([next]);
-      // To the revision before these two.
-      await cluster.helm("rollback", "linkerd-cni", String(changes + 1), "-n", "linkerd-cni");
-      await cluster.rolledOut();
+      await change(() => cluster.rollback(revision));
       expect(await proxyUser()).toBe(2102);
       expect(await cluster.executables()).toEqual(present);
     }
     // Those still under way come on top.
     expect(stream.started).toBeGreaterThanOrEqual(100);
     const { started, notRedirected } = await stream.stop();
-    process.stdout.write(`${started} meshed pods started during ${changes} changes\n`);
+    process.stdout.write(`${started} meshed pods started during ${changes.length} changes\n`);
+    const times = (await cluster.additions(/^default\/stream-/)).map(({ time }) => Date.parse(time));
+    const meanwhile = changes.map(({ begun, ended }) => times.filter((time) => begun < time && time < ended).length);
+    expect(meanwhile).not.toContain(0);
     expect(await cluster.failures()).toEqual(failures);
     expect(notRedirected).toEqual([]);
   }, 360_000);
