@@ -6,22 +6,26 @@ import { type ApiServer, ApiUnreachable, authority, requestOptions } from "./cli
 /** A response whose body is read line by line while it comes. */
 export interface Lines {
   readonly status: number;
-  /** @throws ApiUnreachable where the connection breaks or stays silent for too long */
+  /** @throws ApiUnreachable where the connection breaks */
   readonly lines: AsyncIterable<string>;
 }
 
 export interface StreamLimits {
   /** Milliseconds until the response begins. */
   readonly connectMs: number;
-  /** A connection that says nothing for so long counts as broken: its other end may be gone without a word. */
+  /** A connection that says nothing for so long is ended: its other end may be gone without a word. */
   readonly idleMs: number;
   readonly signal: AbortSignal;
 }
 
 async function* linesOf(server: ApiServer, response: IncomingMessage, idleMs: number): AsyncGenerator<string> {
   const decoder = new StringDecoder("utf8");
-  const silent = new Error(`silent for ${idleMs} ms`);
-  const idle = setTimeout(() => response.destroy(silent), idleMs);
+  const silence = new Error(`silent for ${idleMs} ms`);
+  let isSilent = false;
+  const idle = setTimeout(() => {
+    isSilent = true;
+    response.destroy(silence);
+  }, idleMs);
   let rest = "";
   try {
     for await (const chunk of response) {
@@ -32,6 +36,7 @@ async function* linesOf(server: ApiServer, response: IncomingMessage, idleMs: nu
     }
     if (rest !== "") yield rest;
   } catch (error) {
+    if (isSilent) return;
     throw new ApiUnreachable(authority(server), (error as Error).message, { cause: error });
   } finally {
     clearTimeout(idle);

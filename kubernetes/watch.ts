@@ -42,7 +42,7 @@ export interface WatchTools {
 const PAGE = "500";
 const LIST_DEADLINE_MS = 30_000;
 const CONNECT_MS = 10_000;
-/** Bookmarks come every minute. */
+/** Bookmarks come every minute, but none while nothing of the whole kind has changed since the watch began. */
 const IDLE_MS = 90_000;
 /** The server ends a watch after 4 to 8 minutes, so that the connections spread over its replicas. */
 const WATCH_SECONDS = 240;

@@ -1,0 +1,27 @@
+import { openStream } from "../../../kubernetes/watch-stream";
+import { ApiStub } from "../../support/api-server";
+
+let api: ApiStub;
+afterEach(() => api.close());
+
+/** What comes of a watch whose server sends a line and then does something else. */
+async function read(then: (end: () => void) => void): Promise<readonly string[]> {
+  api = await ApiStub.start((_, response) => {
+    response.writeHead(200).write("one\n");
+    then(() => response.destroy());
+  });
+  const server = { host: "127.0.0.1", port: api.port, ca: api.ca };
+  const limits = { connectMs: 5_000, idleMs: 300, signal: new AbortController().signal };
+  const { lines } = await openStream(server, "/", limits);
+  const told: string[] = [];
+  for await (const line of lines) told.push(line);
+  return told;
+}
+
+test("one on which nothing happens ends, and that is no error: where a kind never changes there are no bookmarks", async () => {
+  expect(await read(() => undefined)).toEqual(["one"]);
+});
+
+test("one that breaks is an error", async () => {
+  await expect(read((end) => setTimeout(end, 20))).rejects.toThrow("API server 127.0.0.1:");
+});
