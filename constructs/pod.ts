@@ -71,6 +71,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     when(values.podEvents, { name: "POD_EVENTS", value: "true" }),
     when(values.nodeTaint.enabled, { name: "NODE_TAINT", value: values.nodeTaint.key }),
     fromField("NODE_NAME", "spec.nodeName"),
+    fromField("POD_NAME", "metadata.name"),
     fromField("POD_NAMESPACE", "metadata.namespace"),
     fromField("POD_UID", "metadata.uid"),
   ];

@@ -244,7 +244,8 @@ export class Service {
       const own = transport(readApiServer(settings.cluster));
       const access = this.credentials.ofPlugin(Date.now());
       const plugin = access && transport(access);
-      return decideByAnswer(await askForDaemonSet({ daemonSet: decided.ask, node: settings.nodeName, own, plugin }));
+      const { nodeName: node, podName: pod } = settings;
+      return decideByAnswer(await askForDaemonSet({ daemonSet: decided.ask, node, pod, own, plugin }));
     } catch (error) {
       return { remove: false, why: error instanceof Error ? error.message : String(error) };
     }

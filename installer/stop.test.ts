@@ -32,6 +32,7 @@ test("policy auto asks where the DaemonSet is known", () => {
 const DAEMON_SET = "/apis/apps/v1/namespaces/n/daemonsets/d";
 const NAMESPACE = "/api/v1/namespaces/n";
 const NODE = "/api/v1/nodes/node-1";
+const POD = "/api/v1/namespaces/n/pods/d-1";
 const GOING = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
 
 type Answers = Readonly<Record<string, number | object>>;
@@ -46,6 +47,7 @@ const ask = (own: Answers, plugin?: Answers) =>
   askForDaemonSet({
     daemonSet: { namespace: "n", name: "d" },
     node: "node-1",
+    pod: "d-1",
     own: server(own),
     ...(plugin === undefined ? {} : { plugin: server(plugin) }),
   });
@@ -60,13 +62,25 @@ test("a namespace that is being deleted takes its DaemonSet along, marked or not
   expect(await ask({ [NAMESPACE]: GOING })).toEqual({ kind: "there", deleting: true });
 });
 
-test("a DaemonSet that wants this node no more is as good as deleted; where that cannot be told, it wants it", async () => {
+describe("a DaemonSet that selects other nodes", () => {
   const daemonSet = { spec: { template: { spec: { nodeSelector: { pool: "mesh" } } } } };
   const node = (pool: string) => ({ metadata: { labels: { pool } } });
-  const unwanted = { ...there, unwanted: "its nodeSelector or nodeAffinity" };
-  expect(await ask({ [DAEMON_SET]: daemonSet, [NODE]: node("batch") })).toEqual(unwanted);
-  expect(await ask({ [DAEMON_SET]: daemonSet, [NODE]: node("mesh") })).toEqual(there);
-  for (const status of [403, 404, 500]) expect(await ask({ [DAEMON_SET]: daemonSet, [NODE]: status })).toEqual(there);
+  const selecting = (rest: Answers) => ask({ [DAEMON_SET]: daemonSet, [POD]: GOING, ...rest });
+
+  test("is as good as deleted where our pod goes", async () => {
+    const unwanted = { ...there, unwanted: "its nodeSelector or nodeAffinity" };
+    expect(await selecting({ [NODE]: node("batch") })).toEqual(unwanted);
+    expect(await selecting({ [NODE]: node("mesh") })).toEqual(there);
+  });
+
+  test("is not where the container alone is stopped, and starts again in the same pod", async () => {
+    expect(await selecting({ [NODE]: node("batch"), [POD]: {} })).toEqual(there);
+  });
+
+  test.each([NODE, POD])("is not where nobody can tell: %s", async (path) => {
+    for (const status of [403, 404, 500])
+      expect(await selecting({ [NODE]: node("batch"), [path]: status })).toEqual(there);
+  });
 });
 
 test.each<readonly [string, Answers | undefined, boolean]>([

@@ -1,9 +1,9 @@
 import type { Transport } from "../kubernetes/client";
-import type { NamespaceObject, ObjectMeta } from "../kubernetes/types";
+import type { NamespaceObject, ObjectMeta, PodObject } from "../kubernetes/types";
 import { type NodeObject, type PlacementSpec, unwantedOn } from "./api/placement";
 import type { Settings } from "./settings";
 
-/** Three questions, the one for the runtime, and the removal fit into a terminationGracePeriodSeconds of 30. */
+/** Four questions, the one for the runtime, and the removal fit into a terminationGracePeriodSeconds of 30. */
 const DEADLINE_MS = 4_000;
 
 /** What a stopping installer does with what it installed, and why. */
@@ -22,7 +22,7 @@ export type Answer =
 interface DaemonSetIsThere {
   readonly kind: "there";
   readonly deleting: boolean;
-  /** Why it wants no pod on this node; absent: it wants one, or nobody can tell. */
+  /** Why it wants no pod on this node, ours being deleted; absent: it wants one, or nobody can tell. */
   readonly unwanted?: string;
 }
 
@@ -74,8 +74,9 @@ async function get<T>(send: Transport, path: string): Promise<{ readonly status:
 /** Whom a stopping installer asks, and about what. */
 export interface Question {
   readonly daemonSet: { readonly namespace: string; readonly name: string };
-  /** Where we run; absent: nobody can tell whether the DaemonSet wants a pod there. */
+  /** Where we run, and as which pod; absent: nobody can tell whether the DaemonSet wants a pod there. */
   readonly node?: string | undefined;
+  readonly pod?: string | undefined;
   readonly own: Transport;
   /** The plugin, which has a token that does not end with our pod; absent where it has none. */
   readonly plugin?: Transport | undefined;
@@ -95,23 +96,38 @@ export async function askForDaemonSet(question: Question): Promise<Answer> {
   }
 }
 
-async function thereIs(daemonSet: DaemonSetObject, { daemonSet: { namespace }, node, own }: Question): Promise<Answer> {
+async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<Answer> {
   if (isDeleting(daemonSet)) return { kind: "there", deleting: true };
   // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
-  const { object = {} } = await get<NamespaceObject>(own, `/api/v1/namespaces/${namespace}`);
+  const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
   if (isDeleting(object)) return { kind: "there", deleting: true };
-  const found = node === undefined ? undefined : (await get<NodeObject>(own, `/api/v1/nodes/${node}`)).object;
-  const unwanted = found && unwantedOn(daemonSet.spec?.template?.spec ?? {}, found);
+  const unwanted = await whyUnwanted(daemonSet, question);
   return { kind: "there", deleting: false, ...(unwanted === undefined ? {} : { unwanted }) };
+}
+
+const namespacePath = ({ daemonSet: { namespace } }: Question): string => `/api/v1/namespaces/${namespace}`;
+
+/**
+ * Why the DaemonSet wants no pod here. A container that stops alone, by its probe or together with the node, comes back:
+ * the pod has to be going. Where a taint only keeps new pods away, the controller lets ours be.
+ */
+async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promise<string | undefined> {
+  const { node, pod, own } = question;
+  if (node === undefined || pod === undefined) return undefined;
+  const { object: where } = await get<NodeObject>(own, `/api/v1/nodes/${node}`);
+  const unwanted = where && unwantedOn(spec?.template?.spec ?? {}, where);
+  if (unwanted === undefined) return undefined;
+  const { object: ours } = await get<PodObject>(own, `${namespacePath(question)}/pods/${pod}`);
+  return ours !== undefined && isDeleting(ours) ? unwanted : undefined;
 }
 
 /**
  * A pod that is deleted by force loses its token at once, as if its account were deleted. The plugin's is bound to the
  * node: where it is let in, nobody uninstalls, unless the whole namespace goes.
  */
-async function isPluginLetIn({ daemonSet: { namespace }, plugin }: Question): Promise<boolean> {
-  if (plugin === undefined) return false;
-  const { status, object } = await get<NamespaceObject>(plugin, `/api/v1/namespaces/${namespace}`);
+async function isPluginLetIn(question: Question): Promise<boolean> {
+  if (question.plugin === undefined) return false;
+  const { status, object } = await get<NamespaceObject>(question.plugin, namespacePath(question));
   return object === undefined ? ![401, 403, 404].includes(status) : !isDeleting(object);
 }
 

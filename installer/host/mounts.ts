@@ -60,7 +60,7 @@ export class Mounts {
     const text = this.mountinfo();
     for (const [directory, root] of this.roots) {
       const now = mountOf(text, directory)?.root;
-      if (now === root) continue;
+      if (root === undefined || now === undefined || now === root) continue;
       throw new Error(
         `${directory} was moved or removed on the node (${root} is now ${now}), and is still what this container sees: ` +
           "ending, so that the kubelet starts one that sees the new one",

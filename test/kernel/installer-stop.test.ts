@@ -79,20 +79,26 @@ test("on SIGTERM of a pod that was deleted by force, everything is left: its tok
   expect(node.content()).toEqual(installed);
 });
 
-test("on SIGTERM, where the DaemonSet wants this node no more, all is removed", async () => {
+test.each([
+  ["of a deleted pod", "removed", { deletionTimestamp: "2026-01-01T00:00:00Z" }],
+  ["of its container alone", "left", {}],
+])("on SIGTERM %s, where the DaemonSet wants this node no more, all is %s", async (_, outcome, metadata) => {
   const spec = { template: { spec: { nodeSelector: { pool: "mesh" } } } };
   const nodeInfo = { containerRuntimeVersion: "containerd://2.0.0" };
   const objects: Readonly<Record<string, object>> = {
     [DAEMON_SET]: { metadata: {}, spec },
     "/api/v1/nodes/node-1": { metadata: { labels: { pool: "batch" } }, status: { nodeInfo } },
+    "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x1": { metadata },
   };
   api.answer = (request, response) => json(200, objects[request.url ?? ""] ?? {})(request, response);
   const before = node.content();
-  const installer = start({ NODE_NAME: "node-1" });
+  const installer = start({ NODE_NAME: "node-1", POD_NAME: "linkerd-cni-x1" });
   await installer.says("ends in our stanza");
+  const installed = node.content();
   expect(await installer.stop()).toBe(0);
-  expect(installer.log).toContain("our DaemonSet wants this node no more, by its nodeSelector or nodeAffinity");
-  expect(node.content()).toEqual(before);
+  const removed = outcome === "removed";
+  expect(installer.log.includes("wants this node no more, by its nodeSelector or nodeAffinity")).toBe(removed);
+  expect(node.content()).toEqual(removed ? before : installed);
 });
 
 test("on SIGTERM, when the API server is down, everything is left", async () => {
