@@ -24,6 +24,8 @@ export const BREAKER_POLICY: BreakerPolicy = {
 export interface Past {
   /** Rounds that the pod in question came back from. */
   readonly rounds: number;
+  /** How many of them have helped: those do not count. */
+  readonly helped: number;
   readonly openings: number;
   /** The end of the last pause; 0: there was none. */
   readonly until: number;
@@ -37,12 +39,20 @@ export interface Past {
 export type Permission =
   | { readonly kind: "go" }
   /** The breaker has to be opened, and that be told. */
-  | { readonly kind: "open"; readonly rounds: number; readonly openings: number; readonly waitMs: number }
+  | {
+      readonly kind: "open";
+      readonly rounds: number;
+      readonly helped: number;
+      readonly openings: number;
+      readonly waitMs: number;
+    }
   | { readonly kind: "wait"; readonly waitMs: number };
 
 /** A round is the deletion of all pods that were there when its first was deleted. */
 interface History {
+  /** Those that helped among them, so that every round has a number of its own. */
   readonly rounds: number;
+  readonly helped: number;
   readonly roundAt: number;
   readonly openings: number;
   readonly openUntil: number;
@@ -72,10 +82,10 @@ export class Breakers {
     const history = this.find(owner, now, firstSeen);
     if (history === undefined) return GO;
     if (now < history.openUntil) return { kind: "wait", waitMs: history.openUntil - now };
-    const cameBack = firstSeen > history.roundAt && history.rounds >= this.policy.rounds;
+    const { rounds, helped, openings } = history;
+    const cameBack = firstSeen > history.roundAt && rounds - helped >= this.policy.rounds;
     if (!cameBack || history.trial) return GO;
-    const { rounds, openings } = history;
-    return { kind: "open", rounds, openings: openings + 1, waitMs: this.pause(history) };
+    return { kind: "open", rounds, helped, openings: openings + 1, waitMs: this.pause(history) };
   }
 
   /** Takes in what others did about a pod's owner, unless more is known here. */
@@ -86,6 +96,7 @@ export class Breakers {
     if (isOld || past.rounds === 0 || past.rounds < (known?.rounds ?? 0)) return;
     this.histories.set(owner, {
       rounds: past.rounds,
+      helped: Math.max(past.helped, known?.helped ?? 0),
       // The pod came back from all of them.
       roundAt: firstSeen - 1,
       openings: Math.max(past.openings, known?.openings ?? 0),
@@ -94,7 +105,7 @@ export class Breakers {
     });
   }
 
-  /** Counts no more than this of what was done about a pod's owner: the rest has helped. */
+  /** Takes in that more of what was done about a pod's owner has helped than was known here. */
   correct(owner: string, past: Past, moment: Moment): void {
     this.histories.delete(owner);
     this.recall(owner, past, moment);
@@ -103,11 +114,11 @@ export class Breakers {
   /** Notes that a pod is being deleted. @returns which round that is */
   deleting(owner: string, firstSeen: number, now: number): number {
     const history = this.find(owner, now, firstSeen);
-    const { rounds: before = 0, openings = 0, openUntil = 0 } = history ?? {};
+    const { rounds: before = 0, helped = 0, openings = 0, openUntil = 0 } = history ?? {};
     if (history !== undefined && !history.trial && firstSeen <= history.roundAt) return before;
     this.forget(now);
     const rounds = before + 1;
-    this.histories.set(owner, { rounds, roundAt: now, openings, openUntil, trial: false });
+    this.histories.set(owner, { rounds, helped, roundAt: now, openings, openUntil, trial: false });
     return rounds;
   }
 

@@ -10,6 +10,7 @@ export type Step =
       readonly kind: "suspend";
       readonly ward: Ward;
       readonly rounds: number;
+      readonly helped: number;
       readonly openings: number;
       readonly waitMs: number;
     }

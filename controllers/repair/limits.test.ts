@@ -29,7 +29,7 @@ describe("a breaker", () => {
 
   it("opens when pods came back broken from three rounds", () => {
     threeRounds();
-    const wanted = { kind: "open", rounds: 3, openings: 1, waitMs: 5 * MINUTE };
+    const wanted = { kind: "open", rounds: 3, helped: 0, openings: 1, waitMs: 5 * MINUTE };
     expect(breakers.ask("web", 30_000, 31_000)).toEqual(wanted);
     expect(breakers.ask("web", 30_000, 31_000)).toEqual(wanted);
     expect(breakers.openCount(31_000)).toBe(0);
@@ -53,6 +53,7 @@ describe("a breaker", () => {
       expect(breakers.ask("web", now, now)).toEqual({
         kind: "open",
         rounds: 3 + index,
+        helped: 0,
         openings: 1 + index,
         waitMs: pause * MINUTE,
       });
@@ -90,7 +91,7 @@ describe("a breaker", () => {
 it("a trial is due after a pause, also where the Event of the pause was lost", () => {
   const breakers = new Breakers(POLICY);
   const moment = { firstSeen: 1_000, now: 2_000, date: 100_000 };
-  const past = { rounds: 3, openings: 0, until: 0, at: 90_000, trial: false };
+  const past = { rounds: 3, helped: 0, openings: 0, until: 0, at: 90_000, trial: false };
   breakers.recall("web", past, moment);
   expect(breakers.ask("web", 1_000, 2_000).kind).toBe("open");
   breakers.open("web", 2_000);
@@ -136,9 +137,22 @@ describe("what Events say about an owner", () => {
     expect([last, last + 1].map((second) => recollected(events, pod(second)).rounds)).toEqual([3, 0]);
   });
 
-  it("counts those since a pod was created that works", () => {
-    const rounds = [0, 12, 30, 39].map((helped) => recollected(events, pod(45), { helped }).rounds);
-    expect(rounds).toEqual([3, 2, 1, 0]);
+  it("knows how many have helped, as a pod that was created after them works", () => {
+    const seen = [-1, 0, 12, 30, 39].map((helped) => recollected(events, pod(45), { helped }));
+    expect(seen.map(({ rounds, helped }) => [rounds, helped])).toEqual([0, 0, 1, 2, 3].map((helped) => [3, helped]));
+  });
+
+  it("counts all of a long row, also those before the last pause, beside a pod that worked before them", () => {
+    const row = [deletion(10, 1), deletion(30, 2), deletion(60, 3), opening(80, 3, 1, 380), deletion(380, 4)];
+    const seen = (helped: number) => recollected(row, pod(381), { helped });
+    expect(seen(5)).toMatchObject({ rounds: 4, helped: 0, openings: 1, trial: false });
+    expect(seen(40)).toMatchObject({ rounds: 4, helped: 2, openings: 1, trial: false });
+  });
+
+  it("does not take for help what was before the numbers began anew", () => {
+    const anew = [...events, deletion(1_000, 1), deletion(1_010, 2), deletion(1_020, 3)];
+    const seen = [500, 1_003].map((helped) => recollected(anew, pod(1_025), { helped }).helped);
+    expect(seen).toEqual([0, 1]);
   });
 
   it("counts those of all nodes, and for a DaemonSet those of the pod's own", () => {
@@ -170,11 +184,11 @@ describe("what Events say about an owner", () => {
       return breakers.ask("web", 1_000, 2_000);
     };
     expect(asked(events, 30, 42)).toEqual({ kind: "go" });
-    expect(asked(events, 45, 50)).toEqual({ kind: "open", rounds: 3, openings: 1, waitMs: 5 * MINUTE });
+    expect(asked(events, 45, 50)).toEqual({ kind: "open", rounds: 3, helped: 0, openings: 1, waitMs: 5 * MINUTE });
     const opened = [...events, opening(50, 3, 1, 350)];
     expect(asked(opened, 45, 60)).toEqual({ kind: "wait", waitMs: 290_000 });
     expect(asked(opened, 45, 351)).toEqual({ kind: "go" });
-    const again = { kind: "open", rounds: 4, openings: 2, waitMs: 10 * MINUTE };
+    const again = { kind: "open", rounds: 4, helped: 0, openings: 2, waitMs: 10 * MINUTE };
     expect(asked([...opened, deletion(360, 4)], 365, 370)).toEqual(again);
     expect(asked(opened, 45, 350 + 30 * 60)).toEqual({ kind: "go" });
   });

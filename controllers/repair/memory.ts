@@ -61,18 +61,18 @@ export class Memory {
   }
 
   /**
-   * What is left of so many rounds where they have helped: a pod that was created after one of them works. Undefined
-   * where none does, or the Events do not tell of all of them.
+   * How many of so many rounds have helped, where more have than is known: a pod that was created after one of them
+   * works. Undefined where none does, or the Events do not tell of all of them.
    */
-  async reconsider(ward: Ward, rounds: number): Promise<Past | undefined> {
+  async reconsider(ward: Ward, { rounds, helped }: Pick<Past, "rounds" | "helped">): Promise<Past | undefined> {
     if (ward.controller === undefined || staysOnNode(ward)) return undefined;
     const events = await this.list(EVENTS, ward);
     if (events === undefined || this.recollect(events, ward, 0).rounds < rounds) return undefined;
     const pods = (await this.list(GOOD_PODS, ward)) ?? [];
     const own = pods.filter((pod) => controllerOf(pod)?.uid === ward.owner);
     const helpedAt = Math.max(0, ...own.map(({ metadata }) => Date.parse(metadata?.creationTimestamp ?? "") || 0));
-    const left = this.recollect(events, ward, helpedAt);
-    return left.rounds < rounds ? left : undefined;
+    const past = this.recollect(events, ward, helpedAt);
+    return past.helped > helped ? past : undefined;
   }
 
   private recollect(events: readonly Told[], ward: Ward, helpedAt: number): Past {

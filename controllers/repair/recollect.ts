@@ -37,6 +37,15 @@ const most = (numbers: readonly number[]): number => Math.max(0, ...numbers);
 const timeOf = ({ metadata }: Told): number => timeIn(metadata?.creationTimestamp);
 const untilOf = ({ metadata }: Told): number => timeIn(metadata?.annotations?.[UNTIL]);
 
+/** Rounds are numbered on, those that helped as well: the last one's number tells how many there were. */
+const lastRound = (events: readonly Told[]): number => most(events.map((event) => numberIn(event, ROUND)));
+
+/** Those since the numbers last began anew. */
+function lastCount(events: readonly Told[]): readonly Told[] {
+  const start = most(events.filter((event) => numberIn(event, ROUND) === 1).map(timeOf));
+  return events.filter((event) => timeOf(event) >= start);
+}
+
 /** Whether what became of an owner's pods elsewhere says nothing here: a DaemonSet's come back where they were. */
 export const staysOnNode = ({ controller }: Pick<Ward, "controller">): boolean => controller?.kind === "DaemonSet";
 
@@ -54,23 +63,21 @@ export interface Scope {
  * the API server's, all by one clock.
  */
 export function recollect(events: readonly Told[], pod: Returned, { node, returnMs, helpedAt }: Scope): Past {
-  const own = events.filter((event) => {
-    const { annotations = {} } = event.metadata ?? {};
-    if (event.related?.uid !== pod.owner || annotations[ROUND] === undefined) return false;
-    if (staysOnNode(pod) && annotations[NODE] !== node) return false;
-    if (helpedAt > 0 && timeOf(event) <= helpedAt + SLACK_MS) return false;
-    return pod.created <= Math.max(timeOf(event), untilOf(event)) + returnMs;
+  const own = events.filter(({ metadata: { annotations = {} } = {}, related }) => {
+    if (related?.uid !== pod.owner || annotations[ROUND] === undefined) return false;
+    return !staysOnNode(pod) || annotations[NODE] === node;
   });
-  const openings = own.filter((event) => numberIn(event, OPENINGS) > 0);
-  const before = own.filter((event) => timeOf(event) <= pod.created + SLACK_MS);
-  const numbers = before.map((event) => numberIn(event, ROUND));
-  // Those that have helped were counted as well.
-  const rounds = helpedAt > 0 ? new Set(numbers).size : most(numbers);
+  const recent = own.filter((event) => pod.created <= Math.max(timeOf(event), untilOf(event)) + returnMs);
+  const isBefore = (event: Told) => timeOf(event) <= pod.created + SLACK_MS;
+  const hasHelped = (event: Told) => timeOf(event) <= helpedAt + SLACK_MS;
+  const rounds = lastRound(recent.filter(isBefore));
+  const openings = recent.filter((event) => numberIn(event, OPENINGS) > 0 && !hasHelped(event));
   return {
     rounds,
+    helped: lastRound(lastCount(own.filter(isBefore)).filter(hasHelped)),
     openings: most(openings.map((event) => numberIn(event, OPENINGS))),
     until: most(openings.map(untilOf)),
-    at: most(own.map(timeOf)),
+    at: most(recent.map(timeOf)),
     trial: openings.some((event) => numberIn(event, ROUND) >= rounds),
   };
 }

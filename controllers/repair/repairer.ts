@@ -92,11 +92,12 @@ export class Repairer {
   }
 
   /** Whether rounds that look vain have helped: then they do not count. */
-  private async haveHelped({ ward, rounds }: Suspension): Promise<boolean> {
+  private async haveHelped(step: Suspension): Promise<boolean> {
     const { limits, memory } = this.tools;
-    const left = await memory.reconsider(ward, rounds);
-    if (left !== undefined) limits.breakers.correct(ward.owner, left, this.moment(ward));
-    return left !== undefined;
+    const { ward } = step;
+    const past = await memory.reconsider(ward, step);
+    if (past !== undefined) limits.breakers.correct(ward.owner, past, this.moment(ward));
+    return past !== undefined;
   }
 
   private moment({ firstSeen }: Ward) {
@@ -121,9 +122,9 @@ export class Repairer {
     await surgery.publish(ward, { ...tiding, annotations: noteRound(round, node) });
   }
 
-  private async suspend({ ward, rounds, openings, waitMs }: Suspension): Promise<void> {
+  private async suspend({ ward, rounds, helped, openings, waitMs }: Suspension): Promise<void> {
     const { clock, instruments, limits, log, node, surgery } = this.tools;
-    const tiding = suspended(rounds, waitMs, ownerOf(ward));
+    const tiding = suspended(rounds - helped, waitMs, ownerOf(ward));
     limits.breakers.open(ward.owner, clock.now());
     instruments.breakerOpened.inc();
     log.warn(`pod ${ward.namespace}/${ward.name} (${tiding.reason}): ${tiding.note}`);
