@@ -33,7 +33,8 @@ export function isBroken({ diagnosis, redirect, deleted }: Ward, deleteUnvalidat
 /** What comes next for one broken pod. */
 function stepFor(ward: Ward, { breakers, bucket }: Limits, now: number): Step {
   const permission = breakers.ask(ward.owner, ward.firstSeen, now);
-  if (permission.kind === "open") return { ...permission, kind: "suspend", ward };
+  // A pod that could not be deleted gives no cause for anything before its next attempt.
+  if (permission.kind === "open" && ward.retryAt <= now) return { ...permission, kind: "suspend", ward };
   const patience = permission.kind === "wait" ? permission.waitMs : 0;
   const ms = Math.max(patience, ward.retryAt - now, bucket.wait(now));
   return ms > 0 ? { kind: "rest", ms } : { kind: "delete", ward };

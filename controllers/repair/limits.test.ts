@@ -1,6 +1,8 @@
+import { Bucket } from "../bucket";
 import { Breakers } from "./breaker";
-import { retryAfter } from "./decide";
+import { decide, retryAfter } from "./decide";
 import { noteOpening, noteRound, type Returned, recollect, type Told } from "./recollect";
+import type { Ward } from "./roster";
 
 const MINUTE = 60_000;
 const POLICY = {
@@ -192,6 +194,16 @@ describe("what Events say about an owner", () => {
     expect(asked([...opened, deletion(360, 4)], 365, 370)).toEqual(again);
     expect(asked(opened, 45, 350 + 30 * 60)).toEqual({ kind: "go" });
   });
+});
+
+test("a pod that could not be deleted waits for its next attempt, also where its owner has to be left alone", () => {
+  const breakers = new Breakers(POLICY);
+  const past = { rounds: 3, helped: 0, openings: 0, until: 0, at: 90_000, trial: false };
+  breakers.recall("web", past, { firstSeen: 1_000, now: 2_000, date: 100_000 });
+  const limits = { breakers, bucket: new Bucket({ perSecond: 1, burst: 10 }), deleteUnvalidated: false };
+  const ward = { owner: "web", firstSeen: 1_000, diagnosis: "failed", retryAt: 6_000 } as Ward;
+  expect(decide([ward], limits, 2_000)).toEqual({ kind: "rest", ms: 4_000 });
+  expect(decide([ward], limits, 6_000)).toMatchObject({ kind: "suspend", ward });
 });
 
 test("a deletion that failed is tried again ever later, and at least every minute", () => {
