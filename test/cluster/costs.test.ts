@@ -32,7 +32,8 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
 
   beforeAll(async () => {
     const plain = await readFile(CONFIGURATION, "utf8");
-    await cluster.install("--set=repairController.enabled=true");
+    // An installer that is gone shall leave the plugin in place, to be called from chains made here.
+    await cluster.install("--set=repairController.enabled=true", "--set=uninstallOnStop=never");
     chains.set("none of the mesh", plain);
     chains.set("ours", await readFile(CONFIGURATION, "utf8"));
     if (peer !== undefined) chains.set("linkerd's", await withPeer(peer, plain));
@@ -73,7 +74,7 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
     };
 
     beforeAll(async () => {
-      // The installer would put ours back into the chain: its DaemonSet stays, and with it what it has installed.
+      // The installer would put ours back into the chain.
       const nowhere = { spec: { template: { spec: { nodeSelector: { nowhere: "true" } } } } };
       const daemonSet = ["daemonset/linkerd-cni", "--namespace=linkerd-cni"];
       await cluster.kubectl.run("patch", ...daemonSet, `--patch=${JSON.stringify(nowhere)}`);
