@@ -79,7 +79,7 @@ function addUninstall(program: Command, io: Io): void {
     const values = givenValues(options, io);
     const { cniNamespace, output } = options;
     // Wrong values are refused before the cluster is asked.
-    removed(values, cniNamespace);
+    installed(values, cniNamespace);
     io.out(formatted(removed(values, cniNamespace, await lookedFor(options, io)), output));
   });
 }

@@ -9,8 +9,8 @@ import { OCI_NAMES } from "./oci";
 interface Glibc {
   /** The path that executables name as their interpreter. */
   readonly loader: string;
-  /** Where it may stand on the machine that builds, and where a loader from there looks for libraries. */
-  readonly homes: readonly { readonly onHost: string; readonly inImage: string }[];
+  /** What Debian calls the architecture in the names of directories. */
+  readonly triplet: string;
   /** Debian's package with it for machines of another architecture. */
   readonly crossPackage: string;
 }
@@ -21,26 +21,24 @@ const LIBRARIES = ["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0"];
 const GLIBC: Readonly<Record<Architecture, Glibc>> = {
   x64: {
     loader: "/lib64/ld-linux-x86-64.so.2",
-    homes: [
-      { onHost: "/lib/x86_64-linux-gnu", inImage: "/lib/x86_64-linux-gnu" },
-      { onHost: "/usr/x86_64-linux-gnu/lib", inImage: "/lib/x86_64-linux-gnu" },
-      { onHost: "/lib64", inImage: "/lib64" },
-    ],
+    triplet: "x86_64-linux-gnu",
     crossPackage: "libc6-amd64-cross",
   },
   arm64: {
     loader: "/lib/ld-linux-aarch64.so.1",
-    homes: [
-      { onHost: "/lib/aarch64-linux-gnu", inImage: "/lib/aarch64-linux-gnu" },
-      { onHost: "/usr/aarch64-linux-gnu/lib", inImage: "/lib/aarch64-linux-gnu" },
-      { onHost: "/lib64", inImage: "/lib64" },
-    ],
+    triplet: "aarch64-linux-gnu",
     crossPackage: "libc6-arm64-cross",
   },
 };
 
+/** Where it stands on the machine that builds, and where a loader from there looks for libraries. */
 function home(architecture: Architecture) {
-  const { homes, loader } = GLIBC[architecture];
+  const { triplet, loader } = GLIBC[architecture];
+  const homes = [
+    { onHost: `/lib/${triplet}`, inImage: `/lib/${triplet}` },
+    { onHost: `/usr/${triplet}/lib`, inImage: `/lib/${triplet}` },
+    { onHost: "/lib64", inImage: "/lib64" },
+  ];
   return homes.find(({ onHost }) => existsSync(join(onHost, basename(loader))));
 }
 

@@ -11,28 +11,27 @@ export const runbookUrl = () =>
     .default(`${repository}/blob/main/docs/runbooks`)
     .meta({ description: "Where the runbooks are; an alert links to its page there, NAME.md" });
 
+/** Labels by which Prometheus finds an object of one of the Prometheus Operator's kinds. */
+export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
+  textMap()
+    .default({})
+    .meta({
+      description: `Labels of the ${kind}, by which Prometheus selects it`,
+      examples: [{ release: "prometheus" }],
+    });
+
 const podMonitor = group({
   enabled: flag().default(false).meta({
     description: "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller",
   }),
-  labels: textMap()
-    .default({})
-    .meta({
-      description: "Labels of the PodMonitor, by which Prometheus selects it",
-      examples: [{ release: "prometheus" }],
-    }),
+  labels: prometheusLabels("PodMonitor"),
 });
 
 const prometheusRule = group({
   enabled: flag().default(false).meta({
     description: "Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller",
   }),
-  labels: textMap()
-    .default({})
-    .meta({
-      description: "Labels of the PrometheusRule, by which Prometheus selects it",
-      examples: [{ release: "prometheus" }],
-    }),
+  labels: prometheusLabels("PrometheusRule"),
   runbookUrl: runbookUrl(),
   notReadyMinutes: integer(1, 1440).default(5).meta({
     description: "How long a node may be not ready, or its installer not answer Prometheus, before there is an alert",

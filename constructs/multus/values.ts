@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LOG_FORMATS } from "../../cni/log";
 import { LOG_LEVELS } from "../../cni/stanza";
 import { flag, integer } from "../helm";
-import { runbookUrl } from "../monitoring/values";
+import { prometheusLabels, runbookUrl } from "../monitoring/values";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "../value-groups";
 import { annotationName, directory, namespaceName, port, share, textMap, word } from "../value-types";
 
@@ -113,24 +113,14 @@ const networkPolicy = group({
 
 const podMonitor = group({
   enabled: flag().default(false).meta({ description: "Create a PodMonitor (Prometheus Operator)" }),
-  labels: textMap()
-    .default({})
-    .meta({
-      description: "Labels of the PodMonitor, by which Prometheus selects it",
-      examples: [{ release: "prometheus" }],
-    }),
+  labels: prometheusLabels("PodMonitor"),
 });
 
 const prometheusRule = group({
   enabled: flag().default(false).meta({
     description: "Create a PrometheusRule (Prometheus Operator) with alerts about the operator",
   }),
-  labels: textMap()
-    .default({})
-    .meta({
-      description: "Labels of the PrometheusRule, by which Prometheus selects it",
-      examples: [{ release: "prometheus" }],
-    }),
+  labels: prometheusLabels("PrometheusRule"),
   runbookUrl: runbookUrl(),
 });
 

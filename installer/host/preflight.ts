@@ -42,9 +42,8 @@ function ofMount({ path, holdsPlugin, mountOptions }: Directory): readonly Advic
 }
 
 function ofDirectory(directory: Directory, pluginBytes: number): readonly Advice[] {
-  const { path, state, holdsPlugin, freeBytes } = directory;
+  const { path, state, holdsPlugin, freeBytes, mountOptions } = directory;
   const remedy = holdsPlugin ? "destCNIBinDir" : "destCNINetDir";
-  const { mountOptions } = directory;
   if (state === "missing" || state === "not a directory") {
     return [error(`${path} is ${state}: set ${remedy} to the node's directory`)];
   }

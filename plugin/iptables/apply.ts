@@ -54,11 +54,9 @@ export class Iptables {
     if (!wanted.some(({ saved }) => hasChains(saved))) return [];
     const others = FAMILIES.filter((family) => !wanted.some((plan) => plan.family === family));
     return others
-      .filter((family) => this.hasChains(family))
-      .map((family) => {
-        const saved = this.save(family);
-        return { family, saved, text: removalText(saved) };
-      });
+      .map((family) => ({ family, saved: this.peek(family) }))
+      .filter(({ saved }) => hasChains(saved))
+      .map(({ family, saved }) => ({ family, saved, text: removalText(saved) }));
   }
 
   /** Undoes what was done before a failure; gives the failure, with what could not be undone. */
@@ -84,8 +82,13 @@ export class Iptables {
 
   /** Whether chains of ours are there, as far as a program that can tell is. */
   hasChains(family: Family): boolean {
+    return hasChains(this.peek(family));
+  }
+
+  /** What a family has, where a program can tell. */
+  private peek(family: Family): string {
     const program = this.look(family, "save");
-    return program !== undefined && hasChains(this.host.run(program, SAVE, "").stdout);
+    return program === undefined ? "" : this.host.run(program, SAVE, "").stdout;
   }
 
   private restore(family: Family, text: string): void {
@@ -114,8 +117,11 @@ export class Iptables {
   }
 
   private look(family: Family, action: string): string | undefined {
-    const paths = this.names(family, action).map((name) => this.host.find(name));
-    return paths.find((path) => path !== undefined);
+    for (const name of this.names(family, action)) {
+      const path = this.host.find(name);
+      if (path !== undefined) return path;
+    }
+    return undefined;
   }
 
   private find(family: Family, action: string): string {

@@ -40,14 +40,19 @@ const told = (reason: string) => api.events.filter((event) => event.reason === r
 const suspended = () => told("LinkerdCNIRepairSuspended");
 const decided = (count: number) => until("a decision", () => api.events.length === count);
 
-test("four nodes join, on each the pod of a DaemonSet is repaired once, and nothing is suspended", async () => {
-  const owner = ownedBy("agent", "DaemonSet");
-  api.afterDelete = (pod) => api.put(podOf(owner, nodeOf(pod), passed));
+/** On each of the nodes in turn a pod of an owner's starts without its redirect, and something is decided about it. */
+async function joinOneByOne(owner: ReturnType<typeof ownedBy>): Promise<void> {
   for (const [index, node] of NODES.entries()) {
     await start(node);
     api.put(podOf(owner, node, failing));
     await decided(index + 1);
   }
+}
+
+test("four nodes join, on each the pod of a DaemonSet is repaired once, and nothing is suspended", async () => {
+  const owner = ownedBy("agent", "DaemonSet");
+  api.afterDelete = (pod) => api.put(podOf(owner, nodeOf(pod), passed));
+  await joinOneByOne(owner);
   expect(api.deletions).toHaveLength(4);
   expect(suspended()).toEqual([]);
 });
@@ -55,11 +60,7 @@ test("four nodes join, on each the pod of a DaemonSet is repaired once, and noth
 test("pods of a ReplicaSet are repaired on four new nodes in a row, as the pods in their place are good", async () => {
   const owner = ownedBy("web");
   api.afterDelete = () => api.put(podOf(owner, "node-5", passed));
-  for (const [index, node] of NODES.entries()) {
-    await start(node);
-    api.put(podOf(owner, node, failing));
-    await decided(index + 1);
-  }
+  await joinOneByOne(owner);
   expect(api.deletions).toHaveLength(4);
   expect(suspended()).toEqual([]);
 });
