@@ -3,7 +3,8 @@ import { dirname } from "node:path";
 import { AdmissionApi, CONFIGURATION, type Created, SECRET } from "../support/admission";
 import { until } from "../support/controllers";
 import { bundleControllers, CNI_NAMESPACE, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
-import { freePort, realApiMissing } from "../support/real-api";
+import { freePort } from "../support/ports";
+import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
 jest.setTimeout(300_000);

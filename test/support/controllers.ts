@@ -11,6 +11,7 @@ import { readSettings } from "../../controllers/repair/settings";
 import type { ApiServer } from "../../kubernetes/client";
 import { NODE } from "./meshed-pod";
 import { metricIn } from "./metrics";
+import { freePort } from "./ports";
 
 /** Waits for what a test needs next. @throws after so many seconds */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 25): Promise<void> {
@@ -84,8 +85,6 @@ export function environmentFor(api: Api, directory: string): Record<string, stri
   };
 }
 
-let nextPort = 20_000 + (process.pid % 20_000);
-
 /** A controller that runs. */
 export class RunningController {
   readonly log: string[] = [];
@@ -93,15 +92,17 @@ export class RunningController {
   readonly clock: Clock;
   private readonly stopping = new AbortController();
   private readonly directory = mkdtempSync(join(tmpdir(), "repair-"));
-  private readonly port = nextPort++;
   private done: Promise<void> = Promise.resolve();
 
-  private constructor({ speed = 1 }: Options) {
+  private constructor(
+    private readonly port: number,
+    { speed = 1 }: Options,
+  ) {
     this.clock = fastClock(speed);
   }
 
   static async start(api: Api, options: Options = {}, before?: (made: RunningController) => void) {
-    const made = new RunningController(options);
+    const made = new RunningController(await freePort(), options);
     await made.installer.open();
     before?.(made);
     const args = [`--admin-addr=127.0.0.1:${made.port}`, `--installer-ready=${made.installer.url}`];

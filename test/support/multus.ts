@@ -11,7 +11,8 @@ import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
 import type { ApiServer } from "../../kubernetes/client";
 import { until } from "./controllers";
 import { metricIn } from "./metrics";
-import { freePort, RealApi } from "./real-api";
+import { freePort } from "./ports";
+import { RealApi } from "./real-api";
 
 export const CNI_NAMESPACE = "linkerd-cni";
 export const OPERATOR_NAMESPACE = "linkerd-multus";

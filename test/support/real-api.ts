@@ -2,13 +2,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
 import { type ApiRequest, type ApiServer, httpsTransport } from "../../kubernetes/client";
 import { paths } from "../cluster/paths";
 import { until } from "./controllers";
+import { freePort } from "./ports";
 import { which } from "./requirements";
 
 const EXECUTABLE = join(paths.binaries, "kube-apiserver");
@@ -17,15 +17,6 @@ const EXECUTABLE = join(paths.binaries, "kube-apiserver");
 export function realApiMissing(): string | undefined {
   if (which("etcd") === undefined) return "etcd";
   return existsSync(EXECUTABLE) ? undefined : "kube-apiserver: npm run cluster builds it";
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** An object that the API server can be given. */
