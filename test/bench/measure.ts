@@ -1,11 +1,9 @@
-import { type ChildProcess, fork, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { bundle } from "../../build/bundle";
-import { root } from "../../build/paths";
 import { hostRuntime } from "../../build/runtime";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
+import { ApiProcess } from "../support/api-process";
 import { Node } from "../support/netns";
 
 /** One way of calling: what is measured is the time from the start of the process to its end. */
@@ -29,31 +27,23 @@ const injected = { "linkerd.io/proxy-version": "edge-26.7.1", "linkerd.io/create
 export class Bench {
   private constructor(
     private readonly node: Node,
-    private readonly api: ChildProcess,
-    private readonly kubeconfig: string,
+    private readonly api: ApiProcess,
     private readonly directory: string,
   ) {}
 
   static async open(directory: string): Promise<Bench> {
-    const script = join(directory, "api.js");
-    await bundle(join(root, "test", "bench", "api.ts"), script, { external: [] });
-    const api = fork(script, [], { execArgv: [] });
-    const [message] = (await once(api, "message")) as [{ kubeconfig: string }];
-    const kubeconfig = join(directory, "kubeconfig");
-    await writeFile(kubeconfig, message.kubeconfig);
-    return new Bench(await Node.open(), api, kubeconfig, directory);
+    const api = await ApiProcess.open(directory);
+    return new Bench(await Node.open(), api, directory);
   }
 
   close(): void {
-    this.api.disconnect();
+    this.api.close();
     this.node.close();
   }
 
   /** Sets the delay of answers; gives the number of requests since it was last called. */
-  async delay(delayMs: number): Promise<number> {
-    this.api.send({ delayMs });
-    const [{ requests }] = (await once(this.api, "message")) as [{ requests: number }];
-    return requests;
+  delay(delayMs: number): Promise<number> {
+    return this.api.delay(delayMs);
   }
 
   /** Milliseconds of each of the calls of one round, all started at once. */
@@ -105,7 +95,7 @@ export class Bench {
       name: "pods",
       type: "linkerd-cni",
       log_level: "info",
-      kubernetes: { kubeconfig: this.kubeconfig },
+      kubernetes: { kubeconfig: this.api.kubeconfig },
       linkerd: {
         "incoming-proxy-port": 4143,
         "outgoing-proxy-port": 4140,

@@ -1,5 +1,5 @@
-/** The benchmark's API server, in a process of its own. Takes `{ delayMs }`, answers `{ requests }` since the last one. */
-import { ApiStub, json } from "../support/api-server";
+/** The program of ApiProcess. Takes `{ delayMs }`, answers `{ requests }` since the last one. */
+import { ApiStub, json } from "./api-server";
 
 const annotations = {
   "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1",
