@@ -42,7 +42,7 @@ export class Machine {
     ];
     const holder = spawn("unshare", [...isolation, init, "pause", paths.state], { detached: true, stdio: "ignore" });
     holder.unref();
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 3000 && holder.exitCode === null; tries++) {
       await sleep(10);
       const children = await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, "utf8").catch(() => "");
       const pid = Number(children.trim());

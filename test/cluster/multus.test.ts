@@ -133,7 +133,8 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     const before = await multus.sandboxes();
     await cluster.kubectl.run("delete", "pod", "meshed", "--namespace=shop", "--timeout=60s");
     const gone = (await multus.attachments("shop", "meshed")).filter(({ verb }) => verb === "Del");
-    expect(gone.map((each) => each.interface).sort()).toEqual(["eth0", "net1"]);
+    // The kubelet may stop a sandbox more than once.
+    expect([...new Set(gone.map((each) => each.interface))].sort()).toEqual(["eth0", "net1"]);
     expect(await multus.sandboxes()).toHaveLength(before.length - 1);
     expect(await multus.errors()).toEqual([]);
     expect(await cluster.failures()).toEqual(failures);

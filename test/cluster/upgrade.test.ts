@@ -53,7 +53,7 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
       return CHANGES.map((kind) => starts.filter((start) => meanwhile(kind, start)).length);
     };
     const enough = async () => stream.started >= 100 && !(await startsDuring()).includes(0);
-    for (const start = Date.now(); !(await enough()) && Date.now() - start < 200_000; ) {
+    for (const start = Date.now(); !(await enough()) && Date.now() - start < 300_000; ) {
       const revision = changes.length + 1;
       await change("values", () => cluster.upgrade("--set", "ignoreInboundPorts=25", "--set", "proxyUID=2103"));
       expect(await proxyUser()).toBe(2103);
@@ -71,7 +71,7 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
     expect(starts).not.toContain(0);
     expect(await cluster.failures()).toEqual(failures);
     expect(notRedirected).toEqual([]);
-  }, 360_000);
+  }, 480_000);
 
   test("a restart of the installer leaves everything in place", async () => {
     const installed = await cluster.directories();

@@ -140,6 +140,8 @@ suite("controllers with a real API server, with the chart's rights and no more",
     await api.up();
     await away.start("afterwards", failing);
     await until("the deletion", async () => (await away.present()).join() === "healthy", 30);
+    // The answer to the deletion may come after its event.
+    await until("its count", async () => (await controller.metric("pods_deleted_total")) > 0);
     expect(await controller.metric("pods_deleted_total")).toBe(1);
     expect(controller.log.join("")).toContain("watch of /api/v1/pods: 410");
   }, 90_000);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { ApiStub, json } from "../support/api-server";
+import { until } from "../support/controllers";
 import { suite } from "../support/requirements";
 import { buildInstaller, TestNode } from "./installer-node";
 
@@ -45,11 +46,13 @@ suite("the idle installer", existsSync(outputs.plugin) ? undefined : "dist/bin/l
         CNI_NETWORK_CONFIG: '{"type":"linkerd-cni"}',
       },
     });
-    await sleep(1_500);
+    const ask = (path: string) => fetch(`http://127.0.0.1:${PORT}/${path}`);
+    await until("the installer", async () => {
+      await sleep(250);
+      return (await ask("ready").catch(() => undefined))?.status === 200;
+    });
     for (let round = 0; round < 20; round += 1) {
-      const answers = await Promise.all(
-        ["ready", "live", "metrics"].map((path) => fetch(`http://127.0.0.1:${PORT}/${path}`)),
-      );
+      const answers = await Promise.all(["ready", "live", "metrics"].map(ask));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     }
     const used = memory(child.pid ?? 0);

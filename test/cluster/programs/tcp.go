@@ -15,6 +15,11 @@ func listen(port int, answer func(*net.TCPConn) string) error {
 	if err != nil {
 		return err
 	}
+	return accept(listener, answer)
+}
+
+// accept answers each connection, one after another.
+func accept(listener *net.TCPListener, answer func(*net.TCPConn) string) error {
 	for {
 		connection, err := listener.AcceptTCP()
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"time"
 )
 
 // What linkerd's validator exits with where connections are not redirected: EOPNOTSUPP.
@@ -18,8 +17,11 @@ func validate(args []string) error {
 		return fmt.Errorf("usage: programs validate ADDRESS")
 	}
 	token := fmt.Sprintf("validator %d", os.Getpid())
-	go listen(4140, func(*net.TCPConn) string { return token })
-	time.Sleep(100 * time.Millisecond)
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{Port: 4140})
+	if err != nil {
+		return err
+	}
+	go accept(listener, func(*net.TCPConn) string { return token })
 	answer, err := ask(args[0])
 	if err == nil && strings.TrimSpace(answer) == token {
 		return nil
