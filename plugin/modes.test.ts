@@ -127,6 +127,7 @@ describe("auto", () => {
     (errno) => {
       const made = makeWorld(all, ok, errno);
       expect(apply("auto", made)).toBe("legacy");
+      expect(made.ran.at(-1)).toBe("/sbin/ip6tables-legacy-restore --noflush -w 5");
       expect(made.log).toEqual([expect.stringContaining("no nf_tables")]);
     },
   );

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { ENTRIES, type Programs } from "../programs";
 import { type Architecture, runtimeVersion } from "../runtime";
 import { glibcFiles } from "./glibc";
@@ -15,7 +16,7 @@ export interface ImageFile {
 /** The same for a file that is made for the image. */
 export interface MadeFile {
   readonly path: string;
-  readonly content: string;
+  readonly content: string | Uint8Array;
   readonly mode: number;
 }
 
@@ -23,6 +24,11 @@ export interface MadeFile {
 export interface ImageLink {
   readonly path: string;
   readonly link: string;
+}
+
+/** The bytes of a file of the image. */
+export async function contentOf(file: ImageFile | MadeFile): Promise<Buffer> {
+  return "content" in file ? Buffer.from(file.content) : readFile(file.source);
 }
 
 /** Everything the image holds: the runtime with the plugin inside, the scripts it runs, and what it is linked with. */

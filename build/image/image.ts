@@ -4,7 +4,7 @@ import { repository } from "../../constructs/version";
 import { cache, outputs, root } from "../paths";
 import { buildPlugin, type Programs } from "../programs";
 import { type Architecture, hostArchitecture } from "../runtime";
-import { type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
+import { contentOf, type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
 import { imageTargets } from "./glibc";
 import { type ImageSpec, OCI_NAMES, ociArchive, type PlatformFiles } from "./oci";
 import { imageSizes, sizesInWords } from "./size";
@@ -22,8 +22,7 @@ interface PackageManifest {
 async function load(file: ImageFile | ImageLink | MadeFile): Promise<TarEntry> {
   const name = file.path.slice(1);
   if ("link" in file) return { name, link: file.link };
-  const content = "content" in file ? Buffer.from(file.content) : await readFile(file.source);
-  return { name, mode: file.mode, content };
+  return { name, mode: file.mode, content: await contentOf(file) };
 }
 
 /** The programs for an architecture: those for this machine, and for another with the plugin compiled for it. */

@@ -12,6 +12,8 @@ export interface Ingredient {
   readonly license: string;
   /** Package URL. */
   readonly purl: string;
+  /** In what it differs from what its makers published. */
+  readonly description?: string;
 }
 
 interface PackageManifest {
@@ -33,7 +35,8 @@ async function glibcIngredient(library: string): Promise<Ingredient> {
   if (found === null) throw new Error(`${library} does not say which GNU C library it is`);
   const [, build = "", version = ""] = found;
   const purl = `pkg:generic/glibc@${version}?build=${encodeURIComponent(build)}`;
-  return { name: "glibc", version, license: "LGPL-2.1-or-later", purl };
+  const description = "as built, but for the loader, which reads no /etc/ld.so.preload";
+  return { name: "glibc", version, license: "LGPL-2.1-or-later", purl, description };
 }
 
 /**
@@ -57,11 +60,12 @@ function licenseOf(name: string, license: string): Models.SpdxLicense {
 
 /** CycloneDX 1.6 as JSON, without a time or a random number: the same ingredients give the same text. */
 export async function billOfMaterials(parts: readonly Ingredient[]): Promise<string> {
-  const component = (type: Enums.ComponentType, { name, version, license, purl }: Ingredient) =>
+  const component = (type: Enums.ComponentType, { name, version, license, purl, description }: Ingredient) =>
     new Models.Component(type, name, {
       version,
       purl,
       bomRef: purl,
+      ...(description === undefined ? {} : { description }),
       licenses: new Models.LicenseRepository([licenseOf(name, license)]),
     });
   const about = await npmIngredient(root);

@@ -230,6 +230,13 @@ describe("notes", () => {
       ],
     ],
     [
+      "a setting that the injector never copies",
+      [map, namespace(settings({ "skip-outbound-subnets": "10.9.0.0/16" })), pod({ annotations: INJECTED })],
+      [
+        "config.linkerd.io/skip-outbound-subnets on namespace shop does not count: the injector does not copy it: put it on the pod",
+      ],
+    ],
+    [
       "a namespace whose settings the injector has copied",
       [map, around, pod({ annotations: { ...INJECTED, ...settings({ "skip-inbound-ports": "25" }) } })],
       [],

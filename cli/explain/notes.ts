@@ -16,6 +16,14 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
 }
 
 const PREFIX = "config.linkerd.io/";
+/** Linkerd's injector copies its own annotations, of which this is none (pkg/inject, AppendNamespaceAnnotations). */
+const NOT_COPIED = `${PREFIX}skip-outbound-subnets`;
+
+function whyUnheard(key: string, needed: ReturnType<typeof besides>): string {
+  if (needed === "apiServerPorts") return "a pod of the control plane is redirected by its own alone";
+  if (key === NOT_COPIED) return "the injector does not copy it: put it on the pod";
+  return "the injector copied the namespace's settings when it made the pod: make it anew";
+}
 
 /** What a namespace says that does not count for a pod. */
 function namespaceNotes(evidence: Evidence): readonly string[] {
@@ -30,11 +38,8 @@ function namespaceNotes(evidence: Evidence): readonly string[] {
   const unheard = SETTINGS.map((setting) => `${PREFIX}${setting}`).filter(
     (key) => annotations[key]?.trim() && annotations[key] !== pod.annotations[key],
   );
-  const why =
-    needed === "apiServerPorts"
-      ? "a pod of the control plane is redirected by its own alone"
-      : "the injector copied the namespace's settings when it made the pod: make it anew";
-  return unheard.map((key) => `${key} on namespace ${name.namespace} does not count: ${why}`);
+  const where = `on namespace ${name.namespace} does not count`;
+  return unheard.map((key) => `${key} ${where}: ${whyUnheard(key, needed)}`);
 }
 
 function describe(outcome: Outcome): string {

@@ -92,7 +92,9 @@ export class Iptables {
   }
 
   private restore(family: Family, text: string): void {
-    this.run(family, "restore", ["--noflush", ...(this.linkerd["use-wait-flag"] ? WAIT : [])], text);
+    // Who chose auto did not choose iptables, and may not know that there is a lock to wait for.
+    const waits = this.linkerd["use-wait-flag"] || this.linkerd["iptables-mode"] === "auto";
+    this.run(family, "restore", ["--noflush", ...(waits ? WAIT : [])], text);
   }
 
   private save(family: Family): string {

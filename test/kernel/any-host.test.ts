@@ -1,7 +1,7 @@
 /** The plugin on a node that has nothing of its own: a directory that holds the installed files, as root directory, and the kernel's /proc. */
 import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { imageFiles } from "../../build/image/contents";
+import { contentOf, imageFiles } from "../../build/image/contents";
 import { outputs } from "../../build/paths";
 import { hostArchitecture } from "../../build/runtime";
 import { pluginLayout } from "../../installer/node/plugin-layout";
@@ -20,8 +20,8 @@ async function layOut({ directory, executable }: PluginNode, tree: string): Prom
   const libraryDir = join(directory, "lib");
   await mkdir(libraryDir);
   for (const file of await imageFiles(hostArchitecture(), { ...outputs, plugin: executable })) {
-    const isLibrary = "source" in file && file.path.startsWith("/opt/linkerd-cni/lib/");
-    if (isLibrary) await copyFile(file.source, join(libraryDir, basename(file.path)));
+    const isLibrary = !("link" in file) && file.path.startsWith("/opt/linkerd-cni/lib/");
+    if (isLibrary) await writeFile(join(libraryDir, basename(file.path)), await contentOf(file));
   }
   const binDir = { here: join(tree, "opt/cni/bin"), onNode: "/opt/cni/bin" };
   await mkdir(binDir.here, { recursive: true });
@@ -45,6 +45,9 @@ suite("a node without a C library", missing, () => {
     tree = join(plugin.directory, "root");
     await layOut(plugin, tree);
     await mkdir(join(tree, "proc"));
+    // Of a C library of the node's own, which others than ours may be made for.
+    await mkdir(join(tree, "etc"));
+    await writeFile(join(tree, "etc/ld.so.preload"), "/usr/lib/libsnoopy.so\n");
     await writeFile(join(tree, "pod"), "");
   });
   afterAll(async () => {
@@ -68,7 +71,7 @@ suite("a node without a C library", missing, () => {
       },
     );
 
-  it("redirects a meshed pod, whatever the caller's environment holds", async () => {
+  it("redirects a meshed pod, whatever the caller's environment and the node's ld.so.preload hold", async () => {
     const netns = await plugin.node.pod();
     const annotations = { "linkerd.io/proxy-version": "x", "linkerd.io/created-by": "linkerd/proxy-injector x" };
     const stdin = {

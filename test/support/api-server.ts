@@ -26,6 +26,7 @@ export class ApiStub {
     this.answer = answer;
   }
 
+  /** @param address its certificate's; one of IPv6 is also what it listens on */
   static async start(answer: Answer, address = "127.0.0.1"): Promise<ApiStub> {
     const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
       keyType: "ec",
@@ -40,7 +41,7 @@ export class ApiStub {
       stub.requests.push(request.url ?? "");
       stub.answer(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => server.listen(0, address.includes(":") ? address : "127.0.0.1", resolve));
     return stub;
   }
 

@@ -128,6 +128,22 @@ suite("the executable", missing, () => {
     expect([status, rules(), api.requests]).toEqual([1, "", []]);
   });
 
+  it("asks an API server at an IPv6 address, and none whose certificate is for another address", async () => {
+    const other = await ApiStub.start(meshed, "::1");
+    const kubeconfig = (host: string) => other.kubeconfig({ server: `https://${host}:${other.port}` });
+    try {
+      expect(await callBy(kubeconfig("[::1]"))).toMatchObject({ status: 0, document: prevResult });
+      expect(other.requests).toHaveLength(1);
+    } finally {
+      other.close();
+    }
+    const elsewhere = await ApiStub.start(meshed, "127.0.0.2");
+    const { document } = await callBy(elsewhere.kubeconfig());
+    elsewhere.close();
+    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("its certificate is not trusted") });
+    expect(elsewhere.requests).toEqual([]);
+  });
+
   it("asks whoever is there where the kubeconfig says not to verify", async () => {
     const kubeconfig = JSON.parse(api.kubeconfig());
     kubeconfig.clusters[0].cluster = { server: `https://localhost:${api.port}`, "insecure-skip-tls-verify": true };
