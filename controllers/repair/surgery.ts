@@ -39,13 +39,14 @@ export class Surgery {
 
   constructor(private readonly tools: Tools) {}
 
-  /** Deletes this very pod, and none that took its name since; without grace, for nothing in it works. */
+  /** Deletes this very pod, and none that took its name since; without grace where nothing in it works. */
   async delete(ward: Ward): Promise<Outcome> {
     const { instruments, log } = this.tools;
     const sent = await this.send(`/api/v1/namespaces/${ward.namespace}/pods/${ward.name}`, "DELETE", {
       apiVersion: "v1",
       kind: "DeleteOptions",
-      gracePeriodSeconds: 0,
+      // A pod that serves is to end as it wishes: its volumes may not be taken over before.
+      ...(ward.diagnosis === "failed" ? { gracePeriodSeconds: 0 } : {}),
       preconditions: { uid: ward.uid },
     });
     const status = sent.response?.status ?? 0;

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { LIST, Node } from "./node.testing";
+import { linkedDirectories } from "./node-path";
 
 let node: Node;
 const on = (files: Readonly<Record<string, string>>): Node => {
@@ -31,6 +32,15 @@ test("a configuration behind a link follows what its owner writes there, and the
   installer.remove(false);
   expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
   expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
+});
+
+test("a link that leads through a file is no directory to watch", () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real/10-k.conflist", node.path("net.d", "10-k.conflist"));
+  symlinkSync("../real", node.path("net.d", "20-k.conflist"));
+  const view = { mountPrefix: node.root, mounted: [node.path("net.d")] };
+  expect(linkedDirectories(node.path("net.d"), view)).toEqual([node.root]);
 });
 
 describe("a configuration that is a link", () => {

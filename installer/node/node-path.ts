@@ -37,11 +37,20 @@ export function locate(path: string, { mountPrefix, mounted }: View): Located {
   }
 }
 
+/** The directory in which a file lies; none where its links lead nowhere, which whoever reads the file says. */
+function directoryOf(path: string, view: View): readonly string[] {
+  try {
+    return [dirname(locate(path, view).path)];
+  } catch {
+    return [];
+  }
+}
+
 /** Directories besides the one given in which files lie that its links lead to. */
 export function linkedDirectories(directory: string, view: View): readonly string[] {
   const links = fs.existsSync(directory) ? fs.readdirSync(directory, { withFileTypes: true }) : [];
   const lying = links
     .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))
-    .map(({ name }) => dirname(locate(join(directory, name), view).path));
+    .flatMap(({ name }) => directoryOf(join(directory, name), view));
   return [...new Set(lying)].filter((each) => each !== directory && fs.existsSync(each));
 }

@@ -12,12 +12,16 @@ export class Tail {
   private rest = "";
 
   constructor(private readonly path: string) {
-    const stat = fs.statSync(path, { throwIfNoEntry: false });
-    this.inode = stat?.ino;
-    this.offset = stat?.size ?? 0;
+    try {
+      const stat = fs.statSync(path, { throwIfNoEntry: false });
+      this.inode = stat?.ino;
+      this.offset = stat?.size ?? 0;
+    } catch {
+      // Whoever asks for lines is told; without them the installer does its work all the same.
+    }
   }
 
-  /** The whole lines that have been added since the last call. */
+  /** The whole lines that have been added since the last call. @throws where the file may not be read */
   lines(): readonly string[] {
     const stat = fs.statSync(this.path, { throwIfNoEntry: false });
     if (stat === undefined) return [];

@@ -31,10 +31,15 @@ function fill(value: unknown, path: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, path)]));
 }
 
-/** The stanza as it goes into the node's chain. Read anew each time: a mounted file changes. @throws where it is bad */
+/**
+ * The stanza as it goes into the node's chain. Read anew each time: a mounted file changes. Which pods are the
+ * installer's own it knows better than a text, in which kustomize changes no namespace.
+ * @throws where it is bad
+ */
 export function readStanza(settings: Settings): StanzaJson {
-  const { stanza: source, netDir, kubeconfigName } = settings;
+  const { stanza: source, netDir, kubeconfigName, daemonSet } = settings;
   const stanza =
     "file" in source ? parse(readFileSync(source.file, "utf8"), source.file) : parse(source.text, "CNI_NETWORK_CONFIG");
-  return fill(stanza, `${netDir.onNode.replace(/\/+$/, "")}/${kubeconfigName}`) as StanzaJson;
+  const ownPods = daemonSet && { "own-pods": { namespace: daemonSet.namespace, daemonset: daemonSet.name } };
+  return fill({ ...stanza, ...ownPods }, `${netDir.onNode.replace(/\/+$/, "")}/${kubeconfigName}`) as StanzaJson;
 }

@@ -215,10 +215,11 @@ describe("an audit of pods that nothing validates", () => {
     expect(await audited.metric("pods_not_redirected")).toBe(1);
   });
 
-  test("deletes them when it is told to", async () => {
+  test("deletes them when it is told to, with the grace that they ask for", async () => {
     await audit(await listen(), [], ["--delete-unvalidated=true"]);
     await until("the Event", () => api.events.length === 1);
     expect(deleted()).toEqual(["bare"]);
+    expect(api.deletions[0]?.body).not.toHaveProperty("gracePeriodSeconds");
     expect(api.events[0]).toMatchObject({ reason: "LinkerdCNINotRedirected", action: "Deleting" });
   });
 

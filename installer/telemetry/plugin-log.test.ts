@@ -1,0 +1,28 @@
+import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Tail } from "./plugin-log";
+
+const directory = mkdtempSync(join(tmpdir(), "tail-"));
+const path = join(directory, "plugin.log");
+afterAll(() => rmSync(directory, { recursive: true }));
+
+test("whole lines that were added, and those of the file that takes its place", () => {
+  writeFileSync(path, "before\n");
+  const tail = new Tail(path);
+  expect(tail.lines()).toEqual([]);
+  appendFileSync(path, "one\ntw");
+  expect(tail.lines()).toEqual(["one"]);
+  appendFileSync(path, "o\n");
+  expect(tail.lines()).toEqual(["two"]);
+  renameSync(path, `${path}.1`);
+  expect(tail.lines()).toEqual([]);
+  writeFileSync(path, "three\n");
+  expect(tail.lines()).toEqual(["three"]);
+});
+
+test("a file that may not be looked at ends nothing before it is asked for", () => {
+  writeFileSync(path, "");
+  const tail = new Tail(join(path, "plugin.log"));
+  expect(() => tail.lines()).toThrow("ENOTDIR");
+});
