@@ -41,9 +41,12 @@ function isAddressOrSubnet(text: string): boolean {
 /** Multus takes members' names in any case, and the long s for an s. */
 const fold = (key: string) => key.replaceAll("ſ", "s").toLowerCase();
 
-function folded(value: unknown): unknown {
+/** An object's members by their folded names: of those that Multus does not know, any number may fold to one name. */
+function folded(value: unknown, known: z.core.$ZodShape): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const members = Object.entries(value).map(([key, member]) => [fold(key), member] as const);
+  const members = Object.entries(value)
+    .map(([key, member]) => [fold(key), member] as const)
+    .filter(([key]) => Object.hasOwn(known, key));
   const seen = new Set<string>();
   for (const [key] of members) {
     // Multus goes by the last, but looks at all of them.
@@ -54,14 +57,21 @@ function folded(value: unknown): unknown {
 }
 
 const object = <T extends z.core.$ZodShape>(shape: T) =>
-  z.pipe(z.transform(folded), z.object(shape, "is not an object"));
+  z.pipe(
+    z.transform((value) => folded(value, shape)),
+    z.object(shape, "is not an object"),
+  );
 const list = <T extends z.core.SomeType>(item: T) => z.array(item, "is not a list");
 const text = (is: (text: string) => boolean, what: string) =>
   z.string(`is not ${what}`).check(z.refine(is, `is not ${what}`));
 const or = (is: (text: string) => boolean) => (value: string) => value === "" || is(value);
 
 const string = z.optional(z.string("is not a string"));
-const integer = z.optional(z.int("is not a whole number"));
+/** Whole numbers of 64 bits, as Go's; JSON.parse rounds the largest up to 2^63. */
+const isInteger = (value: number) => Number.isInteger(value) && Math.abs(value) <= 2 ** 63;
+const integer = z.optional(
+  z.number("is not a whole number").check(z.refine(isInteger, "is not a whole number of 64 bits")),
+);
 const mac = z.optional(text(or(isMac), "a hardware address"));
 
 const SELECTIONS = list(
