@@ -1,5 +1,6 @@
 import { createLog, type Log } from "../cni/log";
 import type { Disk } from "./node/disk";
+import { ownerName } from "./node/journal";
 import { Service } from "./service";
 import { type Environment, readSettings } from "./settings";
 
@@ -20,7 +21,7 @@ export async function run({ args, environment, processId, disk, write, stopped }
   try {
     const settings = readSettings(args, environment);
     log = createLog(settings.logLevel, settings.logFormat, write);
-    const owner = `${settings.identity} since ${new Date().toISOString()} (process ${processId})`;
+    const owner = ownerName(settings.identity, new Date(), processId);
     const service = new Service({ settings, disk, log, owner });
     const asked = Promise.race([stopped, service.failed]);
     await Promise.race([service.start(), asked]);

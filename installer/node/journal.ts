@@ -7,6 +7,18 @@ export interface Journal {
   readonly made: Readonly<Record<string, string>>;
 }
 
+/** An installer's name among all that a node has and had. */
+export const ownerName = (identity: string, since: Date, processId: number): string =>
+  `${identity} since ${since.toISOString()} (process ${processId})`;
+
+const startOf = (owner: string): string | undefined => / since (\S+Z) \(process \d+\)$/.exec(owner)?.[1];
+
+/** Whether an installer started before another, by the node's clock; false where a name does not tell. */
+export function isEarlier(owner: string, than: string): boolean {
+  const [start, other] = [startOf(owner), startOf(than)];
+  return start !== undefined && other !== undefined && start < other;
+}
+
 /** Beside the configuration, under a name that no runtime reads. */
 export const JOURNAL_NAME = "linkerd-cni.journal";
 const ORIGINAL = ".linkerd-cni-original";

@@ -1,4 +1,5 @@
 import { chmodSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { ownerName } from "./journal";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -135,6 +136,20 @@ test("what a successor has installed is neither fought over nor removed", () => 
   expect(old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
   old.remove(false);
   expect(node.content()).toEqual(installed);
+});
+
+test("an installer that has not installed yet removes what one before it has, and nothing of a later one", () => {
+  on({ "10-k.conflist": LIST });
+  const before = node.content();
+  const at = (second: number) => ownerName("pod", new Date(Date.UTC(2026, 0, 1, 0, 0, second)), 1);
+  const [first, second, third] = [node.installer(at(1)), node.installer(at(2)), node.installer(at(3))];
+  second.reconcile();
+  const installed = node.content();
+  first.remove(false);
+  expect(node.content()).toEqual(installed);
+  expect(node.lines.at(-1)).toContain("2026-01-01T00:00:02.000Z (process 1) installed last");
+  third.remove(false);
+  expect(node.content()).toEqual(before);
 });
 
 test("without its journal, what was set aside is found by what the files hold", () => {

@@ -8,6 +8,7 @@ import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "../wa
 import { Patience } from "../watching/patience";
 import { likelyWriter } from "../watching/writers";
 import { apply, type Change, type Disk, OutOfDate } from "./disk";
+import { isEarlier } from "./journal";
 import { describe, hiddenMessage, renamedMessage, sayOnce } from "./messages";
 import { withoutNeighbours } from "./neighbours";
 import type { NodeState } from "./node-state";
@@ -102,17 +103,23 @@ export class Keeper {
 
   /** Puts the node back as it was, unless another installer has taken it over. */
   remove(keepPlugin: boolean): void {
-    const { places, plugin, owner, log } = this.tools;
+    const { places, plugin, log } = this.tools;
     for (let round = 1; round <= MOST_ROUNDS; round += 1) {
       const state = observe(places, plugin);
-      if (state.journal?.owner !== owner) {
-        const last = state.journal === undefined ? "not installed" : `${state.journal.owner} installed last`;
-        log.info(`nothing to remove: ${last}`);
+      const last = state.journal?.owner;
+      if (last === undefined || !this.answersFor(last)) {
+        log.info(`nothing to remove: ${last === undefined ? "not installed" : `${last} installed last`}`);
         return;
       }
       if (this.run(planRemoval(state, places, keepPlugin))) return;
     }
     throw new Error(`${places.netDir} is written to all the time: what was installed stays`);
+  }
+
+  /** Whether what an installer put in place is ours to remove: that of one before us, too, until we have installed. */
+  private answersFor(last: string): boolean {
+    const { owner } = this.tools;
+    return last === owner || (!this.installed && isEarlier(last, owner));
   }
 
   private look(now: number): Status {

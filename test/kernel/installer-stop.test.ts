@@ -188,6 +188,24 @@ test("an installer that is stopped before it began does not begin", async () => 
   expect(node.content()).toEqual(before);
 });
 
+test("an installer that is stopped before it began removes what the one before it left behind, killed", async () => {
+  const before = node.content();
+  const killed = start();
+  await killed.says("ends in our stanza");
+  await killed.stop("SIGKILL");
+  expect(node.content()).not.toEqual(before);
+  let asked = false;
+  api.answer = (request, response) => {
+    asked ||= request.url?.endsWith("/token") === true;
+    if (request.url === DAEMON_SET) json(404, {})(request, response);
+  };
+  const installer = start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
+  while (!asked) await sleep(10);
+  expect(await installer.stop()).toBe(0);
+  expect(installer.log).not.toContain("ends in our stanza");
+  expect(node.content()).toEqual(before);
+});
+
 test.each(["always", "never"])("UNINSTALL_ON_STOP=%s needs no API server", async (policy) => {
   const before = node.content();
   const installer = start({ UNINSTALL_ON_STOP: policy });
