@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { or, present, type Refs, type Templated, when } from "./helm";
-import { isServed, REPAIR_PORT } from "./pod";
-import type { Values } from "./values";
+import { isServed } from "./pod";
+import { REPAIR_PORT, type Values } from "./values";
 
 /** Lets connections to the probes and metrics of pods in, and no others. */
 export function networkPolicySpec(

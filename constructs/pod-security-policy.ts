@@ -1,7 +1,7 @@
 import type { GroupVersionKind } from "cdk8s";
 import { and, or, type Refs, when } from "./helm";
-import { INSTALLER_CAPABILITIES, isServed, REPAIR_PORT } from "./pod";
-import type { Values } from "./values";
+import { INSTALLER_CAPABILITIES, isServed } from "./pod";
+import { REPAIR_PORT, type Values } from "./values";
 
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
 export const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };

@@ -1,8 +1,23 @@
 import type { k8s } from "cdk8s-plus-27";
 import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
-import { concat, eq, ge, type Input, int, matches, not, present, type Refs, type Templated, text, when } from "./helm";
+import {
+  and,
+  assert,
+  concat,
+  eq,
+  ge,
+  type Input,
+  int,
+  matches,
+  not,
+  present,
+  type Refs,
+  type Templated,
+  text,
+  when,
+} from "./helm";
 import { PLUGIN_ACCOUNT } from "./plugin-token";
-import type { Values } from "./values";
+import { REPAIR_PORT, type Values } from "./values";
 
 type Container = Templated<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
@@ -13,7 +28,6 @@ type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
 const HOST = "/host";
 /** Where the plugin writes its log on the node. */
 const RUN_DIR = "/run/linkerd-cni";
-export const REPAIR_PORT = 9990;
 
 /**
  * Directories of the node may belong to another user (kubespray's do, and those that some archives of CNI plugins were
@@ -107,6 +121,12 @@ export function installer(values: Refs<Values>, name: string): Container {
   };
 }
 
+/** The repair controller's port, which the installer in the same pod must not have. */
+function ownPort({ healthPort, repairController }: Refs<Values>): Input<number> {
+  const taken = and(repairController.enabled, eq(text(healthPort), String(REPAIR_PORT)));
+  return assert(not(taken), `healthPort: ${REPAIR_PORT} is the repair controller's own port`, REPAIR_PORT);
+}
+
 /** The container that replaces pods which started before the plugin was in place. */
 export function repairController(values: Refs<Values>, name: string): Container {
   const { repairController: repair } = values;
@@ -133,7 +153,7 @@ export function repairController(values: Refs<Values>, name: string): Container 
       fromField("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "spec.nodeName"),
       fromField("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "metadata.name"),
     ],
-    ports: [{ name: "admin-http", containerPort: REPAIR_PORT, protocol: "TCP" }],
+    ports: [{ name: "admin-http", containerPort: ownPort(values), protocol: "TCP" }],
     livenessProbe: { httpGet: { path: "/live", port: REPAIR_PORT } },
     readinessProbe: { httpGet: { path: "/ready", port: REPAIR_PORT }, failureThreshold: 7, initialDelaySeconds: 10 },
     resources: resourcesOf(repair.resources),

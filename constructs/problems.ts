@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { choicesText } from "./helm/fields";
 import { nearest } from "./nearest";
 
 /** Everything that is wrong with the values that were given. */
@@ -30,7 +31,7 @@ function unknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, known: readonly st
 function allowed(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_value":
-      return `is not one of ${issue.values.join(", ")}`;
+      return `is not one of ${choicesText(issue.values)}`;
     case "too_small":
       return issue.origin === "string" || issue.origin === "array" ? "is empty" : `is less than ${issue.minimum}`;
     case "too_big":

@@ -34,7 +34,10 @@ export interface ValuesProps {
   readonly chained?: Input<Values["chained"]> | undefined;
   /** Directory on the node with the CNI plugins' executables. @default "/opt/cni/bin" */
   readonly destCNIBinDir?: Input<Values["destCNIBinDir"]> | undefined;
-  /** Wait for the xtables lock (`-w`); modes nft, legacy and plain only. @default false */
+  /**
+   * Wait for the xtables lock (`-w`) in modes nft, legacy and plain; `native` takes none, `auto` waits in any case.
+   * @default false
+   */
   readonly useWaitFlag?: Input<Values["useWaitFlag"]> | undefined;
   /**
    * How the rules are programmed: `native` over netlink without any program of the host, `nft`, `legacy` and `plain` by
@@ -54,7 +57,7 @@ export interface ValuesProps {
   readonly strictStatus?: Input<Values["strictStatus"]> | undefined;
   /**
    * Port of the installer's probes (/live, /ready) and /metrics; 0 for none of them: then Kubernetes takes a pod for
-   * ready that has not installed yet, and the repair controller does not wait for it.
+   * ready that has not installed yet, and the repair controller, whose own port is 9990, does not wait for it.
    * @default 9991
    */
   readonly healthPort?: Input<Values["healthPort"]> | undefined;

@@ -6,6 +6,9 @@ import { pluginToken } from "./plugin-token";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
 import { directory, MAX_PORT, port, portRanges, ports, share, textMap, word } from "./value-types";
 
+/** Port of the repair controller's probes and /metrics. */
+export const REPAIR_PORT = 9990;
+
 const nodeRequirement = z.strictObject({
   key: z.string(),
   operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
@@ -155,7 +158,8 @@ export const values = z.strictObject({
     .default("/opt/cni/bin")
     .meta({ description: "Directory on the node with the CNI plugins' executables", examples: ["/var/lib/cni/bin"] }),
   useWaitFlag: flag().default(false).meta({
-    description: "Wait for the xtables lock (`-w`); modes nft, legacy and plain only",
+    description:
+      "Wait for the xtables lock (`-w`) in modes nft, legacy and plain; `native` takes none, `auto` waits in any case",
   }),
   iptablesMode: z
     .enum(IPTABLES_MODES)
@@ -182,7 +186,8 @@ export const values = z.strictObject({
     .meta({
       description:
         "Port of the installer's probes (/live, /ready) and /metrics; 0 for none of them: then Kubernetes takes a pod " +
-        "for ready that has not installed yet, and the repair controller does not wait for it",
+        `for ready that has not installed yet, and the repair controller, whose own port is ${REPAIR_PORT}, does not wait ` +
+        "for it",
     }),
   uninstallOnStop: z
     .enum(["auto", "always", "never"])

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import type { z } from "zod";
-import { type Field, fieldsOf } from "./fields";
+import { choicesText, type Field, fieldsOf } from "./fields";
 
 /** Breaks a text into lines of at most a width. */
 function wrapped(text: string, width: number): readonly string[] {
@@ -18,7 +18,7 @@ const inline = (value: unknown): string => JSON.stringify(value);
 
 /** What is said about a value, besides its name. */
 function sentence(field: Field): string {
-  const choices = field.choices.length > 0 ? ` (one of ${field.choices.join(", ")})` : "";
+  const choices = field.choices.length > 0 ? ` (one of ${choicesText(field.choices)})` : "";
   const examples = field.examples.length > 0 ? `; for example ${field.examples.map(inline).join(", ")}` : "";
   return `${field.description}${choices}${examples}`;
 }

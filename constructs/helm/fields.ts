@@ -39,6 +39,10 @@ function fieldOf(schema: z.ZodType, path: readonly string[]): Field {
   };
 }
 
+/** Values allowed, as text; the empty one in quotes. */
+export const choicesText = (choices: readonly unknown[]): string =>
+  choices.map((choice) => (choice === "" ? '""' : String(choice))).join(", ");
+
 /** All values of a schema in its order, groups taken apart. */
 export function fieldsOf(schema: z.ZodObject, path: readonly string[] = []): readonly Field[] {
   return Object.entries(schema.shape).flatMap(([key, value]) => {

@@ -73,6 +73,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["ignoreOutboundPorts=http", "at '/ignoreOutboundPorts': 'http' does not match pattern"],
     ["portsToRedirect=70000", "portsToRedirect: 70000 is not a port"],
     ["portsToRedirect=80-90", "at '/portsToRedirect': '80-90' does not match pattern"],
+    ["healthPort=9990,repairController.enabled=true", "healthPort: 9990 is the repair controller's own port"],
     ["proxyUID=-1", "at '/proxyUID': minimum: got -1, want 0"],
     ["proxyGID=-2", "at '/proxyGID': minimum: got -2, want -1"],
     ["logLevel=loud", "at '/logLevel': value must be one of 'trace', 'debug', 'info', 'warn', 'error'"],
