@@ -1,8 +1,9 @@
 import { parse } from "yaml";
-import { overlaid } from "../constructs";
+import { overlaid, values } from "../constructs";
 import { optionName, VALUE_FLAGS } from "./flags";
 import type { Io } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
+import { YAML } from "./yaml";
 
 type Map = Record<string, unknown>;
 
@@ -42,17 +43,20 @@ function image(options: ValueOptions, io: Io): Map {
 }
 
 function fromFile(path: string, io: Io): Map {
-  const read: unknown = parse(io.readFile(path), { version: "1.1" }) ?? {};
+  const read: unknown = parse(io.readFile(path), YAML) ?? {};
   if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as Map;
   throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
 }
 
-/** As with helm, null takes a value away. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).filter(([, item]) => item !== null);
-  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item)]));
+const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** As with helm, null takes a value away; where there is a default, which no value may lack, it stays and is refused. */
+function withoutNulls(value: unknown, defaults: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, undefined));
+  if (!isMap(value)) return value;
+  const usual = isMap(defaults) ? defaults : {};
+  const entries = Object.entries(value).filter(([key, item]) => item !== null || Object.hasOwn(usual, key));
+  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item, usual[key])]));
 }
 
 /** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */
@@ -65,5 +69,6 @@ export function givenValues(options: ValueOptions, io: Io): Map {
     ...options.setFile.map((text) => (made: Map) => withFile(made, text, io.readFile)),
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
-  return withoutNulls(readers.reduce((made, read) => read(made), withFiles)) as Map;
+  const given = readers.reduce((made, read) => read(made), withFiles);
+  return withoutNulls(given, values.parse({})) as Map;
 }

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import type { Io } from "./io";
+import type { Ended, Io } from "./io";
 
 /** Which cluster is asked, as whom: flags that kubectl has too. */
 export interface ClusterOptions {
@@ -63,9 +63,26 @@ export class Kubectl {
 
   /** @throws a KubectlError that holds what kubectl said */
   async run(...args: readonly string[]): Promise<string> {
-    const { code, out, err } = await this.start([...this.flags, REQUEST_TIMEOUT, ...args]);
+    return this.output(await this.ask(...args), args[0] ?? "");
+  }
+
+  private ask(...args: readonly string[]): Promise<Ended> {
+    return this.start([...this.flags, REQUEST_TIMEOUT, ...args]);
+  }
+
+  private output({ code, out, err }: Ended, verb: string): string {
     if (code === 0) return out;
-    throw new KubectlError(`kubectl ${args[0]}: ${lastWords(err) || `ended with status ${code}`}`);
+    throw new KubectlError(`kubectl ${verb}: ${lastWords(err) || `ended with status ${code}`}`);
+  }
+
+  /**
+   * The kinds that the cluster knows, as `NAME.GROUP`. Where one API of many does not answer, as that of a broken
+   * metrics-server, kubectl lists all others and ends with a status: then those.
+   * @throws a KubectlError
+   */
+  async kinds(): Promise<readonly string[]> {
+    const answer = await this.ask("api-resources", "--output=name");
+    return (answer.out.trim() === "" ? this.output(answer, "api-resources") : answer.out).split("\n");
   }
 
   /** One object; undefined where there is none of that name. @throws a KubectlError */

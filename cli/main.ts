@@ -5,6 +5,13 @@ import { execute } from "./execute";
 import type { Io } from "./io";
 import { runProgram } from "./program";
 
+// Whoever reads our output may have seen enough, as head does.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
 const io: Io = {
   env: process.env,
   readFile: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),

@@ -45,9 +45,16 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--values values.yaml", { proxyUID: 7, tolerations: [] }],
   ["--proxy-uid 5 -f - --set proxyGID=6", { proxyUID: 8, proxyGID: 6 }],
   ["--set nodeAffinity=null --ignore-cluster", {}],
+  ["--set podLabels.a=null,podLabels.b=x", { podLabels: { b: "x" } }],
+  ["-f dates.yaml", { podLabels: { since: "2026-01-02" } }],
 ];
 
-const files = { "values.yaml": "proxyUID: 7\ntolerations: []\n", "-": "proxyUID: 8\n", "note.txt": "from a file" };
+const files = {
+  "values.yaml": "proxyUID: 7\ntolerations: []\n",
+  "dates.yaml": "podLabels: {since: 2026-01-02}\n",
+  "-": "proxyUID: 8\n",
+  "note.txt": "from a file",
+};
 
 test.each(flags)("install-cni %s", async (line, props) => {
   const { code, out, err } = await run(["install-cni", ...line.split(" ")], files);
@@ -76,6 +83,9 @@ const refused: readonly (readonly [string, string])[] = [
   ["--cni-log-level loud", 'logLevel: "loud" is not one of trace, debug, info, warn, error'],
   ["--inbound-port 0", 'inboundProxyPort: "0" is less than 1'],
   ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 1 and 65535"],
+  ["--set tolerations=null", "tolerations: null is not of type array"],
+  ["--set updateStrategy.rollingUpdate=null", "updateStrategy.rollingUpdate: null is not of type object"],
+  ["--set logLevel=null", "logLevel: null is not one of trace, debug, info, warn, error"],
   ["--set inboundPort=1", "inboundPort is not a value"],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],

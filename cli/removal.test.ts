@@ -21,12 +21,12 @@ const everything = fieldsOf(values)
 const withPolicy = (version: string) => ["--set", [...everything, `nodeTaint.admissionPolicy=${version}`].join(",")];
 
 /** A cluster that knows some kinds, and has some objects. */
-function cluster(kinds: readonly string[], objects: readonly Manifest[]) {
+function cluster(kinds: readonly string[], objects: readonly Manifest[], discovery: Partial<Ended> = {}) {
   const asked: string[][] = [];
   const kubectl = (args: readonly string[]): Ended => {
     const [verb, kind = ""] = args.filter((word) => !word.startsWith("-"));
     asked.push(args.filter((word) => !word.startsWith("--request-timeout")));
-    if (verb === "api-resources") return { code: 0, out: `pods\n${kinds.join("\n")}\n`, err: "" };
+    if (verb === "api-resources") return { code: 0, out: `pods\n${kinds.join("\n")}\n`, err: "", ...discovery };
     const items = objects.filter((object) => kind.includes(object.kind.toLowerCase().slice(0, -1)));
     return { code: 0, out: JSON.stringify({ items }), err: "" };
   };
@@ -56,6 +56,17 @@ test.each(TAINT_POLICY_VERSIONS)(
     expect(order.at(-1)).toBe("Namespace");
   },
 );
+
+test("an API that is down, as a broken metrics-server's, keeps nothing of ours from being named", async () => {
+  const { manifests } = await printed({}, "install-cni", ...withPolicy("v1"));
+  const err = "error: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale\n";
+  const { world } = cluster(known, manifests, { code: 1, err });
+  const removed = await printed(world, "uninstall-cni");
+  expect(removed.manifests.map(names)).toEqual(expect.arrayContaining(manifests.map(names)));
+  expect(removed.err).toBe("");
+  const without = cluster(known, manifests, { code: 1, out: "", err });
+  expect((await printed(without.world, "uninstall-cni")).err).toContain("unable to retrieve the complete list");
+});
 
 test("where the cluster knows no such kind, none is named, not even on request", async () => {
   const { asked, world } = cluster(["deployments.apps"], []);

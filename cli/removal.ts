@@ -43,7 +43,7 @@ function installable(namespace: string): readonly Manifest[] {
 
 /** What is there of the kinds that only some clusters know. @throws a KubectlError */
 export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promise<readonly Manifest[]> {
-  const known = (await kubectl.run("api-resources", "--output=name")).split("\n");
+  const known = await kubectl.kinds();
   const kind = ELSEWHERE.filter((name) => known.includes(name)).join(",");
   if (kind === "") return [];
   const selector = "linkerd.io/cni-resource=true";

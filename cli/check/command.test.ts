@@ -33,6 +33,31 @@ test("whoever watches sees what is waited for", async () => {
   ]);
 });
 
+/** A cluster with one pod of the DaemonSet, whose log is given. */
+function withLog(lines: readonly string[]) {
+  const owner = [{ uid: "1" }];
+  const set = { metadata: { name: "linkerd-cni", namespace: "linkerd-cni", uid: "1" }, status: {} };
+  const pod = { metadata: { name: "linkerd-cni-a", ownerReferences: owner }, spec: { nodeName: "a" }, status: {} };
+  return (args: readonly string[]) => {
+    const [verb, kind, name] = args.filter((word) => !word.startsWith("-"));
+    if (verb === "logs") return { code: 0, out: `${lines.join("\n")}\n`, err: "" };
+    if (kind === "daemonset" && name === "linkerd-cni") return { code: 0, out: JSON.stringify(set), err: "" };
+    const items = kind === "pods" ? [pod] : [];
+    return { code: 0, out: name === undefined ? JSON.stringify({ items }) : "", err: "" };
+  };
+}
+
+test.each([
+  [["info: plugin: verb=ADD", "error: no valid CNI configuration", "info: chained"], "no valid CNI configuration"],
+  [["error: no valid CNI configuration", "warn: changed back by calico"], "no valid CNI configuration"],
+  [["error: no valid CNI configuration", "error: plugin: verb=ADD code=7"], "no valid CNI configuration"],
+  [["warn: changed back by calico", "error: plugin: verb=ADD code=7"], "changed back by calico"],
+])("of a log that holds %j, what ails the installer is told", async (lines, told) => {
+  const kubectl = withLog(lines.map((line) => `linkerd-cni: ${line}`));
+  const { out } = await runIn({ programs: { kubectl } }, ["check"]);
+  expect(out).toContain(`pod linkerd-cni-a is not ready: it says: ${told}\n`);
+});
+
 test("flags for the cluster are kubectl's own", async () => {
   const given: (readonly string[])[] = [];
   const kubectl = (args: readonly string[]) => {

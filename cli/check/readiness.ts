@@ -1,3 +1,4 @@
+import { INSTALLER } from "./names";
 import type { CheckedPod } from "./objects";
 
 type Status = NonNullable<CheckedPod["status"]>;
@@ -7,6 +8,21 @@ const condition = ({ conditions = [] }: Status, wanted: string) => conditions.fi
 /** Whether a pod serves now, and is not about to end. */
 export function isReady({ metadata, status = {} }: CheckedPod): boolean {
   return metadata.deletionTimestamp === undefined && condition(status, "Ready")?.status === "True";
+}
+
+/** The container that keeps a pod from being ready; the installer where the pod does not say. */
+export function unreadyContainer({ status = {} }: CheckedPod): string {
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  return all.find(({ ready }) => ready !== true)?.name ?? INSTALLER;
+}
+
+/**
+ * What a log says of the installer itself, of which what keeps it from being ready is an error; undefined where it says
+ * nothing. What the plugin said, it only passes on.
+ */
+export function lastTrouble(log: string): string | undefined {
+  const lines = log.split("\n").filter((line) => /^linkerd-cni: (?:warn|error): (?!plugin: )/.test(line));
+  return lines.findLast((line) => line.startsWith("linkerd-cni: error: ")) ?? lines.at(-1);
 }
 
 /** A DaemonSet's pod that has no node yet says for which one it was made. */
@@ -29,13 +45,15 @@ function stoppedContainer({ initContainerStatuses = [], containerStatuses = [] }
 
 /**
  * Why a pod is not ready, in its own words where it has any.
- * @param warning the last one in its log
+ * @param warning what the installer's log says, where that is what ails the pod
  */
-export function whyNotReady({ metadata, status = {} }: CheckedPod, warning: string | undefined): string {
+export function whyNotReady(pod: CheckedPod, warning: string | undefined): string {
+  const { metadata, status = {} } = pod;
   if (metadata.deletionTimestamp !== undefined) return "it is being deleted";
   const scheduled = condition(status, "PodScheduled");
   if (scheduled?.status === "False") return scheduled.message ?? "it has no node";
   const ready = condition(status, "Ready")?.message ?? "it has not said that it is";
-  const words = stoppedContainer(status) ?? warning?.replace(/^linkerd-cni: \w+: /, "it says: ");
+  const said = unreadyContainer(pod) === INSTALLER ? warning?.replace(/^linkerd-cni: \w+: /, "it says: ") : undefined;
+  const words = stoppedContainer(status) ?? said;
   return (words ?? ready).replaceAll("\n", " ");
 }

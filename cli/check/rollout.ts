@@ -2,7 +2,7 @@ import { docs, runbook } from "../links";
 import { Category, type Finding, type Trouble } from "./finding";
 import { NAME } from "./names";
 import type { CheckedPod, DaemonSet, Named } from "./objects";
-import { isReady, nodeOf, whyNotReady } from "./readiness";
+import { isReady, nodeOf, unreadyContainer, whyNotReady } from "./readiness";
 import { unreadable } from "./resources";
 import type { Snapshot } from "./snapshot";
 
@@ -46,7 +46,7 @@ function unready(node: string, pod: CheckedPod, { namespace, warnings }: Snapsho
   const name = pod.metadata.name ?? "";
   return category.bad(`node ${node} has a ready pod`, {
     problem: `pod ${name} is not ready: ${whyNotReady(pod, warnings.get(name))}`,
-    remedy: `see: kubectl logs -n ${namespace} ${name} -c install-cni`,
+    remedy: `see: kubectl logs -n ${namespace} ${name} -c ${unreadyContainer(pod)}`,
     link: runbook("LinkerdCNINotReady"),
   });
 }

@@ -1,7 +1,7 @@
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
 import { requiredGrants } from "./grants";
-import { NAME, SELECTOR } from "./names";
+import { INSTALLER, NAME, SELECTOR } from "./names";
 import {
   type CheckedPod,
   type DaemonSet,
@@ -12,7 +12,7 @@ import {
   type Named,
   type WebhookConfiguration,
 } from "./objects";
-import { isReady } from "./readiness";
+import { isReady, lastTrouble } from "./readiness";
 
 /** What was read; a problem where it may not be, or cannot be. */
 export type Read<T> = { readonly value: T } | { readonly problem: string };
@@ -27,7 +27,7 @@ export interface Snapshot {
   /** Of all namespaces. */
   readonly daemonSets: Read<readonly DaemonSet[]>;
   readonly pods: Read<readonly CheckedPod[]>;
-  /** The last warning of pods that are not ready, by the pod's name. */
+  /** What the installer's log says in pods that are not ready, by the pod's name. */
   readonly warnings: ReadonlyMap<string, string>;
   readonly nodes: Read<readonly Named[]>;
   /** Why pods of the DaemonSet could not be created. */
@@ -89,10 +89,9 @@ class Reader {
     const names = pods.filter((pod) => !isReady(pod)).map(({ metadata }) => metadata.name ?? "");
     const logs = await Promise.all(
       names.slice(0, MOST_LOGS).map(async (name) => {
-        const args = ["logs", name, `--namespace=${this.namespace}`, "--container=install-cni", "--tail=100"];
+        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${INSTALLER}`, "--tail=100"];
         const log = await read(this.kubectl.run(...args));
-        const lines = "value" in log ? log.value.split("\n") : [];
-        return [name, lines.findLast((line) => /^linkerd-cni: (?:warn|error): /.test(line))] as const;
+        return [name, "value" in log ? lastTrouble(log.value) : undefined] as const;
       }),
     );
     return new Map(logs.flatMap(([name, line]) => (line === undefined ? [] : [[name, line] as const])));

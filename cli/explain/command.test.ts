@@ -13,6 +13,19 @@ const files = {
   "stanza.yaml": `${POD}---\n${MAP}data: {cni_network_config: "{"}\n`,
 };
 
+test("a date is text, as for kubectl; and JSON is read as JSON", async () => {
+  const dated = "kind: Pod\nmetadata: {name: cart, namespace: shop, annotations: {deployed: 2026-01-02}}\n";
+  const json = JSON.stringify({
+    kind: "List",
+    items: [{ kind: "Pod", metadata: { name: "cart", namespace: "shop" } }],
+  });
+  for (const file of [dated, json, ` \n${json}\n`]) {
+    const { code, out, err } = await runIn({ files: { file } }, ["explain", "-f", "file"]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain("shop/cart");
+  }
+});
+
 /** Command lines that fail, and what is said then. */
 test.each([
   ["", "say which pod, [NAMESPACE/]POD, or give --file"],

@@ -185,6 +185,11 @@ describe("where everything comes from", () => {
     ]);
   });
 
+  test("an id of root, or none, exempts nobody, as in the rules", async () => {
+    const own = pod({ annotations: { ...MARK, ...settings({ "proxy-uid": "0", "proxy-gid": "0" }) } });
+    expect((await rows(own))?.filter((row) => row.startsWith("not of"))).toEqual([]);
+  });
+
   test("the API server's service, for a pod of the control plane", async () => {
     const destination = pod({ labels: { "linkerd.io/control-plane-component": "destination" } });
     const ports = [{ port: 443, targetPort: 8443 }];

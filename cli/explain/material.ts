@@ -4,6 +4,7 @@ import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../.
 import { NAME } from "../check/names";
 import type { DaemonSet } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
+import { YAML } from "../yaml";
 
 /** A pod as `kubectl get` prints it, as far as it is explained. */
 export interface PodManifest extends PodObject {
@@ -57,6 +58,17 @@ function contentOf(document: Document, from: string): unknown {
   return document.toJS();
 }
 
+/** What a file holds: JSON by itself, since YAML of a whole cluster takes many times its size in memory. */
+function contentsOf(text: string, from: string): readonly unknown[] {
+  try {
+    if (text.trimStart().startsWith("{")) return [JSON.parse(text)];
+  } catch {
+    // YAML's own braces, or several documents.
+  }
+  const documents = parseAllDocuments(text, YAML) as readonly Document[];
+  return documents.map((document) => contentOf(document, from));
+}
+
 /** Sorts objects by what they say about pods. */
 function materialOf(objects: readonly Manifest[]): Material {
   const of = <T>(kind: string) =>
@@ -79,8 +91,7 @@ function materialOf(objects: readonly Manifest[]): Material {
  * @throws where it cannot be read, or holds no pod
  */
 export function readMaterial(text: string, from: string): Material {
-  const documents = parseAllDocuments(text, { version: "1.1" }) as readonly Document[];
-  const objects = documents.flatMap((document) => objectsOf(contentOf(document, from), from));
+  const objects = contentsOf(text, from).flatMap((content) => objectsOf(content, from));
   const material = materialOf(objects);
   if (material.pods.length > 0) return material;
   const kinds = [...new Set(objects.map(({ kind }) => kind))].join(", ");

@@ -80,9 +80,12 @@ export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row
   const { linkerd } = known.stanza;
   const origins = new Origins(redirected, evidence);
   const sources = sourcesOf(known.pod, known.around, known.stanza);
+  // An id of 0 or less makes no rule.
+  const isSet = (option: keyof Sources) =>
+    (option !== "proxyUid" && option !== "proxyGid") || options[option] !== undefined;
   const excepted = (option: keyof Sources, what: string) =>
     sources[option]
-      .filter(({ text }) => text.trim() !== "")
+      .filter(({ text }) => text.trim() !== "" && isSet(option))
       .map((source) => ({ what, value: listed(source.text), from: origins.ofSource(option, source) }));
   const all = options.portsToRedirect.length === 0;
   const inbound = all ? "TCP to any port" : `TCP to ports ${options.portsToRedirect.join(",")}`;

@@ -30,6 +30,12 @@ describe("the built l5d-cni", () => {
     expect(stderr).toContain('proxyUID: "root" is not of type number');
   });
 
+  test("leaves quietly where nobody reads on, as before head", () => {
+    const script = `{ sleep 0.2; "${path}" install-cni; echo "status $?" >&2; } | true`;
+    const { stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
+    expect([stdout, stderr]).toEqual(["", "status 0\n"]);
+  });
+
   test("knows its version", () => {
     expect(run(["--version"]).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });

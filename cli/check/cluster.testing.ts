@@ -1,0 +1,90 @@
+import type { LinkerdCniProps } from "../../constructs";
+import type { ConfigMapObject } from "../configuration";
+import { installed } from "../resources";
+import type { Finding } from "./finding";
+import { requiredGrants } from "./grants";
+import type { CheckedPod, DaemonSet, Deployment, Named, WebhookConfiguration } from "./objects";
+import type { Snapshot } from "./snapshot";
+
+export const NAMESPACE = "linkerd-cni";
+const uid = "1";
+export const READY = [{ type: "Ready", status: "True" }];
+
+const node = (name: string): Named => ({ metadata: { name, labels: { "kubernetes.io/os": "linux" } } });
+export const pod = (
+  on: string,
+  status: CheckedPod["status"] = { conditions: READY },
+  metadata: object = {},
+): CheckedPod => ({
+  metadata: { name: `linkerd-cni-${on}`, ownerReferences: [{ uid }], ...metadata },
+  spec: { nodeName: on },
+  ...(status === undefined ? {} : { status }),
+});
+
+const manifest = <T>(kind: string, props: LinkerdCniProps = {}) =>
+  installed(props, NAMESPACE).find((each) => each.kind === kind) as unknown as T;
+
+export function daemonSet(status: DaemonSet["status"] = {}, props: LinkerdCniProps = {}): DaemonSet {
+  const numbers = { desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberReady: 2 };
+  const made = manifest<DaemonSet>("DaemonSet", props);
+  return {
+    ...made,
+    metadata: { ...made.metadata, uid, generation: 1 },
+    status: { observedGeneration: 1, ...numbers, ...status },
+  };
+}
+
+/** A cluster where all is well, but for what is given. */
+export function cluster(given: Partial<Snapshot> = {}): Snapshot {
+  const set = daemonSet();
+  return {
+    namespace: NAMESPACE,
+    namespaceObject: { value: { metadata: { name: NAMESPACE } } },
+    configMap: { value: manifest<ConfigMapObject>("ConfigMap") },
+    daemonSet: { value: set },
+    daemonSets: { value: [set] },
+    pods: { value: [pod("one"), pod("two")] },
+    warnings: new Map(),
+    nodes: {
+      value: [node("one"), node("two"), { metadata: { name: "w", labels: { "kubernetes.io/os": "windows" } } }],
+    },
+    refusals: { value: [] },
+    grants: requiredGrants(set, NAMESPACE).map((wanted) => ({ wanted, found: { value: wanted } })),
+    webhook: { value: undefined },
+    operator: { value: undefined },
+    definitions: { value: undefined },
+    ...given,
+  };
+}
+
+export const said = (findings: readonly Finding[]) =>
+  findings.flatMap(({ result, problem }) => (problem === undefined ? [] : [`${result}: ${problem}`]));
+
+export const stanza = (text: string) => ({
+  value: { ...manifest<ConfigMapObject>("ConfigMap"), data: { cni_network_config: text } },
+});
+export const configured = (change: (stanza: { linkerd: object; [key: string]: unknown }) => object) =>
+  stanza(JSON.stringify(change(JSON.parse(manifest<ConfigMapObject>("ConfigMap").data?.["cni_network_config"] ?? ""))));
+export const rolledOut = (status: DaemonSet["status"], props?: LinkerdCniProps) => ({
+  daemonSet: { value: daemonSet(status, props) },
+});
+export const onTwo = (status: CheckedPod["status"], metadata?: object) => ({
+  pods: { value: [pod("one"), pod("two", status, metadata)] },
+});
+export const unready = [{ type: "Ready", status: "False", message: "containers with unready status: [install-cni]" }];
+export const webhook = (caBundle: string | undefined): WebhookConfiguration => ({
+  metadata: { name: "linkerd-multus" },
+  webhooks: [{ name: "a.b", failurePolicy: "Fail", clientConfig: caBundle === undefined ? {} : { caBundle } }],
+});
+export const operator = (readyReplicas: number): Deployment => ({
+  metadata: { name: "linkerd-multus", namespace: "mesh" },
+  spec: { replicas: 2 },
+  status: { readyReplicas },
+});
+export const underMultus = { daemonSet: { value: daemonSet({}, { chained: false }) } };
+export const multus = {
+  ...underMultus,
+  webhook: { value: webhook("QQ==") },
+  operator: { value: operator(2) },
+  definitions: { value: { metadata: {} } },
+};
