@@ -81,7 +81,7 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
     const node = new DemoNode(join(directory, "node"), handover.product);
     await node.create(
       referencePlugins === undefined
-        ? demoPrimary(handover.primaryPlugin)
+        ? demoPrimary(handover.primaryPlugin, ipv6)
         : referencePrimary(join(directory, "addresses"), ipv6),
     );
     const stanza = await defaultStanza(handover.manifests, ipv6);

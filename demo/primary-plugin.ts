@@ -8,9 +8,10 @@ import { basename } from "node:path";
  */
 interface PrimaryConfig {
   readonly cniVersion: string;
-  /** First three parts of the IPv4 /24, and the beginning of the IPv6 prefix, that the pods share. */
+  /** First three parts of the IPv4 /24 that the pods share. */
   readonly prefix4: string;
-  readonly prefix6: string;
+  /** Beginning of the IPv6 prefix that they share; absent where the kernel has no IPv6. */
+  readonly prefix6?: string;
 }
 
 const ip = (...args: string[]) => execFileSync("ip", args, { stdio: ["ignore", "ignore", "inherit"] });
@@ -20,27 +21,26 @@ function podNumber(containerId: string): number {
   return Number.parseInt(containerId.slice(-2), 10);
 }
 
-function add(config: PrimaryConfig, netns: string, ifname: string, number: number): object {
+/** Gives both ends of a pair their addresses, and the pod its route. @returns the pod's entry in the result */
+function address(pair: readonly [string, string, string], gateway: string, bits: number, own: string): object {
+  const [host, pod, ifname] = pair;
+  const family = gateway.includes(":") ? ["-6"] : [];
+  const once = gateway.includes(":") ? ["nodad"] : [];
+  ip(...family, "address", "add", `${gateway}/${bits}`, "dev", host, ...once);
+  ip("-n", pod, ...family, "address", "add", `${own}/${bits}`, "dev", ifname, ...once);
+  ip("-n", pod, ...family, "route", "add", "default", "via", gateway);
+  return { interface: 0, address: `${own}/${bits}`, gateway };
+}
+
+function add({ cniVersion, prefix4, prefix6 }: PrimaryConfig, netns: string, ifname: string, number: number): object {
   const [host, pod] = [`veth${number}`, basename(netns)];
-  const [gateway4, address4] = [`${config.prefix4}.${number * 4 + 1}`, `${config.prefix4}.${number * 4 + 2}`];
-  const [gateway6, address6] = [`${config.prefix6}:${number}::1`, `${config.prefix6}:${number}::2`];
   ip("link", "add", host, "type", "veth", "peer", "name", ifname, "netns", pod);
-  ip("address", "add", `${gateway4}/30`, "dev", host);
-  ip("-6", "address", "add", `${gateway6}/64`, "dev", host, "nodad");
   ip("link", "set", host, "up");
   ip("-n", pod, "link", "set", ifname, "up");
-  ip("-n", pod, "address", "add", `${address4}/30`, "dev", ifname);
-  ip("-n", pod, "-6", "address", "add", `${address6}/64`, "dev", ifname, "nodad");
-  ip("-n", pod, "route", "add", "default", "via", gateway4);
-  ip("-n", pod, "-6", "route", "add", "default", "via", gateway6);
-  return {
-    cniVersion: config.cniVersion,
-    interfaces: [{ name: ifname, sandbox: netns }],
-    ips: [
-      { interface: 0, address: `${address4}/30`, gateway: gateway4 },
-      { interface: 0, address: `${address6}/64`, gateway: gateway6 },
-    ],
-  };
+  const pair = [host, pod, ifname] as const;
+  const ips = [address(pair, `${prefix4}.${number * 4 + 1}`, 30, `${prefix4}.${number * 4 + 2}`)];
+  if (prefix6 !== undefined) ips.push(address(pair, `${prefix6}:${number}::1`, 64, `${prefix6}:${number}::2`));
+  return { cniVersion, interfaces: [{ name: ifname, sandbox: netns }], ips };
 }
 
 function main(environment: NodeJS.ProcessEnv): void {

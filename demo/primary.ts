@@ -6,12 +6,12 @@ export interface Primary {
 }
 
 /** Our own stand-in: a veth pair a pod. */
-export function demoPrimary(executable: string): Primary {
+export function demoPrimary(executable: string, ipv6: boolean): Primary {
   return {
     config: {
       cniVersion: "1.0.0",
       name: "cluster",
-      plugins: [{ type: "demo-veth", prefix4: "10.98.0", prefix6: "fd98" }],
+      plugins: [{ type: "demo-veth", prefix4: "10.98.0", ...(ipv6 ? { prefix6: "fd98" } : {}) }],
     },
     executable,
   };

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { root } from "../../build/paths";
 import type { Report } from "../../demo/report";
-import { missing, suite } from "../support/requirements";
+import { missing, suite, which } from "../support/requirements";
 
 const run = promisify(execFile);
 /** Where Debian's containernetworking-plugins are. */
@@ -64,6 +64,27 @@ suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter"
       expect(report.probes.filter(({ uid }) => uid === 2102).map(({ reached }) => reached)).toEqual(
         families.map(() => "server:80"),
       );
+    },
+    MINUTE,
+  );
+
+  test(
+    "shows the IPv4 half where the kernel has no IPv6",
+    async () => {
+      const directory = await mkdtemp(join(tmpdir(), "no-ipv6-"));
+      try {
+        const program = await realpath(which("ip") ?? "");
+        await cp(program, join(directory, "ip"));
+        const refusal = 'echo "ipv6: IPv6 is disabled on this device." >&2; exit 2';
+        const script = `for word; do [ "$word" != -6 ] || { ${refusal}; }; done\nexec "${directory}/ip" "$@"\n`;
+        await writeFile(join(directory, "script"), `#!/bin/sh\n${script}`, { mode: 0o755 });
+        const as = ["unshare", "-m", "sh", "-c", `mount --bind "${directory}/script" "${program}"; exec "$@"`, "sh"];
+        const report = await demo({ directory: root, as });
+        expectWholeWay(report, [4]);
+        expect(report.notShown).toContain("IPv6, which this kernel does not have");
+      } finally {
+        await rm(directory, { recursive: true });
+      }
     },
     MINUTE,
   );
