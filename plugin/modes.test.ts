@@ -4,10 +4,12 @@ import { redirectRules } from "../cni/redirect/rules";
 import type { World } from "./call";
 import type { HostRun } from "./iptables/host";
 import { applierFor } from "./modes";
-import { FakeKernel } from "./netlink/fake.testing";
+import { messages } from "./netlink/codec";
+import { answer, FakeKernel } from "./netlink/fake.testing";
 import { Errno, SystemError } from "./system-error";
 
 const sets = redirectRules(examples.usual);
+const BATCH_BEGIN = 0x10;
 const ok: HostRun = { status: 0, stdout: "", stderr: "" };
 
 function makeWorld(programs: readonly string[], answer: HostRun, refusal?: number, broken = "none") {
@@ -131,6 +133,17 @@ describe("auto", () => {
       expect(made.log).toEqual([expect.stringContaining("no nf_tables")]);
     },
   );
+
+  it("compares with legacy rules where nfnetlink knows no nf_tables: it refuses a batch by another number than a list", () => {
+    const ours: HostRun = { ...ok, stdout: "*nat\n:PROXY_INIT_OUTPUT - [0:0]\nCOMMIT\n" };
+    const made = makeWorld(all, ours);
+    made.kernel.exchange = (request) => {
+      const [{ type, sequence } = { type: 0, sequence: 0 }] = [...messages(Buffer.from(request))];
+      return [answer(sequence, type === BATCH_BEGIN ? Errno.EOPNOTSUPP : Errno.EINVAL)];
+    };
+    expect(apply("auto", made)).toBe("legacy");
+    expect(applierIn("auto", made).difference(sets)).toContain("PROXY_INIT_REDIRECT is missing");
+  });
 
   it("fails with both reasons where legacy iptables cannot either", () => {
     const reason =

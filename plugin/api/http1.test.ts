@@ -34,6 +34,16 @@ describe("a response", () => {
     expect(answers.slice(0, -1).every((answer) => answer === undefined)).toBe(true);
   });
 
+  it("that others announce comes after them", () => {
+    const hints = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    const whole = Buffer.from(`${hints}HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\npod`);
+    for (let cut = 1; cut < whole.length; cut++) {
+      const reader = new ResponseReader();
+      expect(reader.receive(whole.subarray(0, cut))).toBeUndefined();
+      expect(reader.receive(whole.subarray(cut))).toEqual({ status: 200, body: "pod" });
+    }
+  });
+
   it("of unknown length ends with the connection", () => {
     const whole = Buffer.from("HTTP/1.0 503 Busy\r\n\r\nlater");
     const reader = new ResponseReader();

@@ -33,11 +33,13 @@ function extentOf(headers: ReadonlyMap<string, string>): Extent {
   return length === undefined ? { kind: "until close" } : { kind: "length", length: Number(length) };
 }
 
-function parseHead(received: Buffer): Head | undefined {
-  const end = received.indexOf(HEAD_END);
+/** The head of the response; heads of status 1xx only announce it (RFC 9110, section 15.2). */
+function parseHead(received: Buffer, start = 0): Head | undefined {
+  const end = received.indexOf(HEAD_END, start);
   if (end < 0) return undefined;
-  const [first = "", ...lines] = received.toString("latin1", 0, end).split("\r\n");
+  const [first = "", ...lines] = received.toString("latin1", start, end).split("\r\n");
   const status = STATUS_LINE.exec(first)?.[1];
+  if (status?.startsWith("1")) return parseHead(received, end + HEAD_END.length);
   if (status === undefined) throw new Error(`answered ${JSON.stringify(first.slice(0, 80))}, which is not HTTP/1.1`);
   const headers = lines.map((line): [string, string] => {
     const colon = line.indexOf(":");

@@ -10,7 +10,7 @@ const EXCLUSIVE = 0x200;
 const FLAGS_AT = 6;
 
 /** An answer as netfilter gives it: zero acknowledges. */
-function answer(sequence: number, errno: number): Buffer {
+export function answer(sequence: number, errno: number): Buffer {
   const made = Buffer.alloc(36);
   made.writeUInt32LE(made.length, 0);
   made.writeUInt16LE(2, 4);

@@ -11,6 +11,7 @@ const NETLINK_NETFILTER = 12;
 const CLONE_NEWNET = 0x40000000;
 const MSG_DONTWAIT = 0x40;
 const SOL_SOCKET = 1;
+const SO_SNDBUF = 7;
 const SO_SNDBUFFORCE = 32;
 /** What a socket's buffer holds on every kernel without asking. */
 const USUAL_ROOM = 65536;
@@ -46,7 +47,10 @@ class LinuxKernel implements Kernel {
   /** A request goes out as one datagram, however long; where the kernel gives no more room, sending says so. */
   private makeRoom(socket: number, length: number): void {
     if (length < USUAL_ROOM) return;
-    libc.setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, ptr(Int32Array.of(length)), Int32Array.BYTES_PER_ELEMENT);
+    const room = Int32Array.of(length);
+    const set = (option: number) => libc.setsockopt(socket, SOL_SOCKET, option, ptr(room), room.byteLength);
+    // In a user namespace it cannot be forced, but asked for up to net.core.wmem_max.
+    if (set(SO_SNDBUFFORCE) < 0) set(SO_SNDBUF);
   }
 
   private receive(socket: number): Uint8Array | undefined {

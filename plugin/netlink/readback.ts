@@ -1,6 +1,6 @@
 /** Reads from the kernel what nat chains and rules there are in the namespace of the calling thread. */
 import type { Family } from "../../cni/subnets";
-import { SystemError } from "../system-error";
+import { Errno, SystemError } from "../system-error";
 import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE_NAME, SUBSYSTEM, TABLE } from "./batch";
 import { attributeList, attributes, message, messages } from "./codec";
 import type { Kernel } from "./port";
@@ -23,11 +23,18 @@ export interface NatChain {
 
 type Attributes = ReadonlyMap<number, Buffer>;
 
+/**
+ * A well-formed request to list is invalid only where the kernel has no nf_tables (nfnetlink.c, `nfnetlink_rcv_msg`: no
+ * such subsystem); to a batch it answers then that it does not support it.
+ */
+const refusal = (errno: number): SystemError =>
+  new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
+
 function dump(kernel: Kernel, type: number, family: Family): readonly Attributes[] {
   const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: [] });
   const found: Attributes[] = [];
   for (const reply of kernel.exchange(request).flatMap((datagram) => [...messages(datagram)])) {
-    if (reply.type === NLMSG_ERROR) throw new SystemError("list the rules", -reply.payload.readInt32LE(0));
+    if (reply.type === NLMSG_ERROR) throw refusal(-reply.payload.readInt32LE(0));
     if (reply.type >> 8 === SUBSYSTEM) found.push(attributes(reply.payload.subarray(FAMILY_HEADER)));
   }
   return found;

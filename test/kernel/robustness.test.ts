@@ -131,6 +131,20 @@ suite("robustness", missing, () => {
     expect([checked.status, checked.stdout]).toEqual([0, ""]);
   });
 
+  it("takes thousands of rules in a user namespace, where no room for them can be forced", async () => {
+    const many = Array.from({ length: 2000 }, (_, index) => `${1 + 2 * index}`);
+    const stanza = { ...alone, linkerd: { ipv6: true, "inbound-ports-to-ignore": many } };
+    const script = `
+      unshare -n sleep 60 <&- >&- 2>&- & holder=$!
+      until [ "$(readlink /proc/$holder/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do :; done
+      CNI_NETNS=/proc/$holder/ns/net "$0" && nsenter -t $holder -n nft list ruleset | grep -c "return comment"
+      kill $holder`;
+    const env = { PATH: process.env["PATH"] ?? "", ...environment };
+    const options = { env, input: JSON.stringify(stanza) };
+    const { stdout } = await plugin.node.run("unshare", ["-Urn", "sh", "-c", script, plugin.executable], options);
+    expect(stdout).toBe(`${JSON.stringify(prevResult)}\n${4000 + 4}\n`);
+  });
+
   it("forgets IPv6 where an ADD no longer asks for it", async () => {
     await plugin.call(plugin.environment(pod), { ...config, linkerd: { ipv6: true } });
     expect(rules(pod)).toContain("table ip6 linkerd-cni");
