@@ -1,4 +1,6 @@
 import { App, Chart } from "cdk8s";
+import { k8s } from "cdk8s-plus-27";
+import { HelmChart } from "./helm";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
 interface Manifest {
@@ -22,6 +24,33 @@ test("the startup taint is the installer's to remove, with the right to patch no
   const nodeTaint = { enabled: true, key: "example.com/wait" };
   expect(rules({ nodeTaint })).toContain('"resources":["nodes"],"verbs":["get","patch"]');
   expect(daemonSet({ nodeTaint })).toContain('{"name":"NODE_TAINT","value":"example.com/wait"}');
+});
+
+test("the installer tolerates the startup taint, which nobody else would remove, whatever else it tolerates", () => {
+  const tolerations = (props: LinkerdCniProps) =>
+    (found("DaemonSet", props) as unknown as { spec: { template: { spec: { tolerations?: object[] } } } }).spec.template
+      .spec.tolerations;
+  const nodeTaint = { enabled: true, key: "example.com/wait" };
+  const own = { key: "example.com/wait", operator: "Exists", effect: "NoSchedule" };
+  const other = { key: "a", operator: "Exists" } as const;
+  expect(tolerations({ nodeTaint, tolerations: [other] })).toEqual([other, own]);
+  expect(tolerations({ nodeTaint, tolerations: [] })).toEqual([own]);
+  expect(tolerations({ tolerations: [] })).toBeUndefined();
+});
+
+test("a resource that is known not to be wanted is not there", () => {
+  class Extended extends LinkerdCni {
+    addMonitored(): void {
+      const when = this.values.podMonitor.enabled;
+      this.add("extra", k8s.KubeConfigMap.GVK, { when, metadata: { name: "extra" } });
+    }
+  }
+  const made = (props: LinkerdCniProps, chart: Chart = new Chart(new App(), "chart")) => {
+    new Extended(chart, "cni", props).addMonitored();
+    return JSON.stringify(chart.toJson()).includes('"name":"extra"');
+  };
+  expect([made({}), made({ podMonitor: { enabled: true } })]).toEqual([false, true]);
+  expect(made({ podMonitor: { enabled: false } }, new HelmChart(new App(), "chart"))).toBe(false);
 });
 
 test("Events about pods are the installer's to create, on request only", () => {

@@ -8,6 +8,7 @@ import {
   ge,
   type Input,
   int,
+  items,
   matches,
   not,
   present,
@@ -179,6 +180,15 @@ export function updateStrategy({ updateStrategy: { type, rollingUpdate } }: Refs
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }
 
+/** Those given, and that of the startup taint: on a node where no installer runs, nobody would take it away. */
+function tolerationsOf({ nodeTaint, tolerations }: Refs<Values>): Templated<k8s.PodSpec["tolerations"]> {
+  const given = present(tolerations);
+  const own = { key: nodeTaint.key, operator: "Exists", effect: "NoSchedule" };
+  return when(nodeTaint.enabled, [...(given === undefined ? [] : items(given)), own], given) as Templated<
+    k8s.PodSpec["tolerations"]
+  >;
+}
+
 /** The DaemonSet's pods. */
 export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSpec> {
   return {
@@ -188,7 +198,7 @@ export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSp
     hostNetwork: when(values.hostNetwork, true),
     nodeSelector: { "kubernetes.io/os": "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
-    tolerations: present(values.tolerations),
+    tolerations: tolerationsOf(values),
     priorityClassName: present(values.priorityClassName),
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: present(values.extraInitContainers),

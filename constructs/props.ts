@@ -133,8 +133,9 @@ export interface ValuesProps {
     /** Key of this taint. @default "linkerd.io/cni-not-ready" */
     readonly key?: Input<Values["nodeTaint"]["key"]> | undefined;
     /**
-     * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node; empty for none: then the
-     * kubelets are started with `--register-with-taints`.
+     * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node, and so also one that
+     * tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: then the kubelets are
+     * started with `--register-with-taints`.
      * @default ""
      */
     readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;

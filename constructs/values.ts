@@ -76,7 +76,8 @@ const nodeTaint = group({
     .default("")
     .meta({
       description:
-        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node; empty for none: " +
+        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node, and so also one that " +
+        "tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: " +
         "then the kubelets are started with `--register-with-taints`",
     }),
 });

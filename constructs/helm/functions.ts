@@ -102,7 +102,9 @@ export function concat(...parts: readonly Input<string | number>[]): Input<strin
 }
 
 /** One map out of several: what stands first wins, unless it is empty (as sprig's `merge`). */
-export function merge<T>(...maps: readonly Input<Readonly<Record<string, T>>>[]): Input<Readonly<Record<string, T>>> {
+export function merge<T>(...given: readonly Input<Readonly<Record<string, T>>>[]): Input<Readonly<Record<string, T>>> {
+  // cdk8s takes empty maps out of metadata, also from among the arguments of an expression.
+  const maps = given.filter((map) => isExpr(map) || Object.keys(map).length > 0);
   if (!hasExpr(maps)) return mergeMaps(maps as readonly Record<string, unknown>[]) as Record<string, T>;
   const dict: Expr<unknown> = { $helm: { op: "call", name: "dict", kind: "map" } };
   return {

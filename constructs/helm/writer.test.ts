@@ -100,6 +100,23 @@ test("a whole manifest on condition", () => {
   expect(template).toBe('{{- if eq (toString .Values.enabled) "true" }}\napiVersion: v1\nkind: Role\n{{- end }}\n');
 });
 
+test("what is known to be nothing is left out, and an empty list stays one", () => {
+  const template = writeTemplate({ a: undefined, b: [undefined, [], {}], c: when(enabled, { d: undefined, e: name }) });
+  expect(template).toBe(
+    'b:\n  - []\n  - {}\n{{- if eq (toString .Values.enabled) "true" }}\nc:\n  e: {{ .Values.name | quote }}\n{{- end }}\n',
+  );
+});
+
+test("no character is left to a parser's mercy", () => {
+  expect(writeTemplate({ a: "\ufeff", b: "/\u00a0", c: "\u2028x" })).toBe(
+    'a: "\\ufeff"\nb: "/\\u00a0"\nc: "\\u2028x"\n',
+  );
+});
+
+test("maps that are known to be empty add nothing to a merge", () => {
+  expect(merge({}, labels, {})).toEqual(merge(labels));
+});
+
 test("only one map can be spread into another", () => {
   const other = ref<Record<string, string>>("map", "Values", "other");
   expect(() => writeTemplate({ key: { ...spread(labels), ...spread(other) } })).toThrow("merge several before");

@@ -72,6 +72,8 @@ function isEmpty(value: unknown): boolean {
   return !isExpr(value) && typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
+const empty = (collection: unknown): string => (Array.isArray(collection) ? "[]" : "{}");
+
 type Lines = (value: unknown, spot: Spot) => readonly string[];
 
 /** Writes what decides about a key or an item as a block around it, and the rest by `plain`. */
@@ -86,12 +88,18 @@ function decided(value: unknown, spot: Spot, plain: Lines): readonly string[] {
       return presence(node.value as Expr<unknown>, spot, plain);
     case "assert": {
       const failure = action(deeper(spot), `fail ${failureMessage(node.message, spot)}`);
-      const test: Expr<unknown> = { $helm: { op: "call", name: "not", subject: node.test, kind: "bool" } };
-      return [...guarded(test, [failure], spot), ...decided(node.value, spot, plain)];
+      return [...guarded(inverse(node.test), [failure], spot), ...decided(node.value, spot, plain)];
     }
     default:
       return plain(value, spot);
   }
+}
+
+/** The opposite of a test: of one that is itself an opposite, what is in it. */
+function inverse(test: unknown): Expr<unknown> {
+  const node = isExpr(test) ? test.$helm : undefined;
+  if (node?.op === "call" && node.name === "not" && isExpr(node.subject)) return node.subject;
+  return { $helm: { op: "call", name: "not", subject: test, kind: "bool" } };
 }
 
 function failureMessage(message: unknown, spot: Spot): string {
@@ -104,7 +112,7 @@ function presence(value: Expr<unknown>, spot: Spot, plain: Lines): readonly stri
 }
 
 function writeMap(map: Readonly<Record<string, unknown>>, spot: Spot): readonly string[] {
-  const entries = inOrder(map);
+  const entries = inOrder(map).filter(([, value]) => value !== undefined);
   const own = entries.filter(([key]) => !key.startsWith(SPREAD));
   const [spread, ...others] = entries.filter(([key]) => key.startsWith(SPREAD)).map(([, value]) => value);
   if (others.length > 0) throw new Error("one map can be spread into another: merge several before");
@@ -123,14 +131,14 @@ function spreadLines(map: Expr<unknown>, own: readonly string[], spot: Spot): re
 
 function entry(key: string, value: unknown, spot: Spot): readonly string[] {
   const name = `${pad(spot)}${literalScalar(key)}:`;
-  if (isEmpty(value)) return [`${name} ${Array.isArray(value) ? "[]" : "{}"}`];
+  if (isEmpty(value)) return [`${name} ${empty(value)}`];
   if (isExpr(value) && kindOf(value) === "block") return [`${name} |-`, block(value, deeper(spot))];
   if (!isCollection(value)) return [`${name} ${scalar(value, spot)}`];
   return [name, ...collection(value, deeper(spot))];
 }
 
 function collection(value: unknown, spot: Spot): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap((item) => listItem(item, spot));
+  if (Array.isArray(value)) return value.filter((item) => item !== undefined).flatMap((item) => listItem(item, spot));
   if (!isExpr(value)) return writeMap(value as Readonly<Record<string, unknown>>, spot);
   return value.$helm.op === "each"
     ? ranged(value.$helm, spot, [action(spot, "else"), `${pad(spot)}[]`])
@@ -156,7 +164,9 @@ function listItem(value: unknown, spot: Spot): readonly string[] {
 
 function plainItem(value: unknown, spot: Spot): readonly string[] {
   if (isExpr(value) && kindOf(value) === "list") return [dumped(pipeline(value, spot), spot)];
-  if (isEmpty(value) || !isCollection(value)) return [`${pad(spot)}- ${isEmpty(value) ? "{}" : scalar(value, spot)}`];
+  if (isEmpty(value) || !isCollection(value)) {
+    return [`${pad(spot)}- ${isEmpty(value) ? empty(value) : scalar(value, spot)}`];
+  }
   return dashed(collection(value, deeper(spot)), spot);
 }
 

@@ -37,6 +37,23 @@ interface Pod {
   readonly nodeSelector: object;
 }
 
+test("the operator's ports are three", () => {
+  for (const service of [{ webhookPort: 8080 }, { healthPort: 8080 }, { webhookPort: 5000, healthPort: 5000 }]) {
+    expect(() => synthesized({ service })).toThrow("service: webhookPort, metricsPort and healthPort have to differ");
+  }
+});
+
+test("its webhook leaves out its own namespace by label, too, wherever kustomize moves it", () => {
+  const { webhooks } = found("MutatingWebhookConfiguration") as unknown as {
+    webhooks: { namespaceSelector: { matchExpressions: object[] } }[];
+  };
+  const own = { key: "app.kubernetes.io/name", operator: "NotIn", values: ["linkerd-multus"] };
+  for (const { namespaceSelector } of webhooks) expect(namespaceSelector.matchExpressions).toContainEqual(own);
+  const chart = new Chart(new App(), "chart");
+  new LinkerdMultusNamespace(chart, "namespace");
+  expect(chart.toJson()[0].metadata.labels).toMatchObject({ "app.kubernetes.io/name": "linkerd-multus" });
+});
+
 const podOf = (props: LinkerdMultusProps = {}): Pod =>
   (found("Deployment", props) as unknown as { spec: { template: { spec: Pod } } }).spec.template.spec;
 const args = (props: LinkerdMultusProps = {}) => podOf(props).containers[0]?.args ?? [];
@@ -102,15 +119,16 @@ test("the operator is told what the values say", () => {
 
 test("the webhook sees no pod that has to start before the operator's can, whatever was chosen", () => {
   const first = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["mesh-ops", "cni"] };
+  const labelled = { ...first, key: "app.kubernetes.io/name", values: ["linkerd-multus"] };
   const system = { ...first, values: ["kube-system", "kube-public", "kube-node-lease"] };
   const props = { namespace: "mesh-ops", controller: { cniNamespace: "cni" } };
   for (const { namespaceSelector } of webhooksOf(props)) {
-    expect(namespaceSelector).toEqual({ matchExpressions: [system, first] });
+    expect(namespaceSelector).toEqual({ matchExpressions: [system, first, labelled] });
   }
   const chosen = { matchLabels: { mesh: "yes" }, matchExpressions: [] };
   expect(webhookOf({ ...props, webhook: { namespaceSelector: chosen } }).namespaceSelector).toEqual({
     matchLabels: { mesh: "yes" },
-    matchExpressions: [first],
+    matchExpressions: [first, labelled],
   });
 });
 

@@ -1,6 +1,20 @@
 import type { k8s } from "cdk8s-plus-27";
 import { controllerCommand, fromField, imageOf, resourcesOf } from "../container";
-import { concat, eq, ge, type Input, not, present, type Refs, spread, type Templated, text, when } from "../helm";
+import {
+  assert,
+  concat,
+  eq,
+  ge,
+  type Input,
+  not,
+  or,
+  present,
+  type Refs,
+  spread,
+  type Templated,
+  text,
+  when,
+} from "../helm";
 import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
 import type { MultusValues } from "./values";
 
@@ -38,6 +52,13 @@ function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
   ];
 }
 
+/** The webhook's port, where the three of the pod differ. */
+function distinct({ webhookPort, metricsPort, healthPort }: Refs<MultusValues>["service"]): Input<number> {
+  const [webhook, metrics, health] = [text(webhookPort), text(metricsPort), text(healthPort)];
+  const same = or(eq(webhook, metrics), eq(webhook, health), eq(metrics, health));
+  return assert(not(same), "service: webhookPort, metricsPort and healthPort have to differ", webhookPort);
+}
+
 function container(values: Refs<MultusValues>): Templated<k8s.Container> {
   const { service } = values;
   const probe = (path: string) => ({ httpGet: { path, port: "health" }, periodSeconds: 10, timeoutSeconds: 3 });
@@ -48,7 +69,7 @@ function container(values: Refs<MultusValues>): Templated<k8s.Container> {
     args: args(values),
     env: [fromField("POD_NAMESPACE", "metadata.namespace"), fromField("POD_NAME", "metadata.name")],
     ports: [
-      { name: "webhook", containerPort: service.webhookPort, protocol: "TCP" },
+      { name: "webhook", containerPort: distinct(service), protocol: "TCP" },
       { name: "metrics", containerPort: service.metricsPort, protocol: "TCP" },
       { name: "health", containerPort: service.healthPort, protocol: "TCP" },
     ],

@@ -80,6 +80,10 @@ const containers = fc.array(
   { maxLength: 2 },
 );
 
+/** Numbers and booleans, now and then as `--set-string` passes them. */
+const loosely = (values: fc.Arbitrary<number | boolean>) =>
+  fc.tuple(values, fc.boolean()).map(([value, asText]) => (asText ? String(value) : value));
+
 /** Values that their schema describes by a pattern, or that it leaves open. */
 const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ignoreInboundPorts: fc.oneof(listOf(fc.oneof(port.map(String), range)), port),
@@ -121,6 +125,9 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { maxLength: 2 },
   ),
   cniKubeconfigNodePath: paths,
+  // Ports of one pod, which have to differ.
+  webhookPort: loosely(fc.integer({ min: 2, max: 30_000 })),
+  metricsPort: loosely(fc.integer({ min: 30_001, max: 65_534 })),
   nodeSelector: labels,
   matchLabels: labels,
   limit: quantities,
@@ -131,10 +138,6 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   podAnnotations: labels,
   labels,
 };
-
-/** Numbers and booleans, now and then as `--set-string` passes them. */
-const loosely = (values: fc.Arbitrary<number | boolean>) =>
-  fc.tuple(values, fc.boolean()).map(([value, asText]) => (asText ? String(value) : value));
 
 function numbers(schema: z.ZodType): fc.Arbitrary<number> {
   const { minValue, maxValue } = schema as unknown as { minValue: number; maxValue: number };

@@ -1,0 +1,42 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { App } from "cdk8s";
+import fc from "fast-check";
+import { version } from "../../constructs";
+import { chartFiles, HelmChart } from "../../constructs/helm";
+import { arbitraryValues } from "./arbitrary";
+import { constructed, KUBERNETES, type OwnChart, ownCharts } from "./charts";
+import { byName, documents, helm, run } from "./helm";
+
+const suite = helm === undefined ? describe.skip : describe;
+const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
+/** Each is a chart of its own, and a run of helm. */
+const RUNS = 40;
+
+/** What helm renders of a chart in which values are fixed. */
+function fixed(chart: OwnChart, set: object, namespace: string) {
+  const scope = new HelmChart(new App(), "own");
+  chart.make(scope, set, namespace);
+  const metadata = { name: "own", version, appVersion: version, description: "own", kubeVersion: ">=1.19.0-0" };
+  const files = chartFiles({ chart: scope, metadata, values: chart.values as never, introduction: "" });
+  const folder = mkdtempSync(join(tmpdir(), "fixed-"));
+  try {
+    for (const [name, text] of files) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    return byName(documents(run("template", chart.name, folder, "--namespace", namespace, ...KUBERNETES)));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+suite.each(ownCharts)(`%s: values fixed in a chart of one's own${title}`, (_, chart) => {
+  test("render as they do in plain manifests", () => {
+    const same = fc.property(arbitraryValues(chart.values), (set) => {
+      expect(fixed(chart, set, "mesh")).toEqual(byName(constructed(chart, set, "mesh")));
+    });
+    fc.assert(same, { numRuns: RUNS, endOnFailure: true });
+  }, 300_000);
+});
