@@ -125,9 +125,9 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { maxLength: 2 },
   ),
   cniKubeconfigNodePath: paths,
-  // Ports of one pod, which have to differ.
-  webhookPort: loosely(fc.integer({ min: 2, max: 30_000 })),
-  metricsPort: loosely(fc.integer({ min: 30_001, max: 65_534 })),
+  // Ports of one pod, which have to differ: the third is nearly always below or above.
+  webhookPort: loosely(fc.integer({ min: 20_000, max: 30_000 })),
+  metricsPort: loosely(fc.integer({ min: 40_000, max: 50_000 })),
   nodeSelector: labels,
   matchLabels: labels,
   limit: quantities,
