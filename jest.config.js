@@ -3,6 +3,7 @@ const suite = (displayName, testMatch) => ({
   displayName,
   testMatch,
   testEnvironment: "node",
+  setupFiles: ["<rootDir>/test/support/seed.js"],
   transform: {
     "\\.ts$": [
       "@swc/jest",

@@ -1,4 +1,5 @@
 import { parse } from "yaml";
+import { isObject } from "../cni/json";
 import { overlaid, values } from "../constructs";
 import { optionName, VALUE_FLAGS } from "./flags";
 import type { Io } from "./io";
@@ -44,17 +45,15 @@ function image(options: ValueOptions, io: Io): Map {
 
 function fromFile(path: string, io: Io): Map {
   const read: unknown = parse(io.readFile(path), YAML) ?? {};
-  if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as Map;
+  if (isObject(read)) return read;
   throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
 }
-
-const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** As with helm, null takes a value away; where there is a default, which no value may lack, it stays and is refused. */
 function withoutNulls(value: unknown, defaults: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item, undefined));
-  if (!isMap(value)) return value;
-  const usual = isMap(defaults) ? defaults : {};
+  if (!isObject(value)) return value;
+  const usual = isObject(defaults) ? defaults : {};
   const entries = Object.entries(value).filter(([key, item]) => item !== null || Object.hasOwn(usual, key));
   return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item, usual[key])]));
 }

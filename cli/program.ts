@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../constructs";
+import { choicesText } from "../constructs/helm";
 import { addCheck } from "./check/command";
 import { completion, SHELLS, type Shell } from "./completion";
 import { addExplain } from "./explain/command";
@@ -16,7 +17,7 @@ const collect = (value: string, before: readonly string[] | undefined): readonly
 
 function valueOption(flag: ValueFlag): Option {
   const { description, choices, default: value } = fieldOf(flag.path);
-  const allowed = choices.length > 0 ? ` (one of ${choices.join(", ")})` : "";
+  const allowed = choices.length > 0 ? ` (one of ${choicesText(choices)})` : "";
   const option = new Option(flag.flags, `${description}${allowed} [${JSON.stringify(value)}]`);
   return flag.list === true ? option.argParser(collect) : option;
 }

@@ -1,5 +1,7 @@
 /** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` as helm's `--set` does, to the letter. */
 
+import { isObject } from "../cni/json";
+
 type Map = Record<string, unknown>;
 
 /** How the text after `=` becomes a value. */
@@ -30,8 +32,6 @@ const HIGHEST_INDEX = 65_536;
 
 /** The text is over. What was being assigned then counts as far as helm has got with it. */
 class Over extends Error {}
-
-const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A key without a name takes nothing. */
 function set(map: Map, key: string, value: unknown): void {
@@ -80,7 +80,7 @@ class Assignments {
 
   private assignWithin(map: Map, key: string): void {
     const inner = Object.hasOwn(map, key) ? map[key] : {};
-    if (!isMap(inner)) throw this.wrong(`${key} is no map`);
+    if (!isObject(inner)) throw this.wrong(`${key} is no map`);
     try {
       this.assign(inner);
       if (Object.keys(inner).length === 0) throw this.wrong(`"${key}." is not an assignment: write name=value`);
@@ -114,7 +114,7 @@ class Assignments {
 
   private assignWithinItem(list: unknown[], index: number): void {
     const found = list[index];
-    const inner = isMap(found) ? found : {};
+    const inner = isObject(found) ? found : {};
     if (index < list.length) setItem(list, index, inner);
     this.assign(inner);
     setItem(list, index, inner);

@@ -72,7 +72,7 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
     return { name: this.identity.name, labels: this.labels() };
   }
 
-  /** Adds a resource. */
+  /** Adds a resource, unless it is known that its condition does not hold. */
   protected add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
     return new HelmObject(this, id, type, manifest);
   }

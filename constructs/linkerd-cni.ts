@@ -1,20 +1,7 @@
 import { type ApiObject, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import {
-  and,
-  concat,
-  define,
-  eq,
-  HelmObject,
-  type Input,
-  merge,
-  present,
-  sha256,
-  spread,
-  toJson,
-  toPrettyJson,
-} from "./helm";
+import { and, concat, define, eq, type Input, merge, present, sha256, spread, toJson, toPrettyJson } from "./helm";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { Monitoring } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
@@ -97,28 +84,23 @@ export class LinkerdCni extends Installation<typeof values> {
     const when = this.values.pluginToken.dedicated;
     const metadata = { ...this.metadata(), name: PLUGIN_ACCOUNT };
     const clusterMetadata = { ...this.clusterMetadata(), name: PLUGIN_ACCOUNT };
-    HelmObject.on<k8s.KubeServiceAccountProps>(this, "plugin-service-account", k8s.KubeServiceAccount.GVK, {
+    this.add<k8s.KubeServiceAccountProps>("plugin-service-account", k8s.KubeServiceAccount.GVK, {
       when,
       metadata,
       automountServiceAccountToken: false,
     });
-    HelmObject.on<k8s.KubeClusterRoleProps>(this, "plugin-cluster-role", k8s.KubeClusterRole.GVK, {
+    this.add<k8s.KubeClusterRoleProps>("plugin-cluster-role", k8s.KubeClusterRole.GVK, {
       when,
       metadata: clusterMetadata,
       rules: pluginRules,
     });
-    HelmObject.on<k8s.KubeClusterRoleBindingProps>(
-      this,
-      "plugin-cluster-role-binding",
-      k8s.KubeClusterRoleBinding.GVK,
-      {
-        when,
-        metadata: clusterMetadata,
-        ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
-      },
-    );
-    HelmObject.on<k8s.KubeRoleProps>(this, "plugin-role", k8s.KubeRole.GVK, { when, metadata, rules: tokenRules });
-    HelmObject.on<k8s.KubeRoleBindingProps>(this, "plugin-role-binding", k8s.KubeRoleBinding.GVK, {
+    this.add<k8s.KubeClusterRoleBindingProps>("plugin-cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+      when,
+      metadata: clusterMetadata,
+      ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
+    });
+    this.add<k8s.KubeRoleProps>("plugin-role", k8s.KubeRole.GVK, { when, metadata, rules: tokenRules });
+    this.add<k8s.KubeRoleBindingProps>("plugin-role-binding", k8s.KubeRoleBinding.GVK, {
       when,
       metadata,
       ...binding("Role", PLUGIN_ACCOUNT, this.namespace, NAME),
@@ -130,17 +112,17 @@ export class LinkerdCni extends Installation<typeof values> {
     const when = this.values.enablePSP;
     const name = concat("linkerd-", this.namespace, "-cni");
     const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames: [name], verbs: ["use"] };
-    HelmObject.on<{ spec: object }>(this, "psp", PSP, {
+    this.add<{ spec: object }>("psp", PSP, {
       when,
       metadata: { ...this.clusterMetadata(), name, annotations: PSP_ANNOTATIONS },
       spec: podSecurityPolicy(this.values),
     });
-    HelmObject.on<k8s.KubeRoleProps>(this, "role", k8s.KubeRole.GVK, {
+    this.add<k8s.KubeRoleProps>("role", k8s.KubeRole.GVK, {
       when,
       metadata: this.metadata(),
       rules: [rule],
     });
-    HelmObject.on<k8s.KubeRoleBindingProps>(this, "role-binding", k8s.KubeRoleBinding.GVK, {
+    this.add<k8s.KubeRoleBindingProps>("role-binding", k8s.KubeRoleBinding.GVK, {
       when,
       metadata: this.metadata(),
       ...binding("Role", NAME, this.namespace),
@@ -149,7 +131,7 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
   protected createNetworkPolicy(): void {
-    HelmObject.on<k8s.KubeNetworkPolicyProps>(this, "network-policy", k8s.KubeNetworkPolicy.GVK, {
+    this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: this.values.networkPolicy.enabled,
       metadata: this.metadata(),
       spec: networkPolicySpec(this.values, SELECTOR),
@@ -164,7 +146,7 @@ export class LinkerdCni extends Installation<typeof values> {
       const when = and(enabled, eq<string>(admissionPolicy, version));
       const apiVersion = `admissionregistration.k8s.io/${version}`;
       const add = (id: string, kind: string, spec: object) =>
-        HelmObject.on<{ spec: object }>(this, `${id}-${version}`, { apiVersion, kind }, { when, metadata, spec });
+        this.add<{ spec: object }>(`${id}-${version}`, { apiVersion, kind }, { when, metadata, spec });
       add("taint-policy", "MutatingAdmissionPolicy", taintPolicy(key));
       add("taint-binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
     }

@@ -2,7 +2,7 @@ export { capabilities, define, HelmChart, release } from "./chart";
 export { assert, each, items, present, spread, when } from "./control";
 export type { Expr, Input, Kind } from "./expression";
 export { isExpr, ref } from "./expression";
-export { type Field, fieldsOf } from "./fields";
+export { choicesText, type Field, fieldsOf } from "./fields";
 export {
   and,
   bool,

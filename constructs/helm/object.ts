@@ -47,14 +47,4 @@ export class HelmObject<Props = object> extends ApiObject {
     });
     if (when === false) scope.node.tryRemoveChild(id);
   }
-
-  /** Adds an object, or nothing where it is known that its condition does not hold. */
-  static on<Props>(
-    scope: Construct,
-    id: string,
-    type: GroupVersionKind,
-    manifest: HelmManifest<Props>,
-  ): HelmObject<Props> | undefined {
-    return manifest.when === false ? undefined : new HelmObject<Props>(scope, id, type, manifest);
-  }
 }

@@ -92,7 +92,19 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
 };
 
 test.each(Object.entries(cases))("%s", (_, [value, expected]) => {
-  expect(writeTemplate({ key: value })).toBe(`${expected}\n`);
+  expect(writeTemplate({ key: value, last: 1 })).toBe(`${expected}\nlast: 1\n`);
+});
+
+test("the end of a template is no value's own text, of which Helm would cut off white space", () => {
+  const end = "# End: white space before this line is kept.\n";
+  const maybe = "{{- with .Values.list }}\nkey:\n  {{- toYaml . | nindent 2 }}\n{{- end }}\n";
+  expect(writeTemplate({ key: present(list) })).toBe(`${maybe}${end}`);
+  const behind = '{{- if eq .Values.name "x" }}\nlast: 1\n{{- end }}\n';
+  expect(writeTemplate({ key: present(list), last: when(eq(name, "x"), 1) })).toBe(`${maybe}${behind}${end}`);
+  const lines = "key: |-\n  {{- .Values.list | toPrettyJson | nindent 2 }}\n";
+  expect(writeTemplate({ $when: enabled, key: toPrettyJson(list) })).toBe(
+    `{{- if eq (toString .Values.enabled) "true" }}\n${lines}${end}{{- end }}\n`,
+  );
 });
 
 test("a whole manifest on condition", () => {

@@ -12,8 +12,23 @@ interface Spot extends Place {
 export function writeTemplate(manifest: Readonly<Record<string, unknown>>): string {
   const { [WHEN]: test, ...body } = manifest;
   const spot: Spot = { depth: 0, root: "" };
-  const lines = writeMap(body, spot);
+  const lines = closed(writeMap(body, spot));
   return `${(isExpr(test) ? guarded(test, lines, spot) : lines).join("\n")}\n`;
+}
+
+const opensBlock = /^ *\{\{- (if|range|with) /;
+
+/** Helm cuts white space, of any script, off the end of what a template renders: no value's own text may stand there. */
+function closed(lines: readonly string[]): readonly string[] {
+  let depth = 0;
+  let mayEndInValue = false;
+  for (const line of lines) {
+    if (opensBlock.test(line)) depth += 1;
+    else if (line.trim() === "{{- end }}") depth -= 1;
+    else if (line.includes(" | nindent ")) mayEndInValue = true;
+    else if (depth === 0) mayEndInValue = false;
+  }
+  return mayEndInValue ? [...lines, "# End: white space before this line is kept."] : lines;
 }
 
 /** A value as the body of a named template, from the first column on. */

@@ -56,7 +56,7 @@ export class Monitoring extends Construct {
     const { metadata, selector, values } = this.props;
     const { healthPort, podMonitor, repairController } = values;
     const endpoint = (port: string) => ({ port, path: "/metrics", relabelings: [NODE_LABEL] });
-    HelmObject.on<{ spec: object }>(this, "pod-monitor", operator("PodMonitor"), {
+    new HelmObject<{ spec: object }>(this, "pod-monitor", operator("PodMonitor"), {
       when: and(podMonitor.enabled, or(isServed(healthPort), repairController.enabled)),
       metadata: metadata(podMonitor.labels),
       spec: {
@@ -75,7 +75,7 @@ export class Monitoring extends Construct {
     const { enabled, labels } = values.prometheusRule;
     // What the Prometheus Operator calls the targets of a PodMonitor.
     const job = concat(namespace, "/", name);
-    HelmObject.on<{ spec: object }>(this, "prometheus-rule", operator("PrometheusRule"), {
+    new HelmObject<{ spec: object }>(this, "prometheus-rule", operator("PrometheusRule"), {
       when: enabled,
       metadata: metadata(labels),
       spec: { groups: alertGroups(values, job) },
@@ -86,7 +86,7 @@ export class Monitoring extends Construct {
   protected createDashboard(): void {
     const { metadata, name, values } = this.props;
     const { enabled, folder, labels } = values.grafanaDashboard;
-    HelmObject.on<k8s.KubeConfigMapProps>(this, "dashboard", k8s.KubeConfigMap.GVK, {
+    new HelmObject<k8s.KubeConfigMapProps>(this, "dashboard", k8s.KubeConfigMap.GVK, {
       when: enabled,
       metadata: {
         ...metadata(merge(labels, { grafana_dashboard: "1" })),

@@ -1,20 +1,7 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import {
-  and,
-  concat,
-  type HelmManifest,
-  HelmObject,
-  type Input,
-  int,
-  matches,
-  merge,
-  not,
-  present,
-  spread,
-  when,
-} from "../helm";
+import { and, concat, type HelmManifest, type Input, int, matches, merge, not, present, spread, when } from "../helm";
 import { Installation, type InstallationProps, type Labels } from "../installation";
 import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
@@ -106,7 +93,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   protected createNetworkPolicy(): void {
     const { networkPolicy, service } = this.values;
     const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });
-    HelmObject.on<k8s.KubeNetworkPolicyProps>(this, "network-policy", k8s.KubeNetworkPolicy.GVK, {
+    this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: networkPolicy.enabled,
       metadata: this.metadata(),
       spec: {
@@ -124,7 +111,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   protected createPodDisruptionBudget(): void {
     const { enabled, maxUnavailable } = this.values.podDisruptionBudget;
     const share = when(matches(maxUnavailable, "%"), maxUnavailable, int(maxUnavailable));
-    HelmObject.on<k8s.KubePodDisruptionBudgetProps>(this, "disruption-budget", k8s.KubePodDisruptionBudget.GVK, {
+    this.add<k8s.KubePodDisruptionBudgetProps>("disruption-budget", k8s.KubePodDisruptionBudget.GVK, {
       when: enabled,
       metadata: this.metadata(),
       spec: { selector: { matchLabels: SELECTOR }, maxUnavailable: share },
@@ -134,7 +121,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   /** With `podMonitor.enabled`: Prometheus finds the metrics. */
   protected createPodMonitor(): void {
     const { podMonitor, commonLabels } = this.values;
-    HelmObject.on<{ spec: object }>(this, "pod-monitor", POD_MONITOR, {
+    this.add<{ spec: object }>("pod-monitor", POD_MONITOR, {
       when: podMonitor.enabled,
       metadata: { ...this.metadata(), labels: this.labels({}, merge(podMonitor.labels, commonLabels)) },
       spec: { selector: { matchLabels: SELECTOR }, podMetricsEndpoints: [{ port: "metrics", path: "/metrics" }] },
@@ -146,7 +133,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
     const { prometheusRule, commonLabels } = this.values;
     // What the Prometheus Operator calls the targets of a PodMonitor.
     const job = concat(this.namespace, "/", NAME);
-    HelmObject.on<{ spec: object }>(this, "prometheus-rule", PROMETHEUS_RULE, {
+    this.add<{ spec: object }>("prometheus-rule", PROMETHEUS_RULE, {
       when: prometheusRule.enabled,
       metadata: { ...this.metadata(), labels: this.labels({}, merge(prometheusRule.labels, commonLabels)) },
       spec: { groups: multusAlerts(this.values, job) },
@@ -159,7 +146,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
     const { issuerRef } = this.values.webhook;
     const ownIssuer = issuerRef === undefined ? issued : and(issued, not(issuerRef));
     const add = (id: string, type: GroupVersionKind, manifest: HelmManifest<{ spec: object }>) =>
-      HelmObject.on<{ spec: object }>(this, id, type, manifest);
+      this.add<{ spec: object }>(id, type, manifest);
     const named = (name: string, condition: Input<boolean>) => ({
       when: condition,
       metadata: { ...this.metadata(), name },

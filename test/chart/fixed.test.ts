@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { App } from "cdk8s";
 import fc from "fast-check";
+import { writeFolder } from "../../charts/write";
 import { version } from "../../constructs";
 import { chartFiles, HelmChart } from "../../constructs/helm";
 import { arbitraryValues } from "./arbitrary";
@@ -15,17 +16,14 @@ const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""
 const RUNS = 40;
 
 /** What helm renders of a chart in which values are fixed. */
-function fixed(chart: OwnChart, set: object, namespace: string) {
+async function fixed(chart: OwnChart, set: object, namespace: string) {
   const scope = new HelmChart(new App(), "own");
   chart.make(scope, set, namespace);
   const metadata = { name: "own", version, appVersion: version, description: "own", kubeVersion: ">=1.19.0-0" };
   const files = chartFiles({ chart: scope, metadata, values: chart.values as never, introduction: "" });
   const folder = mkdtempSync(join(tmpdir(), "fixed-"));
   try {
-    for (const [name, text] of files) {
-      mkdirSync(dirname(join(folder, name)), { recursive: true });
-      writeFileSync(join(folder, name), text);
-    }
+    await writeFolder(folder, files);
     return byName(documents(run("template", chart.name, folder, "--namespace", namespace, ...KUBERNETES)));
   } finally {
     rmSync(folder, { recursive: true });
@@ -33,10 +31,10 @@ function fixed(chart: OwnChart, set: object, namespace: string) {
 }
 
 suite.each(ownCharts)(`%s: values fixed in a chart of one's own${title}`, (_, chart) => {
-  test("render as they do in plain manifests", () => {
-    const same = fc.property(arbitraryValues(chart.values), (set) => {
-      expect(fixed(chart, set, "mesh")).toEqual(byName(constructed(chart, set, "mesh")));
+  test("render as they do in plain manifests", async () => {
+    const same = fc.asyncProperty(arbitraryValues(chart.values), async (set) => {
+      expect(await fixed(chart, set, "mesh")).toEqual(byName(constructed(chart, set, "mesh")));
     });
-    fc.assert(same, { numRuns: RUNS, endOnFailure: true });
+    await fc.assert(same, { numRuns: RUNS, endOnFailure: true });
   }, 300_000);
 });

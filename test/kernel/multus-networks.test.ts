@@ -1,5 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { root } from "../../build/paths";
@@ -107,8 +106,8 @@ suite("the networks annotation, read by Multus' own parser", missing({ programs:
   }, 600_000);
 
   test("what we extend it reads, with all that was there and our network last, unless that was there", () => {
-    const seed = randomInt(2 ** 31);
-    const values = fc.sample(anything, { numRuns: 20_000, seed }).map((value) => ({ value, ours: extend(value) }));
+    const seed = process.env["SEED"];
+    const values = fc.sample(anything, 20_000).map((value) => ({ value, ours: extend(value) }));
     const before = readByMultus(values.map(({ value }) => value));
     const after = readByMultus(values.map(({ ours }) => ours ?? ""));
     const seen = { refused: 0, kept: 0, extended: 0 };
