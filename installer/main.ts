@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { nodeDisk } from "./node/disk";
 import { run } from "./run";
 
@@ -18,6 +19,7 @@ void run({
   environment: process.env,
   processId: process.pid,
   disk: nodeDisk,
+  sleep,
   write: (line) => void process.stdout.write(line),
   stopped,
 }).then((code) => process.exit(code));

@@ -28,6 +28,7 @@ import { Watcher } from "./watching/watch";
 interface Outside {
   readonly settings: Settings;
   readonly disk: Disk;
+  readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: Log;
   /** This process among all installers of this node. */
   readonly owner: string;
@@ -79,7 +80,7 @@ export class Service {
   private stopping = false;
 
   constructor(private readonly outside: Outside) {
-    const { settings, disk, log, owner } = outside;
+    const { settings, disk, sleep, log, owner } = outside;
     this.failed = new Promise((_, reject) => {
       this.fail = reject;
     });
@@ -99,7 +100,8 @@ export class Service {
       kubeconfig: kubeconfig(this.credentials.current(Date.now())),
     });
     const plugin = pluginFile();
-    this.keeper = new Keeper({ places: this.places, owner, wanted, disk, plugin, log, instruments: this.instruments });
+    const { places, instruments } = this;
+    this.keeper = new Keeper({ places, owner, wanted, disk, plugin, log, instruments, sleep });
     this.watcher = new Watcher(
       () => this.watched(),
       () => this.look(),
@@ -139,7 +141,7 @@ export class Service {
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving all in place"}`);
     if (remove && keepPlugin)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
-    if (remove) this.keeper.remove(keepPlugin);
+    if (remove) await this.keeper.remove(keepPlugin);
   }
 
   private end(): void {

@@ -71,7 +71,7 @@ class Reader {
   directory(name: string, fallback: string): string {
     const value = this.optional(name) ?? fallback;
     if (!value.startsWith("/")) this.problems.push(`${name} "${value}" is not an absolute path`);
-    return value;
+    return value.replace(/(?<=.)\/+$/, "");
   }
 
   integer(name: string, fallback: number, [low, high]: readonly [number, number]): number {

@@ -44,6 +44,16 @@ test("the refusal of a token says nothing about the one that has taken its place
   expect(made.current(500_000).token).toBe(fresh);
 });
 
+test("on a node whose clock is ahead a token is as good for as long as elsewhere", async () => {
+  const [first, second] = [jwt("first"), jwt("second")];
+  const made = credentials([first, second], async () => ACCEPTED);
+  const ahead = 3_600_000;
+  expect(await made.renew(ahead)).toBe(true);
+  expect(await made.renew(ahead + 479_000)).toBe(false);
+  expect(made.ofPlugin(ahead + 479_000)?.token).toBe(first);
+  expect(await made.renew(ahead + 480_000)).toBe(true);
+});
+
 test("a token that was refused is asked for anew at once, one that is refused from the first in a minute", async () => {
   const [old, fresh, next] = [jwt("old"), jwt("fresh"), jwt("next")];
   const refused = new Set([old, fresh]);

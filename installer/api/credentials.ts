@@ -1,6 +1,6 @@
 import type { Log } from "../../cni/log";
 import type { Transport } from "../../kubernetes/client";
-import { readClaims, renewalTime } from "../../kubernetes/service-account-token";
+import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Counter } from "../telemetry/metrics";
 import type { Access, Verdict } from "./access";
 
@@ -26,7 +26,13 @@ interface Tools {
   readonly renewals: Counter;
 }
 
-type Outcome = { readonly token: string } | { readonly refused: string } | { readonly silent: string };
+/** A token, and what it says of itself. */
+interface Minted {
+  readonly token: string;
+  readonly claims: TokenClaims;
+}
+
+type Outcome = Minted | { readonly refused: string } | { readonly silent: string };
 
 const DEADLINE_MS = 4_000;
 const RETRY_SILENT_MS = 5_000;
@@ -34,7 +40,7 @@ const RETRY_REFUSED_MS = 60_000;
 
 /** The token for the plugin: one of its own account where the API server gives it, else the installer's. */
 export class Credentials {
-  private minted: string | undefined;
+  private minted: Minted | undefined;
   private retryAt = 0;
   private said = "";
 
@@ -43,7 +49,8 @@ export class Credentials {
     private readonly tools: Tools,
     known: string | undefined,
   ) {
-    if (known !== undefined && this.isOfAccount(known)) this.minted = known;
+    const claims = known === undefined ? undefined : readClaims(known);
+    if (known !== undefined && claims?.subject === this.subject()) this.minted = { token: known, claims };
   }
 
   /** What the kubeconfig should hold now. `now` is the wall clock. @throws where there is no token at all */
@@ -53,7 +60,9 @@ export class Credentials {
 
   /** Access by a token of the plugin's own account; undefined where it has none. @throws where there is no token at all */
   ofPlugin(now: number): Access | undefined {
-    return this.isAlive(now) && this.minted !== undefined ? { ...this.tools.own(), token: this.minted } : undefined;
+    return this.isAlive(now) && this.minted !== undefined
+      ? { ...this.tools.own(), token: this.minted.token }
+      : undefined;
   }
 
   /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */
@@ -61,7 +70,7 @@ export class Credentials {
     const access = this.current(now);
     const verdict = await this.tools.verify(access, now);
     // By now there may be another one.
-    if (verdict.kind === "refused" && this.minted === access.token) {
+    if (verdict.kind === "refused" && this.minted?.token === access.token) {
       this.minted = undefined;
       this.retryAt = 0;
     }
@@ -75,7 +84,7 @@ export class Credentials {
     const outcome = await this.request(account, now);
     renewals.add(Object.keys(outcome)[0] ?? "");
     if ("token" in outcome) {
-      this.minted = outcome.token;
+      this.minted = received(outcome, now);
       this.say(`the plugin has a token of service account ${account.namespace}/${account.name}`, "info");
       return true;
     }
@@ -87,20 +96,18 @@ export class Credentials {
     return false;
   }
 
-  private isOfAccount(token: string): boolean {
+  /** The account as a token names it. */
+  private subject(): string {
     const { account } = this.tools;
-    const subject = `system:serviceaccount:${account?.namespace}:${account?.name}`;
-    return account !== undefined && readClaims(token)?.subject === subject;
+    return `system:serviceaccount:${account?.namespace}:${account?.name}`;
   }
 
   private isAlive(now: number): boolean {
-    const claims = this.minted === undefined ? undefined : readClaims(this.minted);
-    return claims !== undefined && now < claims.expiresAt;
+    return this.minted !== undefined && now < this.minted.claims.expiresAt;
   }
 
   private isDue(now: number): boolean {
-    const claims = this.minted === undefined ? undefined : readClaims(this.minted);
-    return now >= this.retryAt && (claims === undefined || now >= renewalTime(claims));
+    return now >= this.retryAt && (this.minted === undefined || now >= renewalTime(this.minted.claims));
   }
 
   /** A token that the plugin can use: one that the API server lets in. */
@@ -136,6 +143,12 @@ export class Credentials {
   }
 }
 
+/** Its life begins when it is received: this machine's clock may be another than the one that the claims are of. */
+function received({ token, claims }: Minted, now: number): Minted {
+  const expiresAt = now + (claims.expiresAt - claims.issuedAt);
+  return { token, claims: { ...claims, issuedAt: now, expiresAt } };
+}
+
 function tokenRequest(expirationSeconds: number, node?: string): object {
   const bound = node === undefined ? {} : { boundObjectRef: { apiVersion: "v1", kind: "Node", name: node } };
   const spec = { expirationSeconds, ...bound };
@@ -152,5 +165,8 @@ function outcomeOf(status: number, body: string): Outcome {
   if (status >= 500 || PASSING.includes(status)) return { silent: `the API server answers ${status}` };
   if (status !== 200 && status !== 201) return { refused: `the API server answers ${status}` };
   const { status: given } = JSON.parse(body) as { status?: { token?: string } };
-  return typeof given?.token === "string" ? { token: given.token } : { refused: "the answer holds no token" };
+  const claims = readClaims(given?.token ?? "");
+  return given?.token === undefined || claims === undefined
+    ? { refused: "the answer holds no token that names its end" }
+    : { token: given.token, claims };
 }

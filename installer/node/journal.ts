@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** What the installer must know after a crash and cannot see in the node's files themselves. */
 export interface Journal {
   readonly version: 1;
@@ -5,7 +7,15 @@ export interface Journal {
   readonly owner: string;
   /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
   readonly made: Readonly<Record<string, string>>;
+  /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
+  readonly links?: Readonly<Record<string, string>>;
 }
+
+/** Tells one content from another. */
+export const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+const texts = (map: object = {}): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
 
 /** An installer's name among all that a node has and had. */
 export const ownerName = (identity: string, since: Date, processId: number): string =>
@@ -38,9 +48,9 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, made } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
-    const names = Object.entries(made ?? {}).filter(([, from]) => typeof from === "string");
-    return version === 1 && typeof owner === "string" ? { version, owner, made: Object.fromEntries(names) } : undefined;
+    const { version, owner, made, links } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
+    if (version !== 1 || typeof owner !== "string") return undefined;
+    return { version, owner, made: texts(made), ...(links === undefined ? {} : { links: texts(links) }) };
   } catch {
     return undefined;
   }

@@ -9,7 +9,7 @@ const on = (files: Readonly<Record<string, string>>): Node => {
 };
 afterEach(() => rmSync(node.root, { recursive: true }));
 
-test("plugin, kubeconfig and chain are put in place, in this order, and removed without a trace", () => {
+test("plugin, kubeconfig and chain are put in place, in this order, and removed without a trace", async () => {
   on({ "10-k.conflist": LIST, "20-other.conflist": LIST, "99-loopback.conf": SINGLE, "10-k.conflist.bak": "x" });
   const before = node.content();
   const installer = node.installer();
@@ -34,14 +34,14 @@ test("plugin, kubeconfig and chain are put in place, in this order, and removed 
     "10-k.conflist.linkerd-cni-original",
     "10-k.conflist",
   ]);
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.content()).toEqual(before);
 });
 
 test.each([
   ["10-k.conflist", LIST],
   ["10-k.conf", SINGLE],
-])("%s comes back as the very file: with its owner, mode, times and attributes", (name, content) => {
+])("%s comes back as the very file: with its owner, mode, times and attributes", async (name, content) => {
   on({ [name]: content });
   const path = node.path("net.d", name);
   chmodSync(path, 0o640);
@@ -49,7 +49,7 @@ test.each([
   const installer = node.installer();
   installer.reconcile();
   expect(statSync(node.path("net.d", "10-k.conflist"))).toMatchObject({ mode, uid, gid });
-  installer.remove(false);
+  await installer.remove(false);
   expect(statSync(path)).toMatchObject({ ino, mode, uid, gid, mtimeMs });
 });
 
@@ -62,28 +62,28 @@ test("a second look changes nothing and says nothing", () => {
   expect(statSync(node.path("net.d", "10-k.conflist")).ino).toBe(inode);
 });
 
-test("a single plugin's file becomes a list at its place, and comes back byte for byte", () => {
+test("a single plugin's file becomes a list at its place, and comes back byte for byte", async () => {
   on({ "10-k.conf": SINGLE, "20-other.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
   expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   expect(Object.keys(node.content())).not.toContain("net.d/10-k.conf");
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.content()).toEqual(before);
 });
 
-test("a list that already has the name is not overwritten", () => {
+test("a list that already has the name is not overwritten", async () => {
   on({ "10-k.conf": SINGLE, "10-k.conflist": LIST });
   const before = node.content();
   const installer = node.installer();
   expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
   expect(node.read("10-k.conflist")).toBe(LIST);
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.content()).toEqual(before);
 });
 
-test("the owner's new version of a file is chained again, and is what comes back", () => {
+test("the owner's new version of a file is chained again, and is what comes back", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
   installer.reconcile();
@@ -91,18 +91,18 @@ test("the owner's new version of a file is chained again, and is what comes back
   writeFileSync(node.path("net.d", "10-k.conf"), renewed);
   installer.reconcile();
   expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conf": renewed });
 });
 
-test("a configuration that comes first takes the chain over, and the other one is put back", () => {
+test("a configuration that comes first takes the chain over, and the other one is put back", async () => {
   on({ "10-k.conflist": LIST });
   const installer = node.installer();
   installer.reconcile();
   writeFileSync(node.path("net.d", "00-multus.conf"), SINGLE);
   expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
   expect(node.read("10-k.conflist")).toBe(LIST);
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/00-multus.conf": SINGLE, "net.d/10-k.conflist": LIST });
 });
 
@@ -127,32 +127,32 @@ test("a new token reaches the kubeconfig; a token that is away leaves the old on
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
 });
 
-test("what a successor has installed is neither fought over nor removed", () => {
+test("what a successor has installed is neither fought over nor removed", async () => {
   on({ "10-k.conflist": LIST });
   const [old, successor] = [node.installer("old"), node.installer("new")];
   old.reconcile();
   successor.reconcile();
   const installed = node.content();
   expect(old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
-  old.remove(false);
+  await old.remove(false);
   expect(node.content()).toEqual(installed);
 });
 
-test("an installer that has not installed yet removes what one before it has, and nothing of a later one", () => {
+test("an installer that has not installed yet removes what one before it has, and nothing of a later one", async () => {
   on({ "10-k.conflist": LIST });
   const before = node.content();
   const at = (second: number) => ownerName("pod", new Date(Date.UTC(2026, 0, 1, 0, 0, second)), 1);
   const [first, second, third] = [node.installer(at(1)), node.installer(at(2)), node.installer(at(3))];
   second.reconcile();
   const installed = node.content();
-  first.remove(false);
+  await first.remove(false);
   expect(node.content()).toEqual(installed);
   expect(node.lines.at(-1)).toContain("2026-01-01T00:00:02.000Z (process 1) installed last");
-  third.remove(false);
+  await third.remove(false);
   expect(node.content()).toEqual(before);
 });
 
-test("without its journal, what was set aside is found by what the files hold", () => {
+test("without its journal, what was set aside is found by what the files hold", async () => {
   on({ "10-k.conf": SINGLE });
   const before = node.content();
   node.installer().reconcile();
@@ -160,11 +160,11 @@ test("without its journal, what was set aside is found by what the files hold", 
   const next = node.installer("second");
   expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
-  next.remove(false);
+  await next.remove(false);
   expect(node.content()).toEqual(before);
 });
 
-test("a list of ours that somebody takes away takes no original with it", () => {
+test("a list of ours that somebody takes away takes no original with it", async () => {
   on({ "10-k.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
@@ -174,11 +174,11 @@ test("a list of ours that somebody takes away takes no original with it", () => 
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   rmSync(node.path("net.d", "10-k.conflist"));
   rmSync(node.path("net.d", "10-k.conflist.bak"));
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.content()).toEqual(before);
 });
 
-test("a plugin that another agent adds to a list of ours stays, now and after the removal", () => {
+test("a plugin that another agent adds to a list of ours stays, now and after the removal", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
   installer.reconcile();
@@ -190,7 +190,7 @@ test("a plugin that another agent adds to a list of ours stays, now and after th
   const lines = node.lines.length;
   installer.reconcile();
   expect(node.lines).toHaveLength(lines);
-  installer.remove(false);
+  await installer.remove(false);
   expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni"]);
   expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
   const next = node.installer("second");

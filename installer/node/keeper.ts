@@ -7,16 +7,17 @@ import type { Instruments } from "../telemetry/instruments";
 import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "../watching/damper";
 import { Patience } from "../watching/patience";
 import { likelyWriter } from "../watching/writers";
-import { apply, type Change, type Disk, OutOfDate } from "./disk";
+import { Changer } from "./changer";
+import type { Change, Disk } from "./disk";
 import { isEarlier } from "./journal";
-import { describe, hiddenMessage, renamedMessage, sayOnce } from "./messages";
+import { hiddenMessage, renamedMessage, sayOnce } from "./messages";
 import { withoutNeighbours } from "./neighbours";
 import type { NodeState } from "./node-state";
-import { isAsSeen, observe } from "./observe";
-import { strayed } from "./ownership";
+import { observe } from "./observe";
 import type { Places } from "./places";
-import { type Plan, planInstall, planRemoval, STEPS, type Step, type Wanted } from "./plan";
+import { type Plan, planInstall, STEPS, type Step, type Wanted } from "./plan";
 import type { PluginFile } from "./plugin-file";
+import { Removal } from "./removal";
 
 /** What the node looks like after a look at it. */
 export interface Status {
@@ -38,6 +39,7 @@ export interface Tools {
   readonly plugin: PluginFile;
   readonly log: Log;
   readonly instruments: Instruments;
+  readonly sleep: (ms: number) => Promise<unknown>;
 }
 
 /** Time after which an installer that made way for another takes over where the other left the node unchained. */
@@ -80,12 +82,13 @@ export class Keeper {
   private readonly complain: (messages: readonly string[]) => void;
   private readonly announce: (messages: readonly string[]) => void;
   private readonly tries = new Map<Step, Try>();
-  private readonly strays = new Set<string>();
+  private readonly changer: Changer;
   private readonly patience = new Patience();
   private installed = false;
   private unchainedSince: number | undefined;
 
   constructor(private readonly tools: Tools) {
+    this.changer = new Changer(tools);
     this.warn = sayOnce(tools.log.warn);
     this.complain = sayOnce(tools.log.error);
     this.announce = sayOnce((path) =>
@@ -101,19 +104,25 @@ export class Keeper {
     return status;
   }
 
-  /** Puts the node back as it was, unless another installer has taken it over. */
-  remove(keepPlugin: boolean): void {
-    const { places, plugin, log } = this.tools;
-    for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+  /**
+   * Puts the node back as it was, unless another installer has taken it over.
+   * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
+   */
+  async remove(keepPlugin: boolean): Promise<void> {
+    const { places, plugin, log, sleep } = this.tools;
+    const removal = new Removal(places, keepPlugin);
+    for (;;) {
       const state = observe(places, plugin);
       const last = state.journal?.owner;
       if (last === undefined || !this.answersFor(last)) {
         log.info(`nothing to remove: ${last === undefined ? "not installed" : `${last} installed last`}`);
         return;
       }
-      if (this.run(planRemoval(state, places, keepPlugin))) return;
+      const { changes, pauseMs } = removal.next(state);
+      const done = this.changer.run(changes);
+      if (done && pauseMs === 0) return;
+      await sleep(pauseMs);
     }
-    throw new Error(`${places.netDir} is written to all the time: what was installed stays`);
   }
 
   /** Whether what an installer put in place is ours to remove: that of one before us, too, until we have installed. */
@@ -223,7 +232,7 @@ export class Keeper {
     const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
     this.tries.set(step, tried);
     try {
-      if (!this.run(changes)) {
+      if (!this.changer.run(changes)) {
         this.tries.set(step, next);
         return "out of date";
       }
@@ -260,30 +269,6 @@ export class Keeper {
     const { instruments } = this.tools;
     instruments.installs.add(step);
     if (step === "chain" && damper !== PEACE) instruments.rechains.add(plan.chain ?? "");
-  }
-
-  /** Makes the changes. False where the rest of them is out of date. */
-  private run(changes: readonly Change[]): boolean {
-    for (const change of changes) {
-      if (!this.make(change)) return false;
-      this.tools.log.info(describe(change));
-      const message = strayed(change);
-      if (message !== undefined && !this.strays.has(message)) this.tools.log.warn(message);
-      if (message !== undefined) this.strays.add(message);
-    }
-    return true;
-  }
-
-  private make(change: Change): boolean {
-    const { disk, log, places } = this.tools;
-    try {
-      apply(change, disk, (seen) => isAsSeen(seen, places));
-      return true;
-    } catch (error) {
-      if (!(error instanceof OutOfDate)) throw error;
-      log.debug(`${error.message}: looking again`);
-      return false;
-    }
   }
 }
 

@@ -43,8 +43,8 @@ const install = (disk: Disk) => {
   return { installer, status: installer.reconcile() };
 };
 /** What the node's configuration is in the end, without us. */
-const restored = (installer: { remove(keep: boolean): void }) => {
-  installer.remove(false);
+const restored = async (installer: { remove(keep: boolean): Promise<void> }) => {
+  await installer.remove(false);
   return node.content();
 };
 
@@ -52,23 +52,23 @@ describe("what the owner does while the plugin is being copied", () => {
   test.each([
     ["10-k.conflist", LIST, NEXT_LIST],
     ["10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s is written anew", (name, first, next) => {
+  ])("%s is written anew", async (name, first, next) => {
     on({ [name]: first });
     const { installer, status } = install(meanwhile("copy", "linkerd-cni-tmp", () => replace(name, next)));
     expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
     expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-    expect(restored(installer)).toEqual({ [`net.d/${name}`]: next });
+    expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
   });
 
   test.each([
     ["10-k.conflist", LIST],
     ["10-k.conf", SINGLE],
-  ])("%s is deleted, and does not come back", (name, first) => {
+  ])("%s is deleted, and does not come back", async (name, first) => {
     on({ [name]: first });
     const { installer, status } = install(meanwhile("copy", "linkerd-cni-tmp", () => remove(name)));
     expect(status).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
     expect(Object.keys(node.content()).filter((path) => path.includes("10-k"))).toEqual([]);
-    expect(restored(installer)).toEqual({});
+    expect(await restored(installer)).toEqual({});
   });
 
   test("another file comes first: that one is chained, and the one before never was", () => {
@@ -85,19 +85,19 @@ describe("what the owner does in the moment of the change itself", () => {
   test.each([
     ["a list", "10-k.conflist", LIST, NEXT_LIST],
     ["the list for a single plugin", "10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s is made from what is there last", (_, name, first, next) => {
+  ])("%s is made from what is there last", async (_, name, first, next) => {
     on({ [name]: first });
     const { installer, status } = install(meanwhile("create", tmp("10-k.conflist"), () => replace(name, next)));
     expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
     expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-    expect(restored(installer)).toEqual({ [`net.d/${name}`]: next });
+    expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
   });
 
-  test("the original that is kept is the one that was read", () => {
+  test("the original that is kept is the one that was read", async () => {
     on({ "10-k.conflist": LIST });
     const { installer } = install(meanwhile("name", "10-k.conflist", () => replace("10-k.conflist", NEXT_LIST)));
     expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-    expect(restored(installer)).toEqual({ "net.d/10-k.conflist": NEXT_LIST });
+    expect(await restored(installer)).toEqual({ "net.d/10-k.conflist": NEXT_LIST });
   });
 
   test("a list of the name that ours was to have is not overwritten", () => {
@@ -125,7 +125,7 @@ describe("what the owner does in the moment of the change itself", () => {
   test.each([
     ["10-k.conflist", LIST, NEXT_LIST],
     ["10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s that is written during a removal stays as it was written", (name, first, next) => {
+  ])("%s that is written during a removal stays as it was written", async (name, first, next) => {
     on({ [name]: first });
     const files = pluginFile();
     let armed = false;
@@ -137,7 +137,7 @@ describe("what the owner does in the moment of the change itself", () => {
     const installer = node.installer("first", true, { plugin: { ...files, isCopy } });
     installer.reconcile();
     armed = true;
-    installer.remove(false);
+    await installer.remove(false);
     expect(node.content()).toEqual({ [`net.d/${name}`]: next });
   });
 });

@@ -17,7 +17,7 @@ function look() {
   return installer.reconcile();
 }
 
-test("a configuration behind a link follows what its owner writes there, and the link comes back", () => {
+test("a configuration behind a link follows what its owner writes there, and the link comes back", async () => {
   on({});
   writeFileSync(node.path("real"), LIST);
   symlinkSync("../real", node.path("net.d", "10-k.conflist"));
@@ -29,7 +29,7 @@ test("a configuration behind a link follows what its owner writes there, and the
   writeFileSync(node.path("real"), renewed);
   installer.reconcile();
   expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-  installer.remove(false);
+  await installer.remove(false);
   expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
   expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
 });
@@ -41,6 +41,41 @@ test("a link that leads through a file is no directory to watch", () => {
   symlinkSync("../real", node.path("net.d", "20-k.conflist"));
   const view = { mountPrefix: node.root, mounted: [node.path("net.d")] };
   expect(linkedDirectories(node.path("net.d"), view)).toEqual([node.root]);
+});
+
+test("what another agent adds to a list that is made of a link's file stays until the owner writes that anew", async () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real", node.path("net.d", "10-k.conflist"));
+  const first = node.installer();
+  first.reconcile();
+  const add = (installer: typeof first) => {
+    const list = JSON.parse(node.read("10-k.conflist"));
+    list.plugins.push({ type: "istio-cni" });
+    writeFileSync(node.path("net.d", "10-k.conflist"), JSON.stringify(list));
+    installer.reconcile();
+    return node.types("10-k.conflist");
+  };
+  expect(add(first)).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  const lines = node.lines.length;
+  first.reconcile();
+  node.installer("second").reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  expect(node.lines.slice(lines).join("")).not.toContain("wrote ".concat(node.path("net.d", "10-k")));
+  writeFileSync(node.path("real"), LIST.replace("bridge", "ptp"));
+  const third = node.installer("third");
+  third.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist.linkerd-cni-original"))).toBe("../real");
+  expect(add(third)).toEqual(["ptp", "istio-cni", "linkerd-cni"]);
+  await third.remove(false);
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "istio-cni"]);
+});
+
+test("a directory that cannot be listed leads nowhere, and whoever reads its files says why", () => {
+  on({});
+  symlinkSync("circle", node.path("circle"));
+  expect(linkedDirectories(node.path("circle"), { mountPrefix: "", mounted: [] })).toEqual([]);
 });
 
 describe("a configuration that is a link", () => {
@@ -66,6 +101,12 @@ describe("a configuration that is a link", () => {
     symlinkSync("/opt/link", node.path("net.d", "10-k.conflist"));
     expect(look()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
     expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  });
+
+  test("to a file that is not there is passed over, also where the directory is named with a slash at its end", () => {
+    symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
+    node.netDir = "/net.d/";
+    expect(look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
   });
 
   test("to a file that is not there is passed over", () => {

@@ -46,10 +46,18 @@ function directoryOf(path: string, view: View): readonly string[] {
   }
 }
 
+/** What a directory holds; nothing where it cannot be read, which whoever looks at its files says. */
+function entriesOf(directory: string): readonly fs.Dirent[] {
+  try {
+    return fs.readdirSync(directory, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
 /** Directories besides the one given in which files lie that its links lead to. */
 export function linkedDirectories(directory: string, view: View): readonly string[] {
-  const links = fs.existsSync(directory) ? fs.readdirSync(directory, { withFileTypes: true }) : [];
-  const lying = links
+  const lying = entriesOf(directory)
     .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))
     .flatMap(({ name }) => directoryOf(join(directory, name), view));
   return [...new Set(lying)].filter((each) => each !== directory && fs.existsSync(each));

@@ -2,7 +2,7 @@ import { hasStanza, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
 import type { Owner } from "./disk";
-import type { Journal } from "./journal";
+import { digest, type Journal } from "./journal";
 import type { Part } from "./plugin-layout";
 
 /** A file as it lies on the node. */
@@ -40,6 +40,8 @@ export interface Remain {
 export interface NodeState {
   /** Files that container runtimes read. */
   readonly configs: readonly FoundFile[];
+  /** Configurations that Cilium has set aside. */
+  readonly setAside: readonly FoundFile[];
   /** Originals that are kept, by the name of the file they belong to. */
   readonly originals: ReadonlyMap<string, FoundFile>;
   readonly journal?: Journal;
@@ -48,6 +50,12 @@ export interface NodeState {
   /** Absolute paths of temporary files that a crash left. */
   readonly leftovers: readonly string[];
 }
+
+/**
+ * Ending by which Cilium (`cni.exclusive`, its default) sets the configurations of others aside. It puts them back when
+ * it is removed, and makes its own of one of them (`10-aws.conflist`).
+ */
+export const SET_ASIDE = ".cilium_bak";
 
 /** A configuration as its owner wrote it: without us. */
 export interface Pristine {
@@ -70,23 +78,27 @@ function parseLoosely(bytes: Uint8Array): unknown {
   }
 }
 
-/** The original's very bytes, unless the owner has changed the content since they were kept. */
-function withoutUs(text: string, original: FoundFile | undefined): Uint8Array {
+/** The original's very bytes, unless somebody has changed the content since they were kept. */
+function withoutUs(text: string, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
   const stripped = Buffer.from(text);
   if (original?.bytes === undefined) return stripped;
-  // Behind a link the owner goes on writing where we do not look otherwise.
-  if (original.target !== undefined) return original.bytes;
+  // Behind a link the owner goes on writing: what is new there counts more than what others add to the list.
+  if (original.target !== undefined && madeOf !== digest(original.bytes)) return original.bytes;
   return sameJson(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
 }
 
-function ordinary(file: FoundFile, original: FoundFile | undefined): Pristine {
+/**
+ * A configuration that is a file of its owner's, with or without our stanza in it. Where that was a link, `madeOf` is the
+ * digest of what it led to then.
+ */
+export function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: string): Pristine {
   const { name, bytes, problem } = file;
   if (bytes === undefined) {
     return { name, file, bytes: EMPTY, config: { kind: "invalid", reason: problem ?? "cannot be read" } };
   }
   const config = readConfig(name, bytes);
   if (config.kind !== "list" || !hasStanza(config)) return { name, file, bytes, config };
-  const own = withoutUs(unchained(config), original);
+  const own = withoutUs(unchained(config), original, madeOf);
   return { name, file, bytes: own, config: readConfig(name, own) };
 }
 
@@ -162,7 +174,8 @@ export function pristine(state: NodeState): readonly Pristine[] {
   const made = madeLists(state);
   const found = state.configs.map((file) => {
     const from = made[file.name];
-    return from === undefined ? ordinary(file, state.originals.get(file.name)) : ofMade(file, from, state);
+    if (from !== undefined) return ofMade(file, from, state);
+    return ordinary(file, state.originals.get(file.name), state.journal?.links?.[file.name]);
   });
   return [...found.filter((each) => each !== undefined), ...orphans(state, made)].sort((left, right) =>
     compareNames(left.name, right.name),

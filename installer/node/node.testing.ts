@@ -26,6 +26,9 @@ export class Node {
   readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
   readonly lines: string[] = [];
   now = 0;
+  netDir = "/net.d";
+  /** What happens while an installer that removes everything waits, for so many milliseconds. */
+  sleep: (ms: number) => Promise<unknown> = async () => undefined;
 
   constructor(files: Readonly<Record<string, string>>) {
     for (const directory of ["net.d", "bin", "image", "account"]) mkdirSync(this.path(directory));
@@ -63,7 +66,7 @@ export class Node {
   installer(owner = "first", chained = true, tools: Partial<Pick<Tools, "disk" | "plugin">> = {}) {
     const settings = readSettings([], {
       CONTAINER_MOUNT_PREFIX: this.root,
-      DEST_CNI_NET_DIR: "/net.d",
+      DEST_CNI_NET_DIR: this.netDir,
       DEST_CNI_BIN_DIR: "/bin",
       CONTAINER_CNI_BIN_DIR: this.path("image"),
       SERVICE_ACCOUNT_DIR: this.path("account"),
@@ -87,6 +90,7 @@ export class Node {
       plugin: pluginFile(),
       log,
       instruments: createInstruments(),
+      sleep: (ms) => this.sleep(ms),
       ...tools,
     });
     return { reconcile: () => keeper.reconcile(this.now), remove: (keep: boolean) => keeper.remove(keep) };

@@ -4,7 +4,7 @@ import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
 import { isTemporary, type Seen } from "./disk";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./node-path";
-import type { FoundFile, NodeState, PluginState, Remain } from "./node-state";
+import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE } from "./node-state";
 import type { Places } from "./places";
 import type { PluginFile } from "./plugin-file";
 import { PLUGIN_HOME } from "./plugin-layout";
@@ -84,6 +84,10 @@ function observePlugin(places: Places, plugin: PluginFile): PluginState {
   };
 }
 
+function isSetAside(name: string): boolean {
+  return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
+}
+
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
 export function observe(places: Places, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(places.netDir).sort();
@@ -106,6 +110,7 @@ export function observe(places: Places, plugin: PluginFile): NodeState {
   const kubeconfig = find(places.kubeconfig, places);
   return {
     configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
+    setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),

@@ -4,7 +4,7 @@ import { sameJson } from "../../cni/conflist/equal";
 import { compareNames, readConfig } from "../../cni/conflist/read";
 import type { Change, Seen } from "./disk";
 import { originalName } from "./journal";
-import { type FoundFile, madeLists, type NodeState, type Pristine } from "./node-state";
+import { type FoundFile, madeLists, type NodeState, ordinary, type Pristine, SET_ASIDE } from "./node-state";
 import type { Places } from "./places";
 
 export interface Context {
@@ -31,7 +31,8 @@ const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(l
 
 /** What stands under a name that runtimes read. */
 function seen({ places, state }: Context, name: string): Seen {
-  return { path: join(places.netDir, name), bytes: state.configs.find((file) => file.name === name)?.bytes };
+  const files = [...state.configs, ...state.setAside];
+  return { path: join(places.netDir, name), bytes: files.find((file) => file.name === name)?.bytes };
 }
 
 function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
@@ -43,6 +44,8 @@ function keep(context: Context, file: FoundFile, bytes: Uint8Array): readonly Ch
   const { places, state } = context;
   const path = join(places.netDir, originalName(file.name));
   const kept = state.originals.get(file.name);
+  // The owner's own, whatever others have added to the list that is made of it.
+  if (kept?.target !== undefined && !same(file.bytes, bytes)) return [];
   if (same(kept?.bytes, bytes) && (file.target === undefined || kept?.target === file.target)) return [];
   return same(file.bytes, bytes) && file.target !== undefined
     ? [{ do: "link", path, target: file.target }]
@@ -122,4 +125,13 @@ export function restore(context: Context, found: Pristine): readonly Change[] {
   return [
     same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode, owner: file.owner, seen: asSeen },
   ];
+}
+
+/** Takes our stanza out of the configurations that another agent has set aside, and may bring back when we are gone. */
+export function restoreSetAside(context: Context): readonly Change[] {
+  return context.state.setAside.flatMap((file) => {
+    const name = file.name.slice(0, -SET_ASIDE.length);
+    const { bytes } = ordinary({ ...file, name }, context.state.originals.get(name));
+    return file.bytes === undefined || same(file.bytes, bytes) ? [] : [put(context, file.name, bytes, file)];
+  });
 }

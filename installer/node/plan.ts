@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { isRenamed, type StanzaJson } from "../../cni/conflist/edit";
 import { readConfig } from "../../cni/conflist/read";
 import type { Change } from "./disk";
-import { encodeJournal, type Journal, originalName } from "./journal";
+import { digest, encodeJournal, type Journal, originalName } from "./journal";
 import { activeOf, adopted, madeLists, type NodeState, type Pristine, pristine } from "./node-state";
 import type { Places } from "./places";
-import { type Chaining, type Context, chain, removed, restore, same } from "./plan-chain";
+import { type Chaining, type Context, chain, removed, restore, restoreSetAside, same } from "./plan-chain";
 
 /** What a node with the plugin has. */
 export interface Wanted {
@@ -55,10 +55,10 @@ function staleLists(context: Context, keeps: string | undefined): readonly Chang
 }
 
 /** Kept originals that belong to nothing any more, and that none of the changes moves back. */
-function staleOriginals(context: Context, keeps: string | undefined, done: readonly Change[]): readonly Change[] {
+function staleOriginals(context: Context, keeps: readonly unknown[], done: readonly Change[]): readonly Change[] {
   const moved = new Set(done.map((change) => (change.do === "rename" ? change.from : "")));
   return [...context.state.originals.keys()]
-    .filter((name) => name !== keeps && !Object.values(adopted(context.state)).includes(name))
+    .filter((name) => !keeps.includes(name) && !Object.values(adopted(context.state)).includes(name))
     .map((name) => join(context.places.netDir, originalName(name)))
     .filter((path) => !moved.has(path))
     .map((path) => ({ do: "remove", path }));
@@ -122,6 +122,14 @@ function kubeconfigInPlace({ places, state }: Context, text: string): readonly C
   return [{ do: "write", path: places.kubeconfig, bytes, mode: PRIVATE }];
 }
 
+/** What the active configuration is made of, where its owner has it behind a link. */
+function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Journal, "links"> {
+  const [name = "", file] = [active?.name, active?.file];
+  const owners = file?.target === undefined ? originals.get(name) : file;
+  if (owners?.target === undefined || owners.bytes === undefined) return {};
+  return { links: { [name]: digest(owners.bytes) } };
+}
+
 /** Whether we have chained a configuration; a stanza in others is somebody else's. */
 function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
   return made !== undefined || originals.has(name);
@@ -134,10 +142,12 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
   const active = wanted.chained ? activeOf(configs) : undefined;
   const chaining: Chaining = chain(context, active, wanted.stanza);
   const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
-  const before = journal({ ...madeLists(state), ...chaining.made });
+  const { links } = state.journal ?? {};
+  const before = { ...journal({ ...madeLists(state), ...chaining.made }), ...(links === undefined ? {} : { links }) };
   const restored = configs
     .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
+  const broken = configs.filter(({ config }) => config.kind === "invalid").map(({ name }) => name);
   return {
     steps: {
       journal: journalled(context, before),
@@ -147,8 +157,13 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
       rest: [
         ...restored,
         ...staleLists(context, chaining.file),
-        ...staleOriginals(context, chaining.keeps, restored),
-        ...journalled(context, journal({ ...adopted(state), ...chaining.made }), before),
+        ...restoreSetAside(context),
+        ...staleOriginals(context, [chaining.keeps, ...broken], restored),
+        ...journalled(
+          context,
+          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active) },
+          before,
+        ),
         ...state.leftovers.map((path): Change => ({ do: "remove", path })),
         ...(state.plugin.is === "current" && state.plugin.settled ? withoutRemains(state) : []),
       ],
@@ -161,17 +176,26 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
   };
 }
 
+/** What it takes to put every configuration back as its owner wrote it. */
+export function planRestoration(state: NodeState, places: Places): readonly Change[] {
+  const context = { places, state };
+  return [
+    ...pristine(state).flatMap((found) => restore(context, found)),
+    ...staleLists(context, undefined),
+    ...restoreSetAside(context),
+  ];
+}
+
 /** What it takes to put every byte of the node's files back: chain, kubeconfig, plugin, then our own notes. */
 export function planRemoval(state: NodeState, places: Places, keepPlugin: boolean): readonly Change[] {
   const context = { places, state };
   const remove = (path: string): Change => ({ do: "remove", path });
-  const restored = pristine(state).flatMap((found) => restore(context, found));
+  const restored = planRestoration(state, places);
   return [
     ...restored,
-    ...staleLists(context, undefined),
     remove(places.kubeconfig),
     ...(keepPlugin ? [] : withoutPlugin(context)),
-    ...staleOriginals(context, undefined, restored),
+    ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
     remove(places.journal),
   ];

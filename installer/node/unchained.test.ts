@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { LIST, Node, SINGLE } from "./node.testing";
 
-test("for Multus all but the chain is installed, and a chain is taken away; a successor is trusted", () => {
+test("for Multus all but the chain is installed, and a chain is taken away; a successor is trusted", async () => {
   const node = new Node({ "10-k.conflist": LIST });
   const before = node.content();
   node.installer("zeroth").reconcile();
@@ -16,7 +16,7 @@ test("for Multus all but the chain is installed, and a chain is taken away; a su
   expect(installer.reconcile()).toEqual({ problem: expect.stringContaining("second has installed since") });
   node.now += 60_000;
   expect(installer.reconcile()).toEqual({ problem: expect.stringContaining("second has installed since") });
-  second.remove(false);
+  await second.remove(false);
   expect(node.content()).toEqual(before);
   rmSync(node.root, { recursive: true });
 });

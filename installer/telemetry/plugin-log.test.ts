@@ -21,6 +21,16 @@ test("whole lines that were added, and those of the file that takes its place", 
   expect(tail.lines()).toEqual(["three"]);
 });
 
+test("nothing is lost of a file that is set aside, however much there is", () => {
+  writeFileSync(path, "");
+  const tail = new Tail(path);
+  const long = "x".repeat(200 * 1024);
+  appendFileSync(path, `${long}\n${long}\nlast\npart`);
+  renameSync(path, `${path}.1`);
+  writeFileSync(path, "new\n");
+  expect([tail.lines(), tail.lines(), tail.lines(), tail.lines()]).toEqual([[long], [long, "last"], ["new"], []]);
+});
+
 test("a file that may not be looked at ends nothing before it is asked for", () => {
   const circle = join(directory, "circle");
   symlinkSync("circle", circle);

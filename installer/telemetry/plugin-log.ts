@@ -23,22 +23,33 @@ export class Tail {
 
   /** The whole lines that have been added since the last call. @throws where the file may not be read */
   lines(): readonly string[] {
-    const stat = fs.statSync(this.path, { throwIfNoEntry: false });
-    if (stat === undefined) return [];
+    const next = this.next();
+    if (next === undefined) return [];
+    const { path, stat } = next;
     if (stat.ino !== this.inode || stat.size < this.offset) {
       this.inode = stat.ino;
       this.offset = 0;
       this.rest = "";
     }
     if (stat.size === this.offset) return [];
-    const lines = (this.rest + this.read(stat.size - this.offset)).split("\n");
+    const lines = (this.rest + this.read(path, stat.size - this.offset)).split("\n");
     this.rest = (lines.pop() ?? "").slice(0, MAX_READ);
     return lines.filter((line) => line !== "");
   }
 
-  private read(length: number): string {
+  /** The file to read from: the one that was set aside, until all of it is read. */
+  private next(): { readonly path: string; readonly stat: fs.Stats } | undefined {
+    const aside = `${this.path}.1`;
+    const before = fs.statSync(aside, { throwIfNoEntry: false });
+    if (before !== undefined && before.ino === this.inode && before.size > this.offset)
+      return { path: aside, stat: before };
+    const stat = fs.statSync(this.path, { throwIfNoEntry: false });
+    return stat && { path: this.path, stat };
+  }
+
+  private read(path: string, length: number): string {
     const buffer = Buffer.alloc(Math.min(length, MAX_READ));
-    const descriptor = fs.openSync(this.path, "r");
+    const descriptor = fs.openSync(path, "r");
     try {
       const read = fs.readSync(descriptor, buffer, 0, buffer.length, this.offset);
       this.offset += read;

@@ -44,10 +44,10 @@ export class Watcher {
   }
 
   private armOne(directory: string): void {
-    const inode = statSync(directory, { throwIfNoEntry: false })?.ino;
-    if (inode !== undefined && this.armed.get(directory)?.inode === inode) return;
-    this.disarm(directory);
     try {
+      const inode = statSync(directory, { throwIfNoEntry: false })?.ino;
+      if (inode !== undefined && this.armed.get(directory)?.inode === inode) return;
+      this.disarm(directory);
       if (inode === undefined) throw new Error("there is no such directory");
       const watcher = this.watch(directory, () => this.soon());
       watcher.on("error", (error) => this.lose(directory, error));

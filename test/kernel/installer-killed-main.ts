@@ -42,7 +42,9 @@ const disk: Disk = {
 const stopped = new Promise<void>((resolve) => process.once("SIGTERM", resolve));
 const write = (line: string) => void process.stdout.write(line);
 
-void run({ args: [], environment: process.env, processId: process.pid, disk, write, stopped }).then((code) => {
+const sleep = async () => undefined;
+
+void run({ args: [], environment: process.env, processId: process.pid, disk, sleep, write, stopped }).then((code) => {
   write(`operations: ${count}\n`);
   process.exit(code);
 });

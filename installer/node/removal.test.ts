@@ -1,0 +1,150 @@
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
+
+let node: Node;
+const on = (files: Readonly<Record<string, string>>): Node => {
+  node = new Node(files);
+  return node;
+};
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+const write = (name: string, text: string) => writeFileSync(node.path("net.d", name), text);
+const rename = (from: string, to: string) => renameSync(node.path("net.d", from), node.path("net.d", to));
+const hasPlugin = () => existsSync(node.path("bin", "linkerd-cni"));
+const chained = (...files: readonly string[]) => {
+  const installer = node.installer();
+  installer.reconcile();
+  expect(files.map((name) => node.types(name).at(-1))).toEqual(files.map(() => "linkerd-cni"));
+  return installer;
+};
+
+test("pods that begin while the chain is taken out still find the plugin", async () => {
+  on({ "10-k.conflist": LIST });
+  const installer = chained("10-k.conflist");
+  const waits: unknown[] = [];
+  node.sleep = async (ms) => waits.push([ms, node.read("10-k.conflist"), hasPlugin()]);
+  await installer.remove(false);
+  expect(waits).toEqual([[1_000, LIST, true]]);
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": LIST });
+});
+
+test("a list that its owner is writing is waited for, and its chain taken out", async () => {
+  on({ "10-k.conflist": LIST });
+  const installer = chained("10-k.conflist");
+  const list = JSON.parse(node.read("10-k.conflist"));
+  list.plugins.push({ type: "istio-cni" });
+  write("10-k.conflist", "");
+  node.sleep = async () => {
+    write("10-k.conflist", JSON.stringify(list));
+    node.sleep = async () => undefined;
+  };
+  await installer.remove(false);
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni"]);
+  expect(hasPlugin()).toBe(false);
+});
+
+test("a file that stays empty keeps nothing from being removed", async () => {
+  on({ "10-k.conflist": LIST });
+  const installer = chained("10-k.conflist");
+  write("10-k.conflist", "");
+  let waited = 0;
+  node.sleep = async (ms) => {
+    waited += ms;
+  };
+  await installer.remove(false);
+  expect(waited).toBe(5_000);
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": "" });
+});
+
+const MIB = 1 << 20;
+test.each([
+  ["has grown too large to be read", "10-k.conflist", () => node.read("10-k.conflist").padEnd(MIB + 1)],
+  ["delegates to it", "00-multus.conf", () => `{"type":"multus","delegates":[${node.read("10-k.conflist")}]}`],
+])(
+  "where a configuration that %s goes on calling the plugin, the plugin stays, and the error names the file",
+  async (...row) => {
+    const [, name, text] = row;
+    on({ "10-k.conflist": LIST });
+    const installer = chained("10-k.conflist");
+    write(name, text());
+    await expect(installer.remove(false)).rejects.toThrow(`${node.path("net.d", name)} still calls linkerd-cni`);
+    expect(hasPlugin()).toBe(true);
+    expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBeDefined();
+  },
+);
+
+test("an owner who puts the chain back again and again keeps the plugin", async () => {
+  on({ "10-k.conflist": LIST });
+  const installer = chained("10-k.conflist");
+  const text = node.read("10-k.conflist");
+  node.sleep = async () => write("10-k.conflist", text);
+  await expect(installer.remove(false)).rejects.toThrow("still calls linkerd-cni");
+  expect(node.content()["bin/linkerd-cni"]).toBe(PLUGIN);
+});
+
+const CILIUM = LIST.replace("bridge", "cilium-cni");
+
+describe("what Cilium sets aside", () => {
+  test("has nothing of ours in it any more when Cilium puts it back", async () => {
+    on({ "10-k.conflist": LIST });
+    const installer = chained("10-k.conflist");
+    write("05-cilium.conflist", CILIUM);
+    rename("10-k.conflist", "10-k.conflist.cilium_bak");
+    installer.reconcile();
+    node.now += 1_000;
+    installer.reconcile();
+    expect(node.types("05-cilium.conflist")).toEqual(["cilium-cni", "linkerd-cni"]);
+    expect(node.read("10-k.conflist.cilium_bak")).toBe(LIST);
+    await installer.remove(false);
+    expect(node.content()).toEqual({ "net.d/05-cilium.conflist": CILIUM, "net.d/10-k.conflist.cilium_bak": LIST });
+  });
+
+  test("while the node is left, too", async () => {
+    on({ "10-k.conflist": LIST });
+    const installer = chained("10-k.conflist");
+    write("05-cilium.conflist", CILIUM);
+    rename("10-k.conflist", "10-k.conflist.cilium_bak");
+    await installer.remove(false);
+    expect(node.content()).toEqual({ "net.d/05-cilium.conflist": CILIUM, "net.d/10-k.conflist.cilium_bak": LIST });
+  });
+
+  test("when it was a list made of a single plugin's file", async () => {
+    on({ "10-k.conf": SINGLE });
+    const installer = chained("10-k.conflist");
+    write("05-cilium.conflist", CILIUM);
+    rename("10-k.conflist", "10-k.conflist.cilium_bak");
+    installer.reconcile();
+    rename("10-k.conf", "10-k.conf.cilium_bak");
+    installer.reconcile();
+    expect(node.types("10-k.conflist.cilium_bak")).toEqual(["bridge"]);
+    await installer.remove(false);
+    expect(node.read("10-k.conf.cilium_bak")).toBe(SINGLE);
+    expect(node.types("10-k.conflist.cilium_bak")).toEqual(["bridge"]);
+    expect(hasPlugin()).toBe(false);
+  });
+
+  test("and what is not ours stays as it is", () => {
+    on({
+      "10-k.conflist": LIST,
+      "20-x.conflist.cilium_bak": LIST,
+      "30-x.cilium_bak": "x",
+      "40-x.conf.cilium_bak": "{",
+    });
+    const before = node.content();
+    chained("10-k.conflist");
+    expect(node.content()).toMatchObject({ ...before, "net.d/10-k.conflist": expect.anything() });
+  });
+});
+
+test("the original of a list that is found half-written is kept: every byte comes back", async () => {
+  const owners = LIST.replace('"name"', ' "name"');
+  on({ "10-k.conflist": owners });
+  const installer = chained("10-k.conflist");
+  const text = JSON.stringify(JSON.parse(node.read("10-k.conflist")));
+  write("10-k.conflist", "");
+  installer.reconcile();
+  write("10-k.conflist", text);
+  installer.reconcile();
+  await installer.remove(false);
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": owners });
+});
