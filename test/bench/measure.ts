@@ -68,7 +68,8 @@ export class Bench {
     const netns = await this.node.pod();
     const script = `const { resourceUsage, exitCode } = Bun.spawnSync([${JSON.stringify(executable)}], { stdin: Buffer.from(process.env.INPUT), env: JSON.parse(process.env.ENV) }); if (exitCode !== 0) process.exit(1); console.log(resourceUsage.maxRSS)`;
     const env = { INPUT: this.input(pod, mode), ENV: JSON.stringify(environment(netns, pod)) };
-    const { stdout } = await this.node.run(hostRuntime(), ["-e", script], { env });
+    const { status, stdout, stderr } = await this.node.run(hostRuntime(), ["-e", script], { env });
+    if (status !== 0) throw new Error(`${executable} failed: ${stdout}${stderr}`);
     this.node.release(netns);
     return Number(stdout) / 1024 / 1024;
   }
@@ -80,7 +81,8 @@ export class Bench {
     const log = join(this.directory, "strace");
     const args = ["-f", "-e", "trace=execve", "-o", log, executable];
     const env = { ...environment(netns, pod), PATH: process.env["PATH"] ?? "" };
-    await this.node.run("strace", args, { input: this.input(pod, mode), env });
+    const { status, stderr } = await this.node.run("strace", args, { input: this.input(pod, mode), env });
+    if (status !== 0) throw new Error(`strace ${executable} failed: ${stderr}`);
     this.node.release(netns);
     const started = (await readFile(log, "utf8"))
       .split("\n")

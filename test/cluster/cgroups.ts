@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { paths } from "./paths";
 
-/** Below this group of each hierarchy stands everything that the kubelet makes. */
-export const CGROUP = "linkerd-cni-cluster";
+/** Below this group of each hierarchy stands everything that the kubelet makes: another checkout's has another name. */
+export const CGROUP = `linkerd-cni-cluster-${createHash("sha256").update(paths.state).digest("hex").slice(0, 8)}`;
 const MOUNT = "/sys/fs/cgroup";
 
 /** The hierarchies of cgroup v1 (one a controller), or the one of v2. */

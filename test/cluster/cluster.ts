@@ -136,16 +136,19 @@ async function processes(machine: Machine): Promise<{ name: string; pid: number 
   return Promise.all(daemons.map(async ({ name }) => ({ name, pid: await machine.pidOf(name) })));
 }
 
-/** What runs: daemons, and what the API server knows. */
-export async function status(): Promise<string> {
+/** What runs: daemons, and what the API server knows. Whole: nothing is missing. */
+export async function status(): Promise<{ readonly text: string; readonly whole: boolean }> {
   const machine = await Machine.find();
-  if (machine === undefined) return "no cluster runs here: npm run cluster -- up\n";
-  const lines = (await processes(machine)).map(
+  if (machine === undefined) return { text: "no cluster runs here: npm run cluster -- up\n", whole: false };
+  const found = await processes(machine);
+  const lines = found.map(
     ({ name, pid }) =>
       `${name.padEnd(26)}${pid === undefined ? `not running: see ${paths.logs}/${name}` : `pid ${pid}`}\n`,
   );
-  const objects = await machine
-    .run(["kubectl", "get", "nodes,pods", "--all-namespaces"])
-    .catch((error) => `${error}\n`);
-  return `${lines.join("")}\n${objects}`;
+  const objects = await machine.run(["kubectl", "get", "nodes,pods", "--all-namespaces"]).then(
+    (text) => ({ text, known: true }),
+    (error) => ({ text: `${error}\n`, known: false }),
+  );
+  const whole = objects.known && found.every(({ pid }) => pid !== undefined);
+  return { text: `${lines.join("")}\n${objects.text}`, whole };
 }

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { NODE } from "./addresses";
 import { makeAccountsKey } from "./certificates";
@@ -7,6 +9,7 @@ import { apiServer, controlPlane } from "./control-plane";
 import type { Machine } from "./machine";
 import { mountRun, unmount } from "./mounts";
 import { containerd, kubelet } from "./node";
+import { until } from "./pods";
 
 /** Runs something while the API server is down, which it is for at least so long. */
 export async function withoutApiServer(machine: Machine, seconds: number, work: () => Promise<void>): Promise<void> {
@@ -48,6 +51,23 @@ export async function evictInstaller(machine: Machine): Promise<void> {
 export async function forceDeleteInstaller(machine: Machine): Promise<void> {
   const pod = ["pod", await installerPod(machine), "--namespace=linkerd-cni"];
   await machine.run(["kubectl", "delete", ...pod, "--grace-period=0", "--force"]);
+}
+
+/** Follows the installer's log from its first line on. @returns what waits for its end */
+export async function followInstaller(machine: Machine): Promise<() => Promise<string>> {
+  const pod = await installerPod(machine);
+  const [program = "", ...args] = machine.enter(["kubectl", "logs", "--namespace=linkerd-cni", "--follow", pod]);
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "close");
+  let log = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    log += chunk.toString();
+  });
+  await until("the installer's log", async () => log !== "" || child.exitCode !== null);
+  return async () => {
+    await ended;
+    return log;
+  };
 }
 
 async function installerPod(machine: Machine): Promise<string> {

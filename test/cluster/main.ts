@@ -48,8 +48,12 @@ program
   .action(() => progress.step("cluster ended, its state removed", down));
 program
   .command("status")
-  .description("daemons, nodes and pods")
-  .action(async () => void process.stdout.write(await status()));
+  .description("daemons, nodes and pods; fails where one of the daemons, or the cluster, does not run")
+  .action(async () => {
+    const { text, whole } = await status();
+    process.stdout.write(text);
+    process.exitCode = whole ? 0 : 1;
+  });
 program
   .command("shell [command...]")
   .description("a shell on the node, or one command there")

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { differences } from "../../demo/snapshot";
-import { forceDeleteInstaller } from "./faults";
+import { followInstaller, forceDeleteInstaller } from "./faults";
 import { pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
@@ -24,14 +24,13 @@ clusterSuite("a node of which the DaemonSet changes its mind", (cluster) => {
   test("keeps everything where the pod is deleted by force, and its token refused", async () => {
     const installed = Object.keys(await cluster.directories());
     await sleep(REMEMBERED_MS);
-    const log = cluster.kubectl.run("logs", "--namespace=linkerd-cni", "--follow", "daemonset/linkerd-cni");
-    await sleep(1_000);
+    const log = await followInstaller(cluster.machine);
     await forceDeleteInstaller(cluster.machine);
     for (let looks = 0; looks < 100; looks += 1) {
       expect(await cluster.chain()).toEqual(CHAIN);
       await sleep(50);
     }
-    expect(await log).toContain("our own token is refused (401), and the plugin's is not: our pod alone is deleted");
+    expect(await log()).toContain("our own token is refused (401), and the plugin's is not: our pod alone is deleted");
     await cluster.rolledOut();
     expect(Object.keys(await cluster.directories())).toEqual(installed);
   });

@@ -41,7 +41,21 @@ export class PodStream {
     return { started: this.count, notRedirected: this.notRedirected };
   }
 
+  /** @throws what has ended the stream before its time */
+  async check(): Promise<void> {
+    if (this.stopping) await this.running;
+  }
+
+  /** Where one lane fails, the others end, too. */
   private async run(): Promise<void> {
+    try {
+      await this.startBatches();
+    } finally {
+      this.stopping = true;
+    }
+  }
+
+  private async startBatches(): Promise<void> {
     while (!this.stopping) {
       const batch = `b${this.batches++}`;
       const addresses = await this.start(batch);

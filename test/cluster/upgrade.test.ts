@@ -52,7 +52,10 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
         changes.some((one) => one.kind === kind && one.begun < start && start < one.ended);
       return CHANGES.map((kind) => starts.filter((start) => meanwhile(kind, start)).length);
     };
-    const enough = async () => stream.started >= 100 && !(await startsDuring()).includes(0);
+    const enough = async () => {
+      await stream.check();
+      return stream.started >= 100 && !(await startsDuring()).includes(0);
+    };
     for (const start = Date.now(); !(await enough()) && Date.now() - start < 300_000; ) {
       const revision = changes.length + 1;
       await change("values", () => cluster.upgrade("--set", "ignoreInboundPorts=25", "--set", "proxyUID=2103"));

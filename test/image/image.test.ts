@@ -76,8 +76,9 @@ suite("the image in containerd", lacks, () => {
   }, 60_000);
 
   afterAll(async () => {
-    api.close();
-    await containerd.stop();
+    // What did not start has nothing to end.
+    api?.close();
+    await containerd?.stop();
     await rm(directory, { recursive: true, force: true });
   });
 

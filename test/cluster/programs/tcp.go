@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -57,6 +58,11 @@ func dial(args []string) error {
 
 func ask(address string) (string, error) {
 	connection, err := net.DialTimeout("tcp", address, 3*time.Second)
+	// A container that runs may not listen yet.
+	for end := time.Now().Add(5 * time.Second); errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond)
+		connection, err = net.DialTimeout("tcp", address, 3*time.Second)
+	}
 	if err != nil {
 		return "", err
 	}
