@@ -159,6 +159,9 @@ test("the repair controller's rights come with it", () => {
   const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
   expect(rules({})).not.toContain("delete");
   expect(rules({ repairController: { enabled: true } })).toContain('"delete"');
+  const evicts = (enabled: boolean, deleteUnvalidated: boolean) =>
+    rules({ repairController: { enabled, deleteUnvalidated } }).includes("pods/eviction");
+  expect([evicts(true, true), evicts(true, false), evicts(false, true)]).toEqual([true, false, false]);
 });
 
 test("requests and limits that are empty are left out", () => {

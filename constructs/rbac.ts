@@ -1,5 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
-import { type Input, not, or, type Refs, type Templated, when } from "./helm";
+import { and, type Input, not, or, type Refs, type Templated, when } from "./helm";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./values";
 
@@ -7,7 +7,7 @@ type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 
 /** What the plugin, the installer and the repair controller may do in the cluster. */
 export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
-  const repair = values.repairController.enabled;
+  const { enabled: repair, deleteUnvalidated } = values.repairController;
   const { minimal } = values.rbac;
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
   return [
@@ -21,6 +21,8 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     // A role cannot tell one node from another: each installer only ever asks for its own.
     when(values.nodeTaint.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] }),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
+    // Pods that serve go by way of their PodDisruptionBudgets.
+    when(and(repair, deleteUnvalidated), { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"] }),
     when(or(repair, values.podEvents), { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
     // Its own, by which the controllers of all nodes count an owner's rounds together.
     when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] }),

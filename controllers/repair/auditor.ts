@@ -4,12 +4,13 @@ import type { Stanza } from "../../cni/stanza";
 import type { Transport } from "../../kubernetes/client";
 import type { NamespaceObject } from "../../kubernetes/types";
 import type { Clock } from "../clock";
+import { isBroken } from "./decide";
 import type { Knock } from "./knock";
 import { judgeAudit, planAudit } from "./plan-audit";
 import type { Pod } from "./pod";
 import type { Redirect, Roster, Ward } from "./roster";
 import type { Surgery } from "./surgery";
-import { notRedirected } from "./tidings";
+import { notRedirected, notReplaced } from "./tidings";
 
 interface Tools {
   readonly roster: Roster;
@@ -19,7 +20,7 @@ interface Tools {
   readonly knock: (host: string, port: number) => Promise<Knock>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The controller deletes what is found, and says so then. */
+  /** The controller deletes what is found and will be brought back, and says so then. */
   readonly deletes: boolean;
   /** Something was found that has to be deleted. */
   readonly found: () => void;
@@ -59,8 +60,8 @@ export class Auditor {
   private async tell(ward: Ward): Promise<void> {
     const { deletes, found, log, surgery } = this.tools;
     log.warn(`pod ${ward.namespace}/${ward.name}: connections to it are not redirected, and nothing in it checks that`);
-    if (deletes) found();
-    else await surgery.publish(ward, notRedirected);
+    if (isBroken(ward, deletes)) found();
+    else await surgery.publish(ward, deletes ? notReplaced : notRedirected);
   }
 
   private async audit(ward: Ward, pod: Pod): Promise<Redirect> {

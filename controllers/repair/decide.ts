@@ -24,10 +24,12 @@ export interface Limits {
   readonly deleteUnvalidated: boolean;
 }
 
-/** Whether a pod has to go. */
-export function isBroken({ diagnosis, redirect, deleted }: Ward, deleteUnvalidated: boolean): boolean {
+/** Whether a pod has to go; one that serves only where something brings it back. */
+export function isBroken(ward: Ward, deleteUnvalidated: boolean): boolean {
+  const { controller, diagnosis, redirect, deleted } = ward;
   if (deleted) return false;
-  return diagnosis === "failed" || (deleteUnvalidated && diagnosis === "unvalidated" && redirect === "absent");
+  if (diagnosis === "failed") return true;
+  return deleteUnvalidated && controller !== undefined && diagnosis === "unvalidated" && redirect === "absent";
 }
 
 /** What comes next for one broken pod. */

@@ -108,11 +108,13 @@ export class Repairer {
   private async delete(ward: Ward): Promise<void> {
     const { clock, limits, log, node, roster, surgery } = this.tools;
     const tiding = ward.diagnosis === "failed" ? deletedUnconfigured : deletedUnvalidated;
-    limits.bucket.take(clock.now());
-    const round = limits.breakers.deleting(ward.owner, ward.firstSeen, clock.now());
+    const start = clock.now();
+    limits.bucket.take(start);
     const outcome = await surgery.delete(ward);
     if (outcome === "gone") return roster.forget(ward.uid);
-    if (outcome === "failed") {
+    // A pod whose deletion got no answer may come back as well.
+    const round = outcome === "held" ? 0 : limits.breakers.deleting(ward.owner, ward.firstSeen, start);
+    if (outcome !== "deleted") {
       ward.attempts += 1;
       ward.retryAt = clock.now() + retryAfter(ward.attempts);
       return;

@@ -6,8 +6,8 @@ import type { Instruments } from "./instruments";
 import { CONTROLLER } from "./memory";
 import type { Ward } from "./roster";
 
-/** How a deletion ended: `gone` where the pod was not there any more. */
-export type Outcome = "deleted" | "gone" | "failed";
+/** How a deletion ended: `gone` where the pod was not there any more, `held` where it may not go just now. */
+export type Outcome = "deleted" | "gone" | "held" | "failed";
 
 interface Tools {
   readonly send: Transport;
@@ -22,6 +22,8 @@ const DEADLINE_MS = 5_000;
 const NOT_FOUND = 404;
 /** The pod of that name has another UID. */
 const CONFLICT = 409;
+/** A PodDisruptionBudget lets no pod go at present. */
+const TOO_MANY_REQUESTS = 429;
 
 /** What a request ended in; without a response where none came. */
 interface Sent {
@@ -39,16 +41,11 @@ export class Surgery {
 
   constructor(private readonly tools: Tools) {}
 
-  /** Deletes this very pod, and none that took its name since; without grace where nothing in it works. */
+  /** Deletes this very pod, and none that took its name since; one that serves only as its budgets allow. */
   async delete(ward: Ward): Promise<Outcome> {
-    const { instruments, log } = this.tools;
-    const sent = await this.send(`/api/v1/namespaces/${ward.namespace}/pods/${ward.name}`, "DELETE", {
-      apiVersion: "v1",
-      kind: "DeleteOptions",
-      // A pod that serves is to end as it wishes: its volumes may not be taken over before.
-      ...(ward.diagnosis === "failed" ? { gracePeriodSeconds: 0 } : {}),
-      preconditions: { uid: ward.uid },
-    });
+    const { instruments } = this.tools;
+    const evicts = ward.diagnosis !== "failed";
+    const sent = await (evicts ? this.evict(ward) : this.remove(ward));
     const status = sent.response?.status ?? 0;
     if (succeeded(status)) {
       instruments.deleted.inc();
@@ -56,9 +53,7 @@ export class Surgery {
       return "deleted";
     }
     if (status === NOT_FOUND || status === CONFLICT) return "gone";
-    (sent.timedOut ? instruments.deleteTimeouts : instruments.deleteErrors).inc();
-    log.warn(`pod ${ward.namespace}/${ward.name} could not be deleted: ${sent.problem ?? describe(sent.response)}`);
-    return "failed";
+    return evicts && status === TOO_MANY_REQUESTS ? this.held(ward, sent) : this.failed(ward, sent);
   }
 
   /** Publishes an Event about a pod; one that fails is counted and logged, nothing more. */
@@ -69,6 +64,40 @@ export class Surgery {
     (sent.timedOut ? instruments.publishTimeouts : instruments.publishErrors).inc();
     const problem = sent.problem ?? describe(sent.response);
     log.warn(`Event ${tiding.reason} on pod ${ward.namespace}/${ward.name} could not be published: ${problem}`);
+  }
+
+  /** Without grace: nothing in it works. */
+  private remove(ward: Ward): Promise<Sent> {
+    return this.send(podPath(ward), "DELETE", {
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      gracePeriodSeconds: 0,
+      preconditions: { uid: ward.uid },
+    });
+  }
+
+  /** It ends as it wishes: its volumes may not be taken over before. */
+  private evict(ward: Ward): Promise<Sent> {
+    const { namespace, name, uid } = ward;
+    return this.send(`${podPath(ward)}/eviction`, "POST", {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { namespace, name },
+      deleteOptions: { preconditions: { uid } },
+    });
+  }
+
+  private held(ward: Ward, { response }: Sent): Outcome {
+    const level = ward.attempts === 0 ? "info" : "debug";
+    this.tools.log[level](`pod ${ward.namespace}/${ward.name} may not be evicted now: ${describe(response)}`);
+    return "held";
+  }
+
+  private failed(ward: Ward, { problem, response, timedOut }: Sent): Outcome {
+    const { instruments, log } = this.tools;
+    (timedOut ? instruments.deleteTimeouts : instruments.deleteErrors).inc();
+    log.warn(`pod ${ward.namespace}/${ward.name} could not be deleted: ${problem ?? describe(response)}`);
+    return "failed";
   }
 
   private event(ward: Ward, tiding: Tiding): object {
@@ -96,6 +125,8 @@ export class Surgery {
     }
   }
 }
+
+const podPath = ({ namespace, name }: Ward) => `/api/v1/namespaces/${namespace}/pods/${name}`;
 
 function related(namespace: string, owner: NonNullable<Ward["controller"]>): object {
   const { apiVersion, kind, name, uid } = owner;

@@ -16,7 +16,7 @@ export const deletedUnvalidated: Tiding = {
   reason: "LinkerdCNINotRedirected",
   action: "Deleting",
   type: "Normal",
-  note: "Connections to the pod bypass its proxy, and no container of it checks that; deleted, so that it starts anew",
+  note: "Connections to the pod bypass its proxy, and no container of it checks that; evicted, so that it starts anew",
 };
 
 export const notRedirected: Tiding = {
@@ -26,6 +26,13 @@ export const notRedirected: Tiding = {
   note:
     "Connections to the pod bypass its proxy, and no container of it checks that; delete the pod, or let the repair " +
     "controller do so (repairController.deleteUnvalidated)",
+};
+
+export const notReplaced: Tiding = {
+  ...notRedirected,
+  note:
+    "Connections to the pod bypass its proxy, and no container of it checks that; it is not evicted, since no " +
+    "controller would bring it back: delete it and create it anew",
 };
 
 export function suspended(rounds: number, waitMs: number, owner: string): Tiding {

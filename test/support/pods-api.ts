@@ -37,10 +37,16 @@ interface Change {
   readonly object: PodLike;
 }
 
+interface DeleteOptions {
+  readonly preconditions?: { readonly uid?: string };
+}
+
 export interface Deletion {
   readonly name: string;
   readonly uid: string;
-  readonly body: unknown;
+  readonly body: DeleteOptions;
+  /** It went by way of its budgets. */
+  readonly evicted: boolean;
 }
 
 /** Lists of one namespace. */
@@ -73,7 +79,7 @@ export class PodsApi {
   readonly deletions: Deletion[] = [];
   /** Called after a pod was deleted: what a controller of pods would do. */
   afterDelete: (pod: PodLike) => void = () => undefined;
-  /** Called before a deletion: status to answer with instead. */
+  /** Called before a deletion or an eviction: status to answer with instead. */
   refuseDelete: (pod: PodLike) => number | undefined = () => undefined;
   /** Answers nothing at all. */
   down = false;
@@ -157,13 +163,8 @@ export class PodsApi {
     const url = new URL(request.url ?? "", "https://api");
     const reply = (status: number, object: object) => json(status, object)(request, response);
     if (request.headers.authorization !== "Bearer secret") return reply(401, failure(401, "Unauthorized"));
-    if (request.method === "POST") {
-      const event = JSON.parse(await bodyOf(request)) as PublishedEvent;
-      const creationTimestamp = new Date().toISOString();
-      this.events.push({ ...event, metadata: { ...event.metadata, creationTimestamp } });
-      return reply(201, {});
-    }
-    if (request.method === "DELETE") return reply(...this.delete(url.pathname, await bodyOf(request)));
+    if (request.method === "POST") return reply(...this.create(url.pathname, await bodyOf(request)));
+    if (request.method === "DELETE") return reply(...this.delete(url.pathname, JSON.parse(await bodyOf(request))));
     if (url.pathname === "/api/v1/pods") return this.collection(url.searchParams, response, reply);
     const [, namespace, kind] = NAMESPACED.exec(url.pathname) ?? [];
     const all: readonly PodLike[] | readonly PublishedEvent[] = kind === "pods" ? [...this.pods.values()] : this.events;
@@ -187,15 +188,23 @@ export class PodsApi {
     response.on("close", () => this.watchers.delete(watcher));
   }
 
-  private delete(path: string, text: string): [number, object] {
+  private create(path: string, text: string): [number, object] {
+    const pod = /^(.+)\/eviction$/.exec(path)?.[1];
+    if (pod !== undefined) return this.delete(pod, JSON.parse(text).deleteOptions, true);
+    const event = JSON.parse(text) as PublishedEvent;
+    const creationTimestamp = new Date().toISOString();
+    this.events.push({ ...event, metadata: { ...event.metadata, creationTimestamp } });
+    return [201, {}];
+  }
+
+  private delete(path: string, body: DeleteOptions, evicted = false): [number, object] {
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(path) ?? [];
     const pod = this.pods.get(`${namespace}/${name}`);
     if (pod === undefined) return [404, failure(404, "NotFound")];
-    const body = JSON.parse(text) as { preconditions?: { uid?: string } };
     if (body.preconditions?.uid !== pod.metadata.uid) return [409, failure(409, "Conflict")];
     const refused = this.refuseDelete(pod);
     if (refused !== undefined) return [refused, failure(refused, "refused")];
-    this.deletions.push({ name: pod.metadata.name, uid: pod.metadata.uid, body });
+    this.deletions.push({ name: pod.metadata.name, uid: pod.metadata.uid, body, evicted });
     this.remove(pod);
     this.afterDelete(pod);
     return [200, pod];

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { RunningController, until } from "../../support/controllers";
 import { ended, failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
-import { PodsApi } from "../../support/pods-api";
+import { type PodLike, PodsApi } from "../../support/pods-api";
 
 // Clocks run faster here, but a busy machine runs slower.
 jest.setTimeout(60_000);
@@ -195,11 +195,17 @@ describe("an audit of pods that nothing validates", () => {
     return (server.address() as AddressInfo).port;
   }
 
+  const deletes = ["--delete-unvalidated=true"];
+
   /** Runs the controller with one pod that has a proxy and no validator. */
-  async function audit(proxyPort: number, redirected: readonly number[], args: readonly string[] = []) {
+  async function audit(
+    proxyPort: number,
+    redirected: readonly number[],
+    { args = [] as readonly string[], metadata = {} as Partial<PodLike["metadata"]> } = {},
+  ) {
     const linkerd = { "incoming-proxy-port": proxyPort, "ports-to-redirect": redirected };
     const env = { CNI_NETWORK_CONFIG: JSON.stringify({ linkerd }) };
-    api.put(meshedPod("bare", { status: running, spec: { initContainers: [] } }));
+    api.put(meshedPod("bare", { status: running, spec: { initContainers: [] }, metadata }));
     controller = await RunningController.start(api, { speed: 100, env, args });
     await until("the audit", () => api.count(/^\/api\/v1\/namespaces\/shop$/) === 1);
     return controller;
@@ -215,16 +221,38 @@ describe("an audit of pods that nothing validates", () => {
     expect(await audited.metric("pods_not_redirected")).toBe(1);
   });
 
-  test("deletes them when it is told to, with the grace that they ask for", async () => {
-    await audit(await listen(), [], ["--delete-unvalidated=true"]);
+  test("evicts them when it is told to, with the grace that they ask for", async () => {
+    await audit(await listen(), [], { args: deletes, metadata: ownedBy("web") });
     await until("the Event", () => api.events.length === 1);
-    expect(deleted()).toEqual(["bare"]);
+    expect(api.deletions).toMatchObject([{ name: "bare", evicted: true }]);
     expect(api.deletions[0]?.body).not.toHaveProperty("gracePeriodSeconds");
     expect(api.events[0]).toMatchObject({ reason: "LinkerdCNINotRedirected", action: "Deleting" });
   });
 
+  test("waits for their budgets, and takes that for no error", async () => {
+    let refusals = 0;
+    api.refuseDelete = () => (refusals++ < 3 ? 429 : undefined);
+    const audited = await audit(await listen(), [], { args: deletes, metadata: ownedBy("web") });
+    await until("the Event", () => api.events.length === 1);
+    expect(deleted()).toEqual(["bare"]);
+    expect(await audited.metric("pods_delete_errors_total")).toBe(0);
+    expect(audited.log.filter((line) => line.includes("info: pod shop/bare may not be evicted now: 429"))).toHaveLength(
+      1,
+    );
+    expect(audited.log.join("")).not.toContain("could not be deleted");
+    expect(api.events[0]?.metadata).toMatchObject({ annotations: { "linkerd.io/cni-repair-round": "1" } });
+  });
+
+  test("only reports those that nothing would bring back", async () => {
+    await audit(await listen(), [], { args: deletes });
+    await until("the Event", () => api.events.length === 1);
+    await settle();
+    expect(api.events).toMatchObject([{ action: "Auditing", note: expect.stringContaining("no controller") }]);
+    expect(api.deletions).toEqual([]);
+  });
+
   test("leaves those alone whose connections are redirected", async () => {
-    await audit(await listen(), [await listen()], ["--delete-unvalidated=true"]);
+    await audit(await listen(), [await listen()], { args: deletes, metadata: ownedBy("web") });
     await settle();
     expect([api.events, api.deletions]).toEqual([[], []]);
   });
@@ -232,7 +260,7 @@ describe("an audit of pods that nothing validates", () => {
   test("leaves those alone whose proxy does not answer", async () => {
     const port = await listen();
     servers.splice(0)[0]?.close();
-    await audit(port, [], ["--delete-unvalidated=true"]);
+    await audit(port, [], { args: deletes, metadata: ownedBy("web") });
     await settle();
     expect([api.events, api.deletions]).toEqual([[], []]);
   });
