@@ -1,5 +1,5 @@
 import { generate } from "selfsigned";
-import { readCredential } from "./credential";
+import { readCredential, readPair } from "./credential";
 
 const NAME = "linkerd-multus-webhook.ops.svc";
 const DAY_MS = 86_400_000;
@@ -21,6 +21,7 @@ interface Wanted {
 function make(name: string, { by, isCa = false, names = [], days = 30 }: Wanted): Promise<Made> {
   return generate([{ name: "commonName", value: name }], {
     keyType: "ec",
+    algorithm: "sha256",
     notBeforeDate: MADE,
     notAfterDate: new Date(MADE.getTime() + days * DAY_MS),
     ...(by === undefined ? {} : { ca: { cert: by.cert, key: by.private } }),
@@ -68,6 +69,15 @@ test("a chain leads to the authority, in any order, and lasts as long as its sho
   expect(read(leaf, [], [inner]).ca).toBe(inner.cert);
   expect(() => read(leaf, [inner], [root])).toThrow("tls.crt does not lead to a certificate in ca.crt");
   expect(() => read(leaf, [inner, outer], [other])).toThrow("tls.crt does not lead to a certificate in ca.crt");
+});
+
+test.each([
+  ["garbled", (pem: string) => pem.replace(/\n.{20}/, "\n!!!!")],
+  ["cut off", (pem: string) => pem.slice(0, pem.length / 2)],
+])("a certificate after the first that is %s is refused, as the whole is when it is to be shown", async (_, spoil) => {
+  const leaf = await make("leaf", { by: root, names: [NAME] });
+  const pair = { cert: `${leaf.cert}\n${spoil(root.cert)}\n`, key: leaf.private };
+  expect(() => readPair(pair, "tls")).toThrow("tls.crt and tls.key: ");
 });
 
 test("only authorities sign", async () => {

@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import type { TlsPair } from "../webhook/tls";
 import type { Issued } from "./issue";
 
@@ -23,11 +24,13 @@ function attempt<T>(what: string, read: () => T): T {
   }
 }
 
-/** Reads a certificate and its key. @throws where they do not belong together, or are none */
+/** Reads a certificate and its key. @throws where they do not belong together, are none, or cannot be served */
 export function readPair({ cert, key }: TlsPair, what: string): X509Certificate {
   const certificate = attempt(`${what}.crt`, () => new X509Certificate(cert));
   const privateKey: KeyObject = attempt(`${what}.key`, () => createPrivateKey(key));
   if (!certificate.checkPrivateKey(privateKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
+  // Read as a server does, with the certificates that come after the first.
+  attempt(`${what}.crt and ${what}.key`, () => createSecureContext({ cert, key }));
   return certificate;
 }
 

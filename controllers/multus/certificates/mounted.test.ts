@@ -48,6 +48,8 @@ test("follows the files, waits for them, and keeps what it has while they do not
   await until(() => used.length === 1);
   mount("torn", { cert: two.cert, key: one.key });
   await until(() => log.some((line) => line.includes("tls.key is not the key of tls.crt")));
+  mount("cut", { cert: `${two.cert}${one.cert.slice(0, 200)}\n`, key: two.key });
+  await until(() => log.some((line) => line.includes("tls.crt and tls.key: ")));
   mount("2", two);
   await until(() => used.length === 2);
   stopping.abort();

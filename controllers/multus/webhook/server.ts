@@ -82,9 +82,13 @@ export class WebhookServer {
     return this.tls?.listening === true;
   }
 
-  /** Takes another certificate for connections that come from now on. */
+  /** Takes another certificate for connections that come from now on, unless TLS refuses it. */
   use({ cert, key }: TlsPair): void {
-    this.tls?.setSecureContext({ cert, key, minVersion: "TLSv1.2" });
+    try {
+      this.tls?.setSecureContext({ cert, key, minVersion: "TLSv1.2" });
+    } catch (error) {
+      this.options.log.error(`another certificate is of no use, the one before it stays: ${(error as Error).message}`);
+    }
   }
 
   /** Listens. @throws where the port is taken */

@@ -188,6 +188,17 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     agent.destroy();
   });
 
+  test("keeps its certificate where another is of no use, and says so", async () => {
+    const [one, two] = await certificates;
+    const cut = { cert: `${two.cert}\n${one.cert.slice(0, 200)}\n`, key: two.key };
+    expect(await server.tell({ do: "use", pair: cut })).toBe("done");
+    await until("the log", () => server.log.includes("the one before it stays"));
+    const socket = await server.connect();
+    expect(socket.getPeerCertificate().subject.CN).toBe("one");
+    socket.destroy();
+    expect((await server.send({ body: review() })).status).toBe(200);
+  });
+
   test("answers what it was asked before it ends", async () => {
     const idle = await server.connect();
     const left = rest(idle);
