@@ -106,7 +106,8 @@ export class RepairController {
     const source = {
       path: "/api/v1/pods",
       labelSelector: MESHED_LABEL,
-      fieldSelector: `spec.nodeName=${settings.nodeName}`,
+      // Completed pods stay for days. One that failed may have to be replaced.
+      fieldSelector: `spec.nodeName=${settings.nodeName},status.phase!=Succeeded`,
     };
     const troubled = (problem: string, pauseMs: number) => {
       this.instruments.watchErrors.inc();

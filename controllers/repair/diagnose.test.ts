@@ -64,7 +64,7 @@ const cases: readonly (readonly [string, Pod, Diagnosis])[] = [
     "leaving",
   ],
   ["of a Job, ended by it", validated({ state: exited(95) }, job("Failed")), "failed"],
-  ["of a Job, ended by another container", validated({ state: exited(0) }, job("Failed")), "fine"],
+  ["of a Job, ended by another container", validated({ state: exited(0) }, job("Failed")), "leaving"],
   ["of a Job that succeeded", validated({ state: exited(0) }, job("Succeeded")), "leaving"],
   ["evicted while it failed", validated({ lastState: exited(95) }, { status: { phase: "Failed" } }), "leaving"],
   ["a pod without a status", {}, "fine"],

@@ -14,7 +14,7 @@ const NOT_REDIRECTED = 95;
  * - `failed`: its validator found connections that were not redirected
  * - `unvalidated`: its proxy runs, and nothing in it has checked the redirect
  * - `fine`: neither, or not yet
- * - `leaving`: it is being deleted, has ended, or is not the API server's to delete
+ * - `leaving`: it is being deleted, has ended, or is not the API server's to delete; none of that ever changes
  */
 export type Diagnosis = "failed" | "unvalidated" | "fine" | "leaving";
 
@@ -57,8 +57,10 @@ function isStatic({ metadata }: Pod): boolean {
 }
 
 /** Ended pods are replaced by their controllers, except where the failed validator is what ended them. */
-function hasEnded({ spec, status }: Pod): boolean {
-  return status?.phase === "Succeeded" || (status?.phase === "Failed" && spec?.restartPolicy !== "Never");
+function hasEnded(pod: Pod): boolean {
+  const { spec, status } = pod;
+  if (status?.phase === "Failed") return spec?.restartPolicy !== "Never" || !hasFailed(pod);
+  return status?.phase === "Succeeded";
 }
 
 /** Judges a pod by its object alone. Pure: no I/O, no clock. */

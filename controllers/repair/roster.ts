@@ -5,7 +5,7 @@ import { controllerOf, type OwnerReference, type Pod } from "./pod";
 /** Whether connections to a pod are redirected, as far as it was asked. */
 export type Redirect = "unknown" | "present" | "absent";
 
-/** A meshed pod of this node. */
+/** A meshed pod of this node that is not over. */
 export interface Ward {
   readonly uid: string;
   readonly namespace: string;
@@ -52,7 +52,7 @@ function wardOf(uid: string, pod: Pod, now: number): Ward {
   };
 }
 
-/** The meshed pods of this node, kept up to date by a watch's notices. */
+/** The meshed pods of this node that are not over, kept up to date by a watch's notices. */
 export class Roster {
   private readonly wards = new Map<string, Ward>();
   /** Those a list under way has not shown yet. */
@@ -82,6 +82,9 @@ export class Roster {
   }
 
   forget(uid: string): void {
+    const ward = this.wards.get(uid);
+    // Nor is it to be audited by who has it at hand.
+    if (ward !== undefined) ward.pod = undefined;
     this.wards.delete(uid);
   }
 
@@ -101,9 +104,14 @@ export class Roster {
   private keep(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
     this.missing.delete(uid);
+    const diagnosis = diagnose(pod);
+    if (diagnosis === "leaving") {
+      this.forget(uid);
+      return;
+    }
     const ward = this.wards.get(uid) ?? this.admit(uid, pod);
     if (ward === undefined) return;
-    ward.diagnosis = diagnose(pod);
+    ward.diagnosis = diagnosis;
     ward.pod = ward.diagnosis === "unvalidated" && ward.redirect === "unknown" ? pod : undefined;
     if (ward.diagnosis !== "unvalidated") ward.redirect = "unknown";
   }

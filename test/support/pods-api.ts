@@ -16,7 +16,7 @@ export interface PodLike {
     readonly ownerReferences?: readonly object[];
   };
   readonly spec: { readonly nodeName: string } & Readonly<Record<string, unknown>>;
-  readonly status?: object;
+  readonly status?: { readonly phase?: string } & Readonly<Record<string, unknown>>;
 }
 
 export interface PublishedEvent {
@@ -67,10 +67,13 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 /** What a query selects; only the selectors that are used here. */
-function selects(query: URLSearchParams, { metadata, spec }: PodLike): boolean {
+function selects(query: URLSearchParams, { metadata, spec, status }: PodLike): boolean {
   const label = query.get("labelSelector");
-  const node = query.get("fieldSelector")?.replace("spec.nodeName=", "");
-  return (label === null || metadata.labels?.[label] !== undefined) && (node === undefined || node === spec.nodeName);
+  const fields = query.get("fieldSelector") ?? "";
+  const [, node = spec.nodeName] = /spec\.nodeName=([^,]+)/.exec(fields) ?? [];
+  const [, phase] = /status\.phase!=([^,]+)/.exec(fields) ?? [];
+  if (label !== null && metadata.labels?.[label] === undefined) return false;
+  return node === spec.nodeName && (phase === undefined || phase !== status?.phase);
 }
 
 export class PodsApi {
@@ -214,7 +217,10 @@ export class PodsApi {
 const key = ({ metadata }: PodLike) => `${metadata.namespace}/${metadata.name}`;
 
 function send(watcher: { query: URLSearchParams; response: ServerResponse }, { type, object }: Change): void {
-  if (selects(watcher.query, object)) watcher.response.write(`${JSON.stringify({ type, object })}\n`);
+  const selected = selects(watcher.query, object);
+  // What is selected no longer is gone for who asked.
+  const told = selected || type === "ADDED" ? type : "DELETED";
+  if (selected || type === "MODIFIED") watcher.response.write(`${JSON.stringify({ type: told, object })}\n`);
 }
 
 /** A transport to it. */

@@ -26,6 +26,7 @@ test("acts once on each broken pod, present or new, and never on others", async 
   api.put(meshedPod("broken", { status: failing }));
   api.put(meshedPod("job", { status: ended, spec: { restartPolicy: "Never" } }));
   api.put(meshedPod("healthy", { status: passed }));
+  api.put(meshedPod("done", { status: { phase: "Succeeded" } }));
   api.put(meshedPod("elsewhere", { status: failing, spec: { nodeName: "node-2" } }));
   api.put(meshedPod("unmeshed", { status: failing, metadata: { labels: {} } }));
   controller = await RunningController.start(api);
