@@ -94,13 +94,15 @@ export class Breakers {
     const known = this.find(owner, now, firstSeen);
     const isOld = date - Math.max(past.at, past.until) >= this.policy.forgetMs;
     if (isOld || past.rounds === 0 || past.rounds < (known?.rounds ?? 0)) return;
+    // Its end is by the clock of another node.
+    const pauseMs = Math.min(past.until - date, this.policy.longestPauseMs);
     this.histories.set(owner, {
       rounds: past.rounds,
       helped: Math.max(past.helped, known?.helped ?? 0),
       // The pod came back from all of them.
       roundAt: firstSeen - 1,
       openings: Math.max(past.openings, known?.openings ?? 0),
-      openUntil: Math.max(now + past.until - date, known?.openUntil ?? 0),
+      openUntil: Math.max(now + pauseMs, known?.openUntil ?? 0),
       trial: past.trial || (known?.rounds === past.rounds && known.trial),
     });
   }

@@ -102,6 +102,13 @@ it("a trial is due after a pause, also where the Event of the pause was lost", (
   expect(breakers.ask("web", 1_000, later.now).kind).toBe("go");
 });
 
+it("waits no longer than the longest pause, whatever another node's clock made of its end", () => {
+  const breakers = new Breakers(POLICY);
+  const past = { rounds: 3, helped: 0, openings: 1, until: 100_000 + 600 * MINUTE, at: 90_000, trial: true };
+  breakers.recall("web", past, { firstSeen: 1_000, now: 2_000, date: 100_000 });
+  expect(breakers.ask("web", 1_000, 2_000)).toEqual({ kind: "wait", waitMs: POLICY.longestPauseMs });
+});
+
 describe("what Events say about an owner", () => {
   const START = Date.parse("2026-01-01T00:00:00Z");
   const at = (second: number) => new Date(START + second * 1_000).toISOString();

@@ -106,15 +106,16 @@ export class Repairer {
   }
 
   private async delete(ward: Ward): Promise<void> {
-    const { clock, limits, log, node, roster, surgery } = this.tools;
+    const { clock, limits, log, node, surgery } = this.tools;
     const tiding = ward.diagnosis === "failed" ? deletedUnconfigured : deletedUnvalidated;
     const start = clock.now();
     limits.bucket.take(start);
     const outcome = await surgery.delete(ward);
-    if (outcome === "gone") return roster.forget(ward.uid);
     // A pod whose deletion got no answer may come back as well.
-    const round = outcome === "held" ? 0 : limits.breakers.deleting(ward.owner, ward.firstSeen, start);
+    const isRound = outcome === "deleted" || outcome === "failed";
+    const round = isRound ? limits.breakers.deleting(ward.owner, ward.firstSeen, start) : 0;
     if (outcome !== "deleted") {
+      // One that is gone stays known until the watch tells: forgotten now, it would seem to come back.
       ward.attempts += 1;
       ward.retryAt = clock.now() + retryAfter(ward.attempts);
       return;

@@ -83,6 +83,23 @@ test.each(["ReplicaSet", "DaemonSet"])(
   },
 );
 
+test("a pod that is gone, which the watch has yet to tell, is not taken for one that came back", async () => {
+  let asked = 0;
+  // Each second time the answer of the time before was lost.
+  api.refuseDelete = () => (asked++ % 2 === 0 ? 500 : 404);
+  const pod = podOf(ownedBy("web"), "node-1", failing);
+  api.put(pod);
+  running.push(await RunningController.start(api, { speed: 100 }));
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await until("two attempts", () => asked >= 2 * attempt);
+    api.put(pod);
+  }
+  api.refuseDelete = () => undefined;
+  await decided(1);
+  expect(api.events).toMatchObject([{ reason: "LinkerdCNINotConfigured" }]);
+  expect(api.events[0]?.metadata).toMatchObject({ annotations: { "linkerd.io/cni-repair-round": "1" } });
+});
+
 test("of two owners that are left alone, a controller that starts anew deletes no pod", async () => {
   const [node = ""] = NODES;
   const owners = ["one", "two"].map((name) => ownedBy(name));
