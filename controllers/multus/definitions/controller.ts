@@ -8,10 +8,11 @@ import type { Settings } from "../settings";
 import { CONFIG_MAP, type ConfigMapObject } from "./config";
 import { ConfigMapSource } from "./config-map";
 import { Contests } from "./contests";
+import { countDefinitions } from "./count";
 import { API_VERSION, DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, KIND } from "./definition";
 import { Definitions } from "./definitions";
 import { Limiter } from "./limiter";
-import { type Plan, plan, wantsDefinition } from "./plan";
+import { type Plan, plan } from "./plan";
 import { configInvalid, foreignDefinition } from "./tidings";
 import { Stale, type Writer } from "./writer";
 
@@ -211,15 +212,13 @@ export class DefinitionController {
 
   private measure(): void {
     const { instruments, namespaces, settings } = this.tools;
-    const count = <T>(all: Iterable<T>, condition: (each: T) => boolean) => [...all].filter(condition).length;
-    instruments.states("definitions", "NetworkAttachmentDefinitions of our name: ours, foreign, and wanted.", () => ({
-      ours: count(this.definitions.all(), ({ ours }) => ours),
-      foreign: count(this.definitions.all(), ({ ours }) => !ours),
-      wanted: count(
-        namespaces.all(),
-        (namespace) => !namespace.terminating && wantsDefinition(namespace, settings.linkerdNamespace),
-      ),
-    }));
+    const { linkerdNamespace } = settings;
+    const definition = (name: string) => this.definitions.get(name);
+    instruments.states(
+      "definitions",
+      "Namespaces by their NetworkAttachmentDefinition: it is wanted, and then ours or foreign.",
+      () => countDefinitions({ namespaces: namespaces.all(), definition, linkerdNamespace }),
+    );
     instruments.gauge("queue_depth", "Namespaces that wait for being put right.", () => this.queue.depth);
     instruments.gauge("config_valid", "Whether ConfigMap linkerd-cni-config holds a configuration.", () =>
       this.configMap.synced && this.configMap.config.kind === "valid" ? 1 : 0,

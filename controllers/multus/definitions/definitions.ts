@@ -34,10 +34,6 @@ export class Definitions {
     return this.store.get(namespace);
   }
 
-  all(): readonly Definition[] {
-    return [...this.store.values()];
-  }
-
   apply(notice: Notice<DefinitionObject>): void {
     this.store.apply(notice);
   }

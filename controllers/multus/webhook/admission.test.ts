@@ -72,6 +72,7 @@ function annotated(before: Annotations, operations: readonly Addition[]): Annota
   return after;
 }
 
+const proxied = [{ name: "app" }, { name: "linkerd-proxy" }];
 const attached = { ...on, [NETWORKS]: "linkerd-cni" };
 
 const table: readonly (readonly [string, Asked, Annotations])[] = [
@@ -122,6 +123,21 @@ const table: readonly (readonly [string, Asked, Annotations])[] = [
   ["the offset is too large by one", { of: { ...on, [RANGE]: "5000/2102" } }, { ...attached, [UID]: "5000" }],
   ["the pod chose a user", { of: { ...on, [RANGE]: "5000/9000" }, pod: { [UID]: "7" } }, { ...attached, [UID]: "7" }],
   ["the namespace chose one", { of: { ...on, [RANGE]: "5000/9000", [UID]: "8" } }, attached],
+  ["a range, and a proxy is there", { of: { ...on, [RANGE]: "5000/9000" }, spec: { containers: proxied } }, attached],
+  [
+    "a range, and a native sidecar is there, on an update",
+    {
+      of: { ...on, [RANGE]: "5000/9000" },
+      spec: { containers: [{ name: "app" }], initContainers: proxied },
+      request: { operation: "UPDATE" },
+    },
+    attached,
+  ],
+  [
+    "a range, and other containers",
+    { of: { ...on, [RANGE]: "5000/9000" }, spec: { containers: [{ name: "app" }], initContainers: null } },
+    { ...attached, [UID]: "7102" },
+  ],
   ["a range, not meshed", { of: { [RANGE]: "5000/9000" } }, {}],
   [
     "a range, control plane",

@@ -28,6 +28,8 @@ const REVIEW = object({
 /** What the API server asks. */
 export type ReviewRequest = z.infer<typeof REVIEW>["request"];
 
+const containers = z.nullish(z.array(object({ name: z.nullish(text) }), "is not a list"));
+
 const POD = object({
   kind: z.literal("Pod", "is not Pod"),
   metadata: z.nullish(
@@ -39,7 +41,7 @@ const POD = object({
       labels: strings,
     }),
   ),
-  spec: z.nullish(object({ nodeName: z.nullish(text) })),
+  spec: z.nullish(object({ nodeName: z.nullish(text), containers, initContainers: containers })),
 });
 /** A pod, as far as it is looked at. */
 export type ReviewedPod = z.infer<typeof POD>;
