@@ -1,3 +1,4 @@
+import { StringDecoder } from "node:string_decoder";
 import type { ObjectMeta } from "../kubernetes/types";
 
 /** Something told about an object. */
@@ -32,9 +33,15 @@ export interface EventObject {
   readonly [member: string]: unknown;
 }
 
-/** Longest name of an object, and longest note, that the API takes. */
+/** Longest name of an object, and longest note, that the API takes, in bytes. */
 const LONGEST_NAME = 253;
 const LONGEST_NOTE = 1_024;
+
+/** The beginning of a text, as far as so many bytes hold it, in whole characters. */
+const inBytes = (text: string, most: number) => new StringDecoder().write(Buffer.from(text).subarray(0, most));
+
+/** The beginning of a name that a part of another may be: one ends in a letter or a digit. */
+const partOf = (name: string, most: number) => name.slice(0, most).replace(/[-.]+$/, "");
 
 /** Where Events of a namespace are created. */
 export const eventsPath = (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
@@ -47,7 +54,7 @@ export function eventAbout(regarding: Regarding, told: Tiding, reporter: Reporte
     apiVersion: "events.k8s.io/v1",
     kind: "Event",
     metadata: {
-      name: `${name.slice(0, LONGEST_NAME - suffix.length - 1)}.${suffix}`,
+      name: `${partOf(name, LONGEST_NAME - suffix.length - 1)}.${suffix}`,
       namespace,
       ...(annotations === undefined ? {} : { annotations }),
     },
@@ -55,7 +62,7 @@ export function eventAbout(regarding: Regarding, told: Tiding, reporter: Reporte
     reportingController: reporter.controller,
     reportingInstance: reporter.instance,
     ...tiding,
-    note: tiding.note.slice(0, LONGEST_NOTE),
+    note: inBytes(tiding.note, LONGEST_NOTE),
     regarding,
   };
 }

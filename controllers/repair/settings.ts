@@ -46,6 +46,9 @@ function options(args: readonly string[], read: Reader): Options {
   }
 }
 
+/** The installer serves no TLS. */
+const isHttp = (url: string): boolean => URL.canParse(url) && new URL(url).protocol === "http:";
+
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new Reader(environment);
@@ -66,7 +69,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     deleteUnvalidated: read.oneOf("delete-unvalidated", given["delete-unvalidated"], ["false", "true"]) === "true",
     ...(stanza ? { stanza } : {}),
   };
-  if (settings.installerReady !== undefined && !URL.canParse(settings.installerReady)) {
+  if (settings.installerReady !== undefined && !isHttp(settings.installerReady)) {
     read.problems.push(
       `--installer-ready "${settings.installerReady}" is not a URL such as http://127.0.0.1:9991/ready`,
     );
