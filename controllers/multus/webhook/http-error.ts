@@ -6,6 +6,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: "RequestEntityTooLarge",
   415: "UnsupportedMediaType",
   500: "InternalError",
+  503: "ServiceUnavailable",
 };
 
 /** A request that gets an error for an answer. */

@@ -1,11 +1,22 @@
 import type { IncomingMessage } from "node:http";
 import { HttpError } from "./http-error";
+import { isDeeperThan } from "./json-depth";
+import type { Share } from "./room";
 
 /** Where the API server sends reviews. */
 export const REVIEW_PATH = "/annotate-multus-v1-pod";
 
 /** The API server takes objects of 3 MiB; the review of an update holds two, and something about the request. */
 const LARGEST_BODY = 7 * 1024 * 1024;
+/** No pod nests as deep; millions of empty lists, one in the other, take gigabytes when they are parsed. */
+const DEEPEST = 1_000;
+
+/** How a body is read. */
+interface Reading {
+  readonly deadlineMs: number;
+  /** Holds what was read. */
+  readonly share: Share;
+}
 
 /** @throws HttpError where it is not the kind of request that is answered here */
 function checkHead({ headers, method, url = "/" }: IncomingMessage): void {
@@ -22,10 +33,12 @@ function checkHead({ headers, method, url = "/" }: IncomingMessage): void {
     throw new HttpError(415, `content-encoding ${encoding} is not understood: send plain JSON`);
 }
 
+/** The API server asks again where it is told when; in the end the failure policy decides. */
+const crowded = () => new HttpError(503, "too many large reviews at once: ask again", { "retry-after": "1" });
 const tooLarge = () => new HttpError(413, `the review is larger than ${LARGEST_BODY} bytes`);
 
-/** @throws HttpError where it is too large, too slow, or broken off */
-function readBody(request: IncomingMessage, deadlineMs: number): Promise<Buffer> {
+/** @throws HttpError where it is too large, does not fit beside others, is too slow, or broken off */
+function readBody(request: IncomingMessage, { deadlineMs, share }: Reading): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return reject(tooLarge());
     const chunks: Buffer[] = [];
@@ -37,7 +50,8 @@ function readBody(request: IncomingMessage, deadlineMs: number): Promise<Buffer>
     request.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size > LARGEST_BODY) reject(tooLarge());
-      else chunks.push(chunk);
+      else if (share.grow(chunk.length)) chunks.push(chunk);
+      else reject(crowded());
     });
     request.on("end", () => resolve(Buffer.concat(chunks)));
     request.on("close", () => {
@@ -49,9 +63,10 @@ function readBody(request: IncomingMessage, deadlineMs: number): Promise<Buffer>
 }
 
 /** The document that a request carries. @throws HttpError */
-export async function readDocument(request: IncomingMessage, deadlineMs: number): Promise<unknown> {
+export async function readDocument(request: IncomingMessage, reading: Reading): Promise<unknown> {
   checkHead(request);
-  const body = await readBody(request, deadlineMs);
+  const body = await readBody(request, reading);
+  if (isDeeperThan(body, DEEPEST)) throw new HttpError(400, `the review nests more than ${DEEPEST} deep`);
   try {
     return JSON.parse(body.toString("utf8"));
   } catch (error) {

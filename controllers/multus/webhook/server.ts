@@ -7,6 +7,7 @@ import { Connections } from "./connections";
 import { HttpError } from "./http-error";
 import { readDocument } from "./read-request";
 import { ReviewError } from "./review";
+import { Room } from "./room";
 import type { TlsPair } from "./tls";
 
 /** How long clients are waited for, in milliseconds. */
@@ -33,6 +34,9 @@ export interface WebhookServerOptions {
   readonly registry: Registry;
   readonly limits?: Partial<ServerLimits>;
 }
+
+/** What all reviews that are not answered yet may hold: some of the largest, or thousands of the usual size. */
+const ROOM_BYTES = 32 * 1024 * 1024;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
@@ -69,6 +73,7 @@ export class WebhookServer {
   private readonly http: Server;
   private readonly instruments: ReturnType<typeof createInstruments>;
   private readonly connections: Connections;
+  private readonly room = new Room(ROOM_BYTES);
   private tls: TlsServer | undefined;
 
   constructor(private readonly options: WebhookServerOptions) {
@@ -134,13 +139,16 @@ export class WebhookServer {
     const end = this.instruments.seconds.startTimer();
     this.connections.begin(request, response);
     response.on("error", () => undefined);
+    const share = this.room.share();
     try {
-      const answer = await this.options.review(await readDocument(request, this.limits.bodyMs));
+      const document = await readDocument(request, { deadlineMs: this.limits.bodyMs, share });
+      const answer = await this.options.review(document);
       this.instruments.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reviewOf(answer)));
     } catch (error) {
       this.refuse(request, response, toHttpError(error));
     }
+    share.end();
     end();
   }
 

@@ -62,6 +62,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
       server.send({ body: "" }),
       server.send({ body: "{" }),
       server.send({ body: "[]" }),
+      server.send({ body: "[".repeat(7 * MIB) }),
       server.send({ body: review().replace("admission.k8s.io/v1", "admission.k8s.io/v2") }),
       server.send({ body: review().replace('"pods"', '"services"') }),
       server.send({ body: review("unknown") }),
@@ -79,12 +80,13 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
       "400: the review is not JSON: …",
       "400: the review is not JSON: …",
       "400: the document is not an object",
+      "400: the review nests more than 1000 deep",
       "400: apiVersion is not admission.k8s.io/v1",
       "400: request.resource is services: this webhook reviews pods",
       "500: namespace unknown: no answer",
     ]);
     expect(answers[1]?.headers).toMatchObject({ allow: "POST" });
-    expect([await metric("refused"), await metric("failed")]).toEqual([9, 1]);
+    expect([await metric("refused"), await metric("failed")]).toEqual([10, 1]);
   });
 
   test.each([
@@ -130,6 +132,26 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     const starts = texts.map((text) => text.split("\r\n")[0]);
     expect(starts.slice(0, 4)).toEqual(["", "", "HTTP/1.1 400 Bad Request", "HTTP/1.1 408 Request Timeout"]);
     expect((await server.send({ body: review() })).status).toBe(200);
+  });
+
+  test("holds no more than some large bodies at once, and answers the usual ones meanwhile", async () => {
+    await server.stop();
+    server = await WebhookProcess.start(runtime, await certificates, { bodyMs: 300_000, idleMs: 300_000 });
+    const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
+    const sockets = await Promise.all(Array.from({ length: 5 }, () => server.connect()));
+    const first = Promise.race(sockets.map(rest));
+    // All but the last byte.
+    for (const socket of sockets) socket.write(`${head}content-length: ${7 * MIB}\r\n\r\n${" ".repeat(7 * MIB - 1)}`);
+    const refused = await first;
+    // What was still being sent may have cut off the answer.
+    if (refused !== "") expect(refused).toMatch(/^HTTP\/1.1 503 .*\r\nretry-after: 1\r\n/is);
+    await until("the line in the log", () =>
+      server.log.includes("review answered 503: too many large reviews at once"),
+    );
+    expect((await server.send({ body: review() })).status).toBe(200);
+    for (const socket of sockets) socket.destroy();
+    const large = review("shop", padding(6 * MIB));
+    await until("room", async () => (await server.send({ body: large })).status === 200);
   });
 
   test("outlives requests with bytes that are changed, missing or too many", async () => {
