@@ -123,7 +123,16 @@ const table: readonly (readonly [string, Asked, Annotations])[] = [
   ["the offset is too large by one", { of: { ...on, [RANGE]: "5000/2102" } }, { ...attached, [UID]: "5000" }],
   ["the pod chose a user", { of: { ...on, [RANGE]: "5000/9000" }, pod: { [UID]: "7" } }, { ...attached, [UID]: "7" }],
   ["the namespace chose one", { of: { ...on, [RANGE]: "5000/9000", [UID]: "8" } }, attached],
-  ["a range, and a proxy is there", { of: { ...on, [RANGE]: "5000/9000" }, spec: { containers: proxied } }, attached],
+  [
+    "a range, and a proxy is created with the pod",
+    { of: { ...on, [RANGE]: "5000/9000" }, spec: { containers: proxied } },
+    { ...attached, [UID]: "7102" },
+  ],
+  [
+    "a range, and a proxy is there, on an update",
+    { of: { ...on, [RANGE]: "5000/9000" }, spec: { containers: proxied }, request: { operation: "UPDATE" } },
+    attached,
+  ],
   [
     "a range, and a native sidecar is there, on an update",
     {

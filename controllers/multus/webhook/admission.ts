@@ -1,4 +1,5 @@
 import type { Log } from "../../../cni/log";
+import { PROXY } from "../../../cni/pod";
 import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } from "./annotate";
 import { API_VERSION, KIND, parsePod, parseReview, ReviewError, type ReviewedPod, type ReviewRequest } from "./review";
 
@@ -37,6 +38,12 @@ function subject(request: ReviewRequest): ReviewedPod | undefined {
   return isOpen(request, pod) ? pod : undefined;
 }
 
+/** Injectors run when a pod is created: the proxy that an update finds runs as the user that it has. */
+function hasProxyUser({ operation }: ReviewRequest, { spec }: ReviewedPod): boolean {
+  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  return operation === "UPDATE" && containers.some(({ name }) => name === PROXY);
+}
+
 const UNCHANGED: Verdict = { patch: [], warnings: [], notes: [] };
 
 async function judge(request: ReviewRequest, { namespace, options, log }: ReviewTools): Promise<Verdict> {
@@ -44,7 +51,7 @@ async function judge(request: ReviewRequest, { namespace, options, log }: Review
   if (pod === undefined) return UNCHANGED;
   if (!request.namespace) throw new ReviewError("request.namespace is empty");
   const place = await namespace(request.namespace);
-  const verdict = annotatePod(pod, place, options);
+  const verdict = annotatePod(pod, place, { ...options, hasProxyUser: hasProxyUser(request, pod) });
   const { operation, dryRun } = request;
   const { name, generateName } = pod.metadata ?? {};
   const about = { namespace: place.name, pod: name || generateName || "", operation, dryRun: dryRun ?? false };

@@ -1,4 +1,4 @@
-import { isControlPlane, PROXY } from "../../../cni/pod";
+import { isControlPlane } from "../../../cni/pod";
 import { DEFINITION_NAME } from "../definitions/definition";
 import { ENABLED, MULTUS_ANNOTATION } from "../definitions/plan";
 import { type JsonPatch, pointerStep } from "./json-patch";
@@ -8,7 +8,7 @@ import type { ReviewedPod } from "./review";
 import { parseUidRange } from "./uid-range";
 
 type Annotations = Readonly<Record<string, string>>;
-type Pod = Pick<ReviewedPod, "metadata" | "spec">;
+type Pod = Pick<ReviewedPod, "metadata">;
 
 /** The namespace that a pod is in. */
 export interface PodNamespace {
@@ -23,6 +23,8 @@ export interface AnnotateOptions {
   readonly uidRangeAnnotation: string;
   /** Added to the range's first user id. */
   readonly proxyUidOffset: number;
+  /** The pod's proxy has its user already, which another annotation would not change. @default false */
+  readonly hasProxyUser?: boolean;
 }
 
 /** What a review of a pod comes to. */
@@ -49,8 +51,6 @@ class Annotator {
   readonly notes: string[] = [];
   private readonly own: Annotations;
   private readonly isControlPlane: boolean;
-  /** It has a user already, which another annotation would not change. */
-  private readonly hasProxy: boolean;
 
   constructor(
     pod: Pod,
@@ -59,8 +59,6 @@ class Annotator {
   ) {
     this.own = pod.metadata?.annotations ?? {};
     const labels = pod.metadata?.labels ?? {};
-    const { containers, initContainers } = pod.spec ?? {};
-    this.hasProxy = [...(containers ?? []), ...(initContainers ?? [])].some(({ name }) => name === PROXY);
     this.isControlPlane = namespace.name === options.linkerdNamespace && isControlPlane({ labels });
   }
 
@@ -69,7 +67,7 @@ class Annotator {
     const isMeshed = this.value(MULTUS_ANNOTATION) === ENABLED && INJECTED.includes(this.value(INJECT));
     if (!isMeshed && !this.isControlPlane) return;
     this.attach();
-    if (!this.isControlPlane && !this.hasProxy) this.chooseUid();
+    if (!this.isControlPlane && this.options.hasProxyUser !== true) this.chooseUid();
   }
 
   /** An empty value is as good as none. */
