@@ -26,24 +26,36 @@ const FRESH_MS = 5_000;
 const DEADLINE_MS = 5_000;
 
 /** What is listed of a namespace. */
-interface Listing<T> {
+interface Listing<Item, T> {
   readonly what: string;
   readonly path: (namespace: string) => string;
-  readonly keep: (item: T) => boolean;
+  /** What is kept of the items: of pods, which may be thousands, very little. */
+  readonly read: (items: readonly Item[]) => readonly T[];
 }
 
 const select = (path: string, query: Readonly<Record<string, string>>) => `${path}?${new URLSearchParams(query)}`;
 
-const EVENTS: Listing<Told> = {
+const EVENTS: Listing<Told, Told> = {
   what: "Events",
   path: (namespace) => select(eventsPath(namespace), { fieldSelector: `reportingController=${CONTROLLER}` }),
-  keep: () => true,
+  read: (events) => events,
 };
 
-const GOOD_PODS: Listing<Pod> = {
+/** A pod that works. */
+interface GoodPod {
+  readonly owner: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+const GOOD_PODS: Listing<Pod, GoodPod> = {
   what: "pods",
   path: (namespace) => select(`/api/v1/namespaces/${namespace}/pods`, { labelSelector: MESHED_LABEL }),
-  keep: hasPassed,
+  read: (pods) =>
+    pods.filter(hasPassed).map((pod) => ({
+      owner: controllerOf(pod)?.uid,
+      createdAt: Date.parse(pod.metadata?.creationTimestamp ?? "") || 0,
+    })),
 };
 
 /** What all repair controllers together have done, as their Events tell it. */
@@ -69,8 +81,8 @@ export class Memory {
     const events = await this.list(EVENTS, ward);
     if (events === undefined || this.recollect(events, ward, 0).rounds < rounds) return undefined;
     const pods = (await this.list(GOOD_PODS, ward)) ?? [];
-    const own = pods.filter((pod) => controllerOf(pod)?.uid === ward.owner);
-    const helpedAt = Math.max(0, ...own.map(({ metadata }) => Date.parse(metadata?.creationTimestamp ?? "") || 0));
+    const own = pods.filter(({ owner }) => owner === ward.owner);
+    const helpedAt = Math.max(0, ...own.map(({ createdAt }) => createdAt));
     const past = this.recollect(events, ward, helpedAt);
     return past.helped > helped ? past : undefined;
   }
@@ -80,7 +92,10 @@ export class Memory {
     return recollect(events, ward, { node, returnMs, helpedAt });
   }
 
-  private async list<T>(listing: Listing<T>, { namespace, firstSeen }: Ward): Promise<readonly T[] | undefined> {
+  private async list<Item, T>(
+    listing: Listing<Item, T>,
+    { namespace, firstSeen }: Ward,
+  ): Promise<readonly T[] | undefined> {
     const now = this.tools.clock.now();
     const path = listing.path(namespace);
     for (const [each, { at }] of this.read) if (now - at >= FRESH_MS) this.read.delete(each);
@@ -89,7 +104,7 @@ export class Memory {
     try {
       const { status, body } = await this.tools.send({ path, deadlineMs: DEADLINE_MS });
       if (status !== 200) throw new Error(`${listing.what} of namespace ${namespace}: ${status}`);
-      const items = ((JSON.parse(body) as { items?: readonly T[] }).items ?? []).filter(listing.keep);
+      const items = listing.read((JSON.parse(body) as { items?: readonly Item[] }).items ?? []);
       this.read.set(path, { at: now, items });
       this.refused = false;
       return items;

@@ -167,7 +167,7 @@ export class DefinitionController {
     const { informing, writer } = this.tools;
     if (planned.kind === "foreign") return this.tellForeign(namespace, planned.definition.uid);
     if (planned.kind === "delete") return this.remove(namespace, planned.definition);
-    if (planned.kind === "create") await writer.create(namespace, planned.config);
+    if (planned.kind === "create") await writer.create(namespace, planned.config, () => this.active);
     else if (planned.kind === "update") await writer.update(namespace, planned.definition, planned.config);
     else return;
     this.contests.wrote(namespace, planned.config, informing.clock.now());

@@ -14,6 +14,18 @@ const annotated = {
   spec: { config: "{}" },
 };
 
+test("who leads no more by the answer to its question writes nothing", async () => {
+  const calls: (string | undefined)[] = [];
+  const send = async ({ method = "GET" }: ApiRequest) => {
+    calls.push(method);
+    return { status: 404, body: "{}" };
+  };
+  const log = createLog("error", "plain", () => undefined);
+  const writer = new Writer({ send, clock: systemClock, log, instruments: createInstruments(), reporter: "one" });
+  await expect(writer.create("shop", "{}", () => false)).rejects.toThrow("another leads");
+  expect(calls).toEqual(["GET"]);
+});
+
 test("what the watch has not told yet is left as it is, whoever has written to it", async () => {
   const calls: (string | undefined)[] = [];
   const send = async ({ method = "GET" }: ApiRequest) => {

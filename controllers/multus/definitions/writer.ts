@@ -41,9 +41,10 @@ const endsHere = ({ status, body }: ApiResponse) => status === 403 && body.inclu
 export class Writer {
   constructor(private readonly tools: Tools) {}
 
-  /** Creates a definition, or fails where there is one by now, whosever it is. @throws WriteFailed */
-  async create(namespace: string, config: string): Promise<void> {
+  /** Creates a definition, or fails where there is one by now, whosever it is, or another leads. @throws WriteFailed */
+  async create(namespace: string, config: string, leads = () => true): Promise<void> {
     await this.requireNone(namespace);
+    if (!leads()) throw new Stale("apply: another leads by now");
     const { status, body } = await this.apply(namespace, definitionToApply(config), false);
     if (status !== CREATED) await this.retreat(namespace, JSON.parse(body) as DefinitionObject);
     this.tools.instruments.applies.inc();
