@@ -221,7 +221,8 @@ export interface ValuesProps {
     /** How many it may delete at once, when it has deleted none for a while. @default 10 */
     readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
     /**
-     * Delete also pods without redirect that have no validator of their own; otherwise they are reported only.
+     * Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and
+     * where a controller brings them back; otherwise they are reported only.
      * @default false
      */
     readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;

@@ -110,10 +110,13 @@ const repairController = group({
   deletionBurst: integer(1, 1000).default(10).meta({
     description: "How many it may delete at once, when it has deleted none for a while",
   }),
-  deleteUnvalidated: flag().default(false).meta({
-    description:
-      "Delete also pods without redirect that have no validator of their own; otherwise they are reported only",
-  }),
+  deleteUnvalidated: flag()
+    .default(false)
+    .meta({
+      description:
+        "Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and " +
+        "where a controller brings them back; otherwise they are reported only",
+    }),
   resources: resources(),
 });
 

@@ -8,10 +8,14 @@ const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterR
 function valuesOf(daemonSet: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
   const containers = daemonSet?.spec?.template?.spec?.containers ?? [];
+  const repair = containers.find(({ name }) => name === "repair-controller");
   return {
     // More than that may be granted, and need not be.
     rbac: { minimal: true },
-    repairController: { enabled: containers.some(({ name }) => name === "repair-controller") },
+    repairController: {
+      enabled: repair !== undefined,
+      deleteUnvalidated: repair?.args?.includes("--delete-unvalidated=true") === true,
+    },
     nodeTaint: { enabled: env.has("NODE_TAINT") },
     podEvents: env.get("POD_EVENTS") === "true",
     pluginToken: { dedicated: daemonSet === undefined || env.has("PLUGIN_SERVICE_ACCOUNT") },

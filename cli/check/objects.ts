@@ -3,6 +3,7 @@ import type { ObjectMeta } from "../../kubernetes/types";
 
 interface Container {
   readonly name: string;
+  readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
