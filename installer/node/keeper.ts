@@ -17,7 +17,7 @@ import { observe } from "./observe";
 import type { Places } from "./places";
 import { type Plan, planInstall, STEPS, type Step, type Wanted } from "./plan";
 import type { PluginFile } from "./plugin-file";
-import { Removal } from "./removal";
+import { type Next, Removal } from "./removal";
 
 /** What the node looks like after a look at it. */
 export interface Status {
@@ -109,20 +109,32 @@ export class Keeper {
    * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
    */
   async remove(keepPlugin: boolean): Promise<void> {
-    const { places, plugin, log, sleep } = this.tools;
+    const { places, plugin, sleep } = this.tools;
     const removal = new Removal(places, keepPlugin);
     for (;;) {
       const state = observe(places, plugin);
-      const last = state.journal?.owner;
-      if (last === undefined || !this.answersFor(last)) {
-        log.info(`nothing to remove: ${last === undefined ? "not installed" : `${last} installed last`}`);
-        return;
-      }
-      const { changes, pauseMs } = removal.next(state);
-      const done = this.changer.run(changes);
-      if (done && pauseMs === 0) return;
-      await sleep(pauseMs);
+      if (!this.mayRemove(state)) return;
+      const next = removal.next(state);
+      if (this.removed(next)) return;
+      await sleep(Math.max(next.pauseMs, BUSY_MS));
     }
+  }
+
+  private mayRemove({ journal }: NodeState): boolean {
+    const last = journal?.owner;
+    if (last !== undefined && this.answersFor(last)) return true;
+    const why = last === undefined ? "not installed" : `${last} installed last`;
+    this.tools.log.info(`nothing to remove: ${why}`);
+    return false;
+  }
+
+  /** Takes a step of a removal. Tells whether it was the last one. */
+  private removed({ changes, pauseMs, warnings = [], problem }: Next): boolean {
+    const done = this.changer.run(changes);
+    if (problem !== undefined) throw new Error(problem);
+    if (!done || pauseMs > 0) return false;
+    for (const warning of warnings) this.tools.log.warn(warning);
+    return true;
   }
 
   /** Whether what an installer put in place is ours to remove: that of one before us, too, until we have installed. */

@@ -68,8 +68,11 @@ test("what another agent adds to a list that is made of a link's file stays unti
   expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
   expect(readlinkSync(node.path("net.d", "10-k.conflist.linkerd-cni-original"))).toBe("../real");
   expect(add(third)).toEqual(["ptp", "istio-cni", "linkerd-cni"]);
+  writeFileSync(node.path("net.d", "05-other.conflist"), LIST);
+  third.reconcile();
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
   await third.remove(false);
-  expect(node.types("10-k.conflist")).toEqual(["ptp", "istio-cni"]);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
 });
 
 test("a directory that cannot be listed leads nowhere, and whoever reads its files says why", () => {

@@ -122,15 +122,19 @@ export function restore(context: Context, found: Pristine): readonly Change[] {
   const now = readConfig(name, file.bytes);
   if (now.kind !== "list" || !hasStanza(now)) return [];
   const kept = state.originals.get(name);
+  // An owner's link comes back whatever others have added: behind it he goes on writing.
   return [
-    same(kept?.bytes, bytes) ? back : { do: "write", path, bytes, mode: file.mode, owner: file.owner, seen: asSeen },
+    same(kept?.bytes, bytes) || kept?.target !== undefined
+      ? back
+      : { do: "write", path, bytes, mode: file.mode, owner: file.owner, seen: asSeen },
   ];
 }
 
 /** Takes our stanza out of the configurations that another agent has set aside, and may bring back when we are gone. */
-export function restoreSetAside(context: Context): readonly Change[] {
+export function restoreSetAside(context: Context, isOurs: (name: string) => boolean): readonly Change[] {
   return context.state.setAside.flatMap((file) => {
     const name = file.name.slice(0, -SET_ASIDE.length);
+    if (!isOurs(name)) return [];
     const { bytes } = ordinary({ ...file, name }, context.state.originals.get(name));
     return file.bytes === undefined || same(file.bytes, bytes) ? [] : [put(context, file.name, bytes, file)];
   });

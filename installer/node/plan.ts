@@ -124,7 +124,8 @@ function kubeconfigInPlace({ places, state }: Context, text: string): readonly C
 
 /** What the active configuration is made of, where its owner has it behind a link. */
 function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Journal, "links"> {
-  const [name = "", file] = [active?.name, active?.file];
+  if (active?.config.kind !== "list") return {};
+  const { name, file } = active;
   const owners = file?.target === undefined ? originals.get(name) : file;
   if (owners?.target === undefined || owners.bytes === undefined) return {};
   return { links: { [name]: digest(owners.bytes) } };
@@ -133,6 +134,11 @@ function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Jo
 /** Whether we have chained a configuration; a stanza in others is somebody else's. */
 function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
   return made !== undefined || originals.has(name);
+}
+
+/** The same of a file that is not there under its name. */
+function hasChained(name: string, { journal, originals }: NodeState): boolean {
+  return originals.has(name) || journal?.made[name] !== undefined;
 }
 
 /** What it takes from this state to a node that is as wanted; nothing where it is. */
@@ -157,7 +163,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
       rest: [
         ...restored,
         ...staleLists(context, chaining.file),
-        ...restoreSetAside(context),
+        ...restoreSetAside(context, (name) => wanted.chained || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], restored),
         ...journalled(
           context,
@@ -182,7 +188,7 @@ export function planRestoration(state: NodeState, places: Places): readonly Chan
   return [
     ...pristine(state).flatMap((found) => restore(context, found)),
     ...staleLists(context, undefined),
-    ...restoreSetAside(context),
+    ...restoreSetAside(context, () => true),
   ];
 }
 

@@ -67,7 +67,7 @@ test.each([
     on({ "10-k.conflist": LIST });
     const installer = chained("10-k.conflist");
     write(name, text());
-    await expect(installer.remove(false)).rejects.toThrow(`${node.path("net.d", name)} still calls linkerd-cni`);
+    await expect(installer.remove(false)).rejects.toThrow(`${node.path("net.d", name)} goes on calling linkerd-cni`);
     expect(hasPlugin()).toBe(true);
     expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBeDefined();
   },
@@ -78,8 +78,18 @@ test("an owner who puts the chain back again and again keeps the plugin", async 
   const installer = chained("10-k.conflist");
   const text = node.read("10-k.conflist");
   node.sleep = async () => write("10-k.conflist", text);
-  await expect(installer.remove(false)).rejects.toThrow("still calls linkerd-cni");
+  await expect(installer.remove(false)).rejects.toThrow("goes on calling linkerd-cni");
   expect(node.content()["bin/linkerd-cni"]).toBe(PLUGIN);
+  expect(node.read("10-k.conflist")).toBe(LIST);
+});
+
+test("a file behind the one in force keeps nothing from being removed, and is named", async () => {
+  const own = '{"cniVersion":"1.0.0","name":"own","type":"linkerd-cni"}';
+  on({ "10-k.conflist": LIST, "99-own.conf": own });
+  const installer = chained("10-k.conflist");
+  await installer.remove(false);
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": LIST, "net.d/99-own.conf": own });
+  expect(node.lines.at(-1)).toContain("99-own.conf, which is not in force, calls what is removed");
 });
 
 const CILIUM = LIST.replace("bridge", "cilium-cni");
@@ -134,6 +144,13 @@ describe("what Cilium sets aside", () => {
     chained("10-k.conflist");
     expect(node.content()).toMatchObject({ ...before, "net.d/10-k.conflist": expect.anything() });
   });
+});
+
+test("what others have chained and Cilium set aside is left alone where nothing is to be chained", () => {
+  const theirs = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
+  on({ "05-cilium.conflist": CILIUM, "10-k.conflist.cilium_bak": theirs });
+  node.installer("first", false).reconcile();
+  expect(node.read("10-k.conflist.cilium_bak")).toBe(theirs);
 });
 
 test("the original of a list that is found half-written is kept: every byte comes back", async () => {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { readConfig } from "../../cni/conflist/read";
+import { compareNames, readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Change } from "./disk";
-import { type FoundFile, madeLists, type NodeState } from "./node-state";
+import { activeOf, type FoundFile, madeLists, type NodeState, pristine } from "./node-state";
 import type { Places } from "./places";
 import { planRemoval, planRestoration } from "./plan";
 
@@ -22,7 +22,25 @@ function verdict({ name, bytes }: FoundFile, state: NodeState): "calls" | "unfin
   return wasOurs && readConfig(name, bytes).kind === "invalid" ? "unfinished" : "fine";
 }
 
-/** Takes away what a node has of us, the plugin not before nothing calls it any more. */
+/** Files that runtimes come to before the configuration in force, and that one; all of them where none is. */
+function upToActive(state: NodeState): readonly FoundFile[] {
+  const active = activeOf(pristine(state));
+  const last = active?.made?.name ?? active?.name;
+  return state.configs.filter(({ name }) => last === undefined || compareNames(name, last) <= 0);
+}
+
+/** What a removal does next. */
+export interface Next {
+  readonly changes: readonly Change[];
+  /** Before the next look; 0: there is none. */
+  readonly pauseMs: number;
+  /** Files that go on calling the plugin, and are not in force. */
+  readonly warnings?: readonly string[];
+  /** Why what was installed stays for good. */
+  readonly problem?: string;
+}
+
+/** Takes away what a node has of us, the plugin not before nothing that is in force calls it. */
 export class Removal {
   private looks = 0;
 
@@ -31,21 +49,25 @@ export class Removal {
     private readonly keepPlugin: boolean,
   ) {}
 
-  /**
-   * What to do next, and how long to wait before the next look; 0: with these changes all is done.
-   * @throws where a configuration still calls the plugin after the last look
-   */
-  next(state: NodeState): { readonly changes: readonly Change[]; readonly pauseMs: number } {
+  next(state: NodeState): Next {
     this.looks += 1;
     const restoration = planRestoration(state, this.places);
-    const verdicts = state.configs.map((file) => [file.name, verdict(file, state)] as const);
-    const waits = restoration.length > 0 || verdicts.some(([, each]) => each !== "fine");
-    if (!waits) return { changes: planRemoval(state, this.places, this.keepPlugin), pauseMs: 0 };
-    if (this.looks < MOST_LOOKS) return { changes: restoration, pauseMs: PAUSE_MS };
-    const [calling] = verdicts.filter(([, each]) => each === "calls");
-    if (calling === undefined) return { changes: planRemoval(state, this.places, this.keepPlugin), pauseMs: 0 };
-    throw new Error(
-      `${join(this.places.netDir, calling[0])} still calls ${PLUGIN_TYPE}: plugin and kubeconfig stay; take it out there, or let its owner write it anew, and remove them by hand`,
-    );
+    const files = upToActive(state).map((file) => ({ name: file.name, is: verdict(file, state) }));
+    const unsettled = files.filter(({ is }) => is !== "fine");
+    const isLast = this.looks >= MOST_LOOKS;
+    if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };
+    const calling = unsettled.find(({ is }) => is === "calls");
+    if (calling !== undefined) return { changes: restoration, pauseMs: 0, problem: this.problem(calling.name) };
+    const behind = state.configs.filter((file) => verdict(file, state) === "calls").map(({ name }) => this.path(name));
+    const warnings = behind.map((path) => `${path}, which is not in force, calls what is removed`);
+    return { changes: planRemoval(state, this.places, this.keepPlugin), pauseMs: 0, warnings };
+  }
+
+  private path(name: string): string {
+    return join(this.places.netDir, name);
+  }
+
+  private problem(name: string): string {
+    return `${this.path(name)} goes on calling ${PLUGIN_TYPE}: plugin and kubeconfig stay; take it out there, or let its owner write it anew, and remove them by hand`;
   }
 }
