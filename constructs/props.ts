@@ -222,7 +222,7 @@ export interface ValuesProps {
     readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
     /**
      * Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and
-     * where a controller brings them back; otherwise they are reported only.
+     * where a controller brings them back (Kubernetes 1.22 or later); otherwise they are reported only.
      * @default false
      */
     readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;

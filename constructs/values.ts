@@ -115,7 +115,7 @@ const repairController = group({
     .meta({
       description:
         "Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and " +
-        "where a controller brings them back; otherwise they are reported only",
+        "where a controller brings them back (Kubernetes 1.22 or later); otherwise they are reported only",
     }),
   resources: resources(),
 });

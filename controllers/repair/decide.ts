@@ -32,6 +32,8 @@ export function isBroken(ward: Ward, deleteUnvalidated: boolean): boolean {
   return deleteUnvalidated && controller !== undefined && diagnosis === "unvalidated" && redirect === "absent";
 }
 
+const hasFailed = ({ diagnosis }: Ward): boolean => diagnosis === "failed";
+
 /** What comes next for one broken pod. */
 function stepFor(ward: Ward, { breakers, bucket }: Limits, now: number): Step {
   const permission = breakers.ask(ward.owner, ward.firstSeen, now);
@@ -42,11 +44,12 @@ function stepFor(ward: Ward, { breakers, bucket }: Limits, now: number): Step {
   return ms > 0 ? { kind: "rest", ms } : { kind: "delete", ward };
 }
 
-/** Decides what comes next. No I/O; the time is given. */
+/** Decides what comes next, first for pods that serve nothing. No I/O; the time is given. */
 export function decide(wards: Iterable<Ward>, limits: Limits, now: number): Step {
   let rest = Number.POSITIVE_INFINITY;
-  for (const ward of wards) {
-    if (!isBroken(ward, limits.deleteUnvalidated)) continue;
+  const broken = [...wards].filter((ward) => isBroken(ward, limits.deleteUnvalidated));
+  const [failed, serving] = [broken.filter(hasFailed), broken.filter((ward) => !hasFailed(ward))];
+  for (const ward of [...failed, ...serving]) {
     const step = stepFor(ward, limits, now);
     if (step.kind !== "rest") return step;
     rest = Math.min(rest, step.ms);

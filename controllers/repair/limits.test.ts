@@ -203,6 +203,16 @@ describe("what Events say about an owner", () => {
   });
 });
 
+test("pods that serve nothing come before those that serve, which may be held up", () => {
+  const bucket = new Bucket({ perSecond: 1, burst: 1 });
+  const limits = { breakers: new Breakers(POLICY), bucket, deleteUnvalidated: true };
+  const of = (diagnosis: string) =>
+    ({ owner: diagnosis, controller: {}, firstSeen: 0, diagnosis, redirect: "absent", retryAt: 0 }) as unknown as Ward;
+  const [serving, failed] = [of("unvalidated"), of("failed")];
+  expect(decide([serving, failed], limits, 1_000)).toEqual({ kind: "delete", ward: failed });
+  expect(decide([serving], limits, 1_000)).toEqual({ kind: "delete", ward: serving });
+});
+
 test("a pod that could not be deleted waits for its next attempt, also where its owner has to be left alone", () => {
   const breakers = new Breakers(POLICY);
   const past = { rounds: 3, helped: 0, openings: 0, until: 0, at: 90_000, trial: false };

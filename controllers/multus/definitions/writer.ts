@@ -44,7 +44,7 @@ export class Writer {
   /** Creates a definition, or fails where there is one by now, whosever it is, or another leads. @throws WriteFailed */
   async create(namespace: string, config: string, leads = () => true): Promise<void> {
     await this.requireNone(namespace);
-    if (!leads()) throw new Stale("apply: another leads by now");
+    if (!leads()) throw new Stale("apply: not to be written any more");
     const { status, body } = await this.apply(namespace, definitionToApply(config), false);
     if (status !== CREATED) await this.retreat(namespace, JSON.parse(body) as DefinitionObject);
     this.tools.instruments.applies.inc();

@@ -6,21 +6,27 @@ export interface Share {
   end(): void;
 }
 
-/** Bytes that all requests together may hold at once. */
+/** Bytes that all requests together may hold at once; a small one always fits. */
 export class Room {
-  constructor(private left: number) {}
+  /** @param free what each request may hold besides, in bytes */
+  constructor(
+    private left: number,
+    private readonly free: number,
+  ) {}
 
   share(): Share {
     let [held, ended] = [0, false];
+    const counted = (bytes: number) => Math.max(0, bytes - this.free);
     return {
       grow: (bytes) => {
-        if (ended || bytes > this.left) return false;
+        const more = counted(held + bytes) - counted(held);
+        if (ended || more > this.left) return false;
         held += bytes;
-        this.left -= bytes;
+        this.left -= more;
         return true;
       },
       end: () => {
-        this.left += held;
+        this.left += counted(held);
         [held, ended] = [0, true];
       },
     };

@@ -37,6 +37,8 @@ export interface WebhookServerOptions {
 
 /** What all reviews that are not answered yet may hold: some of the largest, or thousands of the usual size. */
 const ROOM_BYTES = 32 * 1024 * 1024;
+/** The usual size: such a review is read beside whatever others hold. */
+const USUAL_BYTES = 64 * 1024;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
@@ -73,7 +75,7 @@ export class WebhookServer {
   private readonly http: Server;
   private readonly instruments: ReturnType<typeof createInstruments>;
   private readonly connections: Connections;
-  private readonly room = new Room(ROOM_BYTES);
+  private readonly room = new Room(ROOM_BYTES, USUAL_BYTES);
   private tls: TlsServer | undefined;
 
   constructor(private readonly options: WebhookServerOptions) {
