@@ -96,18 +96,71 @@ describe("settings", () => {
     expect(ports(options({ labels: { "linkerd.io/control-plane-component": "" } }).skipOutboundPorts)).toEqual([]);
   });
 
+  // What linkerd's own plugin makes of these is seen in test/kernel/parity.test.ts.
+  it.each<[string, (string | number)[]]>([
+    ["80,443,", [80, 443]],
+    ["80,,443", [80, 443]],
+    [" , ,", []],
+    ["80,\t443 ,\n1 - 2", [80, 443, "1-2"]],
+    ["0", [0]],
+    ["0-1024", ["0-1024"]],
+    ["65535", [65535]],
+    ["080,+443,000000000001-02", [80, 443, "1-2"]],
+    ["2,1,2,1-3", [2, 1, 2, "1-3"]],
+  ])("ports %j are taken", (text, wanted) => {
+    const annotations = settings({ "skip-inbound-ports": text });
+    expect(ports(options({ annotations }).skipInboundPorts)).toEqual(wanted);
+    expect(ports(options({}, {}, { namespace: { name: "shop", annotations } }).skipInboundPorts)).toEqual(wanted);
+    const linkerd = { "inbound-ports-to-ignore": [text], "outbound-ports-to-ignore": text.split(",") };
+    expect(ports(options({}, linkerd).skipInboundPorts)).toEqual(wanted);
+    expect(ports(options({}, linkerd).skipOutboundPorts)).toEqual(wanted);
+  });
+
+  it("an empty item of a list of networks is nothing", () => {
+    const annotations = settings({ "skip-subnets": "10.0.0.0/8,, fd00::/8," });
+    const found = options({ annotations }, { "outbound-subnets-to-ignore": ["", "11.0.0.0/8"] });
+    expect(found.skipInboundSubnets.map(({ text }) => text)).toEqual(["10.0.0.0/8", "fd00::/8"]);
+    expect(found.skipOutboundSubnets.map(({ text }) => text)).toEqual(["11.0.0.0/8"]);
+  });
+
+  it.each<[string, number | undefined]>([
+    ["-1", undefined],
+    ["0", undefined],
+    ["-9999999999999", undefined],
+    ["+5", 5],
+    ["007", 7],
+    ["4294967294", 4_294_967_294],
+  ])("id %s is %s", (text, wanted) => {
+    const annotations = settings({ "proxy-uid": text, "proxy-gid": text });
+    for (const found of [options({ annotations }), options({}, {}, { namespace: { name: "shop", annotations } })]) {
+      expect([found.proxyUid, found.proxyGid]).toEqual([wanted, wanted]);
+    }
+    const linkerd = { "proxy-uid": Number(text), "proxy-gid": Number(text) };
+    if (Number(text) >= -5) expect(options({}, linkerd).proxyUid).toBe(wanted);
+  });
+
   it.each([
     ["skip-inbound-ports", "foo", "a port or a range low-high"],
-    ["skip-inbound-ports", "", "a port or a range low-high", "80,,443"],
-    ["skip-inbound-ports", "", "a port or a range low-high", ","],
-    ["skip-subnets", "", "a network in CIDR notation", "10.0.0.0/8,"],
-    ["skip-inbound-ports", "0", "a port or a range low-high"],
+    ["skip-inbound-ports", "http", "a port or a range low-high", "80, http,443"],
     ["skip-outbound-ports", "65536", "a port or a range low-high"],
+    ["skip-outbound-ports", "70000", "a port or a range low-high", ",70000,"],
     ["skip-outbound-ports", "90-80", "a port or a range low-high"],
     ["skip-outbound-ports", "80-", "a port or a range low-high"],
+    ["skip-outbound-ports", "-80", "a port or a range low-high"],
+    ["skip-outbound-ports", "-", "a port or a range low-high"],
+    ["skip-outbound-ports", "+", "a port or a range low-high"],
+    ["skip-outbound-ports", "1-2-3", "a port or a range low-high"],
+    ["skip-outbound-ports", "80 443", "a port or a range low-high"],
+    ["skip-outbound-ports", "0x50", "a port or a range low-high"],
+    ["skip-outbound-ports", "\u0661", "a port or a range low-high"],
+    ["skip-outbound-ports", "99999999999999999999999", "a port or a range low-high"],
     ["skip-subnets", "10.0.0.1", "a network in CIDR notation"],
     ["skip-outbound-subnets", "x/8", "a network in CIDR notation"],
-    ["proxy-uid", "-1", "a numeric id"],
+    ["proxy-uid", "x", "a numeric id"],
+    ["proxy-uid", "1.5", "a numeric id"],
+    ["proxy-uid", "5 0", "a numeric id"],
+    ["proxy-uid", "0x10", "a numeric id"],
+    ["proxy-uid", "-", "a numeric id"],
     ["proxy-gid", "4294967295", "a numeric id"],
   ])("%s %s is refused with its place", (name, item, wanted, text = item) => {
     const annotations = settings({ [name]: text });

@@ -1,10 +1,10 @@
 import { CniError, ErrorCode } from "./errors";
 import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
-import { parsePortRange } from "./ports";
+import { parsePorts } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
 import type { LinkerdConfig, Stanza } from "./stanza";
-import { parseSubnet } from "./subnets";
+import { parseSubnets } from "./subnets";
 
 /** What an ADD has to do for one pod. */
 export type Decision =
@@ -58,22 +58,24 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
     : undefined;
 }
 
-function parseItems<T>(source: Source, parse: (item: string) => T | undefined, wanted: string): readonly T[] {
-  if (source.text.trim() === "") return [];
-  return source.text.split(",").map((item) => {
-    const parsed = parse(item);
-    if (parsed !== undefined) return parsed;
-    throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(item.trim())} is not ${wanted}`);
-  });
+/** Refuses an item, or the whole text, of a source. */
+function refusal({ where }: Source, wanted: string): (given: string) => never {
+  return (given) => {
+    throw new CniError(ErrorCode.config, `${where}: ${JSON.stringify(given)} is not ${wanted}`);
+  };
 }
 
-const ports = (source: Source) => parseItems(source, parsePortRange, "a port or a range low-high");
-const subnets = (source: Source) => parseItems(source, parseSubnet, "a network in CIDR notation");
+const ports = (source: Source) => parsePorts(source.text, refusal(source, "a port or a range low-high"));
+const subnets = (source: Source) => parseSubnets(source.text, refusal(source, "a network in CIDR notation"));
 
+/** No longer number is an id. */
+const MAX_DIGITS = 20;
+
+/** An id as Go's `strconv.Atoi` reads it; one below 1 means none. */
 function parseId(source: Source): number {
-  const id = /^\d{1,10}$/.test(source.text) ? Number(source.text) : Number.NaN;
-  if (id <= MAX_ID) return id;
-  throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(source.text)} is not a numeric id`);
+  const { text } = source;
+  const id = text.length <= MAX_DIGITS && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
+  return id <= MAX_ID ? id : refusal(source, "a numeric id")(text);
 }
 
 /** Options of the redirect that annotations change. */

@@ -46,11 +46,11 @@ export class ObjectReader {
     return this.read(key, fallback, (value) => (typeof value === "string" ? value : undefined), "a string");
   }
 
-  /** An integer within the bounds. */
+  /** An integer within the bounds; `low` may be `-Infinity`. */
   integer(key: string, fallback: number, low: number, high: number): number {
     const accept = (value: Json) =>
       typeof value === "number" && Number.isInteger(value) && value >= low && value <= high ? value : undefined;
-    return this.read(key, fallback, accept, `a whole number from ${low} to ${high}`);
+    return this.read(key, fallback, accept, `a whole number ${low === -Infinity ? "up" : `from ${low}`} to ${high}`);
   }
 
   oneOf<T extends string>(key: string, fallback: T, allowed: readonly T[]): T {

@@ -1,17 +1,45 @@
+import { eachItem, endOf, startOf } from "./lists";
+
 /** Ports `low` to `high`, both included; a single port has both equal. */
 export interface PortRange {
   readonly low: number;
   readonly high: number;
 }
 
-const PORT_OR_RANGE = /^(\d{1,5})(?:\s*-\s*(\d{1,5}))?$/;
 const MAX_PORT = 0xffff;
+const [PLUS, MINUS, ZERO] = [0x2b, 0x2d, 0x30] as const;
 
-/** One port or one `low-high` range; undefined for anything else. White space around is allowed. */
-export function parsePortRange(text: string): PortRange | undefined {
-  const match = PORT_OR_RANGE.exec(text.trim());
-  if (match === null) return undefined;
-  const low = Number(match[1]);
-  const high = match[2] === undefined ? low : Number(match[2]);
-  return low >= 1 && low <= high && high <= MAX_PORT ? { low, high } : undefined;
+/** The port in a part of a text, as Go's `strconv.Atoi` reads it; NaN for anything else. White space around is allowed. */
+function portAt(text: string, from: number, to: number): number {
+  const end = endOf(text, from, to);
+  let at = startOf(text, from, end);
+  if (text.charCodeAt(at) === PLUS) at += 1;
+  let port = at < end ? 0 : Number.NaN;
+  for (; at < end && port <= MAX_PORT; at += 1) {
+    const digit = text.charCodeAt(at) - ZERO;
+    port = digit >= 0 && digit <= 9 ? port * 10 + digit : Number.NaN;
+  }
+  return port <= MAX_PORT ? port : Number.NaN;
+}
+
+/** A port or a range `low-high` in a part of a text; undefined for anything else. */
+function rangeAt(text: string, from: number, to: number): PortRange | undefined {
+  let dash = from;
+  while (dash < to && text.charCodeAt(dash) !== MINUS) dash += 1;
+  const low = portAt(text, from, dash);
+  const high = dash < to ? portAt(text, dash + 1, to) : low;
+  return low <= high ? { low, high } : undefined;
+}
+
+/**
+ * The ranges of a comma-separated list in its order. Port 0 is a port like any other, as with linkerd's own plugin: no
+ * connection has it.
+ * @param refuse is called with the first item that is neither a port nor a range `low-high`
+ */
+export function parsePorts(text: string, refuse: (item: string) => never): readonly PortRange[] {
+  const ranges: PortRange[] = [];
+  eachItem(text, (start, end) => {
+    ranges.push(rangeAt(text, start, end) ?? refuse(text.slice(start, end)));
+  });
+  return ranges;
 }

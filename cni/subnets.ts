@@ -1,3 +1,5 @@
+import { eachItem } from "./lists";
+
 export const FAMILIES = ["ip", "ip6"] as const;
 /** Address family, by its name in nftables. */
 export type Family = (typeof FAMILIES)[number];
@@ -66,6 +68,19 @@ export function parseSubnet(given: string): Subnet | undefined {
   if (bytes === undefined || prefix > 8 * bytes.length) return undefined;
   const mask = netmask(prefix, bytes.length);
   return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
+}
+
+/**
+ * The networks of a comma-separated list in its order.
+ * @param refuse is called with the first item that is no network
+ */
+export function parseSubnets(text: string, refuse: (item: string) => never): readonly Subnet[] {
+  const subnets: Subnet[] = [];
+  eachItem(text, (start, end) => {
+    const item = text.slice(start, end);
+    subnets.push(parseSubnet(item) ?? refuse(item));
+  });
+  return subnets;
 }
 
 /** The longest run of at least two zero groups is what `::` stands for. */
