@@ -2,7 +2,7 @@ import { decide, type Surroundings } from "./decide";
 import { parseStanza } from "./parse-stanza";
 import type { Pod } from "./pod";
 import type { RedirectOptions } from "./redirect/options";
-import { chunkedPorts } from "./redirect/rules";
+import { formatSubnet } from "./subnets";
 
 const prefix = "config.linkerd.io/";
 const meshed: Pod = {
@@ -171,13 +171,51 @@ describe("settings", () => {
   });
 });
 
-describe("lists of ports", () => {
-  it("fill rules of fifteen slots, a range taking two", () => {
-    const range = { low: 1, high: 2 };
-    const port = { low: 9, high: 9 };
-    expect(chunkedPorts([]).map((chunk) => chunk.length)).toEqual([]);
-    expect(chunkedPorts(new Array(31).fill(port)).map((chunk) => chunk.length)).toEqual([15, 15, 1]);
-    expect(chunkedPorts(new Array(8).fill(range)).map((chunk) => chunk.length)).toEqual([7, 1]);
-    expect(chunkedPorts([...new Array(14).fill(port), range]).map((chunk) => chunk.length)).toEqual([14, 1]);
+describe("lists longer than any need", () => {
+  const odd = (count: number) => Array.from({ length: count }, (_, index) => 2 * index + 1);
+  const hosts = (count: number) => Array.from({ length: count }, (_, index) => `10.${index >> 8}.${index & 255}.1/32`);
+
+  it("are kept as they were written up to a thousand items", () => {
+    const text = [...odd(999).reverse(), 1].join();
+    expect(ports(options({ annotations: settings({ "skip-inbound-ports": text }) }).skipInboundPorts).join()).toBe(
+      text,
+    );
+    const networks = ["10.0.0.0/8", ...hosts(998), "10.0.0.0/8"].join();
+    const found = options({ annotations: settings({ "skip-subnets": networks }) });
+    expect(found.skipInboundSubnets.map((subnet) => subnet.text).join()).toBe(networks);
+  });
+
+  it("are merged above", () => {
+    const all = Array.from({ length: 65_535 }, (_, index) => 65_535 - index).join();
+    const found = options({
+      annotations: settings({
+        "skip-inbound-ports": all,
+        "skip-outbound-ports": [...odd(1000), ...odd(1000), "1-7"].join(),
+        "skip-subnets": [...hosts(9000), "10.0.0.0/8", "fd00::/8", "10.0.0.1/8"].join(),
+      }),
+    });
+    expect(ports(found.skipInboundPorts)).toEqual(["1-65535"]);
+    expect(ports(found.skipOutboundPorts)).toEqual(["1-7", ...odd(1000).slice(4)]);
+    expect(found.skipInboundSubnets.map(formatSubnet)).toEqual(["10.0.0.0/8", "fd00::/8"]);
+  });
+
+  it.each([
+    ["skip-inbound-ports", odd(21_760).join(), "21760 ranges of ports"],
+    ["skip-outbound-ports", odd(1001).join(), "1001 ranges of ports"],
+    ["skip-subnets", hosts(1001).join(), "1001 networks"],
+    ["skip-outbound-subnets", [...hosts(9000), ...hosts(9000)].join(), "9000 networks"],
+  ])("are refused in %s where they are still too long", (name, text, count) => {
+    const message = (place: string) =>
+      `${prefix}${name} on ${place}: ${count} are too many, even merged: at most 1000 are allowed`;
+    const annotations = settings({ [name]: text });
+    expect(() => options({ annotations })).toThrow(message("pod shop/cart-1"));
+    expect(() => options({}, {}, { namespace: { name: "shop", annotations } })).toThrow(message("namespace shop"));
+  });
+
+  it("are refused in the configuration, too", () => {
+    const linkerd = { "inbound-ports-to-ignore": odd(1001).map(String) };
+    expect(() => options({}, linkerd)).toThrow(
+      "linkerd.inbound-ports-to-ignore of network pods: 1001 ranges of ports are too many",
+    );
   });
 });

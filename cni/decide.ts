@@ -1,4 +1,5 @@
 import { CniError, ErrorCode } from "./errors";
+import { MAX_ITEMS } from "./lists";
 import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
 import { parsePorts } from "./ports";
@@ -65,8 +66,19 @@ function refusal({ where }: Source, wanted: string): (given: string) => never {
   };
 }
 
-const ports = (source: Source) => parsePorts(source.text, refusal(source, "a port or a range low-high"));
-const subnets = (source: Source) => parseSubnets(source.text, refusal(source, "a network in CIDR notation"));
+/** A pod's author must not make the node pay: every item is a rule, or an element of a set, in the kernel. */
+function bounded<T>(source: Source, items: readonly T[], what: string): readonly T[] {
+  if (items.length <= MAX_ITEMS) return items;
+  throw new CniError(
+    ErrorCode.config,
+    `${source.where}: ${items.length} ${what} are too many, even merged: at most ${MAX_ITEMS} are allowed`,
+  );
+}
+
+const ports = (source: Source) =>
+  bounded(source, parsePorts(source.text, refusal(source, "a port or a range low-high")), "ranges of ports");
+const subnets = (source: Source) =>
+  bounded(source, parseSubnets(source.text, refusal(source, "a network in CIDR notation")), "networks");
 
 /** No longer number is an id. */
 const MAX_DIGITS = 20;

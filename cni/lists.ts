@@ -4,6 +4,12 @@
  * every character that one passes.
  */
 
+/**
+ * The most ranges of ports, or networks, that one list may have. A list up to this is kept as it was written, so that
+ * the rules equal those of linkerd's plugin, which merges nothing; a longer one is merged, and refused if still longer.
+ */
+export const MAX_ITEMS = 1000;
+
 /** White space of ASCII. */
 function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d);

@@ -1,4 +1,4 @@
-import { eachItem, endOf, startOf } from "./lists";
+import { eachItem, endOf, MAX_ITEMS, startOf } from "./lists";
 
 /** Ports `low` to `high`, both included; a single port has both equal. */
 export interface PortRange {
@@ -22,24 +22,46 @@ function portAt(text: string, from: number, to: number): number {
   return port <= MAX_PORT ? port : Number.NaN;
 }
 
-/** A port or a range `low-high` in a part of a text; undefined for anything else. */
-function rangeAt(text: string, from: number, to: number): PortRange | undefined {
+/** A range as one number, which sorts by its low end; a hundred thousand of them take little memory. */
+const pack = (low: number, high: number) => low * 0x1_0000 + high;
+
+/** A port or a range `low-high` in a part of a text, packed; undefined for anything else. */
+function rangeAt(text: string, from: number, to: number): number | undefined {
   let dash = from;
   while (dash < to && text.charCodeAt(dash) !== MINUS) dash += 1;
   const low = portAt(text, from, dash);
   const high = dash < to ? portAt(text, dash + 1, to) : low;
-  return low <= high ? { low, high } : undefined;
+  return low <= high ? pack(low, high) : undefined;
+}
+
+const unpack = (packed: number): PortRange => ({ low: packed >>> 16, high: packed & MAX_PORT });
+
+function merge(packed: readonly number[]): PortRange[] {
+  const merged: { low: number; high: number }[] = [];
+  // A typed array is sorted as numbers, without a call for each comparison.
+  for (const each of Uint32Array.from(packed).sort()) {
+    const range = unpack(each);
+    const last = merged.at(-1);
+    if (last === undefined || range.low > last.high + 1) merged.push(range);
+    else last.high = Math.max(last.high, range.high);
+  }
+  return merged;
+}
+
+/** The same ports in ascending order; ranges that overlap or touch become one. */
+export function mergePorts(ranges: readonly PortRange[]): readonly PortRange[] {
+  return merge(ranges.map(({ low, high }) => pack(low, high)));
 }
 
 /**
- * The ranges of a comma-separated list in its order. Port 0 is a port like any other, as with linkerd's own plugin: no
- * connection has it.
+ * The ranges of a comma-separated list, in its order, and merged where there are more than {@link MAX_ITEMS}. Port 0 is
+ * a port like any other, as with linkerd's own plugin: no connection has it.
  * @param refuse is called with the first item that is neither a port nor a range `low-high`
  */
 export function parsePorts(text: string, refuse: (item: string) => never): readonly PortRange[] {
-  const ranges: PortRange[] = [];
+  const packed: number[] = [];
   eachItem(text, (start, end) => {
-    ranges.push(rangeAt(text, start, end) ?? refuse(text.slice(start, end)));
+    packed.push(rangeAt(text, start, end) ?? refuse(text.slice(start, end)));
   });
-  return ranges;
+  return packed.length > MAX_ITEMS ? merge(packed) : packed.map(unpack);
 }

@@ -1,5 +1,5 @@
 /** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
-import type { Rule, RuleSet } from "../../cni/redirect/rules";
+import { perSubnet, type Rule, type RuleSet } from "../../cni/redirect/rules";
 import type { Family } from "../../cni/subnets";
 import { attribute, message, nested, number32, text } from "./codec";
 import { expressionLists } from "./expressions";
@@ -87,8 +87,8 @@ function content(set: RuleSet): readonly Step[] {
   return [
     newChain(set.family, "inbound"),
     newChain(set.family, "outbound"),
-    ...set.inbound.flatMap((rule) => newRules(set.family, "inbound", rule)),
-    ...set.outbound.flatMap((rule) => newRules(set.family, "outbound", rule)),
+    ...set.inbound.flatMap(perSubnet).flatMap((rule) => newRules(set.family, "inbound", rule)),
+    ...set.outbound.flatMap(perSubnet).flatMap((rule) => newRules(set.family, "outbound", rule)),
   ];
 }
 

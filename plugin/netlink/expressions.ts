@@ -103,7 +103,7 @@ function alternatives(match: Match): readonly (readonly Buffer[])[] {
       return match.ports.map(toPort);
     case "source":
     case "destination":
-      return [address(match.subnet, match.kind)];
+      return match.subnets.map((subnet) => address(subnet, match.kind));
     case "uid":
       return [[meta(META_KEY.skuid), compare(CMP.equal, idBytes(match.id))]];
     case "gid":
