@@ -1,4 +1,4 @@
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted, shortened } from "./errors";
 import { MAX_ITEMS } from "./lists";
 import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
@@ -62,7 +62,7 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
 /** Refuses an item, or the whole text, of a source. */
 function refusal({ where }: Source, wanted: string): (given: string) => never {
   return (given) => {
-    throw new CniError(ErrorCode.config, `${where}: ${JSON.stringify(given)} is not ${wanted}`);
+    throw new CniError(ErrorCode.config, `${where}: ${quoted(given)} is not ${wanted}`);
   };
 }
 
@@ -101,7 +101,9 @@ function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);
   const isNone = Array.isArray(value) ? value.length === 0 : Number(value) < 1;
-  return isNone ? [] : [{ from: "configuration", text, where: `linkerd.${field} of network ${stanza.name}` }];
+  return isNone
+    ? []
+    : [{ from: "configuration", text, where: `linkerd.${field} of network ${shortened(stanza.name)}` }];
 }
 
 /** The API server's ports, for a pod of the control plane. */

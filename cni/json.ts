@@ -1,5 +1,5 @@
 /** Typed reading of JSON that others wrote; what does not fit is a CNI error that names the field. */
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted } from "./errors";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -17,7 +17,7 @@ function kindOf(value: unknown): string {
 
 /** @throws CniError 7, "FIELD: VALUE is not WANTED" */
 export function refuse(field: string, value: unknown, wanted: string): never {
-  const shown = typeof value === "object" ? kindOf(value) : JSON.stringify(value);
+  const shown = typeof value === "string" ? quoted(value) : typeof value === "object" ? kindOf(value) : String(value);
   throw new CniError(ErrorCode.config, `${field}: ${shown} is not ${wanted}`);
 }
 
