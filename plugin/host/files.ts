@@ -16,7 +16,7 @@ const OWNER_ONLY = 0o600;
 const SEEK_END = 2;
 const FIRST_CHUNK = 16384;
 const POLL = { input: 1, output: 4 } as const;
-const FOREVER = -1;
+const FOREVER = Number.POSITIVE_INFINITY;
 
 /** Opens a file; one that is created belongs to its owner alone. @throws SystemError */
 export function openFile(host: Host, path: string, flags: number): number {
