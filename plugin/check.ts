@@ -4,23 +4,18 @@ import { parseStanza } from "../cni/parse-stanza";
 import { hasProxyMark, isInjected } from "../cni/pod";
 import { previousResult } from "../cni/result";
 import type { Call } from "./call";
-import { readText } from "./host/files";
 import type { Host } from "./host/port";
-import { compareRules } from "./modes";
+import { compareRules, hasLegacyNat } from "./modes";
 import { inNamespace } from "./namespace";
 import { natChains } from "./netlink/readback";
 import { netfilter } from "./netlink/socket";
 
-/** Names of the tables of legacy iptables in the network namespace that the process is in. */
-const LEGACY_TABLES = "/proc/self/net/ip_tables_names";
-
 /** Whether anybody has set nat rules: linkerd-init does where a pod was injected before the plugin came. */
 function hasNatRules(host: Host): boolean {
   try {
-    const isLegacy = readText(host, LEGACY_TABLES).split("\n").includes("nat");
-    return isLegacy || natChains(netfilter(host), "ip").some(({ rules }) => rules.length > 0);
+    return hasLegacyNat(host) || natChains(netfilter(host), "ip").some(({ rules }) => rules.length > 0);
   } catch {
-    // It cannot be told: nobody is blamed.
+    // It cannot be told, so nobody is blamed.
     return true;
   }
 }
@@ -36,9 +31,9 @@ export function check({ host, config, target }: Call): string {
   const annotations = passedAnnotations(config) ?? {};
   const isMeshed = isInjected(annotations) && hasProxyMark(annotations) && !linkerd.simulate;
   const difference = inNamespace(host, target.netns, () => {
-    const found = compareRules(host, linkerd);
-    if (found.isThere || !isMeshed || hasNatRules(host)) return found.difference;
-    return "the redirect of this meshed pod is missing: there are no nat rules";
+    // First of all: iptables makes a table where it only looks.
+    if (isMeshed && !hasNatRules(host)) return "the redirect of this meshed pod is missing: there are no nat rules";
+    return compareRules(host, linkerd).difference;
   });
   if (difference !== undefined) throw new CniError(ErrorCode.rulesDiffer, difference);
   return "";

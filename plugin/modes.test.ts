@@ -30,6 +30,7 @@ function machine(programs: readonly string[], answer: HostRun | Program, refusal
   });
   const host = new FakeHost({
     programs: Object.fromEntries(entries),
+    files: { "/proc/self/net/ip_tables_names": "filter\nnat\n" },
     ...(refusal === undefined ? {} : { netfilter: () => -refusal }),
   });
   return { host, log: [], ran: () => host.ran.map(({ command }) => command) };

@@ -3,6 +3,7 @@ import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
 import { Errno, SystemError } from "./host/errno";
+import { readText } from "./host/files";
 import type { Host } from "./host/port";
 import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
@@ -64,10 +65,19 @@ function compareNativeOrNone(host: Host): Comparison {
   }
 }
 
+/** Names of the tables of legacy iptables in the namespace that the process is in; absent where it was never used. */
+const LEGACY_TABLES = "/proc/self/net/ip_tables_names";
+
+/** Whether legacy iptables has a nat table in the namespace that the process is in. @throws SystemError */
+export function hasLegacyNat(host: Host): boolean {
+  return host.access(LEGACY_TABLES) === 0 && readText(host, LEGACY_TABLES).split("\n").includes("nat");
+}
+
 /** Compares the rules in force, in the namespace that the process is in, with what ADD set there. */
 export function compareRules(host: Host, linkerd: LinkerdConfig): Comparison {
   const mode = linkerd["iptables-mode"];
   const native = mode === "auto" || mode === "native" ? compareNativeOrNone(host) : { isThere: false };
   if (native.isThere || mode === "native") return native;
+  if (mode === "auto" && !hasLegacyNat(host)) return { isThere: false };
   return new Iptables(host, mode === "auto" ? "legacy" : mode, linkerd).compare();
 }
