@@ -14,11 +14,6 @@ const SMALL_PLUGIN = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
 `;
 
-/** Stands for the C library's loader, which is called with `--library-path DIRECTORY EXECUTABLE`. */
-const SMALL_LOADER = `#!/bin/sh
-exec "$3"
-`;
-
 interface Configuration {
   readonly plugins?: readonly { readonly type?: string; readonly kubernetes?: { readonly kubeconfig?: string } }[];
 }
@@ -81,14 +76,9 @@ export class TestNode {
   readonly binDir = join(this.root, "bin");
   readonly accountDir = join(this.root, "account");
   readonly imageDir = join(this.root, "image");
-  readonly libraryDir = join(this.root, "lib");
 
   constructor(configs: Readonly<Record<string, string>>, plugin = SMALL_PLUGIN) {
-    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir, this.libraryDir]) {
-      mkdirSync(directory);
-    }
-    writeFileSync(join(this.libraryDir, "ld-linux-test.so.2"), SMALL_LOADER, { mode: 0o755 });
-    writeFileSync(join(this.libraryDir, "libc.so.6"), "a library");
+    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir]) mkdirSync(directory);
     writeFileSync(join(this.imageDir, "linkerd-cni"), plugin, { mode: 0o755 });
     writeFileSync(join(this.accountDir, "token"), "token");
     writeFileSync(join(this.accountDir, "ca.crt"), "CA");
@@ -150,7 +140,6 @@ export class TestNode {
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
         CONTAINER_CNI_BIN_DIR: this.imageDir,
-        PLUGIN_LIBRARY_DIR: this.libraryDir,
         SERVICE_ACCOUNT_DIR: this.accountDir,
         PLUGIN_LOG: join(this.root, "plugin.log"),
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
