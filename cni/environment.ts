@@ -1,4 +1,4 @@
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted } from "./errors";
 import { isVerb, REQUIRED, VARIABLES, type Variable } from "./verbs";
 
 /** The environment of a call; an empty value counts as unset. */
@@ -43,8 +43,8 @@ function refuseInvalid(env: Environment, needed: readonly Variable[]): void {
   for (const name of VARIABLES) {
     const value = env[name];
     const problem = value && needed.includes(name) ? problems[name]?.(value) : undefined;
-    if (problem !== undefined) {
-      throw new CniError(ErrorCode.environment, `${name} ${JSON.stringify(value)} ${problem}`);
+    if (value !== undefined && problem !== undefined) {
+      throw new CniError(ErrorCode.environment, `${name} ${quoted(value)} ${problem}`);
     }
   }
 }
@@ -87,7 +87,7 @@ export function readPodName(env: Environment): PodName | undefined {
   if (!namespace || !name) return undefined;
   for (const [key, value] of Object.entries({ K8S_POD_NAMESPACE: namespace, K8S_POD_NAME: name })) {
     if (!OBJECT_NAME.test(value)) {
-      throw new CniError(ErrorCode.environment, `CNI_ARGS: ${key} ${JSON.stringify(value)} is not an object's name`);
+      throw new CniError(ErrorCode.environment, `CNI_ARGS: ${key} ${quoted(value)} is not an object's name`);
     }
   }
   return { namespace, name };

@@ -1,3 +1,5 @@
+import { eachItem, MAX_ITEMS } from "./lists";
+
 export const FAMILIES = ["ip", "ip6"] as const;
 /** Address family, by its name in nftables. */
 export type Family = (typeof FAMILIES)[number];
@@ -66,6 +68,41 @@ export function parseSubnet(given: string): Subnet | undefined {
   if (bytes === undefined || prefix > 8 * bytes.length) return undefined;
   const mask = netmask(prefix, bytes.length);
   return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
+}
+
+/** A text that sorts networks by family, address and prefix: a network comes right before those within it. */
+const sortKey = ({ family, address, prefix }: Subnet) => `${family} ${String.fromCharCode(...address, prefix)}`;
+
+function holds(outer: Subnet, inner: Subnet): boolean {
+  if (outer.family !== inner.family || outer.prefix > inner.prefix) return false;
+  const mask = netmask(outer.prefix, outer.address.length);
+  return outer.address.every((byte, index) => byte === ((inner.address[index] ?? 0) & (mask[index] ?? 0)));
+}
+
+/** The same networks in ascending order, each once and none that lies within another. */
+export function mergeSubnets(subnets: readonly Subnet[]): readonly Subnet[] {
+  const byKey = new Map(subnets.map((subnet) => [sortKey(subnet), subnet]));
+  const merged: Subnet[] = [];
+  // Sorted as texts, without a call for each comparison.
+  for (const key of [...byKey.keys()].sort()) {
+    const subnet = byKey.get(key);
+    const last = merged.at(-1);
+    if (subnet !== undefined && (last === undefined || !holds(last, subnet))) merged.push(subnet);
+  }
+  return merged;
+}
+
+/**
+ * The networks of a comma-separated list, in its order, and merged where there are more than {@link MAX_ITEMS}.
+ * @param refuse is called with the first item that is no network
+ */
+export function parseSubnets(text: string, refuse: (item: string) => never): readonly Subnet[] {
+  const subnets: Subnet[] = [];
+  eachItem(text, (start, end) => {
+    const item = text.slice(start, end);
+    subnets.push(parseSubnet(item) ?? refuse(item));
+  });
+  return subnets.length > MAX_ITEMS ? mergeSubnets(subnets) : subnets;
 }
 
 /** The longest run of at least two zero groups is what `::` stands for. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { examples } from "./examples.testing";
-import { removalText, restoreText } from "./iptables";
+import { chunkedPorts, removalText, restoreText } from "./iptables";
 import { redirectRules } from "./rules";
 
 function expectGolden(name: string, actual: string): void {
@@ -23,6 +23,29 @@ describe("the text of a restore", () => {
     expect(jumps(fresh)).toHaveLength(2);
     expect(jumps(restoreText(usual!, fresh))).toEqual([]);
     expect(jumps(restoreText(usual!, jumps(fresh)[0]!))).toEqual([jumps(fresh)[1]]);
+  });
+});
+
+describe("lists of ports", () => {
+  it("fill rules of fifteen slots, a range taking two", () => {
+    const range = { low: 1, high: 2 };
+    const port = { low: 9, high: 9 };
+    expect(chunkedPorts([]).map((chunk) => chunk.length)).toEqual([]);
+    expect(chunkedPorts(new Array(31).fill(port)).map((chunk) => chunk.length)).toEqual([15, 15, 1]);
+    expect(chunkedPorts(new Array(8).fill(range)).map((chunk) => chunk.length)).toEqual([7, 1]);
+    expect(chunkedPorts([...new Array(14).fill(port), range]).map((chunk) => chunk.length)).toEqual([14, 1]);
+  });
+
+  it("are several rules where one cannot hold them, each with its own ports in its comment", () => {
+    const skipInboundPorts = Array.from({ length: 16 }, (_, index) => ({ low: index + 1, high: index + 1 }));
+    const [set] = redirectRules({ ...examples.plain, skipInboundPorts });
+    const lines = restoreText(set!, "")
+      .split("\n")
+      .filter((line) => line.includes("multiport"));
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toBe(
+      '-A PROXY_INIT_REDIRECT -p tcp -m multiport --dports 16 -m comment --comment "proxy-init/ignore-port-16" -j RETURN',
+    );
   });
 });
 

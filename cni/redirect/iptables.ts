@@ -1,6 +1,7 @@
 /** The rules as iptables has them: the text that `iptables-restore` takes and `iptables-save` prints. */
-import { formatSubnet } from "../subnets";
-import { type Match, portText, type Rule, type RuleSet, type Verdict } from "./rules";
+import type { PortRange } from "../ports";
+import { formatSubnet, type Subnet } from "../subnets";
+import { ignorePorts, type Match, perSubnet, portText, type Rule, type RuleSet, type Verdict } from "./rules";
 
 /** A chain of ours, the one that leads to it, and the comment on the jump. */
 export interface IptablesChain {
@@ -25,8 +26,34 @@ export const IPTABLES_CHAINS: readonly IptablesChain[] = [
   },
 ];
 
-function subnetText(flag: "-s" | "-d", match: Extract<Match, { subnet: unknown }>): string {
-  return match.subnet.prefix === 0 ? "" : `${flag} ${formatSubnet(match.subnet)}`;
+/** What one rule of iptables' multiport can hold; a range takes two. */
+const MAX_SLOTS = 15;
+
+const slots = (range: PortRange) => (range.low === range.high ? 1 : 2);
+
+/** Ports in the lists that single rules can hold. */
+export function chunkedPorts(ports: readonly PortRange[]): readonly (readonly PortRange[])[] {
+  const made: PortRange[][] = [];
+  let room = 0;
+  for (const range of ports) {
+    if (slots(range) > room) {
+      made.push([]);
+      room = MAX_SLOTS;
+    }
+    made.at(-1)?.push(range);
+    room -= slots(range);
+  }
+  return made;
+}
+
+/** A rule as the rules that iptables can hold: a few ports each, or one network. */
+function split(rule: Rule): readonly Rule[] {
+  const [match] = rule.matches;
+  return match?.kind === "tcp-ports" ? chunkedPorts(match.ports).map(ignorePorts) : perSubnet(rule);
+}
+
+function subnetText(flag: "-s" | "-d", [subnet]: readonly Subnet[]): string {
+  return subnet === undefined || subnet.prefix === 0 ? "" : `${flag} ${formatSubnet(subnet)}`;
 }
 
 function matchText(match: Match): string {
@@ -38,9 +65,9 @@ function matchText(match: Match): string {
     case "tcp-ports":
       return `-p tcp -m multiport --dports ${match.ports.map(portText).join(",")}`;
     case "source":
-      return subnetText("-s", match);
+      return subnetText("-s", match.subnets);
     case "destination":
-      return subnetText("-d", match);
+      return subnetText("-d", match.subnets);
     case "uid":
       return `-m owner --uid-owner ${match.id}`;
     case "gid":
@@ -70,7 +97,10 @@ export function jumpLine({ name, from, comment }: IptablesChain): string {
 
 /** What our chain holds, a line a rule, as `iptables-save` prints it. */
 export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[] {
-  return chain.rules(set).map((rule) => ruleLine(chain.name, rule));
+  return chain
+    .rules(set)
+    .flatMap(split)
+    .map((rule) => ruleLine(chain.name, rule));
 }
 
 /**

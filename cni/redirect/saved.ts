@@ -3,7 +3,7 @@
  * for, and a chain of ours has a known first and last part. Modes nft, legacy and plain have no room for more, since
  * their rules equal linkerd's.
  */
-import { parsePortRange } from "../ports";
+import { parsePorts } from "../ports";
 import { type Family, parseSubnet } from "../subnets";
 import { IPTABLES_CHAINS, type IptablesChain, jumpLine, ruleLine, rulesOf } from "./iptables";
 import type { Match, Rule, Verdict } from "./rules";
@@ -32,15 +32,19 @@ const kinds: readonly (readonly [
 ];
 
 function portsMatch(list: string): Match | undefined {
-  const ports = list.split(",").map((each) => parsePortRange(each.replace(":", "-")));
-  return ports.includes(undefined)
-    ? undefined
-    : { kind: "tcp-ports", ports: ports.filter((port) => port !== undefined) };
+  try {
+    const refuse = (item: string) => {
+      throw new Error(item);
+    };
+    return { kind: "tcp-ports", ports: parsePorts(list.replaceAll(":", "-"), refuse) };
+  } catch {
+    return undefined;
+  }
 }
 
 function subnetMatch(kind: "source" | "destination", text: string): Match | undefined {
   const subnet = parseSubnet(text);
-  return subnet && { kind, subnet };
+  return subnet && { kind, subnets: [subnet] };
 }
 
 const ignored = (match: Match | undefined) => match && { matches: [match], verdict: leave };

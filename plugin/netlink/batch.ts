@@ -1,5 +1,5 @@
 /** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
-import type { RuleSet } from "../../cni/redirect/rules";
+import { perSubnet, type RuleSet } from "../../cni/redirect/rules";
 import type { Family } from "../../cni/subnets";
 import { ascii, concat } from "../bytes";
 import { attribute, message, nested, number32, text } from "./codec";
@@ -73,7 +73,7 @@ function comment(written: string): Uint8Array {
 
 /** The rules of a chain. Each says in its user data what it should be, so that CHECK needs nothing else. */
 function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[] {
-  const made = set[chain].flatMap((rule) =>
+  const made = set[chain].flatMap(perSubnet).flatMap((rule) =>
     expressionLists(rule).map((list) => ({
       comment: rule.comment,
       bytes: list.map(({ bytes }) => bytes),

@@ -113,7 +113,7 @@ function alternatives(match: Match): readonly (readonly Expression[])[] {
       return match.ports.map(toPort);
     case "source":
     case "destination":
-      return [address(match.subnet, match.kind)];
+      return match.subnets.map((subnet) => address(subnet, match.kind));
     case "uid":
     case "gid":
       return [[meta(match.kind), compare("=", idBytes(match.id))]];
