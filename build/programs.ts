@@ -1,9 +1,12 @@
 import { join } from "node:path";
 import { AS_IS, bundle } from "./bundle";
-import { compileExecutable, PLUGIN_ENTRY } from "./executable";
+import { buildExecutable } from "./engine";
 import { outputs, root } from "./paths";
 import { type Architecture, hostArchitecture } from "./runtime";
 
+/** Where the plugin begins, and the scripts that it loads where it needs them. */
+export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
+export const PLUGIN_SCRIPTS = join(root, "plugin", "scripts");
 const INSTALLER_ENTRY = join(root, "installer", "main.ts");
 const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
 
@@ -13,9 +16,9 @@ export const ENTRIES = [PLUGIN_ENTRY, INSTALLER_ENTRY, CONTROLLERS_ENTRY];
 /** Paths of the image's programs. */
 export type Programs = Readonly<Record<"plugin" | "installer" | "controllers", string>>;
 
-/** Compiles the plugin. @default architecture this machine's */
+/** Builds the plugin's executable. @default architecture this machine's */
 export function buildPlugin(path: string = outputs.plugin, architecture: Architecture = hostArchitecture()) {
-  return compileExecutable(PLUGIN_ENTRY, path, architecture);
+  return buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
 }
 
 /** Bundles the installer for the image's runtime. */
@@ -23,7 +26,7 @@ export function buildInstaller(path: string = outputs.installer) {
   return bundle(INSTALLER_ENTRY, path, AS_IS);
 }
 
-/** Bundles the controllers. */
+/** Bundles the controllers for the image's runtime. */
 export function buildControllers(path: string = outputs.controllers) {
-  return bundle(CONTROLLERS_ENTRY, path);
+  return bundle(CONTROLLERS_ENTRY, path, AS_IS);
 }

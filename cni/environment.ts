@@ -17,8 +17,18 @@ export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
+/** Bytes of a text in UTF-8. */
+function utf8Length(text: string): number {
+  let length = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    length += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return length;
+}
+
 function interfaceNameProblem(name: string): string | undefined {
-  if (Buffer.byteLength(name) > MAX_INTERFACE_NAME) return `is longer than ${MAX_INTERFACE_NAME} bytes`;
+  if (utf8Length(name) > MAX_INTERFACE_NAME) return `is longer than ${MAX_INTERFACE_NAME} bytes`;
   if (name === "." || name === "..") return "is not a name";
   return /[/:\p{White_Space}]/u.test(name) ? "holds a slash, a colon or white space" : undefined;
 }

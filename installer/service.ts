@@ -69,6 +69,8 @@ export class Service {
   private readonly podEvents: PodEvents | undefined;
   private status: Status = { problem: "starting" };
   private lookedAt = 0;
+  private lookDue = false;
+  private looking: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private renewal: NodeJS.Timeout | undefined;
   private server: Server | undefined;
@@ -104,7 +106,7 @@ export class Service {
     this.keeper = new Keeper({ places, owner, wanted, disk, plugin, log, instruments, sleep });
     this.watcher = new Watcher(
       () => this.watched(),
-      () => this.look(),
+      () => void this.look(),
     );
     this.tail = new Tail(settings.pluginLog);
     const connect = () => transport(own());
@@ -126,7 +128,7 @@ export class Service {
     if (!settings.chained) log.info("the node's CNI configuration is left alone: Multus has to call the plugin");
     await this.credentials.renew(Date.now());
     if (this.stopping) return;
-    this.look();
+    void this.look();
     this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
     await this.renew();
   }
@@ -134,7 +136,7 @@ export class Service {
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const { remove, why } = await this.decide();
+    const [{ remove, why }] = await Promise.all([this.decide(), this.looking]);
     const { log, settings } = this.outside;
     if (remove) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
@@ -160,8 +162,23 @@ export class Service {
     return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked])];
   }
 
-  private look(): void {
-    if (this.stopping) return;
+  /** Looks at the node; what happens during a look is looked at after it. Never rejects. */
+  private look(): Promise<void> {
+    this.lookDue = true;
+    this.looking ??= this.lookWhileDue().finally(() => {
+      this.looking = undefined;
+    });
+    return this.looking;
+  }
+
+  private async lookWhileDue(): Promise<void> {
+    while (this.lookDue && !this.stopping) {
+      this.lookDue = false;
+      await this.lookOnce();
+    }
+  }
+
+  private async lookOnce(): Promise<void> {
     try {
       this.mounts.check();
     } catch (error) {
@@ -172,11 +189,12 @@ export class Service {
     clearTimeout(this.timer);
     const refused = this.watcher.arm();
     this.sayUnwatched(refused);
-    this.status = this.keeper.reconcile(performance.now());
+    this.status = await this.keeper.reconcile(performance.now());
     this.followPlugin();
     this.lookedAt = performance.now();
+    if (this.stopping) return;
     const pause = refused.size > 0 ? POLL_EVERY_MS : LOOK_EVERY_MS;
-    this.timer = setTimeout(() => this.look(), Math.min(this.status.againInMs ?? pause, pause));
+    this.timer = setTimeout(() => void this.look(), Math.min(this.status.againInMs ?? pause, pause));
   }
 
   private sayUnwatched(refused: ReadonlyMap<string, string>): void {
@@ -201,7 +219,7 @@ export class Service {
     if (this.renewing) return;
     this.renewing = true;
     try {
-      if (await this.hasOtherToken()) this.look();
+      if (await this.hasOtherToken()) void this.look();
       else this.followPlugin();
       if (performance.now() - this.runtimeAskedAt >= ASK_AGAIN_MS) await this.learnRuntime();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
@@ -254,7 +272,8 @@ export class Service {
   }
 
   private listen(port: number): void {
-    const live = () => performance.now() - this.lookedAt < LIVE_WITHIN_MS;
+    // A look that waits for a slow disk would begin anew, and wait again, in a container that is started in its place.
+    const live = () => this.looking !== undefined || performance.now() - this.lookedAt < LIVE_WITHIN_MS;
     const answers = {
       "/live": () => (live() ? { status: 200, body: "live\n" } : { status: 503, body: "has not looked at the node\n" }),
       "/ready": () => this.ready(),

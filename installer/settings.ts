@@ -25,8 +25,6 @@ export interface Settings {
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
   readonly pluginDir: string;
-  /** Directory in this container that holds the C library the plugin is started with on the node; may be absent. */
-  readonly libraryDir: string;
   readonly kubeconfigName: string;
   /** Add the plugin to the active configuration; else all but that is installed, for whoever calls it otherwise. */
   readonly chained: boolean;
@@ -185,7 +183,6 @@ export function readSettings(args: readonly string[], environment: Environment):
     netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
     binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
     pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
-    libraryDir: read.directory("PLUGIN_LIBRARY_DIR", "/opt/linkerd-cni/lib"),
     kubeconfigName: read.kubeconfigName(),
     chained: read.flag("CHAINED", true),
     stanza: read.stanza(),

@@ -4,7 +4,7 @@ import { formatSubnet, type Subnet } from "../subnets";
 import { ignorePorts, type Match, perSubnet, portText, type Rule, type RuleSet, type Verdict } from "./rules";
 
 /** A chain of ours, the one that leads to it, and the comment on the jump. */
-interface IptablesChain {
+export interface IptablesChain {
   readonly name: string;
   readonly from: string;
   readonly comment: string;
@@ -85,7 +85,8 @@ function line(chain: string, parts: readonly string[]): string {
   return ["-A", chain, ...parts.filter((part) => part !== "")].join(" ");
 }
 
-function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
+/** A rule as `iptables-save` prints it. */
+export function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
   return line(chain, [...matches.map(matchText), `-m comment --comment "${comment}"`, verdictText(verdict)]);
 }
 
@@ -152,35 +153,6 @@ export function hasChains(saved: string): boolean {
   return IPTABLES_CHAINS.some((chain) => hasChain(lines, chain.name));
 }
 
-/** The first difference between what `iptables-save` prints and what it should. */
-export function savedDifference(set: RuleSet, saved: string): string | undefined {
-  const lines = saved.split("\n");
-  for (const chain of IPTABLES_CHAINS) {
-    const difference = jumpDifference(lines, chain) ?? rulesDifference(lines, chain, chainLines(set, chain));
-    if (difference !== undefined) return `${set.family} nat, ${difference}`;
-  }
-  return undefined;
-}
-
 const hasChain = (lines: readonly string[], chain: string) => lines.some((each) => each.startsWith(`:${chain} `));
-const rulesOf = (lines: readonly string[], chain: string) => lines.filter((each) => each.startsWith(`-A ${chain} `));
-
-function jumpDifference(lines: readonly string[], chain: IptablesChain): string | undefined {
-  const rules = rulesOf(lines, chain.from);
-  const at = rules.indexOf(jumpLine(chain));
-  if (at < 0) return `${chain.from}: the jump to ${chain.name} is missing`;
-  return at === 0 ? undefined : `${chain.from}: "${rules[0]}" comes before the jump to ${chain.name}`;
-}
-
-function rulesDifference(
-  lines: readonly string[],
-  { name }: IptablesChain,
-  wanted: readonly string[],
-): string | undefined {
-  const actual = rulesOf(lines, name);
-  const at = Array.from({ length: Math.max(wanted.length, actual.length) }, (_, index) => index).find(
-    (index) => wanted[index] !== actual[index],
-  );
-  if (at === undefined) return undefined;
-  return `${name}, rule ${at + 1}: is ${JSON.stringify(actual[at] ?? "missing")}, should be ${JSON.stringify(wanted[at] ?? "none")}`;
-}
+export const rulesOf = (lines: readonly string[], chain: string) =>
+  lines.filter((each) => each.startsWith(`-A ${chain} `));

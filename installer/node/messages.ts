@@ -2,10 +2,9 @@ import type { Change } from "./disk";
 
 const DONE = {
   write: "wrote",
-  copy: "wrote",
+  install: "wrote",
   keep: "wrote",
   link: "wrote",
-  mkdir: "made",
   rmdir: "removed",
   remove: "removed",
 };

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compileExecutable, PLUGIN_ENTRY } from "../../build/executable";
+import { buildExecutable } from "../../build/engine";
 import { IMAGE_NAME, imageSpec, platformFiles } from "../../build/image/image";
 import { ociArchive } from "../../build/image/oci";
 import { outputs } from "../../build/paths";
+import { PLUGIN_ENTRY, PLUGIN_SCRIPTS } from "../../build/programs";
 import { hostArchitecture } from "../../build/runtime";
 import { importImage } from "./images";
 import type { Machine } from "./machine";
@@ -22,7 +23,7 @@ export async function importNextImage(machine: Machine, tag: string): Promise<st
   ];
   await mkdir(paths.images, { recursive: true });
   await writeFile(entry, `globalThis["${tag}"] = true;\nimport ${JSON.stringify(PLUGIN_ENTRY)};\n`);
-  await compileExecutable(entry, executable);
+  await buildExecutable(executable, { main: entry, scripts: PLUGIN_SCRIPTS });
   const spec = { ...(await imageSpec()), reference: `${IMAGE_NAME}:${tag}` };
   await writeFile(
     archive,

