@@ -70,7 +70,7 @@ class Answer {
   static of(answer: unknown, kind: "Pod" | "Namespace" | "Service", name: string, namespace?: string): Answer {
     const what = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
     const found = new Answer(what, isObject(answer) ? answer : {});
-    if (!isObject(answer)) return found.refuse(`it is ${kindOf(answer)}`);
+    if (!isObject(answer)) return found.refuse(`it is ${answer === undefined ? "missing" : kindOf(answer)}`);
     if (answer["kind"] !== kind) return found.refuse(`its kind is ${shown(answer["kind"])}`);
     const given = found.object(answer["metadata"], "metadata")["name"];
     if ((given ?? "") !== name) return found.refuse(`its metadata.name is ${shown(given)}`);
@@ -107,6 +107,13 @@ class Answer {
     );
   }
 
+  /** A port, or none where it is absent. */
+  port(value: unknown, at: string): readonly number[] {
+    if (value === undefined || value === null) return [];
+    const isPort = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff;
+    return isPort ? [value] : this.refuse(`its ${at} is ${shown(value)}`);
+  }
+
   private object(value: unknown, at: string): JsonObject {
     if (value === undefined || value === null) return {};
     return isObject(value) ? value : this.refuse(`its ${at} is ${shown(value)}`);
@@ -117,8 +124,10 @@ class Answer {
   }
 }
 
-const shown = (value: unknown) =>
-  value === undefined ? "missing" : typeof value === "string" ? quoted(value) : kindOf(value);
+function shown(value: unknown): string {
+  if (value === undefined) return "missing";
+  return typeof value === "string" ? quoted(value) : kindOf(value);
+}
 
 /**
  * A pod as the API server has it. An answer that is something else must not pass for a pod without a proxy.
@@ -150,11 +159,13 @@ export function namespaceFromObject(name: string, answer: unknown): Namespace {
  */
 export function apiServerPorts(answer: unknown): readonly number[] | undefined {
   const found = Answer.of(answer, "Service", "kubernetes", "default");
-  const numbers = found
-    .objects(found.spec["ports"], "spec.ports")
-    .flatMap(({ port, targetPort }) => [port, targetPort])
-    .filter((port): port is number => typeof port === "number");
-  return numbers.length > 0 ? numbers : undefined;
+  const ports = found.objects(found.spec["ports"], "spec.ports").flatMap(({ port, targetPort }, index) => {
+    const at = `spec.ports[${index}]`;
+    // A name stands for whatever each endpoint calls so.
+    const target = typeof targetPort === "string" ? undefined : targetPort;
+    return [...found.port(port, `${at}.port`), ...found.port(target, `${at}.targetPort`)];
+  });
+  return ports.length > 0 ? ports : undefined;
 }
 
 /** What has to be read besides a pod: the control plane's settings come from its chart, not from its namespace. */
