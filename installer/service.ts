@@ -7,6 +7,7 @@ import { fetchTransport as transport } from "./api/api";
 import { Credentials } from "./api/credentials";
 import { kubeconfig } from "./api/kubeconfig";
 import { StartupTaint } from "./api/node-taint";
+import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
 import { hostFacts } from "./host/host-facts";
 import { Mounts } from "./host/mounts";
@@ -18,7 +19,7 @@ import { linkedDirectories } from "./node/node-path";
 import { type Places, placesOf } from "./node/places";
 import { pluginFile } from "./node/plugin-file";
 import type { Settings } from "./settings";
-import { askForDaemonSet, decideByAnswer, decideBySettings, type StopDecision } from "./stop";
+import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./stop";
 import { type Answer, type Server, serve } from "./telemetry/health";
 import { createInstruments } from "./telemetry/instruments";
 import { follow, Tail } from "./telemetry/plugin-log";
@@ -67,6 +68,7 @@ export class Service {
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
   private readonly podEvents: PodEvents | undefined;
+  private readonly daemonSet: OwnDaemonSet | undefined;
   private status: Status = { problem: "starting" };
   private lookedAt = 0;
   private lookDue = false;
@@ -91,14 +93,15 @@ export class Service {
     const own = () => readApiServer(settings.cluster);
     const { pluginAccount: account } = settings;
     const renewals = this.instruments.tokenRenewals;
-    const pod = `/api/v1/namespaces/${settings.daemonSet?.namespace ?? "default"}/pods/${settings.podName ?? "linkerd-cni"}`;
+    const { namespace, name } = settings.pod ?? { namespace: "default", name: "linkerd-cni" };
+    const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const access = new AccessCheck({ transport, path: pod });
     const verify = access.check.bind(access);
     const tools = { own, transport, verify, log, renewals, ...(account === undefined ? {} : { account }) };
     this.credentials = new Credentials(tools, knownToken(this.places));
     const wanted = () => ({
       chained: settings.chained,
-      stanza: readStanza(settings),
+      stanza: readStanza(settings, this.daemonSet?.name),
       kubeconfig: kubeconfig(this.credentials.current(Date.now())),
     });
     const plugin = pluginFile();
@@ -110,6 +113,7 @@ export class Service {
     );
     this.tail = new Tail(settings.pluginLog);
     const connect = () => transport(own());
+    this.daemonSet = settings.pod && new OwnDaemonSet({ namespace, pod: name, connect, log });
     const now = () => new Date();
     const instance = settings.nodeName ?? settings.identity;
     this.podEvents = settings.podEvents ? new PodEvents({ connect, instance, log, now }) : undefined;
@@ -126,7 +130,7 @@ export class Service {
     if (settings.healthPort > 0) this.listen(settings.healthPort);
     for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
     if (!settings.chained) log.info("the node's CNI configuration is left alone: Multus has to call the plugin");
-    await this.credentials.renew(Date.now());
+    await Promise.all([this.credentials.renew(Date.now()), this.daemonSet?.learn()]);
     if (this.stopping) return;
     void this.look();
     this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
@@ -219,7 +223,8 @@ export class Service {
     if (this.renewing) return;
     this.renewing = true;
     try {
-      if (await this.hasOtherToken()) void this.look();
+      const [hasOtherToken, hasOtherName] = await Promise.all([this.hasOtherToken(), this.daemonSet?.learn()]);
+      if (hasOtherToken || hasOtherName === true) void this.look();
       else this.followPlugin();
       if (performance.now() - this.runtimeAskedAt >= ASK_AGAIN_MS) await this.learnRuntime();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
@@ -257,15 +262,22 @@ export class Service {
   }
 
   private async decide(): Promise<StopDecision> {
-    const { settings } = this.outside;
+    const { settings, sleep } = this.outside;
     const decided = decideBySettings(settings);
-    if (decided.kind === "decided") return decided;
-    try {
-      const own = transport(readApiServer(settings.cluster));
+    if (decided !== undefined) return decided;
+    await this.daemonSet?.learn();
+    const { nodeName: node, pod } = settings;
+    const name = this.daemonSet?.name;
+    if (pod === undefined) return { remove: false, why: "POD_NAMESPACE and POD_NAME do not name our pod" };
+    if (name === undefined) return { remove: false, why: `pod ${pod.namespace}/${pod.name} belongs to no DaemonSet` };
+    const ask = () => {
       const access = this.credentials.ofPlugin(Date.now());
+      const own = transport(readApiServer(settings.cluster));
       const plugin = access && transport(access);
-      const { nodeName: node, podName: pod } = settings;
-      return decideByAnswer(await askForDaemonSet({ daemonSet: decided.ask, node, pod, own, plugin }));
+      return askForDaemonSet({ daemonSet: { namespace: pod.namespace, name }, node, pod: pod.name, own, plugin });
+    };
+    try {
+      return await decide(ask, { sleep, now: () => performance.now() });
     } catch (error) {
       return { remove: false, why: error instanceof Error ? error.message : String(error) };
     }

@@ -83,7 +83,7 @@ export class Node {
       owner,
       wanted: () => ({
         chained,
-        stanza: readStanza(settings),
+        stanza: readStanza(settings, undefined),
         kubeconfig: kubeconfig(readApiServer(settings.cluster)),
       }),
       disk: nodeDisk,

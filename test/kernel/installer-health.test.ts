@@ -7,7 +7,7 @@ import { buildInstaller, type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const PORT = 19_872;
-const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x1";
+const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x7k2p";
 const TOKEN = "/api/v1/namespaces/linkerd-cni/serviceaccounts/linkerd-cni-plugin/token";
 
 jest.setTimeout(60_000);
@@ -39,8 +39,7 @@ function start(more: Readonly<Record<string, string>> = {}): void {
     HEALTH_PORT: String(PORT),
     KUBERNETES_SERVICE_PORT: String(api.port),
     POD_NAMESPACE: "linkerd-cni",
-    POD_NAME: "linkerd-cni-x1",
-    DAEMONSET_NAME: "linkerd-cni",
+    POD_NAME: "linkerd-cni-x7k2p",
     ...more,
   });
 }
