@@ -12,7 +12,7 @@ import { PodEvents } from "./api/pod-events";
 import { hostFacts } from "./host/host-facts";
 import { Mounts } from "./host/mounts";
 import { isCrio, preflight } from "./host/preflight";
-import { askForRuntime } from "./host/runtime";
+import { askForRuntime, passesOverBroken } from "./host/runtime";
 import type { Disk } from "./node/disk";
 import { Keeper, type Status } from "./node/keeper";
 import { linkedDirectories } from "./node/node-path";
@@ -77,7 +77,7 @@ export class Service {
   private renewal: NodeJS.Timeout | undefined;
   private server: Server | undefined;
   private runtime: string | undefined;
-  private runtimeAskedAt = Number.NEGATIVE_INFINITY;
+  private learnedAt = Number.NEGATIVE_INFINITY;
   private unwatched = "";
   private wasReady = false;
   private renewing = false;
@@ -106,7 +106,17 @@ export class Service {
     });
     const plugin = pluginFile();
     const { places, instruments } = this;
-    this.keeper = new Keeper({ places, owner, wanted, disk, plugin, log, instruments, sleep });
+    this.keeper = new Keeper({
+      places,
+      owner,
+      wanted,
+      disk,
+      plugin,
+      passesOverBroken: () => passesOverBroken(this.runtime),
+      log,
+      instruments,
+      sleep,
+    });
     this.watcher = new Watcher(
       () => this.watched(),
       () => void this.look(),
@@ -130,7 +140,7 @@ export class Service {
     if (settings.healthPort > 0) this.listen(settings.healthPort);
     for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
     if (!settings.chained) log.info("the node's CNI configuration is left alone: Multus has to call the plugin");
-    await Promise.all([this.credentials.renew(Date.now()), this.daemonSet?.learn()]);
+    await Promise.all([this.credentials.renew(Date.now()), this.learn()]);
     if (this.stopping) return;
     void this.look();
     this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
@@ -223,10 +233,9 @@ export class Service {
     if (this.renewing) return;
     this.renewing = true;
     try {
-      const [hasOtherToken, hasOtherName] = await Promise.all([this.hasOtherToken(), this.daemonSet?.learn()]);
-      if (hasOtherToken || hasOtherName === true) void this.look();
+      if (await this.hasOtherToken()) void this.look();
       else this.followPlugin();
-      if (performance.now() - this.runtimeAskedAt >= ASK_AGAIN_MS) await this.learnRuntime();
+      if (performance.now() - this.learnedAt >= ASK_AGAIN_MS && (await this.learn())) void this.look();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.outside.log.warn(error instanceof Error ? error.message : String(error));
@@ -250,15 +259,23 @@ export class Service {
     if ((await this.ready()).status === 200) await this.taint.lift();
   }
 
-  private async learnRuntime(): Promise<void> {
+  /** Asks the API server what it has not told yet. Tells whether anything is known since that changes the node. */
+  private async learn(): Promise<boolean> {
+    this.learnedAt = performance.now();
+    const news = await Promise.all([this.daemonSet?.learn(), this.learnRuntime()]);
+    return news.includes(true);
+  }
+
+  /** Asks where the runtime is not known yet. Tells whether it is known since. */
+  private async learnRuntime(): Promise<boolean> {
     const { settings, log } = this.outside;
-    if (settings.nodeName === undefined || this.runtime !== undefined) return;
-    this.runtimeAskedAt = performance.now();
+    if (settings.nodeName === undefined || this.runtime !== undefined) return false;
     const path = `/api/v1/nodes/${settings.nodeName}`;
     this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
-    if (this.runtime === undefined) return;
+    if (this.runtime === undefined) return false;
     const facts = { directories: [], pluginBytes: 0, kernel: {}, runtime: this.runtime };
     for (const { level, message } of preflight(facts)) log[level](message);
+    return true;
   }
 
   private async decide(): Promise<StopDecision> {

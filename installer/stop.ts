@@ -92,7 +92,10 @@ export async function askForDaemonSet(question: Question): Promise<Finding> {
     if (status === 403) return await forbidden(question);
     return confirmable(false, `the API server answers ${status}`);
   } catch (error) {
-    return confirmable(false, `the API server does not answer (${error instanceof Error ? error.message : String(error)})`);
+    return confirmable(
+      false,
+      `the API server does not answer (${error instanceof Error ? error.message : String(error)})`,
+    );
   }
 }
 

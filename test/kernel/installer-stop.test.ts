@@ -150,25 +150,28 @@ test.each(rights)("on SIGTERM, when %s", async (_, given, deletedDaemonSet, expe
   expect(installer.log).toContain(why);
 });
 
-test("kustomize's prefix: the DaemonSet that is asked for, and whose pods pass, is the one that our pod names", async () => {
-  const POD = "/api/v1/namespaces/linkerd-cni/pods/prod-linkerd-cni-x7k2p";
-  const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: "prod-linkerd-cni-b", uid: "u", controller: true };
-  const theirs = "/apis/apps/v1/namespaces/linkerd-cni/daemonsets/prod-linkerd-cni-b";
-  let told = false;
-  api.answer = (request, response) => {
-    const pod = { kind: "Pod", metadata: { name: "prod-linkerd-cni-x7k2p", ownerReferences: [owner] } };
-    if (request.url === POD) return json(told ? 200 : 500, pod)(request, response);
-    json(request.url === theirs ? 200 : 404, {})(request, response);
+test.each([
+  ["is the one that our pod names", 200, "prod-linkerd-cni-of-its-owner"],
+  ["is the one that our pod's name begins with, where it may not be read", 403, "prod-linkerd-cni"],
+])("kustomize's prefix: the DaemonSet that is asked for, and whose pods pass, %s", async (_, status, name) => {
+  const pod = "prod-linkerd-cni-x7k2p";
+  const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: "prod-linkerd-cni-of-its-owner", uid: "u" };
+  const theirs = `/apis/apps/v1/namespaces/linkerd-cni/daemonsets/${name}`;
+  const objects: Readonly<Record<string, Answer>> = {
+    [`/api/v1/namespaces/linkerd-cni/pods/${pod}`]: json(status, {
+      kind: "Pod",
+      metadata: { name: pod, ownerReferences: [owner] },
+    }),
+    [theirs]: json(200, {}),
   };
-  const installer = start({ POD_NAME: "prod-linkerd-cni-x7k2p", DAEMONSET_NAME: "linkerd-cni" });
+  api.answer = (request, response) => (objects[request.url ?? ""] ?? json(404, {}))(request, response);
+  const installer = start({ POD_NAME: pod, DAEMONSET_NAME: "linkerd-cni" });
   await installer.says("ends in our stanza");
-  const ownPods = () => JSON.parse(node.read("10-k.conflist")).plugins.at(-1)["own-pods"];
-  expect(ownPods()).toEqual({ namespace: "linkerd-cni", daemonset: "prod-linkerd-cni" });
-  told = true;
-  while (ownPods().daemonset !== "prod-linkerd-cni-b") await sleep(50);
+  const ownPods = JSON.parse(node.read("10-k.conflist")).plugins.at(-1)["own-pods"];
+  expect(ownPods).toEqual({ namespace: "linkerd-cni", daemonset: name });
   const installed = node.content();
   expect(await installer.stop()).toBe(0);
-  expect(api.requests.at(-2)).toBe(theirs);
+  expect(api.requests).toContain(theirs);
   expect(installer.log).toContain("our DaemonSet is there");
   expect(node.content()).toEqual(installed);
 });
