@@ -179,9 +179,7 @@ export class Service {
   /** Looks at the node; what happens during a look is looked at after it. Never rejects. */
   private look(): Promise<void> {
     this.lookDue = true;
-    this.looking ??= this.lookWhileDue().finally(() => {
-      this.looking = undefined;
-    });
+    this.looking ??= this.lookWhileDue();
     return this.looking;
   }
 
@@ -190,6 +188,7 @@ export class Service {
       this.lookDue = false;
       await this.lookOnce();
     }
+    this.looking = undefined;
   }
 
   private async lookOnce(): Promise<void> {
