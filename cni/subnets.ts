@@ -24,13 +24,13 @@ function parseIPv4(text: string): readonly number[] | undefined {
   return valid ? parts.map(Number) : undefined;
 }
 
-/** Colon-separated groups to bytes; the last group may be an IPv4 address. */
-function parseGroups(text: string): readonly number[] | undefined {
+/** Colon-separated groups to bytes; at the end of an address the last group may be an IPv4 address. */
+function parseGroups(text: string, isEnd: boolean): readonly number[] | undefined {
   if (text === "") return [];
   const bytes: number[] = [];
   const groups = text.split(":");
   for (const [index, group] of groups.entries()) {
-    const embedded = index === groups.length - 1 ? parseIPv4(group) : undefined;
+    const embedded = isEnd && index === groups.length - 1 ? parseIPv4(group) : undefined;
     if (embedded !== undefined) bytes.push(...embedded);
     else if (GROUP.test(group)) bytes.push(Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff);
     else return undefined;
@@ -40,12 +40,17 @@ function parseGroups(text: string): readonly number[] | undefined {
 
 function parseIPv6(text: string): readonly number[] | undefined {
   const halves = text.split("::");
-  const [head, tail] = halves.map(parseGroups);
+  const [head, tail] = halves.map((half, index) => parseGroups(half, index === halves.length - 1));
   if (head === undefined || halves.length > 2) return undefined;
   if (halves.length === 1) return head.length === 2 * GROUPS ? head : undefined;
   if (tail === undefined) return undefined;
   const gap = 2 * GROUPS - head.length - tail.length;
   return gap >= 2 ? [...head, ...new Array<number>(gap).fill(0), ...tail] : undefined;
+}
+
+/** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for anything else. */
+export function parseAddress(text: string): readonly number[] | undefined {
+  return text.includes(":") ? parseIPv6(text) : parseIPv4(text);
 }
 
 /** The bits of a netmask, `size` bytes. */
@@ -62,11 +67,11 @@ export function parseSubnet(given: string): Subnet | undefined {
   const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text);
   if (match === null) return undefined;
   const [, address = "", length = ""] = match;
-  const family: Family = address.includes(":") ? "ip6" : "ip";
-  const bytes = family === "ip6" ? parseIPv6(address) : parseIPv4(address);
+  const bytes = parseAddress(address);
   const prefix = Number(length);
   if (bytes === undefined || prefix > 8 * bytes.length) return undefined;
   const mask = netmask(prefix, bytes.length);
+  const family: Family = bytes.length === 4 ? "ip" : "ip6";
   return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
 }
 

@@ -12,15 +12,18 @@ const RUNS = 1750;
 
 const pod = (annotations: unknown, labels: unknown) =>
   JSON.stringify({
-    metadata: { annotations, labels },
+    kind: "Pod",
+    metadata: { name: "cart-1", annotations, labels },
     spec: { containers: [{ name: "linkerd-proxy" }] },
   });
 
+const namespace = JSON.stringify({ kind: "Namespace", metadata: { name: "shop" } });
 const files = { [kubeconfig]: readFileSync(kubeconfig, "utf8") };
 
 /** Runs a call and checks what must hold of every one. */
 function expectSane(env: Record<string, string>, stdin: string, podObject: string): void {
-  const host = new FakeHost({ env, stdin, files, namespaces: [NETNS], api: () => response(200, podObject) });
+  const api = (path: string) => response(200, path.endsWith("/namespaces/shop") ? namespace : podObject);
+  const host = new FakeHost({ env, stdin, files, namespaces: [NETNS], api });
   const { stdout, status, record } = dispatch(host);
   const document = stdout === "" ? undefined : JSON.parse(stdout);
   if (status === 1) {
@@ -144,7 +147,7 @@ describe("any call", () => {
       anyText,
       anyJson.map((value) => JSON.stringify(value)),
       fc.tuple(anyJson, anyJson).map(([annotations, labels]) => pod(annotations, labels)),
-      anyJson.map((spec) => JSON.stringify({ metadata: {}, spec })),
+      anyJson.map((spec) => JSON.stringify({ kind: "Pod", metadata: { name: "cart-1" }, spec })),
     );
     fc.assert(
       fc.property(body, (answer) => expectSane(environment, stdin, answer)),

@@ -11,7 +11,8 @@ const meshed: FakeApi = () =>
   response(
     200,
     JSON.stringify({
-      metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
+      kind: "Pod",
+      metadata: { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
       spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
     }),
   );
@@ -75,7 +76,8 @@ describe("ADD", () => {
   });
 
   it("leaves a pod without a proxy alone", () => {
-    const api = () => response(200, '{"spec":{"containers":[{"name":"app"}]}}');
+    const pod = { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "app" }] } };
+    const api = () => response(200, JSON.stringify(pod));
     const { status, host } = call(environment, config, { api });
     expect([status, host.sent]).toEqual([0, []]);
   });
@@ -87,6 +89,15 @@ describe("ADD", () => {
     expect(document.msg).toContain(kubeconfig);
     expect([status, host.sent]).toEqual([1, []]);
   });
+
+  it.each(["[]", "{}", "null", '{"kind":"Status","metadata":{}}'])(
+    "is an error where the API server answers %s",
+    (body) => {
+      const { document, status, host } = call(environment, config, { api: () => response(200, body) });
+      expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("is not Pod shop/cart-1") });
+      expect([status, host.sent]).toEqual([1, []]);
+    },
+  );
 
   it("says that the token expired", () => {
     const { document } = call(environment, config, { api: () => response(401, "") });

@@ -18,9 +18,11 @@ const status =
 const podIs =
   (metadata: object, spec: object = { containers }): Api =>
   (path) => {
-    if (path.includes("/pods/")) return ok({ metadata, spec });
+    if (path.includes("/pods/")) return ok({ kind: "Pod", metadata: { name: "cart-1", ...metadata }, spec });
     if (path.endsWith("/services/kubernetes"))
       return ok({
+        kind: "Service",
+        metadata: { name: "kubernetes", namespace: "default" },
         spec: {
           ports: [
             { port: 443, targetPort: 8443 },
@@ -28,7 +30,7 @@ const podIs =
           ],
         },
       });
-    return ok({ metadata: { annotations: { from: "namespace" } } });
+    return ok({ kind: "Namespace", metadata: { name: "shop", annotations: { from: "namespace" } } });
   };
 
 function learn(annotations: Record<string, string> | undefined, policy: PodLookup, api: Api) {

@@ -6,6 +6,7 @@ import {
   besides,
   knownFromAnnotations,
   type Learned,
+  namespaceFromObject,
   type PassedPod,
   podFromAnnotations,
   podFromObject,
@@ -13,7 +14,6 @@ import {
 import { isInjected, type Pod } from "../cni/pod";
 import type { PodLookup } from "../cni/stanza";
 import type { ApiResponse } from "../kubernetes/api-server";
-import type { NamespaceObject, PodObject, ServiceObject } from "../kubernetes/types";
 
 export interface Question extends PassedPod {
   readonly policy: PodLookup;
@@ -35,11 +35,11 @@ function refusal(status: number, what: string, question: Question): string {
 }
 
 /** @throws CniError 11, ApiUnreachable, KubeconfigError */
-function read<T>(get: Get, path: string, what: string, question: Question): T {
+function read(get: Get, path: string, what: string, question: Question): unknown {
   const { status, body } = get(path);
   if (status !== OK) throw new CniError(ErrorCode.tryAgainLater, refusal(status, what, question));
   try {
-    return JSON.parse(body) as T;
+    return JSON.parse(body);
   } catch (error) {
     throw new CniError(ErrorCode.tryAgainLater, `the API server's answer for ${what}: ${reasonOf(error)}`);
   }
@@ -48,20 +48,19 @@ function read<T>(get: Get, path: string, what: string, question: Question): T {
 function readPod(get: Get, question: Question): Pod {
   const { namespace, name } = question.pod;
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
-  return podFromObject(question.pod, read<PodObject>(get, path, `pod ${namespace}/${name}`, question));
+  return podFromObject(question.pod, read(get, path, `pod ${namespace}/${name}`, question));
 }
 
 function readNamespace(get: Get, question: Question): Namespace {
   const name = question.pod.namespace;
-  const found = read<NamespaceObject>(get, `/api/v1/namespaces/${name}`, `namespace ${name}`, question);
-  return { name, annotations: found.metadata?.annotations ?? {} };
+  return namespaceFromObject(name, read(get, `/api/v1/namespaces/${name}`, `namespace ${name}`, question));
 }
 
 /** Port and numeric target port of the API server's Service; the usual ones where it cannot be read. */
 function readApiServerPorts(get: Get, question: Question): readonly number[] {
   const path = "/api/v1/namespaces/default/services/kubernetes";
   try {
-    return apiServerPorts(read<ServiceObject>(get, path, "service default/kubernetes", question)) ?? API_SERVER_PORTS;
+    return apiServerPorts(read(get, path, "service default/kubernetes", question)) ?? API_SERVER_PORTS;
   } catch {
     return API_SERVER_PORTS;
   }

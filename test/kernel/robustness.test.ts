@@ -14,7 +14,8 @@ const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const traced = hasProgram("strace", "-V") ? it : it.skip;
 
 const meshed = json(200, {
-  metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
+  kind: "Pod",
+  metadata: { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
   spec: { containers: [{ name: "linkerd-proxy" }] },
 });
 const annotations = { "linkerd.io/proxy-version": "x", "linkerd.io/created-by": "linkerd/proxy-injector x" };

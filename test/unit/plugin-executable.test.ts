@@ -18,7 +18,8 @@ const injected = {
   "linkerd.io/proxy-version": "edge-26.7.1",
 };
 const meshed = json(200, {
-  metadata: { annotations: injected },
+  kind: "Pod",
+  metadata: { name: "cart-1", annotations: injected },
   spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
 });
 
