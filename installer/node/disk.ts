@@ -159,7 +159,12 @@ async function install(
     await disk.settle(temporary);
   } else {
     await disk.remove(temporary);
-    await disk.copy(from, temporary, mode);
+    try {
+      await disk.copy(from, temporary, mode);
+    } catch (error) {
+      await disk.remove(temporary);
+      throw error;
+    }
   }
   const why = await failure(temporary, from);
   if (why !== undefined) {

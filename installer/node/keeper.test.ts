@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { ownerName } from "./journal";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
@@ -226,4 +226,49 @@ test("a plugin directory that holds none of the chain's other plugins is told ab
   symlinkSync("/opt/elsewhere/portmap", node.path("bin", "portmap"));
   await node.installer("second").reconcile();
   expect(warnings()).toHaveLength(1);
+});
+
+describe("a broken configuration that comes first", () => {
+  const broken: readonly (readonly [string, string, string])[] = [
+    ["05-broken.conflist", "{", "is not valid JSON"],
+    ["05-broken.conflist", '{"name":"k","plugins":[]}', '"plugins" is empty'],
+    ["05-broken.conf", '{"name":"k"}', '"type" is missing'],
+    ["05-broken.json", "", "is empty"],
+  ];
+  /** Looks twice: what is half-written gets a moment. */
+  const look = async () => {
+    const installer = node.installer();
+    await installer.reconcile();
+    node.now += 1_000;
+    return { installer, status: await installer.reconcile() };
+  };
+
+  test.each(broken)("%s of %j keeps a node with containerd from being ready", async (name, text, reason) => {
+    on({ [name]: text, "10-k.conflist": LIST });
+    node.passesOverBroken = false;
+    const { installer, status } = await look();
+    expect(status.problem).toContain(`${node.path("net.d", name)} ${reason}`);
+    expect(status.problem).toContain("containerd loads no configuration behind it and keeps the node NotReady");
+    expect(node.lines.filter((line) => line.includes(name))).toHaveLength(1);
+    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+    rmSync(node.path("net.d", name));
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
+
+  test.each([
+    [true, "is empty: passed over\n"],
+    [undefined, "is empty: passed over by CRI-O, while containerd loads no configuration behind it"],
+  ])("is passed over where the runtime does so, %p", async (passesOver, text) => {
+    on({ "05-broken.conflist": "", "10-k.conflist": LIST });
+    node.passesOverBroken = passesOver;
+    expect((await look()).status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.lines.join("")).toContain(text);
+  });
+
+  test("is no directory, which no runtime looks at, and no file behind the one in force", async () => {
+    on({ "10-k.conflist": LIST, "20-broken.conflist": "{" });
+    mkdirSync(node.path("net.d", "05-directory.conf"));
+    node.passesOverBroken = false;
+    expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
 });

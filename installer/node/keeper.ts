@@ -10,7 +10,7 @@ import { likelyWriter } from "../watching/writers";
 import { Changer } from "./changer";
 import type { Change, Disk } from "./disk";
 import { isEarlier } from "./journal";
-import { hiddenMessage, renamedMessage, sayOnce } from "./messages";
+import { blockedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
 import { withoutNeighbours } from "./neighbours";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
@@ -37,6 +37,8 @@ export interface Tools {
   readonly wanted: () => Omit<Wanted, "owner">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
+  /** Whether the node's runtime passes over a configuration that it cannot load; undefined where nobody knows. */
+  readonly passesOverBroken: () => boolean | undefined;
   readonly log: Log;
   readonly instruments: Instruments;
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -170,9 +172,10 @@ export class Keeper {
     if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
-    const passed = plan.findings.filter(({ hidden }) => hidden === undefined);
+    const passesOver = this.tools.passesOverBroken();
+    const passed = passesOver === false ? [] : plan.findings.filter(({ hidden }) => hidden === undefined);
     this.warn([
-      ...passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`),
+      ...passed.map(({ file, reason }) => passedOverMessage(join(places.netDir, file), reason, passesOver)),
       ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
       ...withoutNeighbours(places, plan),
     ]);
@@ -214,9 +217,12 @@ export class Keeper {
     const { places } = this.tools;
     this.installed = true;
     this.patience.settled(plan);
-    const [problem] = plan.findings.flatMap(({ file, reason, hidden }) =>
-      hidden === undefined ? [] : [hiddenMessage(join(places.netDir, file), reason, hidden)],
-    );
+    const blocks = this.tools.passesOverBroken() === false;
+    const [problem] = plan.findings.flatMap(({ file, reason, hidden }) => {
+      const path = join(places.netDir, file);
+      if (hidden !== undefined) return [hiddenMessage(path, reason, hidden)];
+      return blocks ? [blockedMessage(path, reason)] : [];
+    });
     if (problem !== undefined) return { problem };
     if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
     if (!wanted.chained) return {};

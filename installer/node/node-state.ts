@@ -16,6 +16,8 @@ export interface FoundFile {
   readonly target?: string;
   /** What would show it, where it cannot be seen from here: on the node it may be any configuration. */
   readonly hidden?: string;
+  /** No runtime looks at it. */
+  readonly ignored?: true;
 }
 
 /** The plugin as it lies on the node. */

@@ -33,7 +33,9 @@ function find(path: string, view: View): FoundFile | undefined {
   try {
     const stat = fs.statSync(located.path);
     const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
-    if (stat.isDirectory()) return { ...found, problem: "is a directory" };
+    // Runtimes look at no directory, and fail at a link to one.
+    if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
+    if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
     if (!stat.isFile()) return { ...found, problem: "is no regular file" };
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
     return { ...found, bytes: fs.readFileSync(located.path) };

@@ -76,7 +76,9 @@ function findings(configs: readonly Pristine[], active: Pristine | undefined): r
   return configs
     .slice(0, until)
     .flatMap(({ name, config, file }) =>
-      config.kind === "invalid" ? [{ file: name, reason: config.reason, hidden: file?.hidden }] : [],
+      config.kind === "invalid" && file?.ignored !== true
+        ? [{ file: name, reason: config.reason, hidden: file?.hidden }]
+        : [],
     );
 }
 

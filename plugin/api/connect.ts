@@ -51,6 +51,10 @@ const refusals: Readonly<Record<number, string>> = {
 
 const BROKEN: readonly number[] = [-Errno.ECONNRESET, -Errno.EPIPE];
 
+/** What a server says that finds nothing in common with its client (RFC 8446, section 6.2). */
+const HANDSHAKE_FAILURE = /alert 40\b/;
+const KEY_TYPES = "; its certificate may have an Ed25519 key, which is not supported: use RSA or ECDSA";
+
 function failure({ step, error, text }: TlsFailure, limit: number): ConnectionFailed {
   if (error === -Errno.ETIMEDOUT) return new ConnectionFailed(`no connection within ${limit} ms`);
   switch (step) {
@@ -64,7 +68,7 @@ function failure({ step, error, text }: TlsFailure, limit: number): ConnectionFa
       return new ConnectionFailed(refusals[-error] ?? `cannot connect: error ${-error}`, BROKEN.includes(error));
     case "handshake":
       if (error < 0) return new ConnectionFailed("the connection broke during the TLS handshake", true);
-      return new ConnectionFailed(`the TLS handshake failed: ${text}`);
+      return new ConnectionFailed(`the TLS handshake failed: ${text}${HANDSHAKE_FAILURE.test(text) ? KEY_TYPES : ""}`);
   }
 }
 

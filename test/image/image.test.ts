@@ -67,7 +67,7 @@ suite("the image for arm64, run by qemu", foreign ?? built, () => {
   }, 60_000);
 });
 
-suite("the image's runtime", undefined, () => {
+describe("the image's runtime", () => {
   let directory: string;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), "linkerd-cni-runtime-"));

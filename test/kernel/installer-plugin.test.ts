@@ -72,12 +72,15 @@ test.each(refusals)("a plugin that %s replaces none that works: it is kept, with
 
 test("a plugin that does not run is asked again and written once; one that does takes its place", async () => {
   node.installFormer();
-  script("exit 1");
+  const asked = join(node.root, "asked");
+  script(`echo asked >> ${asked}; exit 1`);
   installer = node.start();
   await installer.says("does not answer VERSION on this node");
   const { ino } = statSync(join(node.binDir, "linkerd-cni.linkerd-cni-tmp"));
-  node.write("20-other.conflist", LIST); // makes it look again
-  await sleep(300);
+  while (readFileSync(asked, "utf8") === "asked\n") {
+    node.write("20-other.conflist", LIST); // makes it look again
+    await sleep(100);
+  }
   expect(statSync(join(node.binDir, "linkerd-cni.linkerd-cni-tmp")).ino).toBe(ino);
   await installer.stop("SIGKILL");
   script(SMALL_PLUGIN);
@@ -130,6 +133,24 @@ suite("a plugin directory that is mounted noexec", missing({ root: true, program
     installer = node.startMounted({}, "noexec");
     await installer.says("is mounted noexec and holds none of the other plugins of the chain");
     expect(node.read("10-k.conflist")).toBe(LIST);
+  });
+});
+
+suite("a plugin directory without space", missing({ root: true, programs: ["mount", "umount"] }), () => {
+  test("keeps the plugin and the chain that it has, and nothing half-written", async () => {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", node.binDir]);
+    try {
+      node.installFormer();
+      const [chain, before] = [node.read("10-k.conflist"), binaries(node.content())];
+      script(`${SMALL_PLUGIN}#${"x".repeat(100_000)}`);
+      installer = node.start({ HEALTH_PORT: String(PORT), UNINSTALL_ON_STOP: "never" });
+      await installer.says("error: ENOSPC");
+      await installer.stop();
+      expect([node.read("10-k.conflist"), binaries(node.content())]).toEqual([chain, before]);
+      expect(node.answers()).toBe(true);
+    } finally {
+      execFileSync("umount", ["--lazy", node.binDir]);
+    }
   });
 });
 
