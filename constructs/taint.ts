@@ -48,14 +48,14 @@ const unchanged = (path: string, empty: string) =>
   `object.${path}.orValue(${empty}) == oldObject.${path}.orValue(${empty})`;
 
 /**
- * A policy that keeps an installer from changing other nodes than its own, which RBAC cannot, and from changing more
- * than the taint: with labels, or a taint less of another kind, whoever has its token would attract pods.
+ * A policy that lets an installer change only its own node, which RBAC cannot, and there only remove the taint. Whoever
+ * gets hold of its token could otherwise attract pods by labels, or by removing other taints.
  * @param account the installer's user name
  */
 export function ownNodePolicy(account: Input<string>, key: Input<string>) {
   const taints = "spec.?taints.orValue([])";
   return {
-    // Nothing but the API server itself answers: it fails only where the expressions do not fit.
+    // No webhook is called, so an outage cannot keep nodes from being changed.
     failurePolicy: "Fail",
     matchConstraints: {
       resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["nodes"] }],

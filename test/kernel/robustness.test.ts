@@ -123,27 +123,27 @@ suite("robustness", missing, () => {
   });
 
   it("takes as many rules at once as may be asked for", async () => {
-    const many = Array.from({ length: 1000 }, (_, index) => `${1 + 2 * index}`);
-    const stanza = { ...config, linkerd: { ipv6: true, "inbound-ports-to-ignore": many } };
+    const many = Array.from({ length: 1000 }, (_, index) => 1 + 2 * index);
+    const stanza = { ...config, linkerd: { ipv6: true, "ports-to-redirect": many } };
     const { status, stdout } = await plugin.call(plugin.environment(pod), stanza);
     expect([status, status === 0 ? "" : stdout]).toEqual([0, ""]);
-    expect(rules(pod).match(/return comment/g)).toHaveLength(2000 + 4);
+    expect(rules(pod).match(/redirect to :4143/g)).toHaveLength(2000);
     const checked = await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), stanza);
     expect([checked.status, checked.stdout]).toEqual([0, ""]);
   });
 
   it("takes as many in a user namespace, where no room for them can be forced", async () => {
-    const many = Array.from({ length: 1000 }, (_, index) => `${1 + 2 * index}`);
-    const stanza = { ...alone, linkerd: { ipv6: true, "inbound-ports-to-ignore": many } };
+    const many = Array.from({ length: 1000 }, (_, index) => 1 + 2 * index);
+    const stanza = { ...alone, linkerd: { ipv6: true, "ports-to-redirect": many } };
     const script = `
       unshare -n sleep 60 <&- >&- 2>&- & holder=$!
       until [ "$(readlink /proc/$holder/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do :; done
-      CNI_NETNS=/proc/$holder/ns/net "$0" && nsenter -t $holder -n nft list ruleset | grep -c "return comment"
+      CNI_NETNS=/proc/$holder/ns/net "$0" && nsenter -t $holder -n nft list ruleset | grep -c "redirect to :4143"
       kill $holder`;
     const env = { PATH: process.env["PATH"] ?? "", ...environment };
     const options = { env, input: JSON.stringify(stanza) };
     const { stdout } = await plugin.node.run("unshare", ["-Urn", "sh", "-c", script, plugin.executable], options);
-    expect(stdout).toBe(`${JSON.stringify(prevResult)}\n${2000 + 4}\n`);
+    expect(stdout).toBe(`${JSON.stringify(prevResult)}\n2000\n`);
   });
 
   it("forgets IPv6 where an ADD no longer asks for it", async () => {
