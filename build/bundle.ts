@@ -22,7 +22,7 @@ export async function bundle(entry: string, outfile: string, options: BuildOptio
 
 /**
  * What a bundle for the image's runtime has besides: marks by which the runtime takes it as it is, rather than
- * translating it first, which takes 2 MB of memory and some milliseconds. Node does nothing with such a file.
+ * translating it first, which takes the controllers 15 MB of memory and 50 ms more. Node does nothing with such a file.
  */
 export const AS_IS: BuildOptions = {
   minify: true,

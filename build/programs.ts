@@ -26,7 +26,7 @@ export function buildInstaller(path: string = outputs.installer) {
   return bundle(INSTALLER_ENTRY, path, AS_IS);
 }
 
-/** Bundles the controllers. */
+/** Bundles the controllers for the image's runtime. */
 export function buildControllers(path: string = outputs.controllers) {
-  return bundle(CONTROLLERS_ENTRY, path);
+  return bundle(CONTROLLERS_ENTRY, path, AS_IS);
 }

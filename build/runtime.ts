@@ -83,7 +83,20 @@ export function hostRuntime(): string {
   return path;
 }
 
-/** The version of the runtime that an architecture's executables carry. */
+/**
+ * How the runtime runs in the image: with little memory, and as no file says that lies in its working directory or home.
+ * Without an environment of this kind it would run what a `bunfig.toml` names, read `.env`, and fetch packages.
+ */
+export const RUNTIME_ENVIRONMENT: Readonly<Record<string, string>> = {
+  // --smol: collect garbage early, since memory is what a DaemonSet costs most.
+  BUN_OPTIONS: "--smol --config=/dev/null --no-env-file --no-install",
+  // The image's root is read-only.
+  BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
+  // Machine code takes memory, and these programs wait most of the time.
+  BUN_JSC_useJIT: "0",
+};
+
+/** The version of the runtime that the image of an architecture has. */
 export async function runtimeVersion(architecture: Architecture): Promise<string> {
   return (await locked(packages[architecture])).version;
 }

@@ -37,6 +37,8 @@ const ADMISSION = "admissionregistration.k8s.io";
 const known = [
   `mutatingadmissionpolicies.${ADMISSION}`,
   `mutatingadmissionpolicybindings.${ADMISSION}`,
+  `validatingadmissionpolicies.${ADMISSION}`,
+  `validatingadmissionpolicybindings.${ADMISSION}`,
   "podmonitors.monitoring.coreos.com",
   "prometheusrules.monitoring.coreos.com",
   "podsecuritypolicies.policy",
@@ -117,6 +119,8 @@ test("without kubectl it names what its values install, and says that there may 
   expect(before.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`).sort()).toEqual([
     `${ADMISSION}/v1 MutatingAdmissionPolicy`,
     `${ADMISSION}/v1 MutatingAdmissionPolicyBinding`,
+    `${ADMISSION}/v1 ValidatingAdmissionPolicy`,
+    `${ADMISSION}/v1 ValidatingAdmissionPolicyBinding`,
     "monitoring.coreos.com/v1 PodMonitor",
     "monitoring.coreos.com/v1 PrometheusRule",
     "policy/v1beta1 PodSecurityPolicy",

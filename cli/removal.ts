@@ -10,6 +10,8 @@ const EVERYWHERE = ["", "apps", "rbac.authorization.k8s.io", "networking.k8s.io"
 const ELSEWHERE = [
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
   "mutatingadmissionpolicies.admissionregistration.k8s.io",
+  "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+  "validatingadmissionpolicies.admissionregistration.k8s.io",
   "podmonitors.monitoring.coreos.com",
   "prometheusrules.monitoring.coreos.com",
   "podsecuritypolicies.policy",

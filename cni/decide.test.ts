@@ -2,7 +2,7 @@ import { decide, type Surroundings } from "./decide";
 import { parseStanza } from "./parse-stanza";
 import type { Pod } from "./pod";
 import type { RedirectOptions } from "./redirect/options";
-import { chunkedPorts } from "./redirect/rules";
+import { formatSubnet } from "./subnets";
 
 const prefix = "config.linkerd.io/";
 const meshed: Pod = {
@@ -96,18 +96,71 @@ describe("settings", () => {
     expect(ports(options({ labels: { "linkerd.io/control-plane-component": "" } }).skipOutboundPorts)).toEqual([]);
   });
 
+  // What linkerd's own plugin makes of these is seen in test/kernel/parity.test.ts.
+  it.each<[string, (string | number)[]]>([
+    ["80,443,", [80, 443]],
+    ["80,,443", [80, 443]],
+    [" , ,", []],
+    ["80,\t443 ,\n1 - 2", [80, 443, "1-2"]],
+    ["0", [0]],
+    ["0-1024", ["0-1024"]],
+    ["65535", [65535]],
+    ["080,+443,000000000001-02", [80, 443, "1-2"]],
+    ["2,1,2,1-3", [2, 1, 2, "1-3"]],
+  ])("ports %j are taken", (text, wanted) => {
+    const annotations = settings({ "skip-inbound-ports": text });
+    expect(ports(options({ annotations }).skipInboundPorts)).toEqual(wanted);
+    expect(ports(options({}, {}, { namespace: { name: "shop", annotations } }).skipInboundPorts)).toEqual(wanted);
+    const linkerd = { "inbound-ports-to-ignore": [text], "outbound-ports-to-ignore": text.split(",") };
+    expect(ports(options({}, linkerd).skipInboundPorts)).toEqual(wanted);
+    expect(ports(options({}, linkerd).skipOutboundPorts)).toEqual(wanted);
+  });
+
+  it("an empty item of a list of networks is nothing", () => {
+    const annotations = settings({ "skip-subnets": "10.0.0.0/8,, fd00::/8," });
+    const found = options({ annotations }, { "outbound-subnets-to-ignore": ["", "11.0.0.0/8"] });
+    expect(found.skipInboundSubnets.map(({ text }) => text)).toEqual(["10.0.0.0/8", "fd00::/8"]);
+    expect(found.skipOutboundSubnets.map(({ text }) => text)).toEqual(["11.0.0.0/8"]);
+  });
+
+  it.each<[string, number | undefined]>([
+    ["-1", undefined],
+    ["0", undefined],
+    ["-9999999999999", undefined],
+    ["+5", 5],
+    ["007", 7],
+    ["4294967294", 4_294_967_294],
+  ])("id %s is %s", (text, wanted) => {
+    const annotations = settings({ "proxy-uid": text, "proxy-gid": text });
+    for (const found of [options({ annotations }), options({}, {}, { namespace: { name: "shop", annotations } })]) {
+      expect([found.proxyUid, found.proxyGid]).toEqual([wanted, wanted]);
+    }
+    const linkerd = { "proxy-uid": Number(text), "proxy-gid": Number(text) };
+    if (Number(text) >= -5) expect(options({}, linkerd).proxyUid).toBe(wanted);
+  });
+
   it.each([
     ["skip-inbound-ports", "foo", "a port or a range low-high"],
-    ["skip-inbound-ports", "", "a port or a range low-high", "80,,443"],
-    ["skip-inbound-ports", "", "a port or a range low-high", ","],
-    ["skip-subnets", "", "a network in CIDR notation", "10.0.0.0/8,"],
-    ["skip-inbound-ports", "0", "a port or a range low-high"],
+    ["skip-inbound-ports", "http", "a port or a range low-high", "80, http,443"],
     ["skip-outbound-ports", "65536", "a port or a range low-high"],
+    ["skip-outbound-ports", "70000", "a port or a range low-high", ",70000,"],
     ["skip-outbound-ports", "90-80", "a port or a range low-high"],
     ["skip-outbound-ports", "80-", "a port or a range low-high"],
+    ["skip-outbound-ports", "-80", "a port or a range low-high"],
+    ["skip-outbound-ports", "-", "a port or a range low-high"],
+    ["skip-outbound-ports", "+", "a port or a range low-high"],
+    ["skip-outbound-ports", "1-2-3", "a port or a range low-high"],
+    ["skip-outbound-ports", "80 443", "a port or a range low-high"],
+    ["skip-outbound-ports", "0x50", "a port or a range low-high"],
+    ["skip-outbound-ports", "\u0661", "a port or a range low-high"],
+    ["skip-outbound-ports", "99999999999999999999999", "a port or a range low-high"],
     ["skip-subnets", "10.0.0.1", "a network in CIDR notation"],
     ["skip-outbound-subnets", "x/8", "a network in CIDR notation"],
-    ["proxy-uid", "-1", "a numeric id"],
+    ["proxy-uid", "x", "a numeric id"],
+    ["proxy-uid", "1.5", "a numeric id"],
+    ["proxy-uid", "5 0", "a numeric id"],
+    ["proxy-uid", "0x10", "a numeric id"],
+    ["proxy-uid", "-", "a numeric id"],
     ["proxy-gid", "4294967295", "a numeric id"],
   ])("%s %s is refused with its place", (name, item, wanted, text = item) => {
     const annotations = settings({ [name]: text });
@@ -118,13 +171,51 @@ describe("settings", () => {
   });
 });
 
-describe("lists of ports", () => {
-  it("fill rules of fifteen slots, a range taking two", () => {
-    const range = { low: 1, high: 2 };
-    const port = { low: 9, high: 9 };
-    expect(chunkedPorts([]).map((chunk) => chunk.length)).toEqual([]);
-    expect(chunkedPorts(new Array(31).fill(port)).map((chunk) => chunk.length)).toEqual([15, 15, 1]);
-    expect(chunkedPorts(new Array(8).fill(range)).map((chunk) => chunk.length)).toEqual([7, 1]);
-    expect(chunkedPorts([...new Array(14).fill(port), range]).map((chunk) => chunk.length)).toEqual([14, 1]);
+describe("lists longer than any need", () => {
+  const odd = (count: number) => Array.from({ length: count }, (_, index) => 2 * index + 1);
+  const hosts = (count: number) => Array.from({ length: count }, (_, index) => `10.${index >> 8}.${index & 255}.1/32`);
+
+  it("are kept as they were written up to a thousand items", () => {
+    const text = [...odd(999).reverse(), 1].join();
+    expect(ports(options({ annotations: settings({ "skip-inbound-ports": text }) }).skipInboundPorts).join()).toBe(
+      text,
+    );
+    const networks = ["10.0.0.0/8", ...hosts(998), "10.0.0.0/8"].join();
+    const found = options({ annotations: settings({ "skip-subnets": networks }) });
+    expect(found.skipInboundSubnets.map((subnet) => subnet.text).join()).toBe(networks);
+  });
+
+  it("are merged above", () => {
+    const all = Array.from({ length: 65_535 }, (_, index) => 65_535 - index).join();
+    const found = options({
+      annotations: settings({
+        "skip-inbound-ports": all,
+        "skip-outbound-ports": [...odd(1000), ...odd(1000), "1-7"].join(),
+        "skip-subnets": [...hosts(9000), "10.0.0.0/8", "fd00::/8", "10.0.0.1/8"].join(),
+      }),
+    });
+    expect(ports(found.skipInboundPorts)).toEqual(["1-65535"]);
+    expect(ports(found.skipOutboundPorts)).toEqual(["1-7", ...odd(1000).slice(4)]);
+    expect(found.skipInboundSubnets.map(formatSubnet)).toEqual(["10.0.0.0/8", "fd00::/8"]);
+  });
+
+  it.each([
+    ["skip-inbound-ports", odd(21_760).join(), "21760 ranges of ports"],
+    ["skip-outbound-ports", odd(1001).join(), "1001 ranges of ports"],
+    ["skip-subnets", hosts(1001).join(), "1001 networks"],
+    ["skip-outbound-subnets", [...hosts(9000), ...hosts(9000)].join(), "9000 networks"],
+  ])("are refused in %s where they are still too long", (name, text, count) => {
+    const message = (place: string) =>
+      `${prefix}${name} on ${place}: ${count} are too many, even merged: at most 1000 are allowed`;
+    const annotations = settings({ [name]: text });
+    expect(() => options({ annotations })).toThrow(message("pod shop/cart-1"));
+    expect(() => options({}, {}, { namespace: { name: "shop", annotations } })).toThrow(message("namespace shop"));
+  });
+
+  it("are refused in the configuration, too", () => {
+    const linkerd = { "inbound-ports-to-ignore": odd(1001).map(String) };
+    expect(() => options({}, linkerd)).toThrow(
+      "linkerd.inbound-ports-to-ignore of network pods: 1001 ranges of ports are too many",
+    );
   });
 });

@@ -1,10 +1,11 @@
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted, shortened } from "./errors";
+import { MAX_ITEMS } from "./lists";
 import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
-import { parsePortRange } from "./ports";
+import { parsePorts } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
 import type { LinkerdConfig, Stanza } from "./stanza";
-import { parseSubnet } from "./subnets";
+import { parseSubnets } from "./subnets";
 
 /** What an ADD has to do for one pod. */
 export type Decision =
@@ -58,22 +59,35 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
     : undefined;
 }
 
-function parseItems<T>(source: Source, parse: (item: string) => T | undefined, wanted: string): readonly T[] {
-  if (source.text.trim() === "") return [];
-  return source.text.split(",").map((item) => {
-    const parsed = parse(item);
-    if (parsed !== undefined) return parsed;
-    throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(item.trim())} is not ${wanted}`);
-  });
+/** Refuses an item, or the whole text, of a source. */
+function refusal({ where }: Source, wanted: string): (given: string) => never {
+  return (given) => {
+    throw new CniError(ErrorCode.config, `${where}: ${quoted(given)} is not ${wanted}`);
+  };
 }
 
-const ports = (source: Source) => parseItems(source, parsePortRange, "a port or a range low-high");
-const subnets = (source: Source) => parseItems(source, parseSubnet, "a network in CIDR notation");
+/** A pod's author must not make the node pay: every item is a rule, or an element of a set, in the kernel. */
+function bounded<T>(source: Source, items: readonly T[], what: string): readonly T[] {
+  if (items.length <= MAX_ITEMS) return items;
+  throw new CniError(
+    ErrorCode.config,
+    `${source.where}: ${items.length} ${what} are too many, even merged: at most ${MAX_ITEMS} are allowed`,
+  );
+}
 
+const ports = (source: Source) =>
+  bounded(source, parsePorts(source.text, refusal(source, "a port or a range low-high")), "ranges of ports");
+const subnets = (source: Source) =>
+  bounded(source, parseSubnets(source.text, refusal(source, "a network in CIDR notation")), "networks");
+
+/** No longer number is an id. */
+const MAX_DIGITS = 20;
+
+/** An id as Go's `strconv.Atoi` reads it; one below 1 means none. */
 function parseId(source: Source): number {
-  const id = /^\d{1,10}$/.test(source.text) ? Number(source.text) : Number.NaN;
-  if (id <= MAX_ID) return id;
-  throw new CniError(ErrorCode.config, `${source.where}: ${JSON.stringify(source.text)} is not a numeric id`);
+  const { text } = source;
+  const id = text.length <= MAX_DIGITS && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
+  return id <= MAX_ID ? id : refusal(source, "a numeric id")(text);
 }
 
 /** Options of the redirect that annotations change. */
@@ -87,7 +101,9 @@ function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);
   const isNone = Array.isArray(value) ? value.length === 0 : Number(value) < 1;
-  return isNone ? [] : [{ from: "configuration", text, where: `linkerd.${field} of network ${stanza.name}` }];
+  return isNone
+    ? []
+    : [{ from: "configuration", text, where: `linkerd.${field} of network ${shortened(stanza.name)}` }];
 }
 
 /** The API server's ports, for a pod of the control plane. */

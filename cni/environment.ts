@@ -1,4 +1,4 @@
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted } from "./errors";
 import { isVerb, REQUIRED, VARIABLES, type Variable } from "./verbs";
 
 /** The environment of a call; an empty value counts as unset. */
@@ -17,8 +17,18 @@ export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
+/** Bytes of a text in UTF-8. */
+function utf8Length(text: string): number {
+  let length = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    length += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return length;
+}
+
 function interfaceNameProblem(name: string): string | undefined {
-  if (Buffer.byteLength(name) > MAX_INTERFACE_NAME) return `is longer than ${MAX_INTERFACE_NAME} bytes`;
+  if (utf8Length(name) > MAX_INTERFACE_NAME) return `is longer than ${MAX_INTERFACE_NAME} bytes`;
   if (name === "." || name === "..") return "is not a name";
   return /[/:\p{White_Space}]/u.test(name) ? "holds a slash, a colon or white space" : undefined;
 }
@@ -33,8 +43,8 @@ function refuseInvalid(env: Environment, needed: readonly Variable[]): void {
   for (const name of VARIABLES) {
     const value = env[name];
     const problem = value && needed.includes(name) ? problems[name]?.(value) : undefined;
-    if (problem !== undefined) {
-      throw new CniError(ErrorCode.environment, `${name} ${JSON.stringify(value)} ${problem}`);
+    if (value !== undefined && problem !== undefined) {
+      throw new CniError(ErrorCode.environment, `${name} ${quoted(value)} ${problem}`);
     }
   }
 }
@@ -77,7 +87,7 @@ export function readPodName(env: Environment): PodName | undefined {
   if (!namespace || !name) return undefined;
   for (const [key, value] of Object.entries({ K8S_POD_NAMESPACE: namespace, K8S_POD_NAME: name })) {
     if (!OBJECT_NAME.test(value)) {
-      throw new CniError(ErrorCode.environment, `CNI_ARGS: ${key} ${JSON.stringify(value)} is not an object's name`);
+      throw new CniError(ErrorCode.environment, `CNI_ARGS: ${key} ${quoted(value)} is not an object's name`);
     }
   }
   return { namespace, name };

@@ -35,6 +35,24 @@ export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** How much of a given value a message shows, in characters. */
+const SHOWN = 80;
+
+const cut = (text: string) => text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, "");
+
+/**
+ * A given text as messages show it: one that is long is cut and its length said, since a runtime logs what it is told,
+ * and puts it into an Event.
+ */
+export function shortened(text: string): string {
+  return text.length <= SHOWN ? text : `${cut(text)}… (${text.length} characters)`;
+}
+
+/** Like {@link shortened}, in quotes and on one line. */
+export function quoted(text: string): string {
+  return text.length <= SHOWN ? JSON.stringify(text) : `${JSON.stringify(`${cut(text)}…`)} (${text.length} characters)`;
+}
+
 /** The one JSON document that a failing call prints on standard output. */
 export function errorDocument(error: Pick<CniError, "code" | "message" | "details">, cniVersion: string): string {
   return JSON.stringify({ cniVersion, code: error.code, msg: error.message, details: error.details });

@@ -1,41 +1,73 @@
 /**
  * Where values stand in the text of a JSON document that is known to be valid. What is handed on unchanged is handed
- * on as text, since parsing would round large numbers.
+ * on as text, since parsing would round large numbers. Scanned by hand: standard input may be large, and a regular
+ * expression of the plugin's engine keeps a state for every character that it passes.
  */
 
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
-const SPACE = /[\s,:]*/y;
-/** A string, a bracket, or what stands between them. */
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}]|[^"[\]{}\s,:]+|[\s,:]+/y;
+const [QUOTE, BACKSLASH] = [0x22, 0x5c] as const;
+/** `{` and `[` are one bit apart, and so are `}` and `]`. */
+const [BRACKET_BIT, OPEN, CLOSE] = [0x20, 0x7b, 0x7d] as const;
+const [SPACE, COMMA, COLON] = [0x20, 0x2c, 0x3a] as const;
 
-function matchAt(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  pattern.test(text);
-  return pattern.lastIndex;
+const isBetween = (code: number) => code <= SPACE || code === COMMA || code === COLON;
+
+/** Skips white space, commas and colons. */
+function behindSpace(text: string, start: number): number {
+  let at = start;
+  while (isBetween(text.charCodeAt(at))) at += 1;
+  return at;
 }
 
-const DEPTH: Readonly<Record<string, number>> = { "{": 1, "[": 1, "}": -1, "]": -1 };
+/** A quote behind an odd number of backslashes belongs to the string. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at;
+  while (text.charCodeAt(before - 1) === BACKSLASH) before -= 1;
+  return (at - before) % 2 === 1;
+}
 
-/** The end of the value that begins at `start`: a scalar is one token, a list or an object ends where it began. */
-function endOfValue(text: string, start: number): number {
-  let depth = 0;
+function behindString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end < 0 ? text.length : end + 1;
+}
+
+function behindBrackets(text: string, start: number): number {
   let at = start;
-  do {
-    depth += DEPTH[text.charAt(at)] ?? 0;
-    at = matchAt(TOKEN, text, at);
-  } while (depth > 0 && at > 0);
+  for (let depth = 0; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    at = code === QUOTE ? behindString(text, at) : at + 1;
+    if ((code | BRACKET_BIT) === OPEN) depth += 1;
+    if ((code | BRACKET_BIT) === CLOSE) depth -= 1;
+    if (depth === 0) break;
+  }
   return at;
+}
+
+/** A number, true, false or null. */
+function behindScalar(text: string, start: number): number {
+  let at = start;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isBetween(code) || (code | BRACKET_BIT) === CLOSE) break;
+  }
+  return at;
+}
+
+function behindValue(text: string, start: number): number {
+  const code = text.charCodeAt(start);
+  if (code === QUOTE) return behindString(text, start);
+  return (code | BRACKET_BIT) === OPEN ? behindBrackets(text, start) : behindScalar(text, start);
 }
 
 /** The text of a member of the document's root object; of several with the same key, the last. */
 export function memberSource(document: string, key: string): string | undefined {
   let found: string | undefined;
-  for (let at = matchAt(SPACE, document, document.indexOf("{") + 1); document[at] === '"'; ) {
-    const keyEnd = matchAt(STRING, document, at);
-    const start = matchAt(SPACE, document, keyEnd);
-    const end = endOfValue(document, start);
+  for (let at = behindSpace(document, document.indexOf("{") + 1); document.charCodeAt(at) === QUOTE; ) {
+    const keyEnd = behindString(document, at);
+    const start = behindSpace(document, keyEnd);
+    const end = behindValue(document, start);
     if (JSON.parse(document.slice(at, keyEnd)) === key) found = document.slice(start, end);
-    at = matchAt(SPACE, document, end);
+    at = behindSpace(document, end);
   }
   return found;
 }

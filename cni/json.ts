@@ -1,5 +1,5 @@
 /** Typed reading of JSON that others wrote; what does not fit is a CNI error that names the field. */
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted } from "./errors";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -10,14 +10,15 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function kindOf(value: unknown): string {
+/** What a value is, in words: `a list`, `an object`, `a number`, … */
+export function kindOf(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "a list" : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
 }
 
 /** @throws CniError 7, "FIELD: VALUE is not WANTED" */
 export function refuse(field: string, value: unknown, wanted: string): never {
-  const shown = typeof value === "object" ? kindOf(value) : JSON.stringify(value);
+  const shown = typeof value === "string" ? quoted(value) : typeof value === "object" ? kindOf(value) : String(value);
   throw new CniError(ErrorCode.config, `${field}: ${shown} is not ${wanted}`);
 }
 
@@ -46,11 +47,11 @@ export class ObjectReader {
     return this.read(key, fallback, (value) => (typeof value === "string" ? value : undefined), "a string");
   }
 
-  /** An integer within the bounds. */
+  /** An integer within the bounds; `low` may be `-Infinity`. */
   integer(key: string, fallback: number, low: number, high: number): number {
     const accept = (value: Json) =>
       typeof value === "number" && Number.isInteger(value) && value >= low && value <= high ? value : undefined;
-    return this.read(key, fallback, accept, `a whole number from ${low} to ${high}`);
+    return this.read(key, fallback, accept, `a whole number ${low === -Infinity ? "up" : `from ${low}`} to ${high}`);
   }
 
   oneOf<T extends string>(key: string, fallback: T, allowed: readonly T[]): T {

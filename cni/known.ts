@@ -1,7 +1,8 @@
 /** What is known about a pod, and what that decides: the same for the plugin and for whoever explains it. */
-import { type Decision, decide, type Surroundings } from "./decide";
+import { type Decision, decide, type Namespace, type Surroundings } from "./decide";
 import type { PodName } from "./environment";
-import type { JsonObject } from "./json";
+import { CniError, ErrorCode, quoted } from "./errors";
+import { isObject, type JsonObject, kindOf } from "./json";
 import { ownPods } from "./parse-stanza";
 import {
   hasProxyMark,
@@ -58,34 +59,113 @@ export function knownFromAnnotations(passed: PassedPod, policy: PodLookup): Lear
   return decide ? { kind: "pod", pod: podFromAnnotations(passed), around: {} } : undefined;
 }
 
-/** What a pod's object says. */
-export interface PodSource {
-  readonly metadata?: { readonly annotations?: Texts; readonly labels?: Texts };
-  readonly spec?: {
-    readonly containers?: readonly { readonly name: string }[];
-    readonly initContainers?: readonly { readonly name: string }[];
-  };
+/** An object that was asked for, and what came instead of it or of one of its members. */
+class Answer {
+  private constructor(
+    private readonly what: string,
+    readonly value: JsonObject,
+  ) {}
+
+  /** @throws CniError 11 where it is not the object that was asked for */
+  static of(answer: unknown, kind: "Pod" | "Namespace" | "Service", name: string, namespace?: string): Answer {
+    const what = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+    const found = new Answer(what, isObject(answer) ? answer : {});
+    if (!isObject(answer)) return found.refuse(`it is ${answer === undefined ? "missing" : kindOf(answer)}`);
+    if (answer["kind"] !== kind) return found.refuse(`its kind is ${shown(answer["kind"])}`);
+    const given = found.object(answer["metadata"], "metadata")["name"];
+    if ((given ?? "") !== name) return found.refuse(`its metadata.name is ${shown(given)}`);
+    return found;
+  }
+
+  /** A map of texts in the metadata. */
+  texts(field: "annotations" | "labels"): Texts {
+    const texts = this.object(this.object(this.value["metadata"], "metadata")[field], `metadata.${field}`);
+    for (const [key, value] of Object.entries(texts)) {
+      if (typeof value !== "string") return this.refuse(`its metadata.${field}["${key}"] is ${shown(value)}`);
+    }
+    return texts as Texts;
+  }
+
+  get spec(): JsonObject {
+    return this.object(this.value["spec"], "spec");
+  }
+
+  /** The names of a list of objects. */
+  names(list: unknown, at: string): readonly string[] {
+    return this.objects(list, at).map((each, index) => {
+      const name = each["name"];
+      return typeof name === "string" ? name : this.refuse(`its ${at}[${index}].name is ${shown(name)}`);
+    });
+  }
+
+  /** A list of objects; null is an empty one. */
+  objects(list: unknown, at: string): readonly JsonObject[] {
+    if (list === undefined || list === null) return [];
+    if (!Array.isArray(list)) return this.refuse(`its ${at} is ${shown(list)}`);
+    return list.map((each: unknown, index) =>
+      isObject(each) ? each : this.refuse(`its ${at}[${index}] is ${shown(each)}`),
+    );
+  }
+
+  /** A port, or none where it is absent. */
+  port(value: unknown, at: string): readonly number[] {
+    if (value === undefined || value === null) return [];
+    const isPort = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff;
+    return isPort ? [value] : this.refuse(`its ${at} is ${shown(value)}`);
+  }
+
+  private object(value: unknown, at: string): JsonObject {
+    if (value === undefined || value === null) return {};
+    return isObject(value) ? value : this.refuse(`its ${at} is ${shown(value)}`);
+  }
+
+  refuse(because: string): never {
+    throw new CniError(ErrorCode.tryAgainLater, `the API server's answer is not ${this.what}: ${because}`);
+  }
 }
 
-/** A pod as the API server has it. */
-export function podFromObject({ namespace, name }: PodName, { metadata, spec }: PodSource): Pod {
+function shown(value: unknown): string {
+  if (value === undefined) return "missing";
+  return typeof value === "string" ? quoted(value) : kindOf(value);
+}
+
+/**
+ * A pod as the API server has it. An answer that is something else must not pass for a pod without a proxy.
+ * @throws CniError 11
+ */
+export function podFromObject({ namespace, name }: PodName, answer: unknown): Pod {
+  const found = Answer.of(answer, "Pod", name, namespace);
+  const { containers, initContainers } = found.spec;
+  if (!Array.isArray(containers)) return found.refuse(`its spec.containers is ${shown(containers)}`);
   return {
     namespace,
     name,
-    annotations: metadata?.annotations ?? {},
-    labels: metadata?.labels ?? {},
-    containers: (spec?.containers ?? []).map((container) => container.name),
-    initContainers: (spec?.initContainers ?? []).map((container) => container.name),
+    annotations: found.texts("annotations"),
+    labels: found.texts("labels"),
+    containers: found.names(containers, "spec.containers"),
+    initContainers: found.names(initContainers, "spec.initContainers"),
   };
 }
 
-/** The ports of the API server's service, and those behind it that are numbers; undefined where it says none. */
-export function apiServerPorts(service: {
-  readonly spec?: { readonly ports?: readonly { readonly port?: number; readonly targetPort?: number | string }[] };
-}): readonly number[] | undefined {
-  const found = (service.spec?.ports ?? []).flatMap(({ port, targetPort }) => [port, targetPort]);
-  const numbers = found.filter((port): port is number => typeof port === "number");
-  return numbers.length > 0 ? numbers : undefined;
+/** A namespace as the API server has it. @throws CniError 11 where the answer is none */
+export function namespaceFromObject(name: string, answer: unknown): Namespace {
+  return { name, annotations: Answer.of(answer, "Namespace", name).texts("annotations") };
+}
+
+/**
+ * The ports of the API server's Service, `default/kubernetes`, and those behind it that are numbers; undefined where it
+ * says none.
+ * @throws CniError 11 where the answer is not that Service
+ */
+export function apiServerPorts(answer: unknown): readonly number[] | undefined {
+  const found = Answer.of(answer, "Service", "kubernetes", "default");
+  const ports = found.objects(found.spec["ports"], "spec.ports").flatMap(({ port, targetPort }, index) => {
+    const at = `spec.ports[${index}]`;
+    // A name stands for whatever each endpoint calls so.
+    const target = typeof targetPort === "string" ? undefined : targetPort;
+    return [...found.port(port, `${at}.port`), ...found.port(target, `${at}.targetPort`)];
+  });
+  return ports.length > 0 ? ports : undefined;
 }
 
 /** What has to be read besides a pod: the control plane's settings come from its chart, not from its namespace. */

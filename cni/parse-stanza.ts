@@ -15,14 +15,15 @@ const MAX_PORT = 0xffff;
 
 const text = (item: unknown) => (typeof item === "string" ? item : undefined);
 const port = (item: unknown) =>
-  typeof item === "number" && Number.isInteger(item) && item >= 1 && item <= MAX_PORT ? item : undefined;
+  typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= MAX_PORT ? item : undefined;
 
 function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
-  const gid = linkerd.integer("proxy-gid", 0, -1, MAX_ID);
+  // An id below 1 means none, however far, as with linkerd's plugin.
+  const gid = linkerd.integer("proxy-gid", 0, -Infinity, MAX_ID);
   return {
     "incoming-proxy-port": linkerd.integer("incoming-proxy-port", 4143, 1, MAX_PORT),
     "outgoing-proxy-port": linkerd.integer("outgoing-proxy-port", 4140, 1, MAX_PORT),
-    "proxy-uid": linkerd.integer("proxy-uid", 2102, -1, MAX_ID),
+    "proxy-uid": linkerd.integer("proxy-uid", 2102, -Infinity, MAX_ID),
     ...(gid >= 1 ? { "proxy-gid": gid } : {}),
     "ports-to-redirect": linkerd.list("ports-to-redirect", port, "a port"),
     "inbound-ports-to-ignore": linkerd.list("inbound-ports-to-ignore", text, "a port or a range in a string"),

@@ -1,4 +1,7 @@
-import { passResult, previousResult } from "./result";
+import { CniError } from "./errors";
+import { parseNetworkConfig } from "./network-config";
+import { previousResults } from "./previous-results.testing";
+import { passResult, previousResult, resultText } from "./result";
 import type { CniVersion } from "./versions";
 
 const full = {
@@ -19,6 +22,21 @@ const stripped = {
 };
 const both = { ...stripped, ips: versioned.ips };
 
+describe("a previous result that linkerd's plugin", () => {
+  it.each(previousResults.map(({ version, text, verdict, place = "" }) => [verdict, version, text, place] as const))(
+    "%s: of version %s, %s",
+    (verdict, version, text, place) => {
+      const config = parseNetworkConfig(`{"cniVersion":"${version}","name":"pods","prevResult":${text}}`);
+      const pass = () => resultText(config, version);
+      if (verdict === "refuses") {
+        expect(pass).toThrow(CniError);
+        expect(pass).toThrow(place === "" ? "prevResult" : `prevResult.${place}`);
+      } else if (JSON.parse(text)?.cniVersion === version) expect(pass()).toBe(text);
+      else expect(JSON.parse(pass())).toEqual({ ...JSON.parse(text), cniVersion: version });
+    },
+  );
+});
+
 describe("a previous result", () => {
   it.each<[CniVersion, CniVersion, object, object]>([
     ["1.1.0", "1.1.0", full, full],
@@ -34,7 +52,7 @@ describe("a previous result", () => {
   });
 
   it("keeps the order of its members, and version first on an address", () => {
-    const given = { dns: {}, cniVersion: "1.0.0", ips: [{ gateway: "g", address: "10.0.0.2/24" }] };
+    const given = { dns: {}, cniVersion: "1.0.0", ips: [{ gateway: "10.0.0.1", address: "10.0.0.2/24" }] };
     expect(JSON.stringify(passResult(given, "1.0.0"))).toBe(JSON.stringify(given));
     expect(JSON.stringify(passResult(given, "0.4.0"))).toContain('[{"version":"4","gateway"');
   });

@@ -2,6 +2,7 @@ import { CniError, ErrorCode } from "./errors";
 import { isObject, type JsonObject, refuse } from "./json";
 import { memberSource } from "./json-source";
 import type { NetworkConfig } from "./network-config";
+import { requireResult } from "./result-types";
 import { atLeast, type CniVersion, requireSupported } from "./versions";
 
 /** The previous plugin's result, as the runtime hands it on; undefined where there is none. */
@@ -63,12 +64,14 @@ export function resultText(config: NetworkConfig, version: CniVersion): string {
 /**
  * The result of an ADD: what the previous plugin gave, in the configuration's version, everything else as it came.
  * Without a previous result (called alone) it is empty.
+ * @throws CniError 1 for its version, 7 for what is no result
  */
 export function passResult(previous: JsonObject | undefined, version: CniVersion): JsonObject {
   if (previous === undefined) return { cniVersion: version };
   const given = previous["cniVersion"] ?? version;
   if (typeof given !== "string") return refuse("prevResult.cniVersion", given, "a string");
   const from = requireSupported(given || version, "prevResult");
+  requireResult(previous, from);
   if (from === version) return { ...previous, cniVersion: version };
   refuseOldShape(from, version);
   const converted = dropNewMembers(convertAddresses(previous, from, version), from, version);

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import fc from "fast-check";
-import { formatSubnet, netmask, parseSubnet } from "./subnets";
+import { formatSubnet, mergeSubnets, netmask, parseSubnet, type Subnet } from "./subnets";
 
 describe("a subnet", () => {
   it.each([
@@ -54,6 +54,37 @@ describe("a subnet", () => {
           expect(parseSubnet(text)).toEqual({ family: "ip6", address, prefix, text });
         },
       ),
+    );
+  });
+});
+
+describe("merged subnets", () => {
+  const family = fc.constantFrom(["ip", 4] as const, ["ip6", 16] as const);
+  const subnet = fc
+    .tuple(family, fc.nat(3), fc.nat(7), fc.nat(128))
+    .map(([[name, size], first, second, length]): Subnet => {
+      const prefix = Math.min(length, 8 * size);
+      const mask = netmask(prefix, size);
+      const bytes = [first, second << 5, ...new Array<number>(size - 2).fill(0)];
+      return { family: name, address: Uint8Array.from(bytes, (byte, index) => byte & mask[index]!), prefix, text: "" };
+    });
+  const holds = (outer: Subnet, inner: Subnet) =>
+    outer.family === inner.family &&
+    outer.prefix <= inner.prefix &&
+    netmask(outer.prefix, outer.address.length).every(
+      (mask, index) => (inner.address[index]! & mask) === outer.address[index],
+    );
+
+  it("hold all that were given, and none holds another", () => {
+    fc.assert(
+      fc.property(fc.array(subnet, { maxLength: 30 }), (given) => {
+        const merged = mergeSubnets(given);
+        for (const each of given) expect(merged.filter((outer) => holds(outer, each))).toHaveLength(1);
+        for (const each of merged) {
+          expect(given.map(formatSubnet)).toContain(formatSubnet(each));
+          expect(merged.filter((outer) => holds(outer, each))).toEqual([each]);
+        }
+      }),
     );
   });
 });

@@ -1,3 +1,5 @@
+import { eachItem, MAX_ITEMS } from "./lists";
+
 export const FAMILIES = ["ip", "ip6"] as const;
 /** Address family, by its name in nftables. */
 export type Family = (typeof FAMILIES)[number];
@@ -22,13 +24,13 @@ function parseIPv4(text: string): readonly number[] | undefined {
   return valid ? parts.map(Number) : undefined;
 }
 
-/** Colon-separated groups to bytes; the last group may be an IPv4 address. */
-function parseGroups(text: string): readonly number[] | undefined {
+/** Colon-separated groups to bytes; at the end of an address the last group may be an IPv4 address. */
+function parseGroups(text: string, isEnd: boolean): readonly number[] | undefined {
   if (text === "") return [];
   const bytes: number[] = [];
   const groups = text.split(":");
   for (const [index, group] of groups.entries()) {
-    const embedded = index === groups.length - 1 ? parseIPv4(group) : undefined;
+    const embedded = isEnd && index === groups.length - 1 ? parseIPv4(group) : undefined;
     if (embedded !== undefined) bytes.push(...embedded);
     else if (GROUP.test(group)) bytes.push(Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff);
     else return undefined;
@@ -38,12 +40,17 @@ function parseGroups(text: string): readonly number[] | undefined {
 
 function parseIPv6(text: string): readonly number[] | undefined {
   const halves = text.split("::");
-  const [head, tail] = halves.map(parseGroups);
+  const [head, tail] = halves.map((half, index) => parseGroups(half, index === halves.length - 1));
   if (head === undefined || halves.length > 2) return undefined;
   if (halves.length === 1) return head.length === 2 * GROUPS ? head : undefined;
   if (tail === undefined) return undefined;
   const gap = 2 * GROUPS - head.length - tail.length;
   return gap >= 2 ? [...head, ...new Array<number>(gap).fill(0), ...tail] : undefined;
+}
+
+/** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for anything else. */
+export function parseAddress(text: string): readonly number[] | undefined {
+  return text.includes(":") ? parseIPv6(text) : parseIPv4(text);
 }
 
 /** The bits of a netmask, `size` bytes. */
@@ -60,12 +67,47 @@ export function parseSubnet(given: string): Subnet | undefined {
   const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text);
   if (match === null) return undefined;
   const [, address = "", length = ""] = match;
-  const family: Family = address.includes(":") ? "ip6" : "ip";
-  const bytes = family === "ip6" ? parseIPv6(address) : parseIPv4(address);
+  const bytes = parseAddress(address);
   const prefix = Number(length);
   if (bytes === undefined || prefix > 8 * bytes.length) return undefined;
   const mask = netmask(prefix, bytes.length);
+  const family: Family = bytes.length === 4 ? "ip" : "ip6";
   return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
+}
+
+/** A text that sorts networks by family, address and prefix: a network comes right before those within it. */
+const sortKey = ({ family, address, prefix }: Subnet) => `${family} ${String.fromCharCode(...address, prefix)}`;
+
+function holds(outer: Subnet, inner: Subnet): boolean {
+  if (outer.family !== inner.family || outer.prefix > inner.prefix) return false;
+  const mask = netmask(outer.prefix, outer.address.length);
+  return outer.address.every((byte, index) => byte === ((inner.address[index] ?? 0) & (mask[index] ?? 0)));
+}
+
+/** The same networks in ascending order, each once and none that lies within another. */
+export function mergeSubnets(subnets: readonly Subnet[]): readonly Subnet[] {
+  const byKey = new Map(subnets.map((subnet) => [sortKey(subnet), subnet]));
+  const merged: Subnet[] = [];
+  // Sorted as texts, without a call for each comparison.
+  for (const key of [...byKey.keys()].sort()) {
+    const subnet = byKey.get(key);
+    const last = merged.at(-1);
+    if (subnet !== undefined && (last === undefined || !holds(last, subnet))) merged.push(subnet);
+  }
+  return merged;
+}
+
+/**
+ * The networks of a comma-separated list, in its order, and merged where there are more than {@link MAX_ITEMS}.
+ * @param refuse is called with the first item that is no network
+ */
+export function parseSubnets(text: string, refuse: (item: string) => never): readonly Subnet[] {
+  const subnets: Subnet[] = [];
+  eachItem(text, (start, end) => {
+    const item = text.slice(start, end);
+    subnets.push(parseSubnet(item) ?? refuse(item));
+  });
+  return subnets.length > MAX_ITEMS ? mergeSubnets(subnets) : subnets;
 }
 
 /** The longest run of at least two zero groups is what `::` stands for. */

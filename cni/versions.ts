@@ -1,4 +1,4 @@
-import { CniError, ErrorCode } from "./errors";
+import { CniError, ErrorCode, quoted } from "./errors";
 
 /** Versions of the CNI specification that the plugin speaks, oldest first. */
 export const VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
@@ -24,6 +24,6 @@ export function requireSupported(version: string, where: string): CniVersion {
   if (isSupported(version)) return version;
   throw new CniError(
     ErrorCode.incompatibleVersion,
-    `${where}: CNI version ${JSON.stringify(version)} is not supported: supported are ${VERSIONS.join(", ")}`,
+    `${where}: CNI version ${quoted(version)} is not supported: supported are ${VERSIONS.join(", ")}`,
   );
 }

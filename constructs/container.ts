@@ -1,12 +1,20 @@
 import { concat, or, present, type Refs, when } from "./helm";
 import type { Values } from "./values";
 
-/** Where the image has its executable and programs. */
-const EXECUTABLE = "/opt/cni/bin/linkerd-cni";
-const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
+/** The JavaScript runtime in the image. The image's environment gives it its options. */
+export const RUNTIME = "/opt/linkerd-cni/bun";
+/** The programs in the image that the runtime runs. */
+export const INSTALLER = "/opt/linkerd-cni/installer.js";
+export const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
 
-/** What runs one of the controllers. `--smol`: collect garbage early, as the installer does. */
-export const controllerCommand = (name: string): readonly string[] => [EXECUTABLE, "--smol", CONTROLLERS, name];
+/**
+ * Runs the installer. It is the image's entry point, and the container names it all the same: an image that is not
+ * ours, such as linkerd's own under another name, then fails at once instead of installing its plugin by our ConfigMap.
+ */
+export const installerCommand: readonly string[] = [RUNTIME, INSTALLER];
+
+/** Runs one of the controllers. */
+export const controllerCommand = (name: string): readonly string[] => [RUNTIME, CONTROLLERS, name];
 
 /** A variable with what a field of the pod says. */
 export const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });

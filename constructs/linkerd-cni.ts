@@ -12,7 +12,7 @@ import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
-import { TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
+import { ownNodePolicy, TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
 import { values } from "./values";
 
 /** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
@@ -42,6 +42,7 @@ export class LinkerdCni extends Installation<typeof values> {
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();
     this.createTaintPolicies();
+    this.createOwnNodePolicy();
     this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
@@ -150,6 +151,21 @@ export class LinkerdCni extends Installation<typeof values> {
       add("taint-policy", "MutatingAdmissionPolicy", taintPolicy(key));
       add("taint-binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
     }
+  }
+
+  /** With `nodeTaint.ownNodeOnly`: no installer changes another's node. */
+  protected createOwnNodePolicy(): void {
+    const { enabled, key, ownNodeOnly } = this.values.nodeTaint;
+    const metadata = { ...this.clusterMetadata(), name: `${NAME}-own-node` };
+    const account = concat("system:serviceaccount:", this.namespace, `:${NAME}`);
+    const apiVersion = "admissionregistration.k8s.io/v1";
+    const add = (id: string, kind: string, spec: object) =>
+      this.add<{ spec: object }>(id, { apiVersion, kind }, { when: and(enabled, ownNodeOnly), metadata, spec });
+    add("own-node-policy", "ValidatingAdmissionPolicy", ownNodePolicy(account, key));
+    add("own-node-binding", "ValidatingAdmissionPolicyBinding", {
+      policyName: metadata.name,
+      validationActions: ["Deny"],
+    });
   }
 
   /** What Prometheus is given. */

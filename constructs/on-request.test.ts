@@ -78,6 +78,27 @@ test("a policy that taints new nodes, in the version that was asked for", () => 
   }
 });
 
+test("a policy that binds each installer to its node, unless it is switched off", () => {
+  const policies = (nodeTaint: NonNullable<LinkerdCniProps["nodeTaint"]>) =>
+    synthesized({ namespace: "mesh", nodeTaint }).filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
+  expect(policies({})).toEqual([]);
+  expect(policies({ enabled: true, ownNodeOnly: false })).toEqual([]);
+  const [policy, policyBinding] = policies({ enabled: true, key: "example.com/wait" });
+  expect(policy).toMatchObject({
+    kind: "ValidatingAdmissionPolicy",
+    metadata: { name: "linkerd-cni-own-node" },
+    spec: {
+      failurePolicy: "Fail",
+      matchConditions: [{ expression: 'request.userInfo.username == "system:serviceaccount:mesh:linkerd-cni"' }],
+    },
+  });
+  expect(JSON.stringify(policy)).toContain('taint.key == \\"example.com/wait\\"');
+  expect(policyBinding).toMatchObject({
+    kind: "ValidatingAdmissionPolicyBinding",
+    spec: { policyName: "linkerd-cni-own-node", validationActions: ["Deny"] },
+  });
+});
+
 test("the plugin is left out of the node's CNI configuration on request only", () => {
   expect(daemonSet({})).not.toContain("CHAINED");
   expect(daemonSet({ chained: false })).toContain('{"name":"CHAINED","value":"false"}');

@@ -1,5 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
-import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
+import { controllerCommand, fromField, imageOf, installerCommand, resourcesOf } from "./container";
 import {
   and,
   assert,
@@ -92,13 +92,14 @@ function installerEnv(values: Refs<Values>, name: string): Env {
   ];
 }
 
-/** The container that installs the plugin on the node; the image's entrypoint is the installer. */
+/** The container that installs the plugin on the node. */
 export function installer(values: Refs<Values>, name: string): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
     name: "install-cni",
     ...imageOf(values),
+    command: installerCommand,
     env: installerEnv(values, name),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
     livenessProbe: when(probed, {

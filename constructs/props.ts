@@ -139,6 +139,12 @@ export interface ValuesProps {
      * @default ""
      */
     readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;
+    /**
+     * Create a ValidatingAdmissionPolicy that lets each installer change no node but its own, and nothing there but
+     * this taint; it needs Kubernetes 1.30: before, set this to false.
+     * @default true
+     */
+    readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
   };
   readonly podMonitor?: {
     /**

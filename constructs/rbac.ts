@@ -18,7 +18,7 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
-    // A role cannot tell one node from another: each installer only ever asks for its own.
+    // A role cannot tell one node from another: `nodeTaint.ownNodeOnly` has a policy do that.
     when(values.nodeTaint.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] }),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     // Pods that serve go by way of their PodDisruptionBudgets.

@@ -39,3 +39,49 @@ export function taintPolicy(key: Input<string>) {
     ],
   };
 }
+
+/** What the API server says of a token that was made for a pod: the name of the pod's node (Kubernetes 1.30). */
+const NODE_NAME = "authentication.kubernetes.io/node-name";
+
+/** A part of a node that is the same after a change. */
+const unchanged = (path: string, empty: string) =>
+  `object.${path}.orValue(${empty}) == oldObject.${path}.orValue(${empty})`;
+
+/**
+ * A policy that keeps an installer from changing other nodes than its own, which RBAC cannot, and from changing more
+ * than the taint: with labels, or a taint less of another kind, whoever has its token would attract pods.
+ * @param account the installer's user name
+ */
+export function ownNodePolicy(account: Input<string>, key: Input<string>) {
+  const taints = "spec.?taints.orValue([])";
+  return {
+    // Nothing but the API server itself answers: it fails only where the expressions do not fit.
+    failurePolicy: "Fail",
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["nodes"] }],
+    },
+    matchConditions: [{ name: "installer", expression: concat('request.userInfo.username == "', account, '"') }],
+    validations: [
+      {
+        expression: `object.metadata.name == request.userInfo.?extra[?"${NODE_NAME}"][?0].orValue("")`,
+        message: `this service account may change no node but the one that its token names (${NODE_NAME})`,
+        reason: "Forbidden",
+      },
+      {
+        expression: [
+          unchanged("metadata.?labels", "{}"),
+          unchanged("metadata.?annotations", "{}"),
+          unchanged("spec.?unschedulable", "false"),
+          `object.${taints}.all(taint, taint in oldObject.${taints})`,
+        ].join(" && "),
+        message: "this service account may remove a taint from its node, and change nothing else",
+        reason: "Forbidden",
+      },
+      {
+        expression: concat(`oldObject.${taints}.all(taint, taint.key == "`, key, `" || taint in object.${taints})`),
+        message: "this service account may remove no taint from its node but the one that it is for",
+        reason: "Forbidden",
+      },
+    ],
+  };
+}

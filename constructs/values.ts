@@ -80,6 +80,13 @@ const nodeTaint = group({
         "tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: " +
         "then the kubelets are started with `--register-with-taints`",
     }),
+  ownNodeOnly: flag()
+    .default(true)
+    .meta({
+      description:
+        "Create a ValidatingAdmissionPolicy that lets each installer change no node but its own, and nothing there but " +
+        "this taint; it needs Kubernetes 1.30: before, set this to false",
+    }),
 });
 
 const networkPolicy = group({

@@ -27,6 +27,7 @@ export class ApiServer {
 
   static async start(objects: ReadonlyMap<string, ApiObject>, token: string): Promise<ApiServer> {
     const { cert, private: key } = await generate([{ name: "commonName", value: "demo API server" }], {
+      algorithm: "sha256",
       keyType: "ec",
       extensions: [
         { name: "basicConstraints", cA: true },

@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { bundle } from "../build/bundle";
 import { outputs, root } from "../build/paths";
 import { buildInstaller, buildPlugin } from "../build/programs";
+import { hostRuntime } from "../build/runtime";
 import type { Handover } from "./inside";
 import { Progress } from "./progress";
 
@@ -69,7 +70,7 @@ async function main(options: Options): Promise<number> {
   const sandbox = await findSandbox();
   const handover: Handover = {
     json,
-    product: { plugin: outputs.plugin, installer: outputs.installer },
+    product: { plugin: outputs.plugin, installer: outputs.installer, runtime: hostRuntime() },
     manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),

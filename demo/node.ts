@@ -5,10 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import type { ApiServer } from "./api-server";
 
-/** What the build made: the plugin's executable, and the installer that it runs. */
+/** What the build made, and the runtime that runs the installer. */
 export interface Product {
   readonly plugin: string;
   readonly installer: string;
+  readonly runtime: string;
 }
 
 /** A node's directories below one folder, and the installer that works on them. */
@@ -46,10 +47,9 @@ export class DemoNode {
     await writeFile(join(this.accountDir, "token"), api.token);
     await writeFile(join(this.accountDir, "ca.crt"), api.ca);
     await writeFile(join(this.accountDir, "namespace"), "linkerd-cni");
-    this.installer = spawn(this.product.plugin, [this.product.installer], {
+    this.installer = spawn(this.product.runtime, [this.product.installer], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
-        BUN_BE_BUN: "1",
         CONTAINER_MOUNT_PREFIX: "",
         CONTAINER_CNI_BIN_DIR: dirname(this.product.plugin),
         DEST_CNI_NET_DIR: this.netDir,

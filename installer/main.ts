@@ -8,8 +8,9 @@ const stopped = new Promise<void>((resolve) => {
   process.on("SIGINT", () => resolve());
 });
 
-// The runtime's client would send requests, and the token with them, through a proxy that the environment names.
-for (const name of ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]) delete process.env[name];
+// The runtime's client sends requests, and the token with them, through a proxy that HTTPS_PROXY, ALL_PROXY and the like
+// name, in whatever case. The API server is never asked through one.
+for (const name of Object.keys(process.env)) if (/_proxy$/i.test(name)) delete process.env[name];
 
 // Whoever read the log may be gone; the node's chain still needs its keeper.
 process.stdout.on("error", () => undefined);

@@ -7,18 +7,19 @@ import { fetchTransport as transport } from "./api/api";
 import { Credentials } from "./api/credentials";
 import { kubeconfig } from "./api/kubeconfig";
 import { StartupTaint } from "./api/node-taint";
+import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
 import { hostFacts } from "./host/host-facts";
 import { Mounts } from "./host/mounts";
 import { isCrio, preflight } from "./host/preflight";
-import { askForRuntime } from "./host/runtime";
+import { askForRuntime, passesOverBroken } from "./host/runtime";
 import type { Disk } from "./node/disk";
 import { Keeper, type Status } from "./node/keeper";
 import { linkedDirectories } from "./node/node-path";
 import { type Places, placesOf } from "./node/places";
 import { pluginFile } from "./node/plugin-file";
 import type { Settings } from "./settings";
-import { askForDaemonSet, decideByAnswer, decideBySettings, type StopDecision } from "./stop";
+import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./stop";
 import { type Answer, type Server, serve } from "./telemetry/health";
 import { createInstruments } from "./telemetry/instruments";
 import { follow, Tail } from "./telemetry/plugin-log";
@@ -67,13 +68,16 @@ export class Service {
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
   private readonly podEvents: PodEvents | undefined;
+  private readonly daemonSet: OwnDaemonSet | undefined;
   private status: Status = { problem: "starting" };
   private lookedAt = 0;
+  private lookDue = false;
+  private looking: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private renewal: NodeJS.Timeout | undefined;
   private server: Server | undefined;
   private runtime: string | undefined;
-  private runtimeAskedAt = Number.NEGATIVE_INFINITY;
+  private learnedAt = Number.NEGATIVE_INFINITY;
   private unwatched = "";
   private wasReady = false;
   private renewing = false;
@@ -89,25 +93,37 @@ export class Service {
     const own = () => readApiServer(settings.cluster);
     const { pluginAccount: account } = settings;
     const renewals = this.instruments.tokenRenewals;
-    const pod = `/api/v1/namespaces/${settings.daemonSet?.namespace ?? "default"}/pods/${settings.podName ?? "linkerd-cni"}`;
+    const { namespace, name } = settings.pod ?? { namespace: "default", name: "linkerd-cni" };
+    const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const access = new AccessCheck({ transport, path: pod });
     const verify = access.check.bind(access);
     const tools = { own, transport, verify, log, renewals, ...(account === undefined ? {} : { account }) };
     this.credentials = new Credentials(tools, knownToken(this.places));
     const wanted = () => ({
       chained: settings.chained,
-      stanza: readStanza(settings),
+      stanza: readStanza(settings, this.daemonSet?.name),
       kubeconfig: kubeconfig(this.credentials.current(Date.now())),
     });
     const plugin = pluginFile();
     const { places, instruments } = this;
-    this.keeper = new Keeper({ places, owner, wanted, disk, plugin, log, instruments, sleep });
+    this.keeper = new Keeper({
+      places,
+      owner,
+      wanted,
+      disk,
+      plugin,
+      passesOverBroken: () => passesOverBroken(this.runtime),
+      log,
+      instruments,
+      sleep,
+    });
     this.watcher = new Watcher(
       () => this.watched(),
-      () => this.look(),
+      () => void this.look(),
     );
     this.tail = new Tail(settings.pluginLog);
     const connect = () => transport(own());
+    this.daemonSet = settings.pod && new OwnDaemonSet({ namespace, pod: name, connect, log });
     const now = () => new Date();
     const instance = settings.nodeName ?? settings.identity;
     this.podEvents = settings.podEvents ? new PodEvents({ connect, instance, log, now }) : undefined;
@@ -124,9 +140,9 @@ export class Service {
     if (settings.healthPort > 0) this.listen(settings.healthPort);
     for (const { level, message } of preflight(hostFacts(this.places, undefined))) log[level](message);
     if (!settings.chained) log.info("the node's CNI configuration is left alone: Multus has to call the plugin");
-    await this.credentials.renew(Date.now());
+    await Promise.all([this.credentials.renew(Date.now()), this.learn()]);
     if (this.stopping) return;
-    this.look();
+    void this.look();
     this.renewal = setInterval(() => void this.renew(), RENEW_EVERY_MS);
     await this.renew();
   }
@@ -134,7 +150,7 @@ export class Service {
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const { remove, why } = await this.decide();
+    const [{ remove, why }] = await Promise.all([this.decide(), this.looking]);
     const { log, settings } = this.outside;
     if (remove) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
@@ -160,8 +176,22 @@ export class Service {
     return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked])];
   }
 
-  private look(): void {
-    if (this.stopping) return;
+  /** Looks at the node; what happens during a look is looked at after it. Never rejects. */
+  private look(): Promise<void> {
+    this.lookDue = true;
+    this.looking ??= this.lookWhileDue();
+    return this.looking;
+  }
+
+  private async lookWhileDue(): Promise<void> {
+    while (this.lookDue && !this.stopping) {
+      this.lookDue = false;
+      await this.lookOnce();
+    }
+    this.looking = undefined;
+  }
+
+  private async lookOnce(): Promise<void> {
     try {
       this.mounts.check();
     } catch (error) {
@@ -172,11 +202,12 @@ export class Service {
     clearTimeout(this.timer);
     const refused = this.watcher.arm();
     this.sayUnwatched(refused);
-    this.status = this.keeper.reconcile(performance.now());
+    this.status = await this.keeper.reconcile(performance.now());
     this.followPlugin();
     this.lookedAt = performance.now();
+    if (this.stopping) return;
     const pause = refused.size > 0 ? POLL_EVERY_MS : LOOK_EVERY_MS;
-    this.timer = setTimeout(() => this.look(), Math.min(this.status.againInMs ?? pause, pause));
+    this.timer = setTimeout(() => void this.look(), Math.min(this.status.againInMs ?? pause, pause));
   }
 
   private sayUnwatched(refused: ReadonlyMap<string, string>): void {
@@ -201,9 +232,9 @@ export class Service {
     if (this.renewing) return;
     this.renewing = true;
     try {
-      if (await this.hasOtherToken()) this.look();
+      if (await this.hasOtherToken()) void this.look();
       else this.followPlugin();
-      if (performance.now() - this.runtimeAskedAt >= ASK_AGAIN_MS) await this.learnRuntime();
+      if (performance.now() - this.learnedAt >= ASK_AGAIN_MS && (await this.learn())) void this.look();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.outside.log.warn(error instanceof Error ? error.message : String(error));
@@ -227,34 +258,50 @@ export class Service {
     if ((await this.ready()).status === 200) await this.taint.lift();
   }
 
-  private async learnRuntime(): Promise<void> {
+  /** Asks the API server what it has not told yet. Tells whether anything is known since that changes the node. */
+  private async learn(): Promise<boolean> {
+    this.learnedAt = performance.now();
+    const news = await Promise.all([this.daemonSet?.learn(), this.learnRuntime()]);
+    return news.includes(true);
+  }
+
+  /** Asks where the runtime is not known yet. Tells whether it is known since. */
+  private async learnRuntime(): Promise<boolean> {
     const { settings, log } = this.outside;
-    if (settings.nodeName === undefined || this.runtime !== undefined) return;
-    this.runtimeAskedAt = performance.now();
+    if (settings.nodeName === undefined || this.runtime !== undefined) return false;
     const path = `/api/v1/nodes/${settings.nodeName}`;
     this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
-    if (this.runtime === undefined) return;
+    if (this.runtime === undefined) return false;
     const facts = { directories: [], pluginBytes: 0, kernel: {}, runtime: this.runtime };
     for (const { level, message } of preflight(facts)) log[level](message);
+    return true;
   }
 
   private async decide(): Promise<StopDecision> {
-    const { settings } = this.outside;
+    const { settings, sleep } = this.outside;
     const decided = decideBySettings(settings);
-    if (decided.kind === "decided") return decided;
-    try {
-      const own = transport(readApiServer(settings.cluster));
+    if (decided !== undefined) return decided;
+    await this.daemonSet?.learn();
+    const { nodeName: node, pod } = settings;
+    const name = this.daemonSet?.name;
+    if (pod === undefined) return { remove: false, why: "POD_NAMESPACE and POD_NAME do not name our pod" };
+    if (name === undefined) return { remove: false, why: `pod ${pod.namespace}/${pod.name} belongs to no DaemonSet` };
+    const ask = () => {
       const access = this.credentials.ofPlugin(Date.now());
+      const own = transport(readApiServer(settings.cluster));
       const plugin = access && transport(access);
-      const { nodeName: node, podName: pod } = settings;
-      return decideByAnswer(await askForDaemonSet({ daemonSet: decided.ask, node, pod, own, plugin }));
+      return askForDaemonSet({ daemonSet: { namespace: pod.namespace, name }, node, pod: pod.name, own, plugin });
+    };
+    try {
+      return await decide(ask, { sleep, now: () => performance.now() });
     } catch (error) {
       return { remove: false, why: error instanceof Error ? error.message : String(error) };
     }
   }
 
   private listen(port: number): void {
-    const live = () => performance.now() - this.lookedAt < LIVE_WITHIN_MS;
+    // A look that waits for a slow disk would begin anew, and wait again, in a container that is started in its place.
+    const live = () => this.looking !== undefined || performance.now() - this.lookedAt < LIVE_WITHIN_MS;
     const answers = {
       "/live": () => (live() ? { status: 200, body: "live\n" } : { status: 503, body: "has not looked at the node\n" }),
       "/ready": () => this.ready(),

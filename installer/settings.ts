@@ -25,8 +25,6 @@ export interface Settings {
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
   readonly pluginDir: string;
-  /** Directory in this container that holds the C library the plugin is started with on the node; may be absent. */
-  readonly libraryDir: string;
   readonly kubeconfigName: string;
   /** Add the plugin to the active configuration; else all but that is installed, for whoever calls it otherwise. */
   readonly chained: boolean;
@@ -36,12 +34,11 @@ export interface Settings {
   readonly stopPolicy: StopPolicy;
   /** This installer among others: the pod's UID, or its name. */
   readonly identity: string;
-  /** Absent where the environment does not name it: then a stopping installer leaves everything in place. */
-  readonly daemonSet?: { readonly namespace: string; readonly name: string };
+  /** Our own pod; absent where the environment does not name it: then a stopping installer leaves everything in place. */
+  readonly pod?: { readonly namespace: string; readonly name: string };
   /** The service account whose token the plugin gets; absent: the installer's own token. */
   readonly pluginAccount?: PluginAccount;
   readonly nodeName?: string;
-  readonly podName?: string;
   /** Key of the taint that is removed from the node when it is ready; absent: taints are none of its business. */
   readonly nodeTaint?: { readonly node: string; readonly key: string };
   /** The plugin's log, as seen from here. */
@@ -117,12 +114,6 @@ class Reader {
   }
 }
 
-function daemonSet(read: Reader): Pick<Settings, "daemonSet"> {
-  const namespace = read.optional("POD_NAMESPACE");
-  const name = read.optional("DAEMONSET_NAME");
-  return namespace === undefined || name === undefined ? {} : { daemonSet: { namespace, name } };
-}
-
 function pluginAccount(read: Reader): Pick<Settings, "pluginAccount"> {
   const namespace = read.optional("POD_NAMESPACE");
   const name = read.optional("PLUGIN_SERVICE_ACCOUNT");
@@ -133,10 +124,14 @@ function pluginAccount(read: Reader): Pick<Settings, "pluginAccount"> {
   return { pluginAccount: { namespace: namespace ?? "", name, seconds, ...(node === undefined ? {} : { node }) } };
 }
 
-function names(read: Reader): Pick<Settings, "nodeName" | "podName"> {
+function names(read: Reader): Pick<Settings, "nodeName" | "pod"> {
   const nodeName = read.optional("NODE_NAME");
-  const podName = read.optional("POD_NAME");
-  return { ...(nodeName === undefined ? {} : { nodeName }), ...(podName === undefined ? {} : { podName }) };
+  const namespace = read.optional("POD_NAMESPACE");
+  const name = read.optional("POD_NAME");
+  return {
+    ...(nodeName === undefined ? {} : { nodeName }),
+    ...(namespace === undefined || name === undefined ? {} : { pod: { namespace, name } }),
+  };
 }
 
 function nodeTaint(read: Reader): Pick<Settings, "nodeTaint"> {
@@ -185,14 +180,12 @@ export function readSettings(args: readonly string[], environment: Environment):
     netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
     binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
     pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
-    libraryDir: read.directory("PLUGIN_LIBRARY_DIR", "/opt/linkerd-cni/lib"),
     kubeconfigName: read.kubeconfigName(),
     chained: read.flag("CHAINED", true),
     stanza: read.stanza(),
     cluster: cluster(read),
     stopPolicy: read.oneOf("UNINSTALL_ON_STOP", read.optional("UNINSTALL_ON_STOP") ?? "auto", STOP_POLICIES),
     identity: read.optional("POD_UID") ?? read.optional("POD_NAME") ?? read.optional("HOSTNAME") ?? "installer",
-    ...daemonSet(read),
     ...pluginAccount(read),
     ...names(read),
     ...nodeTaint(read),

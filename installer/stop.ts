@@ -3,8 +3,16 @@ import type { NamespaceObject, ObjectMeta, PodObject } from "../kubernetes/types
 import { type NodeObject, type PlacementSpec, unwantedOn } from "./api/placement";
 import type { Settings } from "./settings";
 
-/** Four questions, the one for the runtime, and the removal fit into a terminationGracePeriodSeconds of 30. */
 const DEADLINE_MS = 4_000;
+
+/**
+ * How long a stopping installer asks. `helm uninstall` deletes the DaemonSet first, then role bindings, and service
+ * accounts last: until those are deleted, the API server answers 403. It goes on for ten seconds after that, since API
+ * servers remember for so long that they have accepted a token. With these seconds, the question for the runtime and the
+ * removal fit into a terminationGracePeriodSeconds of 30.
+ */
+const ASK_FOR_MS = 15_000;
+const ASK_AGAIN_MS = 2_000;
 
 /** What a stopping installer does with what it installed, and why. */
 export interface StopDecision {
@@ -12,48 +20,33 @@ export interface StopDecision {
   readonly why: string;
 }
 
-/** What the API server said about our own DaemonSet. */
-export type Answer =
-  | DaemonSetIsThere
-  | WeAreRefused
-  | { readonly kind: "status"; readonly status: number }
-  | { readonly kind: "silence"; readonly reason: string };
-
-interface DaemonSetIsThere {
-  readonly kind: "there";
-  readonly deleting: boolean;
-  /** Why it wants no pod on this node, ours being deleted; absent: it wants one, or nobody can tell. */
-  readonly unwanted?: string;
+/** What one round of questions says. */
+export interface Finding extends StopDecision {
+  /** `confirmable`: it holds when the next round says the same; `doubtful`: it never decides before the time is over. */
+  readonly is: "certain" | "confirmable" | "doubtful";
 }
 
-interface WeAreRefused {
-  readonly kind: "refused";
-  readonly status: number;
-  /** Whether the plugin is let in. */
-  readonly plugin: boolean;
+const certain = (remove: boolean, why: string): Finding => ({ is: "certain", remove, why });
+const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
+const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });
+
+export interface Clock {
+  readonly sleep: (ms: number) => Promise<unknown>;
+  /** Milliseconds, on a clock that does not go back. */
+  readonly now: () => number;
 }
 
-const leave = (why: string): StopDecision => ({ remove: false, why });
-const remove = (why: string): StopDecision => ({ remove: true, why });
-
-/** Decides by the answer. Only a clear sign that the DaemonSet is gone, or wants this node no more, removes anything. */
-export function decideByAnswer(answer: Answer): StopDecision {
-  switch (answer.kind) {
-    case "there":
-      if (answer.deleting) return remove("our DaemonSet is being deleted");
-      return answer.unwanted === undefined
-        ? leave("our DaemonSet is there: another pod of it goes on")
-        : remove(`our DaemonSet wants this node no more, by ${answer.unwanted}`);
-    case "refused":
-      return answer.plugin
-        ? leave(`our own token is refused (${answer.status}), and the plugin's is not: our pod alone is deleted`)
-        : remove(`we may no longer ask (${answer.status}): our access is deleted`);
-    case "status":
-      return answer.status === 404
-        ? remove("our DaemonSet is deleted")
-        : leave(`the API server answers ${answer.status}`);
-    case "silence":
-      return leave(`the API server does not answer (${answer.reason})`);
+/** Asks until the answer is certain, or has been confirmed. Where it never is, all stays. */
+export async function decide(ask: () => Promise<Finding>, { sleep, now }: Clock): Promise<StopDecision> {
+  const until = now() + ASK_FOR_MS;
+  let last: Finding | undefined;
+  for (;;) {
+    const finding = await ask();
+    const { is, remove, why } = finding;
+    if (is === "certain" || (is === "confirmable" && last?.why === why)) return { remove, why };
+    if (now() + ASK_AGAIN_MS > until) return { remove: false, why };
+    last = finding;
+    await sleep(ASK_AGAIN_MS);
   }
 }
 
@@ -65,8 +58,13 @@ interface DaemonSetObject {
 const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
   metadata?.deletionTimestamp !== undefined;
 
+interface Got<T> {
+  readonly status: number;
+  readonly object?: T;
+}
+
 /** Asks for one object; what an answer other than 200 holds does not matter. */
-async function get<T>(send: Transport, path: string): Promise<{ readonly status: number; readonly object?: T }> {
+async function get<T>(send: Transport, path: string): Promise<Got<T>> {
   const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
   return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
 }
@@ -82,27 +80,68 @@ export interface Question {
   readonly plugin?: Transport | undefined;
 }
 
-/** Asks for the DaemonSet, and for what makes the answer certain. */
-export async function askForDaemonSet(question: Question): Promise<Answer> {
+/** Asks for the DaemonSet, and for what makes the answer certain. Never rejects. */
+export async function askForDaemonSet(question: Question): Promise<Finding> {
   const { namespace, name } = question.daemonSet;
   try {
     const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${name}`;
     const { status, object } = await get<DaemonSetObject>(question.own, path);
     if (object !== undefined) return await thereIs(object, question);
-    if (status === 401) return { kind: "refused", status, plugin: await isPluginLetIn(question) };
-    return status === 403 ? { kind: "refused", status, plugin: false } : { kind: "status", status };
+    if (status === 404) return certain(true, `our DaemonSet ${namespace}/${name} is deleted`);
+    if (status === 401) return await unknown(question);
+    if (status === 403) return await forbidden(question);
+    return confirmable(false, `the API server answers ${status}`);
   } catch (error) {
-    return { kind: "silence", reason: error instanceof Error ? error.message : String(error) };
+    return confirmable(
+      false,
+      `the API server does not answer (${error instanceof Error ? error.message : String(error)})`,
+    );
   }
 }
 
-async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<Answer> {
-  if (isDeleting(daemonSet)) return { kind: "there", deleting: true };
+async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<Finding> {
+  if (isDeleting(daemonSet)) return certain(true, "our DaemonSet is being deleted");
   // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
   const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
-  if (isDeleting(object)) return { kind: "there", deleting: true };
+  if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
-  return { kind: "there", deleting: false, ...(unwanted === undefined ? {} : { unwanted }) };
+  return unwanted === undefined
+    ? certain(false, "our DaemonSet is there: another pod of it goes on")
+    : certain(true, `our DaemonSet wants this node no more, by ${unwanted}`);
+}
+
+const NAMESPACE_GONE = "our namespace is being deleted";
+const isGone = ({ status, object = {} }: Got<NamespaceObject>): boolean => status === 404 || isDeleting(object);
+
+/**
+ * Our token is not accepted: the service account is deleted, or our pod is, by force. The plugin's token is bound to the
+ * node: where it is accepted, nobody uninstalls.
+ */
+async function unknown(question: Question): Promise<Finding> {
+  const { plugin } = question;
+  if (plugin === undefined) return confirmable(true, "our token is refused (401): our service account is deleted");
+  const namespace = await get<NamespaceObject>(plugin, namespacePath(question));
+  if (isGone(namespace)) return certain(true, NAMESPACE_GONE);
+  if (namespace.status === 401) {
+    return confirmable(true, "our token and the plugin's are refused (401): the service accounts are deleted");
+  }
+  if (namespace.status === 200) {
+    return confirmable(false, "our own token is refused (401), and the plugin's is not: our pod alone is deleted");
+  }
+  return doubtful(`our token is refused (401), and the plugin is answered ${namespace.status}`);
+}
+
+/**
+ * We may not ask. That our access is being deleted with all the rest is one reason of many: a role of the user's own, a
+ * rollback to a chart whose role knows no DaemonSets, a passing fault of the role bindings.
+ */
+async function forbidden(question: Question): Promise<Finding> {
+  for (const send of [question.own, question.plugin]) {
+    if (send !== undefined && isGone(await get<NamespaceObject>(send, namespacePath(question)))) {
+      return certain(true, NAMESPACE_GONE);
+    }
+  }
+  return doubtful("we may not get our DaemonSet (403), and nothing says that it is deleted");
 }
 
 const namespacePath = ({ daemonSet: { namespace } }: Question): string => `/api/v1/namespaces/${namespace}`;
@@ -121,26 +160,9 @@ async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promi
   return ours !== undefined && isDeleting(ours) ? unwanted : undefined;
 }
 
-/**
- * A pod that is deleted by force loses its token at once, as if its account were deleted. The plugin's is bound to the
- * node: where it is let in, nobody uninstalls, unless the whole namespace goes.
- */
-async function isPluginLetIn(question: Question): Promise<boolean> {
-  if (question.plugin === undefined) return false;
-  const { status, object } = await get<NamespaceObject>(question.plugin, namespacePath(question));
-  return object === undefined ? ![401, 403, 404].includes(status) : !isDeleting(object);
-}
-
-/** What the settings alone decide, or the DaemonSet to ask for. */
-export function decideBySettings({
-  stopPolicy,
-  daemonSet,
-}: Pick<Settings, "stopPolicy" | "daemonSet">):
-  | ({ readonly kind: "decided" } & StopDecision)
-  | { readonly kind: "undecided"; readonly ask: NonNullable<Settings["daemonSet"]> } {
-  const decided = (remove: boolean, why: string) => ({ kind: "decided", remove, why }) as const;
-  if (stopPolicy === "always") return decided(true, "UNINSTALL_ON_STOP is always");
-  if (stopPolicy === "never") return decided(false, "UNINSTALL_ON_STOP is never");
-  if (daemonSet === undefined) return decided(false, "POD_NAMESPACE and DAEMONSET_NAME do not name our DaemonSet");
-  return { kind: "undecided", ask: daemonSet };
+/** What the settings alone decide; undefined where the API server has to be asked. */
+export function decideBySettings({ stopPolicy }: Pick<Settings, "stopPolicy">): StopDecision | undefined {
+  if (stopPolicy === "always") return { remove: true, why: "UNINSTALL_ON_STOP is always" };
+  if (stopPolicy === "never") return { remove: false, why: "UNINSTALL_ON_STOP is never" };
+  return undefined;
 }

@@ -1,21 +1,7 @@
 import { Agent, type RequestOptions, request } from "node:https";
+import { type ApiResponse, type ApiServer, ApiUnreachable, authority } from "./api-server";
 
-/** How to reach and trust an API server, and who to be there. */
-export interface ApiServer {
-  /** Host name or address, IPv6 without brackets. */
-  readonly host: string;
-  readonly port: number;
-  /** PEM certificates that the server's must chain to. @default the system's */
-  readonly ca?: string;
-  /** Name in the server's certificate where it differs from `host`. */
-  readonly serverName?: string;
-  /** Do not verify the server's certificate. @default false */
-  readonly insecure?: boolean;
-  /** Bearer token. */
-  readonly token?: string;
-  /** Client certificate and key, PEM. */
-  readonly certificate?: { readonly cert: string; readonly key: string };
-}
+export { type ApiResponse, type ApiServer, ApiUnreachable, authority };
 
 export interface ApiRequest {
   /** @default "GET" */
@@ -30,30 +16,8 @@ export interface ApiRequest {
   readonly deadlineMs: number;
 }
 
-export interface ApiResponse {
-  readonly status: number;
-  readonly body: string;
-}
-
 /** One request, one response; rejects with {@link ApiUnreachable} where there is no response. */
 export type Transport = (request: ApiRequest) => Promise<ApiResponse>;
-
-/** No response came: refused, timed out, not trusted. */
-export class ApiUnreachable extends Error {
-  override readonly name = "ApiUnreachable";
-  constructor(
-    readonly server: string,
-    readonly reason: string,
-    options?: ErrorOptions,
-  ) {
-    super(`API server ${server}: ${reason}`, options);
-  }
-}
-
-/** `host:port`, with brackets around an IPv6 address. */
-export function authority(server: ApiServer): string {
-  return `${server.host.includes(":") ? `[${server.host}]` : server.host}:${server.port}`;
-}
 
 /** What `node:https` needs for a call. */
 export function requestOptions(

@@ -1,4 +1,4 @@
-import type { ApiServer } from "./client";
+import type { ApiServer } from "./api-server";
 
 /** How a kubeconfig is read: whoever has a runtime with either built in need load neither. */
 export interface KubeconfigSource {
@@ -6,6 +6,8 @@ export interface KubeconfigSource {
   readText(path: string): string;
   /** @throws Error */
   parseYaml(text: string): unknown;
+  /** The text that stands in base64. @throws Error */
+  decodeBase64(text: string): string;
 }
 
 /** A kubeconfig that cannot be used; the message names the file, the field and the remedy. */
@@ -53,7 +55,7 @@ class Kubeconfig {
   /** PEM text that stands in `KEY-data` as base64 or in the file that `KEY` names. */
   material(fields: Fields, key: string): string | undefined {
     const data = this.text(fields, `${key}-data`);
-    if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
+    if (data !== undefined) return this.source.decodeBase64(data);
     const file = this.text(fields, key);
     return file === undefined ? undefined : this.read(key, file);
   }

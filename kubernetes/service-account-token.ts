@@ -9,11 +9,16 @@ export interface TokenClaims {
 
 const RENEW_AT = 0.8;
 
-/** Reads the claims; undefined where it is no token with a subject and an end. */
-export function readClaims(token: string): TokenClaims | undefined {
+/**
+ * Reads the claims; undefined where it is no token with a subject and an end.
+ * @param decodeBase64 the text that stands in base64, of the alphabet for URLs
+ */
+export function readClaims(
+  token: string,
+  decodeBase64 = (text: string) => Buffer.from(text, "base64url").toString("utf8"),
+): TokenClaims | undefined {
   try {
-    const payload = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
-    const { sub, iat, exp } = JSON.parse(payload) as Record<string, unknown>;
+    const { sub, iat, exp } = JSON.parse(decodeBase64(token.split(".")[1] ?? "")) as Record<string, unknown>;
     if (typeof sub !== "string" || typeof iat !== "number" || typeof exp !== "number") return undefined;
     return { subject: sub, issuedAt: iat * 1000, expiresAt: exp * 1000 };
   } catch {

@@ -1,30 +1,30 @@
-import { type Files, Open } from "./files/port";
+import { identify, Open, openFile, sameFile, sizeOf } from "./host/files";
+import type { Host } from "./host/port";
 
 /** Where calls are recorded, if the installer made the directory. */
 export const CALL_LOG = "/run/linkerd-cni/plugin.log";
 
 const MAX_BYTES = 4 * 1024 * 1024;
-const FLAGS = Open.writeOnly | Open.append | Open.create | Open.nonBlocking | Open.closeOnExec;
+const FLAGS = Open.writeOnly | Open.append | Open.create | Open.nonBlocking;
 
 /** Whether a path still leads to an open file: another call may have set it aside. */
-function leadsTo(files: Files, path: string, descriptor: number): boolean {
-  const [found, own] = [path, `/proc/self/fd/${descriptor}`].map(files.identify);
-  return found?.inode === own?.inode && found?.device === own?.device;
+function leadsTo(host: Host, path: string, descriptor: number): boolean {
+  return sameFile(identify(host, path), identify(host, `/proc/self/fd/${descriptor}`));
 }
 
 /**
- * Appends a line; a log that is full is set aside as `.1`, in place of the one before. It never fails: a call's
- * result does not depend on its record.
+ * Appends a line; a log that is full is renamed to `.1`, in place of the one before. It never fails: a call's result
+ * does not depend on its record.
  */
-export function appendLine(files: Files, path: string, line: string): void {
+export function appendLine(host: Host, path: string, line: string): void {
   let descriptor: number | undefined;
   try {
-    descriptor = files.open(path, FLAGS);
-    files.write(descriptor, Buffer.from(line));
-    if (files.size(descriptor) >= MAX_BYTES && leadsTo(files, path, descriptor)) files.rename(path, `${path}.1`);
+    descriptor = openFile(host, path, FLAGS);
+    host.write(descriptor, host.encode(line));
+    if (sizeOf(host, descriptor) >= MAX_BYTES && leadsTo(host, path, descriptor)) host.rename(path, `${path}.1`);
   } catch {
     // No directory, no room, no permission: no record.
   } finally {
-    if (descriptor !== undefined) files.close(descriptor);
+    if (descriptor !== undefined) host.close(descriptor);
   }
 }

@@ -1,40 +1,30 @@
 /** Whatever comes in: no crash, at most one JSON document, and no rule unless the call succeeds. */
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../cni/stanza";
 import { VERBS } from "../cni/verbs";
 import { VERSIONS } from "../cni/versions";
-import { kubeconfigSource } from "../kubernetes/kubeconfig.testing";
-import type { World } from "./call";
 import { dispatch } from "./dispatch";
-import { FakeKernel } from "./netlink/fake.testing";
+import { FakeHost, response } from "./host/fake.testing";
 import { environment, kubeconfig, NETNS } from "./protocol-cases.testing";
 
 const RUNS = 1750;
 
 const pod = (annotations: unknown, labels: unknown) =>
   JSON.stringify({
-    metadata: { annotations, labels },
+    kind: "Pod",
+    metadata: { name: "cart-1", annotations, labels },
     spec: { containers: [{ name: "linkerd-proxy" }] },
   });
 
+const namespace = JSON.stringify({ kind: "Namespace", metadata: { name: "shop" } });
+const files = { [kubeconfig]: readFileSync(kubeconfig, "utf8") };
+
 /** Runs a call and checks what must hold of every one. */
-async function expectSane(env: Record<string, string>, stdin: string, podObject: string): Promise<void> {
-  const kernel = new FakeKernel([NETNS]);
-  const world: World = {
-    kernel,
-    host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
-    connect: () => async () => ({ status: 200, body: podObject }),
-    kubeconfig: kubeconfigSource,
-    warn: () => undefined,
-    now: () => new Date(0),
-    elapsed: () => 0,
-    onIdle: () => undefined,
-    identify: (path) => {
-      if (path !== NETNS && path !== "/proc/self/ns/net") throw new Error(`${path}: no such file`);
-      return { device: "4", inode: BigInt(path.length) };
-    },
-  };
-  const { stdout, status, record } = await dispatch(env, () => stdin, world);
+function expectSane(env: Record<string, string>, stdin: string, podObject: string): void {
+  const api = (path: string) => response(200, path.endsWith("/namespaces/shop") ? namespace : podObject);
+  const host = new FakeHost({ env, stdin, files, namespaces: [NETNS], api });
+  const { stdout, status, record } = dispatch(host);
   const document = stdout === "" ? undefined : JSON.parse(stdout);
   if (status === 1) {
     expect(document).toEqual({
@@ -44,7 +34,7 @@ async function expectSane(env: Record<string, string>, stdin: string, podObject:
       details: expect.any(String),
     });
     expect(document.code).not.toBe(102);
-    if (env["CNI_COMMAND"] !== "CHECK") expect(kernel.sent).toEqual([]);
+    if (env["CNI_COMMAND"] !== "CHECK") expect(host.sent).toEqual([]);
   } else if (env["CNI_COMMAND"] === "ADD") {
     expect(VERSIONS).toContain(document.cniVersion);
   }
@@ -119,27 +109,27 @@ const annotationValue = fc.oneof(
 const verb = fc.constantFrom(...VERBS);
 
 describe("any call", () => {
-  it("with any standard input", async () => {
+  it("with any standard input", () => {
     const input = fc.oneof(
       anyText,
       anyJson.map((value) => JSON.stringify(value)),
       configuration.map((value) => JSON.stringify(value)),
     );
-    const property = fc.asyncProperty(verb, input, (command, stdin) =>
+    const property = fc.property(verb, input, (command, stdin) =>
       expectSane({ ...environment, CNI_COMMAND: command }, stdin, pod({}, {})),
     );
-    await fc.assert(property, { numRuns: 2 * RUNS });
+    fc.assert(property, { numRuns: 2 * RUNS });
   }, 120_000);
 
-  it("with any environment", async () => {
+  it("with any environment", () => {
     const values = fc.dictionary(fc.constantFrom(...variables), anyText);
-    const property = fc.asyncProperty(fc.oneof(verb, anyText), values, (command, env) =>
+    const property = fc.property(fc.oneof(verb, anyText), values, (command, env) =>
       expectSane({ ...environment, ...env, CNI_COMMAND: command }, '{"cniVersion":"1.1.0","name":"pods"}', pod({}, {})),
     );
-    await fc.assert(property, { numRuns: RUNS });
+    fc.assert(property, { numRuns: RUNS });
   }, 120_000);
 
-  it("for a pod with any annotations", async () => {
+  it("for a pod with any annotations", () => {
     const annotations = fc.dictionary(fc.constantFrom(...annotationKeys), annotationValue);
     const stdin = JSON.stringify({
       cniVersion: "1.0.0",
@@ -147,20 +137,20 @@ describe("any call", () => {
       kubernetes: { kubeconfig },
       linkerd: { ipv6: true },
     });
-    const property = fc.asyncProperty(annotations, (found) => expectSane(environment, stdin, pod(found, {})));
-    await fc.assert(property, { numRuns: 2 * RUNS });
+    const property = fc.property(annotations, (found) => expectSane(environment, stdin, pod(found, {})));
+    fc.assert(property, { numRuns: 2 * RUNS });
   }, 120_000);
 
-  it("with any answer of the API server", async () => {
+  it("with any answer of the API server", () => {
     const stdin = JSON.stringify({ cniVersion: "1.0.0", name: "pods", kubernetes: { kubeconfig } });
     const body = fc.oneof(
       anyText,
       anyJson.map((value) => JSON.stringify(value)),
       fc.tuple(anyJson, anyJson).map(([annotations, labels]) => pod(annotations, labels)),
-      anyJson.map((spec) => JSON.stringify({ metadata: {}, spec })),
+      anyJson.map((spec) => JSON.stringify({ kind: "Pod", metadata: { name: "cart-1" }, spec })),
     );
-    await fc.assert(
-      fc.asyncProperty(body, (answer) => expectSane(environment, stdin, answer)),
+    fc.assert(
+      fc.property(body, (answer) => expectSane(environment, stdin, answer)),
       { numRuns: RUNS },
     );
   }, 120_000);

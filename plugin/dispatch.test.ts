@@ -1,157 +1,137 @@
+import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
-import { type ApiResponse, ApiUnreachable } from "../kubernetes/client";
-import { kubeconfigSource } from "../kubernetes/kubeconfig.testing";
-import type { World } from "./call";
 import { dispatch } from "./dispatch";
-import { FakeKernel } from "./netlink/fake.testing";
+import { Errno } from "./host/errno";
+import { type FakeApi, FakeHost, type FakeMachine, response } from "./host/fake.testing";
+import { FakeNetfilter } from "./netlink/fake.testing";
 import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases.testing";
 
-type Api = (path: string) => ApiResponse;
-const meshed: Api = () => ({
-  status: 200,
-  body: JSON.stringify({
-    metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
-    spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
-  }),
-});
+const meshed: FakeApi = () =>
+  response(
+    200,
+    JSON.stringify({
+      kind: "Pod",
+      metadata: { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1" } },
+      spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
+    }),
+  );
+const files = (...paths: readonly string[]) =>
+  Object.fromEntries(paths.map((path) => [path, readFileSync(path, "utf8")]));
+const expired = `${dirname(kubeconfig)}/expired.json`;
 
-function makeWorld(api: Api = meshed) {
-  const kernel = new FakeKernel([NETNS]);
-  const requests: string[] = [];
-  const log: string[] = [];
-  const world: World = {
-    kernel,
-    connect: () => async (request) => {
-      requests.push(request.path);
-      return api(request.path);
-    },
-    warn: (line) => log.push(line),
-    host: { find: () => undefined, run: () => ({ status: 1, stdout: "", stderr: "" }) },
-    elapsed: () => 0,
-    onIdle: () => undefined,
-    now: () => new Date("2026-07-01T00:00:00Z"),
-    kubeconfig: kubeconfigSource,
-    identify: (path) => ({ device: path === "/etc" ? "1" : "4", inode: path === "/proc/self/ns/net" ? 1n : 2n }),
-  };
-  return { kernel, requests, log, world };
-}
-
-async function call(env: Record<string, string>, stdin: unknown, made = makeWorld()) {
+function call(env: Record<string, string>, stdin: unknown, machine: FakeMachine = {}) {
   const text = typeof stdin === "string" ? stdin : JSON.stringify(stdin);
-  const outcome = await dispatch(env, () => text, made.world);
-  return { ...outcome, document: outcome.stdout === "" ? undefined : JSON.parse(outcome.stdout), ...made };
+  const host = new FakeHost({
+    api: meshed,
+    files: { "/etc": "", ...files(kubeconfig, expired) },
+    namespaces: [NETNS],
+    ...machine,
+    env,
+    stdin: text,
+  });
+  const outcome = dispatch(host);
+  return { ...outcome, document: outcome.stdout === "" ? undefined : JSON.parse(outcome.stdout), host };
 }
 
 describe("a call that cannot be served", () => {
-  it.each(failures)("%s", async (_, env, stdin, ...[code, message]) => {
-    const { document, status, kernel } = await call(env, stdin);
+  it.each(failures)("%s", (_, env, stdin, ...[code, message]) => {
+    const { document, status, host } = call(env, stdin);
     expect(document).toMatchObject({ code, msg: expect.stringMatching(message), details: "" });
     expect(status).toBe(1);
-    expect(kernel.sent).toEqual([]);
+    expect(host.sent).toEqual([]);
   });
 
-  it("says all that is missing at once, and what is invalid before it", async () => {
-    const { document } = await call({ CNI_COMMAND: "ADD" }, config);
+  it("says all that is missing at once, and what is invalid before it", () => {
+    const { document } = call({ CNI_COMMAND: "ADD" }, config);
     expect(document.msg).toBe("ADD needs CNI_CONTAINERID, CNI_NETNS, CNI_IFNAME, CNI_PATH in the environment");
-    const invalid = await call({ CNI_COMMAND: "ADD", CNI_IFNAME: "a/b" }, config);
+    const invalid = call({ CNI_COMMAND: "ADD", CNI_IFNAME: "a/b" }, config);
     expect(invalid.document.msg).toContain("CNI_IFNAME");
     expect(invalid.document.msg).not.toContain("CNI_PATH");
   });
 
-  it("carries the caller's version where it is known", async () => {
-    const { document } = await call({ ...environment, CNI_COMMAND: "x" }, { ...config, cniVersion: "0.4.0" });
+  it("carries the caller's version where it is known", () => {
+    const { document } = call({ ...environment, CNI_COMMAND: "x" }, { ...config, cniVersion: "0.4.0" });
     expect(document.cniVersion).toBe("0.4.0");
-    expect((await call(environment, "{")).document.cniVersion).toBe(CURRENT_VERSION);
+    expect(call(environment, "{").document.cniVersion).toBe(CURRENT_VERSION);
   });
 });
 
 describe("ADD", () => {
-  it("programs the namespace of a meshed pod in one datagram and passes the result on", async () => {
-    const { document, status, kernel, requests } = await call(environment, config);
+  it("programs the namespace of a meshed pod in one datagram and passes the result on", () => {
+    const { document, status, host } = call(environment, config);
     expect(document).toEqual(prevResult);
     expect(status).toBe(0);
-    expect(requests).toEqual(["/api/v1/namespaces/shop/pods/cart-1"]);
-    expect(kernel.sent.map(({ namespace }) => namespace)).toEqual([NETNS]);
+    expect(host.requests).toEqual(["/api/v1/namespaces/shop/pods/cart-1"]);
+    expect(host.sent.map(({ namespace }) => namespace)).toEqual([NETNS]);
   });
 
-  it("replaces what an earlier ADD left", async () => {
-    const made = makeWorld();
-    await call(environment, config, made);
-    const { status, kernel } = await call(environment, config, made);
+  it("replaces what an earlier ADD left", () => {
+    const tables = new FakeNetfilter();
+    const netfilter = (datagram: Uint8Array) => tables.exchange(datagram);
+    call(environment, config, { netfilter });
+    const { status, host } = call(environment, config, { netfilter });
     expect(status).toBe(0);
-    expect(kernel.sent).toHaveLength(4);
+    expect(host.sent).toHaveLength(3);
   });
 
-  it("leaves a pod without a proxy alone", async () => {
-    const plain = () => ({ status: 200, body: '{"spec":{"containers":[{"name":"app"}]}}' });
-    const { status, kernel } = await call(environment, config, makeWorld(plain));
-    expect([status, kernel.sent]).toEqual([0, []]);
+  it("leaves a pod without a proxy alone", () => {
+    const pod = { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "app" }] } };
+    const api = () => response(200, JSON.stringify(pod));
+    const { status, host } = call(environment, config, { api });
+    expect([status, host.sent]).toEqual([0, []]);
   });
 
-  it("is an error that names the remedy where the API server cannot be reached", async () => {
-    const unreachable = () => {
-      throw new ApiUnreachable("10.0.0.1:443", "connection refused");
-    };
-    const { document, status, kernel } = await call(environment, config, makeWorld(unreachable));
-    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("10.0.0.1:443: connection refused") });
+  it("is an error that names the remedy where the API server cannot be reached", () => {
+    const api: FakeApi = () => ({ step: "connect", error: -Errno.ECONNREFUSED, text: "" });
+    const { document, status, host } = call(environment, config, { api });
+    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("[fd00::1]:6443: connection refused") });
     expect(document.msg).toContain(kubeconfig);
-    expect([status, kernel.sent]).toEqual([1, []]);
+    expect([status, host.sent]).toEqual([1, []]);
   });
 
-  it("is an error where nothing more happens and there is no answer", async () => {
-    const made = makeWorld();
-    const world: World = {
-      ...made.world,
-      connect: () => () => new Promise(() => undefined),
-      onIdle: (callback) => setTimeout(callback),
-    };
-    const { document, status, kernel } = await call(
-      environment,
-      { ...config, cniVersion: "0.4.0" },
-      { ...made, world },
-    );
-    expect(document).toMatchObject({ cniVersion: "0.4.0", code: 102, msg: expect.stringContaining("no end") });
-    expect([status, kernel.sent]).toEqual([1, []]);
-  });
+  it.each(["[]", "{}", "null", '{"kind":"Status","metadata":{}}'])(
+    "is an error where the API server answers %s",
+    (body) => {
+      const { document, status, host } = call(environment, config, { api: () => response(200, body) });
+      expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("is not Pod shop/cart-1") });
+      expect([status, host.sent]).toEqual([1, []]);
+    },
+  );
 
-  it("says that the token expired", async () => {
-    const { document } = await call(
-      environment,
-      config,
-      makeWorld(() => ({ status: 401, body: "" })),
-    );
+  it("says that the token expired", () => {
+    const { document } = call(environment, config, { api: () => response(401, "") });
     expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(/401.*token.*kubeconfig\.json.*expired/) });
   });
 
-  it("prints an empty result where it is called alone", async () => {
+  it("prints an empty result where it is called alone", () => {
     const { prevResult: _, ...alone } = config;
-    expect((await call(environment, alone)).document).toEqual({ cniVersion: "1.0.0" });
+    expect(call(environment, alone).document).toEqual({ cniVersion: "1.0.0" });
   });
 });
 
 describe("the other verbs", () => {
-  it("DEL prints nothing and needs neither namespace nor previous result", async () => {
+  it("DEL prints nothing and needs neither namespace nor previous result", () => {
     const { CNI_NETNS: _, ...env } = environment;
-    const outcome = await call({ ...env, CNI_COMMAND: "DEL" }, { cniVersion: "1.0.0", name: "pods", linkerd: 1 });
+    const outcome = call({ ...env, CNI_COMMAND: "DEL" }, { cniVersion: "1.0.0", name: "pods", linkerd: 1 });
     expect(outcome).toMatchObject({ stdout: "", status: 0 });
   });
 
-  it("VERSION answers whatever standard input holds", async () => {
-    const { document, status } = await call({ CNI_COMMAND: "VERSION" }, "{");
+  it("VERSION answers whatever standard input holds", () => {
+    const { document, status } = call({ CNI_COMMAND: "VERSION" }, "{");
     expect(document).toEqual({ cniVersion: CURRENT_VERSION, supportedVersions: [...VERSIONS] });
     expect(status).toBe(0);
   });
 
-  it("GC needs a list, which may be null, and has nothing to do", async () => {
+  it("GC needs a list, which may be null, and has nothing to do", () => {
     const gc = (valid: object) =>
       call({ CNI_COMMAND: "GC", CNI_PATH: "/x" }, { cniVersion: "1.1.0", name: "pods", ...valid });
     const key = "cni.dev/valid-attachments";
     for (const list of [[], null, [{ containerID: "a", ifname: "eth0" }]]) {
-      expect(await gc({ [key]: list })).toMatchObject({ stdout: "", status: 0 });
+      expect(gc({ [key]: list })).toMatchObject({ stdout: "", status: 0 });
     }
-    expect((await gc({})).document).toMatchObject({ code: 7, msg: expect.stringContaining(key) });
-    expect((await gc({ [key]: "x" })).document).toMatchObject({ code: 7 });
+    expect(gc({}).document).toMatchObject({ code: 7, msg: expect.stringContaining(key) });
+    expect(gc({ [key]: "x" }).document).toMatchObject({ code: 7 });
   });
 
   const statusOf = (kubernetes: object, strict = true) =>
@@ -160,28 +140,30 @@ describe("the other verbs", () => {
       { cniVersion: "1.1.0", name: "pods", kubernetes, "strict-status": strict },
     );
 
-  it("STATUS is ready by default, whatever the rest of the stanza holds", async () => {
+  it("STATUS is ready by default, whatever the rest of the stanza holds", () => {
     const stanza = { cniVersion: "1.1.0", name: "pods", kubernetes: 1, linkerd: "x" };
-    const outcome = await call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, stanza);
+    const outcome = call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, stanza);
     expect(outcome).toMatchObject({ stdout: "", status: 0 });
-    expect(await statusOf({ kubeconfig: "/none" }, false)).toMatchObject({ stdout: "", status: 0 });
+    expect(statusOf({ kubeconfig: "/none" }, false)).toMatchObject({ stdout: "", status: 0 });
   });
 
-  it("a strict STATUS fails where the kubeconfig or its token cannot work", async () => {
-    expect(await statusOf({ kubeconfig })).toMatchObject({ stdout: "", status: 0 });
-    expect((await statusOf({ kubeconfig: "/none" })).document).toMatchObject({
+  beforeAll(() => jest.useFakeTimers({ now: new Date("2026-07-01T00:00:00Z") }));
+  afterAll(() => jest.useRealTimers());
+
+  it("a strict STATUS fails where the kubeconfig or its token cannot work", () => {
+    expect(statusOf({ kubeconfig })).toMatchObject({ stdout: "", status: 0 });
+    expect(statusOf({ kubeconfig: "/none" }).document).toMatchObject({
       code: 50,
       msg: expect.stringContaining("/none"),
     });
-    const expired = `${dirname(kubeconfig)}/expired.json`;
-    expect((await statusOf({ kubeconfig: expired })).document).toMatchObject({
+    expect(statusOf({ kubeconfig: expired }).document).toMatchObject({
       code: 50,
       msg: expect.stringMatching(/expired\.json expired at 2026-06-30T/),
     });
   });
 
-  it("without a verb it says what it is", async () => {
-    const outcome = await call({ CNI_COMMAND: "" }, "{");
+  it("without a verb it says what it is", () => {
+    const outcome = call({ CNI_COMMAND: "" }, "{");
     expect(outcome).toMatchObject({
       stdout: "",
       status: 0,

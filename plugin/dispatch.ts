@@ -1,11 +1,17 @@
 import { type Environment, readTarget } from "../cni/environment";
 import { CniError, ErrorCode, errorDocument, reasonOf } from "../cni/errors";
+import { refuse } from "../cni/json";
 import { type NetworkConfig, parseNetworkConfig } from "../cni/network-config";
-import { isVerb, SINCE, type Verb } from "../cni/verbs";
+import { isVerb, SINCE, VARIABLES, type Verb } from "../cni/verbs";
 import { atLeast, type CniVersion, CURRENT_VERSION, isSupported, requireSupported, VERSIONS } from "../cni/versions";
 import { add } from "./add";
-import type { Call, World } from "./call";
+import type { Call } from "./call";
+import { check } from "./check";
+import { readAll } from "./host/files";
+import type { Host } from "./host/port";
+import { requireOtherNamespace } from "./namespace";
 import { Recorder } from "./record";
+import { status } from "./status";
 
 /** What a call prints and leaves with. */
 export interface Outcome {
@@ -20,18 +26,28 @@ const ABOUT = `linkerd-cni: redirects the traffic of meshed pods to their Linker
 CNI protocol versions supported: ${VERSIONS.join(", ")}
 `;
 
-type Handler = (call: Call, world: World) => Promise<string>;
+const STDIN = 0;
 
-/** Nothing of a pod outlives its namespace, so there is nothing to undo. */
-const nothing: Handler = async () => "";
+type Handler = (call: Call) => string;
 
-/** What is rarely used is loaded when it is. */
-const handlers: Readonly<Record<Exclude<Verb, "VERSION">, Handler>> = {
-  ADD: add,
-  DEL: nothing,
-  CHECK: (call, world) => (require("./check") as typeof import("./check")).check(call, world),
-  GC: (call) => (require("./gc") as typeof import("./gc")).gc(call),
-  STATUS: (call, world) => (require("./status") as typeof import("./status")).status(call, world),
+const VALID_ATTACHMENTS = "cni.dev/valid-attachments";
+
+/** Nothing outlives a pod's namespace, so there is nothing to collect; the request has to be well-formed all the same. */
+function gc({ config }: Call): string {
+  const valid = config.source[VALID_ATTACHMENTS];
+  if (valid === undefined) throw new CniError(ErrorCode.config, `GC needs ${VALID_ATTACHMENTS}`);
+  if (valid !== null && !Array.isArray(valid)) refuse(VALID_ATTACHMENTS, valid, "a list");
+  return "";
+}
+
+/** What each verb does, and whether it is about a pod's network namespace. */
+const handlers: Readonly<Record<Exclude<Verb, "VERSION">, { readonly handle: Handler; readonly isInside?: true }>> = {
+  ADD: { handle: add, isInside: true },
+  // Nothing of a pod outlives its namespace, so there is nothing to undo.
+  DEL: { handle: () => "" },
+  CHECK: { handle: check, isInside: true },
+  GC: { handle: gc },
+  STATUS: { handle: status },
 };
 
 function versions(): string {
@@ -39,16 +55,16 @@ function versions(): string {
 }
 
 /** @throws CniError 5 */
-function readInput(readStdin: () => string): string {
+function readInput(host: Host): string {
   try {
-    return readStdin();
+    return readAll(host, STDIN);
   } catch (error) {
     throw new CniError(ErrorCode.io, `cannot read standard input: ${reasonOf(error)}`);
   }
 }
 
 /** @throws CniError 4, 1 */
-function settleVerb(command: string, config: NetworkConfig): { verb: Exclude<Verb, "VERSION">; version: CniVersion } {
+function requireVerb(command: string, config: NetworkConfig): { verb: Exclude<Verb, "VERSION">; version: CniVersion } {
   if (!isVerb(command) || command === "VERSION") {
     throw new CniError(ErrorCode.environment, `CNI_COMMAND ${JSON.stringify(command)} is not a verb of CNI`);
   }
@@ -63,64 +79,39 @@ function settleVerb(command: string, config: NetworkConfig): { verb: Exclude<Ver
   return { verb: command, version };
 }
 
-/** A call in progress: remembers the caller's version, which an error must carry. */
-class Dispatcher {
-  private speaks: string = CURRENT_VERSION;
-  private readonly record: Recorder;
-
-  constructor(
-    private readonly env: Environment,
-    private readonly command: string,
-    private readonly world: World,
-  ) {
-    this.record = new Recorder(command, world.elapsed);
-  }
-
-  async run(readStdin: () => string): Promise<Outcome> {
-    try {
-      const stdout = await Promise.race([this.call(readStdin), this.idle()]);
-      return { stdout, stderr: "", status: 0, record: this.line() };
-    } catch (error) {
-      return this.failed(error);
-    }
-  }
-
-  private async call(readStdin: () => string): Promise<string> {
-    const target = readTarget(this.env, this.command);
-    const config = parseNetworkConfig(readInput(readStdin));
-    if (isSupported(config.cniVersion)) this.speaks = config.cniVersion;
-    const { verb, version } = settleVerb(this.command, config);
-    return handlers[verb]({ env: this.env, target, config, version, record: this.record }, this.world);
-  }
-
-  /** A call without an answer and without anything to wait for: a runtime would take its silence for success. */
-  private idle(): Promise<never> {
-    return new Promise((_, reject) => this.world.onIdle(() => reject(new Error("the call came to no end"))));
-  }
-
-  private failed(error: unknown): Outcome {
-    const { code, message, details } =
-      error instanceof CniError
-        ? error
-        : new CniError(ErrorCode.internal, `a defect of linkerd-cni: ${reasonOf(error)}`, stackOf(error));
-    this.record.note({ code, error: message });
-    const stderr = `linkerd-cni: error: ${message.replaceAll("\n", " ")}\n`;
-    return { stdout: errorDocument({ code, message, details }, this.speaks), stderr, status: 1, record: this.line() };
-  }
-
-  private line(): string {
-    return this.record.line(this.world.now());
-  }
+function readEnvironment(host: Host): Environment {
+  return Object.fromEntries([...VARIABLES, "CNI_ARGS"].map((name) => [name, host.env(name)]));
 }
 
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? "") : "";
+/** Out of memory, the engine throws nothing at all. */
+function defect(thrown: unknown): CniError {
+  if (thrown === null || thrown === undefined) return new CniError(ErrorCode.internal, "out of memory");
+  const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
+  return new CniError(ErrorCode.internal, `a defect of linkerd-cni: ${reasonOf(thrown)}`, stack);
 }
 
 /** Answers one call. Never throws: every failure is a CNI error. */
-export async function dispatch(env: Environment, readStdin: () => string, world: World): Promise<Outcome> {
-  const command = env["CNI_COMMAND"];
+export function dispatch(host: Host): Outcome {
+  const command = host.env("CNI_COMMAND");
   if (!command) return { stdout: "", stderr: ABOUT, status: 0 };
   if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0 };
-  return new Dispatcher(env, command, world).run(readStdin);
+  const record = new Recorder(command, () => host.elapsed());
+  // The caller's version, which an error must carry.
+  let speaks: string = CURRENT_VERSION;
+  try {
+    const env = readEnvironment(host);
+    const target = readTarget(env, command);
+    const config = parseNetworkConfig(readInput(host));
+    if (isSupported(config.cniVersion)) speaks = config.cniVersion;
+    const { verb, version } = requireVerb(command, config);
+    const { handle, isInside } = handlers[verb];
+    if (isInside) requireOtherNamespace(host, target.netns);
+    const stdout = handle({ host, env, target, config, version, record });
+    return { stdout, stderr: "", status: 0, record: record.line() };
+  } catch (error) {
+    const { code, message, details } = error instanceof CniError ? error : defect(error);
+    record.note({ code, error: message });
+    const stderr = `linkerd-cni: error: ${message.replaceAll("\n", " ")}\n`;
+    return { stdout: errorDocument({ code, message, details }, speaks), stderr, status: 1, record: record.line() };
+  }
 }

@@ -1,12 +1,16 @@
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
+import { writeAll } from "./host/files";
+import type { Host } from "./host/port";
 
 /** Writes one line for people; the level decides whether it is written at all. */
 export type Log = (level: LogLevel, message: string) => void;
 
-/** Every line begins with the plugin's name, so that it is found in a runtime's own log. */
-export function lineLog(write: (line: string) => void, threshold: LogLevel): Log {
+const STDERR = 2;
+
+/** A log on standard error. Every line begins with the plugin's name, so that it is found in a runtime's own log. */
+export function lineLog(host: Host, threshold: LogLevel): Log {
   return (level, message) => {
     if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return;
-    write(`linkerd-cni: ${level}: ${message.replaceAll("\n", " ")}\n`);
+    writeAll(host, STDERR, `linkerd-cni: ${level}: ${message.replaceAll("\n", " ")}\n`);
   };
 }

@@ -6,17 +6,14 @@ import {
   besides,
   knownFromAnnotations,
   type Learned,
+  namespaceFromObject,
   type PassedPod,
   podFromAnnotations,
   podFromObject,
 } from "../cni/known";
 import { isInjected, type Pod } from "../cni/pod";
 import type { PodLookup } from "../cni/stanza";
-import type { Transport } from "../kubernetes/client";
-import type { NamespaceObject, PodObject, ServiceObject } from "../kubernetes/types";
-
-/** Milliseconds for all requests of one call together. */
-export const LOOKUP_DEADLINE_MS = 5000;
+import type { ApiResponse } from "../kubernetes/api-server";
 
 export interface Question extends PassedPod {
   readonly policy: PodLookup;
@@ -24,8 +21,8 @@ export interface Question extends PassedPod {
   readonly kubeconfig: string;
 }
 
-/** Connects when first asked, so that a call that needs no request reads no kubeconfig. */
-export type OpenTransport = () => Transport;
+/** Gets an object of the API server by its path. @throws ApiUnreachable, KubeconfigError */
+export type Get = (path: string) => ApiResponse;
 
 const UNAUTHORIZED = 401;
 const OK = 200;
@@ -37,62 +34,47 @@ function refusal(status: number, what: string, question: Question): string {
   return `the API server answered ${status} when asked for ${what}`;
 }
 
-/** Reads objects within one deadline for all. */
-class Reader {
-  private readonly begin = performance.now();
-
-  constructor(
-    private readonly transport: Transport,
-    private readonly question: Question,
-  ) {}
-
-  /** @throws CniError 11, ApiUnreachable */
-  async read<T>(path: string, what: string): Promise<T> {
-    const left = LOOKUP_DEADLINE_MS - (performance.now() - this.begin);
-    const { status, body } = await this.transport({ path, deadlineMs: Math.max(1, Math.round(left)) });
-    if (status !== OK) throw new CniError(ErrorCode.tryAgainLater, refusal(status, what, this.question));
-    try {
-      return JSON.parse(body) as T;
-    } catch (error) {
-      throw new CniError(ErrorCode.tryAgainLater, `the API server's answer for ${what}: ${reasonOf(error)}`);
-    }
+/** @throws CniError 11, ApiUnreachable, KubeconfigError */
+function read(get: Get, path: string, what: string, question: Question): unknown {
+  const { status, body } = get(path);
+  if (status !== OK) throw new CniError(ErrorCode.tryAgainLater, refusal(status, what, question));
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw new CniError(ErrorCode.tryAgainLater, `the API server's answer for ${what}: ${reasonOf(error)}`);
   }
+}
 
-  async pod(): Promise<Pod> {
-    const { namespace, name } = this.question.pod;
-    const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
-    return podFromObject(this.question.pod, await this.read<PodObject>(path, `pod ${namespace}/${name}`));
+function readPod(get: Get, question: Question): Pod {
+  const { namespace, name } = question.pod;
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+  return podFromObject(question.pod, read(get, path, `pod ${namespace}/${name}`, question));
+}
+
+function readNamespace(get: Get, question: Question): Namespace {
+  const name = question.pod.namespace;
+  return namespaceFromObject(name, read(get, `/api/v1/namespaces/${name}`, `namespace ${name}`, question));
+}
+
+/** Port and numeric target port of the API server's Service; the usual ones where it cannot be read. */
+function readApiServerPorts(get: Get, question: Question): readonly number[] {
+  const path = "/api/v1/namespaces/default/services/kubernetes";
+  try {
+    return apiServerPorts(read(get, path, "service default/kubernetes", question)) ?? API_SERVER_PORTS;
+  } catch {
+    return API_SERVER_PORTS;
   }
+}
 
-  async namespace(): Promise<Namespace> {
-    const name = this.question.pod.namespace;
-    const found = await this.read<NamespaceObject>(`/api/v1/namespaces/${name}`, `namespace ${name}`);
-    return { name, annotations: found.metadata?.annotations ?? {} };
-  }
-
-  /** Port and numeric target port of the API server's Service; the usual ones where it cannot be read. */
-  async apiServerPorts(): Promise<readonly number[]> {
-    try {
-      const service = await this.read<ServiceObject>(
-        "/api/v1/namespaces/default/services/kubernetes",
-        "service default/kubernetes",
-      );
-      return apiServerPorts(service) ?? API_SERVER_PORTS;
-    } catch {
-      return API_SERVER_PORTS;
-    }
-  }
-
-  /** At most one request beyond the pod's. */
-  async around(pod: Pod): Promise<Surroundings> {
-    switch (besides(pod)) {
-      case "apiServerPorts":
-        return { apiServerPorts: await this.apiServerPorts() };
-      case "namespace":
-        return { namespace: await this.namespace() };
-      default:
-        return {};
-    }
+/** What has to be known besides the pod: at most one request. */
+function readSurroundings(get: Get, pod: Pod, question: Question): Surroundings {
+  switch (besides(pod)) {
+    case "apiServerPorts":
+      return { apiServerPorts: readApiServerPorts(get, question) };
+    case "namespace":
+      return { namespace: readNamespace(get, question) };
+    default:
+      return {};
   }
 }
 
@@ -108,21 +90,16 @@ function unanswered(error: unknown, question: Question): CniError {
   );
 }
 
-async function ask(question: Question, open: OpenTransport): Promise<Learned> {
-  const reader = new Reader(open(), question);
-  const pod = await reader.pod();
-  return { kind: "pod", pod, around: await reader.around(pod) };
-}
-
 /**
  * What is known about a pod.
  * @throws CniError 11 where the pod cannot be looked up and annotations do not decide
  */
-export async function lookUp(question: Question, open: OpenTransport): Promise<Learned> {
+export function lookUp(question: Question, get: Get): Learned {
   const known = knownFromAnnotations(question, question.policy);
   if (known !== undefined) return known;
   try {
-    return await ask(question, open);
+    const pod = readPod(get, question);
+    return { kind: "pod", pod, around: readSurroundings(get, pod, question) };
   } catch (error) {
     const failure = unanswered(error, question);
     const trusted = question.policy !== "api" && isInjected(question.annotations ?? {});

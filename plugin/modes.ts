@@ -1,118 +1,83 @@
-/** How rules are programmed and read back in each mode. */
+/** How rules are programmed and compared in each mode. */
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
-import type { World } from "./call";
-import type { HostMode, Iptables } from "./iptables/apply";
+import { Errno, SystemError } from "./host/errno";
+import { readText } from "./host/files";
+import type { Host } from "./host/port";
+import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
 import { applyNative } from "./netlink/apply";
-import { Errno, SystemError } from "./system-error";
-
-/** What one mode does, in the namespace the calling thread is in. */
-export interface Applier {
-  readonly mode: Exclude<IptablesMode, "auto">;
-  apply(sets: readonly RuleSet[]): void;
-  /** The first difference between the rules in force and those that should be. */
-  difference(sets: readonly RuleSet[]): string | undefined;
-}
-
-function native(world: World): Applier {
-  return {
-    mode: "native",
-    apply: (sets) => applyNative(world.kernel, sets),
-    difference(sets) {
-      const { nativeDifference } = require("./netlink/compare") as typeof import("./netlink/compare");
-      return nativeDifference(world.kernel, sets);
-    },
-  };
-}
-
-interface HostApplier extends Applier {
-  /** Whether it can be seen that rules were programmed this way. */
-  hasChains(): boolean;
-}
-
-function byHost(mode: HostMode, linkerd: LinkerdConfig, world: World): HostApplier {
-  let made: Iptables | undefined;
-  const iptables = () => {
-    const { Iptables: Class } = require("./iptables/apply") as typeof import("./iptables/apply");
-    made ??= new Class(world.host, mode, linkerd);
-    return made;
-  };
-  return {
-    mode,
-    apply: (sets) => iptables().apply(sets),
-    difference: (sets) => iptables().difference(sets),
-    hasChains: () => iptables().hasChains("ip"),
-  };
-}
+import { type Comparison, compareNative } from "./netlink/compare";
+import { netfilter } from "./netlink/socket";
 
 /** What a kernel without nf_tables, its nat chains or its redirect answers. */
 const UNSUPPORTED: readonly number[] = [Errno.ENOENT, Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.EAFNOSUPPORT];
-
-/** What choosing a mode takes. */
-interface Setting {
-  readonly linkerd: LinkerdConfig;
-  readonly world: World;
-  readonly log: Log;
-}
 
 function isUnsupported(error: unknown): boolean {
   return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
 }
 
 /** Native, and where the kernel has no nf_tables, by legacy iptables. */
-class Auto implements Applier {
-  mode: Applier["mode"] = "native";
-  private readonly first: Applier;
-  private readonly second: HostApplier;
-
-  constructor(private readonly setting: Setting) {
-    this.first = native(setting.world);
-    this.second = byHost("legacy", setting.linkerd, setting.world);
-  }
-
-  apply(sets: readonly RuleSet[]): void {
+function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
+  try {
+    applyNative(netfilter(host), sets);
+    return "native";
+  } catch (error) {
+    if (!isUnsupported(error)) throw error;
+    const reason = `this kernel has no nf_tables to redirect with (${reasonOf(error)})`;
+    log("warn", `${reason}: using legacy iptables`);
     try {
-      this.first.apply(sets);
-    } catch (error) {
-      if (!isUnsupported(error)) throw error;
-      const reason = `this kernel has no nf_tables to redirect with (${reasonOf(error)})`;
-      this.setting.log("warn", `${reason}: using legacy iptables`);
-      this.mode = this.second.mode;
-      this.applySecond(sets, reason);
-    }
-  }
-
-  private applySecond(sets: readonly RuleSet[], reason: string): void {
-    try {
-      this.second.apply(sets);
-    } catch (error) {
-      const details = error instanceof CniError ? error.details : "";
-      throw new CniError(ErrorCode.rulesRefused, `${reason}; ${reasonOf(error)}`, details, { cause: error });
-    }
-  }
-
-  difference(sets: readonly RuleSet[]): string | undefined {
-    return (this.isSecond() ? this.second : this.first).difference(sets);
-  }
-
-  /** Where nothing native is there at all, the rules may be legacy ones. */
-  private isSecond(): boolean {
-    const { hasTable } = require("./netlink/readback") as typeof import("./netlink/readback");
-    try {
-      return !hasTable(this.setting.world.kernel, "ip") && this.second.hasChains();
-    } catch (error) {
-      if (isUnsupported(error)) return true;
-      throw error;
+      new Iptables(host, "legacy", linkerd).apply(sets);
+      return "legacy";
+    } catch (second) {
+      const details = second instanceof CniError ? second.details : "";
+      throw new CniError(ErrorCode.rulesRefused, `${reason}; ${reasonOf(second)}`, details, { cause: second });
     }
   }
 }
 
-/** What programs the rules in the mode that the configuration asks for. */
-export function applierFor(setting: Setting): Applier {
-  const { linkerd, world } = setting;
+/**
+ * Programs the rules in the namespace that the process is in, in the mode that the configuration asks for.
+ * @returns the mode that was used
+ * @throws CniError, SystemError
+ */
+export function applyRules(
+  host: Host,
+  linkerd: LinkerdConfig,
+  sets: readonly RuleSet[],
+  log: Log,
+): Exclude<IptablesMode, "auto"> {
   const mode = linkerd["iptables-mode"];
-  if (mode === "auto") return new Auto(setting);
-  return mode === "native" ? native(world) : byHost(mode, linkerd, world);
+  if (mode === "auto") return applyAuto(host, linkerd, sets, log);
+  if (mode === "native") applyNative(netfilter(host), sets);
+  else new Iptables(host, mode, linkerd).apply(sets);
+  return mode;
+}
+
+/** Compares native rules; there are none where the kernel has no nf_tables. */
+function compareNativeOrNone(host: Host): Comparison {
+  try {
+    return compareNative(netfilter(host));
+  } catch (error) {
+    if (isUnsupported(error)) return { isThere: false };
+    throw error;
+  }
+}
+
+/** Names of the tables of legacy iptables in the namespace that the process is in; absent where it was never used. */
+const LEGACY_TABLES = "/proc/self/net/ip_tables_names";
+
+/** Whether legacy iptables has a nat table in the namespace that the process is in. @throws SystemError */
+export function hasLegacyNat(host: Host): boolean {
+  return host.access(LEGACY_TABLES) === 0 && readText(host, LEGACY_TABLES).split("\n").includes("nat");
+}
+
+/** Compares the rules in force, in the namespace that the process is in, with what ADD set there. */
+export function compareRules(host: Host, linkerd: LinkerdConfig): Comparison {
+  const mode = linkerd["iptables-mode"];
+  const native = mode === "auto" || mode === "native" ? compareNativeOrNone(host) : { isThere: false };
+  if (native.isThere || mode === "native") return native;
+  if (mode === "auto" && !hasLegacyNat(host)) return { isThere: false };
+  return new Iptables(host, mode === "auto" ? "legacy" : mode, linkerd).compare();
 }

@@ -1,20 +1,21 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import type { World } from "./call";
-import type { FileId } from "./files/port";
-import type { Kernel } from "./netlink/port";
+import { checked } from "./host/errno";
+import { type FileId, identify, Open, openFile } from "./host/files";
+import type { Host } from "./host/port";
 
 const OWN = "/proc/self/ns/net";
+const CLONE_NEWNET = 0x40000000;
 
 /**
- * Makes sure that a call is about a namespace, and another than the plugin's own: rules there would redirect the whole
- * node.
+ * Makes sure that a call is about a network namespace, and another than the plugin's own: rules there would redirect
+ * the whole node.
  * @throws CniError 4
  */
-export function requireOtherNamespace(netns: string, identify: World["identify"]): void {
-  const own = identify(OWN);
+export function requireOtherNamespace(host: Host, netns: string): void {
+  const own = identify(host, OWN);
   let given: FileId;
   try {
-    given = identify(netns);
+    given = identify(host, netns);
   } catch (error) {
     throw new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`);
   }
@@ -27,20 +28,22 @@ export function requireOtherNamespace(netns: string, identify: World["identify"]
 }
 
 /** @throws CniError 4 where it is gone by now, or a namespace of another kind */
-function enter(kernel: Kernel, netns: string): void {
+function enter(host: Host, netns: string): void {
   try {
-    kernel.enterNamespace(netns);
+    const descriptor = openFile(host, netns, Open.readOnly);
+    checked(`enter network namespace ${netns}`, host.setns(descriptor, CLONE_NEWNET));
+    host.close(descriptor);
   } catch (error) {
     throw new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`, "", { cause: error });
   }
 }
 
 /**
- * Does work inside a namespace; the calling thread stays there.
+ * Does work inside a namespace; the process stays there.
  * @throws CniError 101 with what the kernel refused
  */
-export function inNamespace<T>(world: World, netns: string, work: () => T): T {
-  enter(world.kernel, netns);
+export function inNamespace<T>(host: Host, netns: string, work: () => T): T {
+  enter(host, netns);
   try {
     return work();
   } catch (error) {

@@ -45,20 +45,20 @@ export class Recorder {
   }
 
   /** Runs work and notes how long it took, also when it fails. */
-  async time<T>(member: "lookupMs" | "rulesMs", work: () => T | Promise<T>): Promise<T> {
+  time<T>(member: "lookupMs" | "rulesMs", work: () => T): T {
     const begin = this.elapsed();
     try {
-      return await work();
+      return work();
     } finally {
       this.note({ [member]: tenths(this.elapsed() - begin) });
     }
   }
 
   /** The finished record as one line of JSON. */
-  line(time: Date): string {
+  line(): string {
     const { error } = this.notes;
     const record: CallRecord = {
-      time: time.toISOString(),
+      time: new Date().toISOString(),
       ...this.notes,
       ...(error === undefined ? {} : { error: error.slice(0, MAX_ERROR) }),
       ms: tenths(this.elapsed()),

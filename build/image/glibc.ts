@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { readFile, realpath } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { ARCHITECTURES, type Architecture } from "../runtime";
-import type { ImageFile, ImageLink, MadeFile } from "./contents";
 import { OCI_NAMES } from "./oci";
+import type { TarEntry } from "./tar";
 
 /** The GNU C library of one architecture. */
 interface Glibc {
@@ -65,40 +65,15 @@ export function imageTargets(has = (architecture: Architecture) => home(architec
   };
 }
 
-/** Where the image has the C library, for the installer to put on nodes. */
-const LIBRARY_DIR = "/opt/linkerd-cni/lib";
-
-const PRELOAD = Buffer.from("\0/etc/ld.so.preload\0");
-
-/**
- * A loader that reads no `/etc/ld.so.preload`: on a node it would find there libraries that are made for the node's own
- * C library, and where one of them needs a newer one than ours, no program starts (rtld.c, `preload_file`). No option
- * nor variable of glibc's leaves that file out, so its name is made empty.
- * @throws where the loader does not have that name exactly once
- */
-export function withoutPreload(loader: Uint8Array): Uint8Array {
-  const bytes = Buffer.from(loader);
-  const at = bytes.indexOf(PRELOAD);
-  if (at < 0 || bytes.includes(PRELOAD, at + 1))
-    throw new Error("the dynamic loader names /etc/ld.so.preload not exactly once");
-  bytes[at + 1] = 0;
-  return bytes;
-}
-
-/** The C library, and links from where executables and the loader look for it. @throws where this machine lacks it */
-export async function glibcFiles(architecture: Architecture): Promise<(ImageFile | ImageLink | MadeFile)[]> {
+/** The C library where the runtime and its loader look for it. @throws where this machine lacks it */
+export async function glibcFiles(architecture: Architecture): Promise<readonly TarEntry[]> {
   const { loader } = GLIBC[architecture];
   const found = home(architecture);
   if (found === undefined) throw new Error(without([architecture]));
-  const file = async (name: string): Promise<ImageFile> => ({
-    path: join(LIBRARY_DIR, name),
-    source: await realpath(join(found.onHost, name)),
+  const file = async (name: string, path = join(found.inImage, name)): Promise<TarEntry> => ({
+    name: path.slice(1),
     mode: 0o755,
+    content: await readFile(join(found.onHost, name)),
   });
-  const files = await Promise.all(LIBRARIES.map(file));
-  const { source, ...made } = await file(basename(loader));
-  const lonely = { ...made, content: withoutPreload(await readFile(source)) };
-  const loaderLink = { path: loader, link: made.path };
-  const libraryLink = { path: found.inImage, link: LIBRARY_DIR };
-  return [lonely, ...files, libraryLink, ...(dirname(loader) === found.inImage ? [] : [loaderLink])];
+  return Promise.all([file(basename(loader), loader), ...LIBRARIES.map((name) => file(name))]);
 }

@@ -1,14 +1,15 @@
-import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { installerCommand } from "../../constructs/container";
 import { repository } from "../../constructs/version";
 import { cache, outputs, root } from "../paths";
 import { buildPlugin, type Programs } from "../programs";
-import { type Architecture, hostArchitecture } from "../runtime";
-import { contentOf, type ImageFile, type ImageLink, imageFiles, type MadeFile } from "./contents";
+import { type Architecture, hostArchitecture, RUNTIME_ENVIRONMENT } from "../runtime";
+import { imageFiles } from "./contents";
 import { imageTargets } from "./glibc";
 import { type ImageSpec, OCI_NAMES, ociArchive, type PlatformFiles } from "./oci";
 import { imageSizes, sizesInWords } from "./size";
-import { DEFAULT_MODE, DIRECTORY_MODE, directories, type TarEntry } from "./tar";
+import { DEFAULT_MODE, DIRECTORY_MODE, directories } from "./tar";
 
 /** The image's name where none is given in the chart's values. */
 export const IMAGE_NAME = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
@@ -17,12 +18,6 @@ interface PackageManifest {
   readonly version: string;
   readonly description: string;
   readonly license: string;
-}
-
-async function load(file: ImageFile | ImageLink | MadeFile): Promise<TarEntry> {
-  const name = file.path.slice(1);
-  if ("link" in file) return { name, link: file.link };
-  return { name, mode: file.mode, content: await contentOf(file) };
 }
 
 /** The programs for an architecture: those for this machine, and for another with the plugin compiled for it. */
@@ -36,7 +31,7 @@ async function programsFor(architecture: Architecture, programs: Programs): Prom
 /** The image's files for an architecture. @param programs for this machine; without them those that were built */
 export async function platformFiles(architecture: Architecture, programs: Programs = outputs): Promise<PlatformFiles> {
   const files = await imageFiles(architecture, await programsFor(architecture, programs));
-  return { architecture: OCI_NAMES[architecture], files: await Promise.all(files.map(load)) };
+  return { architecture: OCI_NAMES[architecture], files };
 }
 
 /** What the image runs, and how. */
@@ -44,10 +39,10 @@ export async function imageSpec(): Promise<ImageSpec> {
   const about = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as PackageManifest;
   return {
     reference: `${IMAGE_NAME}:${about.version}`,
-    // --smol: collect garbage early, since memory is what a DaemonSet costs most.
-    entrypoint: ["/opt/cni/bin/linkerd-cni", "--smol", "/opt/linkerd-cni/installer.js"],
-    // The plugin's executable carries the JavaScript runtime; this variable makes it be that and no plugin.
-    env: ["PATH=/opt/cni/bin", "HOME=/tmp", "BUN_BE_BUN=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0", "BUN_JSC_useJIT=0"],
+    entrypoint: installerCommand,
+    env: Object.entries({ PATH: "/opt/cni/bin", HOME: "/tmp", ...RUNTIME_ENVIRONMENT }).map(
+      ([name, value]) => `${name}=${value}`,
+    ),
     labels: {
       "org.opencontainers.image.title": "linkerd-cni",
       "org.opencontainers.image.description": about.description,
@@ -72,11 +67,8 @@ export async function layOutImage(): Promise<void> {
   }
   for (const entry of files) {
     const path = join(folder, entry.name);
-    if ("link" in entry) await symlink(entry.link, path);
-    else {
-      await writeFile(path, entry.content);
-      await chmod(path, entry.mode ?? DEFAULT_MODE);
-    }
+    await writeFile(path, entry.content);
+    await chmod(path, entry.mode ?? DEFAULT_MODE);
   }
 }
 
@@ -86,7 +78,7 @@ async function writeBillsOfMaterials(folder: string, platforms: readonly Platfor
     const path = join(folder, `sbom-${architecture}.cdx.json`);
     const files = platforms.find((platform) => platform.architecture === architecture)?.files ?? [];
     const found = files.find(({ name }) => name.endsWith("sbom.cdx.json"));
-    if (found !== undefined && "content" in found) await writeFile(path, found.content);
+    if (found !== undefined) await writeFile(path, found.content);
     else await rm(path, { force: true });
   }
 }

@@ -1,9 +1,12 @@
 import { pack } from "tar-stream";
 
-/** A file, or a symbolic link, by its path without a leading slash. */
-export type TarEntry =
-  | { readonly name: string /** @default 0o644 */; readonly mode?: number; readonly content: Buffer }
-  | { readonly name: string; readonly link: string };
+/** A file by its path without a leading slash. */
+export interface TarEntry {
+  readonly name: string;
+  /** @default 0o644 */
+  readonly mode?: number;
+  readonly content: Buffer;
+}
 
 /** Permissions of a file where its entry has none, and of every directory. */
 export const DEFAULT_MODE = 0o644;
@@ -26,10 +29,8 @@ export async function tarArchive(entries: readonly TarEntry[]): Promise<Buffer> 
   for (const name of directories(entries)) {
     archive.entry({ ...common, name, type: "directory", mode: DIRECTORY_MODE });
   }
-  for (const entry of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const { name } = entry;
-    if ("link" in entry) archive.entry({ ...common, name, type: "symlink", linkname: entry.link, mode: 0o777 });
-    else archive.entry({ ...common, name, mode: entry.mode ?? DEFAULT_MODE }, entry.content);
+  for (const { name, mode = DEFAULT_MODE, content } of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    archive.entry({ ...common, name, mode }, content);
   }
   archive.finalize();
   const chunks: Buffer[] = [];

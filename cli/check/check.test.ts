@@ -53,7 +53,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "a field of another type",
     { configMap: configured((each) => ({ ...each, linkerd: { "proxy-uid": "root" } })) },
-    ['error: linkerd.proxy-uid: "root" is not a whole number from -1 to 4294967294'],
+    ['error: linkerd.proxy-uid: "root" is not a whole number up to 4294967294'],
   ],
   [
     "a list that pods would stumble over",

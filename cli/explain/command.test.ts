@@ -14,10 +14,11 @@ const files = {
 };
 
 test("a date is text, as for kubectl; and JSON is read as JSON", async () => {
-  const dated = "kind: Pod\nmetadata: {name: cart, namespace: shop, annotations: {deployed: 2026-01-02}}\n";
+  const dated =
+    "kind: Pod\nmetadata: {name: cart, namespace: shop, annotations: {deployed: 2026-01-02}}\nspec: {containers: []}\n";
   const json = JSON.stringify({
     kind: "List",
-    items: [{ kind: "Pod", metadata: { name: "cart", namespace: "shop" } }],
+    items: [{ kind: "Pod", metadata: { name: "cart", namespace: "shop" }, spec: { containers: [] } }],
   });
   for (const file of [dated, json, ` \n${json}\n`]) {
     const { code, out, err } = await runIn({ files: { file } }, ["explain", "-f", "file"]);

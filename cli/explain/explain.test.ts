@@ -77,7 +77,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   ],
   [
     "the installer's own",
-    [pod({ name: "linkerd-cni-x7k2p", namespace: "linkerd-cni" }, {})],
+    [pod({ name: "linkerd-cni-x7k2p", namespace: "linkerd-cni" }, { containers: [{ name: "install-cni" }] })],
     "left alone: it is one of the installer's own, which always start",
   ],
   [

@@ -4,6 +4,7 @@ import {
   apiServerPorts,
   besides,
   knownFromAnnotations,
+  namespaceFromObject,
   type PassedPod,
   passesAtOnce,
   podFromObject,
@@ -33,7 +34,7 @@ function surroundings(pod: Pod, { namespace, apiServer }: Evidence): Known["arou
     return ports === undefined ? {} : { apiServerPorts: ports };
   }
   if (needed !== "namespace" || namespace === undefined) return {};
-  return { namespace: { name: pod.namespace, annotations: namespace.metadata?.annotations ?? {} } };
+  return { namespace: namespaceFromObject(pod.namespace, namespace) };
 }
 
 const reasons: Readonly<Record<SkipReason, string>> = {

@@ -36,6 +36,7 @@ const listed = (text: string) =>
   text
     .split(",")
     .map((item) => item.trim())
+    .filter((item) => item !== "")
     .join(",");
 
 /** Says where things come from. */

@@ -1,9 +1,10 @@
 /** The rules as iptables has them: the text that `iptables-restore` takes and `iptables-save` prints. */
-import { formatSubnet } from "../subnets";
-import { type Match, portText, type Rule, type RuleSet, type Verdict } from "./rules";
+import type { PortRange } from "../ports";
+import { formatSubnet, type Subnet } from "../subnets";
+import { ignorePorts, type Match, perSubnet, portText, type Rule, type RuleSet, type Verdict } from "./rules";
 
 /** A chain of ours, the one that leads to it, and the comment on the jump. */
-interface IptablesChain {
+export interface IptablesChain {
   readonly name: string;
   readonly from: string;
   readonly comment: string;
@@ -25,8 +26,34 @@ export const IPTABLES_CHAINS: readonly IptablesChain[] = [
   },
 ];
 
-function subnetText(flag: "-s" | "-d", match: Extract<Match, { subnet: unknown }>): string {
-  return match.subnet.prefix === 0 ? "" : `${flag} ${formatSubnet(match.subnet)}`;
+/** What one rule of iptables' multiport can hold; a range takes two. */
+const MAX_SLOTS = 15;
+
+const slots = (range: PortRange) => (range.low === range.high ? 1 : 2);
+
+/** Ports in the lists that single rules can hold. */
+export function chunkedPorts(ports: readonly PortRange[]): readonly (readonly PortRange[])[] {
+  const made: PortRange[][] = [];
+  let room = 0;
+  for (const range of ports) {
+    if (slots(range) > room) {
+      made.push([]);
+      room = MAX_SLOTS;
+    }
+    made.at(-1)?.push(range);
+    room -= slots(range);
+  }
+  return made;
+}
+
+/** A rule as the rules that iptables can hold: a few ports each, or one network. */
+function split(rule: Rule): readonly Rule[] {
+  const [match] = rule.matches;
+  return match?.kind === "tcp-ports" ? chunkedPorts(match.ports).map(ignorePorts) : perSubnet(rule);
+}
+
+function subnetText(flag: "-s" | "-d", [subnet]: readonly Subnet[]): string {
+  return subnet === undefined || subnet.prefix === 0 ? "" : `${flag} ${formatSubnet(subnet)}`;
 }
 
 function matchText(match: Match): string {
@@ -38,9 +65,9 @@ function matchText(match: Match): string {
     case "tcp-ports":
       return `-p tcp -m multiport --dports ${match.ports.map(portText).join(",")}`;
     case "source":
-      return subnetText("-s", match);
+      return subnetText("-s", match.subnets);
     case "destination":
-      return subnetText("-d", match);
+      return subnetText("-d", match.subnets);
     case "uid":
       return `-m owner --uid-owner ${match.id}`;
     case "gid":
@@ -58,7 +85,8 @@ function line(chain: string, parts: readonly string[]): string {
   return ["-A", chain, ...parts.filter((part) => part !== "")].join(" ");
 }
 
-function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
+/** A rule as `iptables-save` prints it. */
+export function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
   return line(chain, [...matches.map(matchText), `-m comment --comment "${comment}"`, verdictText(verdict)]);
 }
 
@@ -69,7 +97,10 @@ export function jumpLine({ name, from, comment }: IptablesChain): string {
 
 /** What our chain holds, a line a rule, as `iptables-save` prints it. */
 export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[] {
-  return chain.rules(set).map((rule) => ruleLine(chain.name, rule));
+  return chain
+    .rules(set)
+    .flatMap(split)
+    .map((rule) => ruleLine(chain.name, rule));
 }
 
 /**
@@ -122,35 +153,6 @@ export function hasChains(saved: string): boolean {
   return IPTABLES_CHAINS.some((chain) => hasChain(lines, chain.name));
 }
 
-/** The first difference between what `iptables-save` prints and what it should. */
-export function savedDifference(set: RuleSet, saved: string): string | undefined {
-  const lines = saved.split("\n");
-  for (const chain of IPTABLES_CHAINS) {
-    const difference = jumpDifference(lines, chain) ?? rulesDifference(lines, chain, chainLines(set, chain));
-    if (difference !== undefined) return `${set.family} nat, ${difference}`;
-  }
-  return undefined;
-}
-
 const hasChain = (lines: readonly string[], chain: string) => lines.some((each) => each.startsWith(`:${chain} `));
-const rulesOf = (lines: readonly string[], chain: string) => lines.filter((each) => each.startsWith(`-A ${chain} `));
-
-function jumpDifference(lines: readonly string[], chain: IptablesChain): string | undefined {
-  const rules = rulesOf(lines, chain.from);
-  const at = rules.indexOf(jumpLine(chain));
-  if (at < 0) return `${chain.from}: the jump to ${chain.name} is missing`;
-  return at === 0 ? undefined : `${chain.from}: "${rules[0]}" comes before the jump to ${chain.name}`;
-}
-
-function rulesDifference(
-  lines: readonly string[],
-  { name }: IptablesChain,
-  wanted: readonly string[],
-): string | undefined {
-  const actual = rulesOf(lines, name);
-  const at = Array.from({ length: Math.max(wanted.length, actual.length) }, (_, index) => index).find(
-    (index) => wanted[index] !== actual[index],
-  );
-  if (at === undefined) return undefined;
-  return `${name}, rule ${at + 1}: is ${JSON.stringify(actual[at] ?? "missing")}, should be ${JSON.stringify(wanted[at] ?? "none")}`;
-}
+export const rulesOf = (lines: readonly string[], chain: string) =>
+  lines.filter((each) => each.startsWith(`-A ${chain} `));

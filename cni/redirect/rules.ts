@@ -2,13 +2,17 @@ import type { PortRange } from "../ports";
 import type { Family, Subnet } from "../subnets";
 import type { RedirectOptions } from "./options";
 
+/** Which address of a connection a condition is about. */
+export type AddressKind = "source" | "destination";
+
 /** One condition of a rule, in netfilter's own nouns; all of a rule's conditions must hold. */
 export type Match =
   | { readonly kind: "tcp" }
   | { readonly kind: "tcp-port"; readonly port: number }
-  /** TCP to one of these ports; a list is never longer than {@link MAX_SLOTS} slots. */
+  /** TCP to one of these ports, however many; never none. */
   | { readonly kind: "tcp-ports"; readonly ports: readonly PortRange[] }
-  | { readonly kind: "source" | "destination"; readonly subnet: Subnet }
+  /** From, or to, one of these networks of the rule's family, however many; never none. */
+  | { readonly kind: AddressKind; readonly subnets: readonly Subnet[] }
   | { readonly kind: "uid" | "gid"; readonly id: number }
   | { readonly kind: "out-interface"; readonly name: string };
 
@@ -27,49 +31,42 @@ export interface RuleSet {
   readonly outbound: readonly Rule[];
 }
 
-/** What one rule of iptables' multiport can hold; a range takes two. */
-export const MAX_SLOTS = 15;
-
 const leave: Verdict = { kind: "return" };
-const slots = (range: PortRange) => (range.low === range.high ? 1 : 2);
 
 /** `80` or `80:90`, as iptables writes it. */
 export function portText(range: PortRange): string {
   return range.low === range.high ? `${range.low}` : `${range.low}:${range.high}`;
 }
 
-/** Ports in the lists that single rules can hold. */
-export function chunkedPorts(ports: readonly PortRange[]): readonly (readonly PortRange[])[] {
-  const made: PortRange[][] = [];
-  let room = 0;
-  for (const range of ports) {
-    if (slots(range) > room) {
-      made.push([]);
-      room = MAX_SLOTS;
-    }
-    made.at(-1)?.push(range);
-    room -= slots(range);
-  }
-  return made;
-}
-
-function ignorePorts(ports: readonly PortRange[]): readonly Rule[] {
-  return chunkedPorts(ports).map((chunk) => ({
-    matches: [{ kind: "tcp-ports", ports: chunk }],
+/** The rule that leaves connections to these ports alone. */
+export function ignorePorts(ports: readonly PortRange[]): Rule {
+  return {
+    matches: [{ kind: "tcp-ports", ports }],
     verdict: leave,
-    comment: `proxy-init/ignore-port-${chunk.map(portText).join(",")}`,
-  }));
+    comment: `proxy-init/ignore-port-${ports.map(portText).join(",")}`,
+  };
 }
 
-function ignoreSubnets(kind: "source" | "destination", subnets: readonly Subnet[], family: Family): readonly Rule[] {
+/** The rule that leaves connections from, or to, these networks alone. */
+export function ignoreSubnets(kind: AddressKind, subnets: readonly Subnet[]): Rule {
   const label = kind === "source" ? "ignore-subnet" : "ignore-outbound-subnet";
-  return subnets
-    .filter((subnet) => subnet.family === family)
-    .map((subnet) => ({
-      matches: [{ kind, subnet }],
-      verdict: leave,
-      comment: `proxy-init/${label}-${subnet.text}`,
-    }));
+  return {
+    matches: [{ kind, subnets }],
+    verdict: leave,
+    comment: `proxy-init/${label}-${subnets.map(({ text }) => text).join(",")}`,
+  };
+}
+
+/** A rule about networks as rules about one network each; any other as it is. */
+export function perSubnet(rule: Rule): readonly Rule[] {
+  const [match] = rule.matches;
+  if (match?.kind !== "source" && match?.kind !== "destination") return [rule];
+  return match.subnets.map((subnet) => ignoreSubnets(match.kind, [subnet]));
+}
+
+/** The rule about a list, or none where the list is empty. */
+function ruleAbout<T>(items: readonly T[], rule: (items: readonly T[]) => Rule): readonly Rule[] {
+  return items.length === 0 ? [] : [rule(items)];
 }
 
 function redirectInbound(options: RedirectOptions): readonly Rule[] {
@@ -100,18 +97,19 @@ const ignoreLoopback: Rule = {
 };
 
 function rulesOf(family: Family, options: RedirectOptions): RuleSet {
+  const ofFamily = (subnet: Subnet) => subnet.family === family;
   return {
     family,
     inbound: [
-      ...ignorePorts(options.skipInboundPorts),
-      ...ignoreSubnets("source", options.skipInboundSubnets, family),
+      ...ruleAbout(options.skipInboundPorts, ignorePorts),
+      ...ruleAbout(options.skipInboundSubnets.filter(ofFamily), (subnets) => ignoreSubnets("source", subnets)),
       ...redirectInbound(options),
     ],
     outbound: [
       ...ignoreProxy(options),
       ignoreLoopback,
-      ...ignorePorts(options.skipOutboundPorts),
-      ...ignoreSubnets("destination", options.skipOutboundSubnets, family),
+      ...ruleAbout(options.skipOutboundPorts, ignorePorts),
+      ...ruleAbout(options.skipOutboundSubnets.filter(ofFamily), (subnets) => ignoreSubnets("destination", subnets)),
       {
         matches: [{ kind: "tcp" }],
         verdict: { kind: "redirect", port: options.outboundPort },

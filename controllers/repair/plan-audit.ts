@@ -34,7 +34,8 @@ function declaredPorts({ spec }: Pod): readonly (number | undefined)[] {
 /** Which ports to try, or undefined where they could tell nothing. @throws CniError for an annotation that is wrong */
 export function planAudit(pod: Pod, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
   const name = pod.metadata?.name ?? "";
-  const known = podFromObject({ namespace: namespace.name, name }, pod);
+  // An item of a list has no kind of its own.
+  const known = podFromObject({ namespace: namespace.name, name }, { ...pod, kind: "Pod" });
   const decision = settle({ kind: "pod", pod: known, around: { namespace } }, stanza);
   const host = pod.status?.podIP ?? "";
   if (decision.kind === "skip" || host === "") return undefined;

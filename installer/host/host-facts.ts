@@ -77,7 +77,7 @@ export function hostFacts(places: Places, runtime: string | undefined): HostFact
   const label = readIfAny("/proc/self/attr/current") ?? "";
   return {
     directories: [directory(places.binDir, mountinfo, true), directory(places.netDir, mountinfo, false)],
-    pluginBytes: places.layout.parts.reduce((sum, { from }) => sum + sizeOf(from), 0),
+    pluginBytes: sizeOf(places.image),
     kernel: kernelFacts(isLoaded, kernelConfiguration),
     ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
     ...(runtime === undefined ? {} : { runtime }),

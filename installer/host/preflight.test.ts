@@ -30,7 +30,7 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
     "error",
     "mounted read-only: mount it writable",
   ],
-  ["a noexec mount", { directories: [{ ...directory, mountOptions: ["rw", "noexec"] }] }, "error", "mounted noexec"],
+  ["a noexec mount", { directories: [{ ...directory, mountOptions: ["rw", "noexec"] }] }, "warn", "mounted noexec"],
   [
     "no space",
     { directories: [{ ...directory, freeBytes: 5 }] },

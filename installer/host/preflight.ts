@@ -36,7 +36,11 @@ function ofMount({ path, holdsPlugin, mountOptions }: Directory): readonly Advic
   const readOnly = mountOptions.includes("ro") ? [error(`${path} is mounted read-only: mount it writable`)] : [];
   const noExec =
     holdsPlugin && mountOptions.includes("noexec")
-      ? [error(`${path} is mounted noexec, so the plugin cannot run: set destCNIBinDir to a directory that allows it`)]
+      ? [
+          warn(
+            `${path} is mounted noexec in this container: VERSION is asked of the image's own copy of the plugin; where the node mounts it noexec, too, no pod can start: set destCNIBinDir to a directory that allows it`,
+          ),
+        ]
       : [];
   return [...readOnly, ...noExec];
 }

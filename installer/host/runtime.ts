@@ -18,3 +18,12 @@ export async function askForRuntime(
     return undefined;
   }
 }
+
+/**
+ * Whether a runtime passes over a configuration that it cannot load. containerd does not: one that comes first and is
+ * broken keeps the node NotReady. Undefined where nobody knows.
+ */
+export function passesOverBroken(runtime: string | undefined): boolean | undefined {
+  if (runtime?.startsWith("containerd://") === true) return false;
+  return runtime !== undefined && /^(cri-o|docker):\/\//.test(runtime) ? true : undefined;
+}

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { apply, nodeDisk } from "./disk";
+import { apply, type Change, nodeDisk } from "./disk";
 import { activeOf, pristine } from "./node-state";
 import { observe } from "./observe";
 import { planInstall, planRemoval, STEPS } from "./plan";
@@ -44,7 +44,8 @@ const cases: readonly (readonly [string, string, string])[] = [
 ];
 
 const stanza = { type: "linkerd-cni", kubernetes: { kubeconfig: "/etc/cni/net.d/k" } };
-const plugin = { isCopy: () => true, failure: () => undefined };
+const plugin = { isCopy: () => true, isNoexec: () => false, failure: async () => undefined };
+const make = (change: Change) => apply(change, nodeDisk, { ...plugin, holds: () => true });
 
 function contents(directory: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -62,7 +63,7 @@ test("every fixture is tested", () => {
   expect(cases.map(([name]) => name).sort()).toEqual(readdirSync(fixtures).sort());
 });
 
-test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFile) => {
+test.each(cases)("%s: installed, checked and removed", async (fixture, active, chainFile) => {
   cpSync(join(fixtures, fixture), root, { recursive: true });
   const before = contents(root);
   const at = (name: string) => join(root, name);
@@ -72,7 +73,8 @@ test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFi
     netDir: root,
     binDir: root,
     plugin: at("linkerd-cni"),
-    layout: { parts: [], directories: [], command: [at("linkerd-cni")] as const },
+    image: at("image"),
+    formerHome: at("linkerd-cni.d"),
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
   };
@@ -81,7 +83,7 @@ test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFi
 
   expect(activeOf(pristine(observe(places, plugin)))?.name).toBe(active);
   const plan = install();
-  for (const step of STEPS) for (const change of plan.steps[step]) apply(change, nodeDisk);
+  for (const step of STEPS) for (const change of plan.steps[step]) await make(change);
   expect(plan.chain).toBe(chainFile);
   const again = install();
   expect([again.chain, again.active, STEPS.flatMap((step) => again.steps[step])]).toEqual([chainFile, active, []]);
@@ -96,6 +98,6 @@ test.each(cases)("%s: installed, checked and removed", (fixture, active, chainFi
   const others = Object.entries(before).filter(([name]) => name !== active);
   expect(contents(root)).toMatchObject(Object.fromEntries(others));
 
-  for (const change of planRemoval(observe(places, plugin), places, false)) apply(change, nodeDisk);
+  for (const change of planRemoval(observe(places, plugin), places, false)) await make(change);
   expect(contents(root)).toEqual(before);
 });

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { ownerName } from "./journal";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
@@ -13,7 +13,7 @@ test("plugin, kubeconfig and chain are put in place, in this order, and removed 
   on({ "10-k.conflist": LIST, "20-other.conflist": LIST, "99-loopback.conf": SINGLE, "10-k.conflist.bak": "x" });
   const before = node.content();
   const installer = node.installer();
-  expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   expect(JSON.parse(node.read("10-k.conflist")).plugins[1].kubernetes.kubeconfig).toBe(
     "/net.d/ZZZ-linkerd-cni-kubeconfig",
@@ -47,17 +47,17 @@ test.each([
   chmodSync(path, 0o640);
   const { ino, mode, uid, gid, mtimeMs } = statSync(path);
   const installer = node.installer();
-  installer.reconcile();
+  await installer.reconcile();
   expect(statSync(node.path("net.d", "10-k.conflist"))).toMatchObject({ mode, uid, gid });
   await installer.remove(false);
   expect(statSync(path)).toMatchObject({ ino, mode, uid, gid, mtimeMs });
 });
 
-test("a second look changes nothing and says nothing", () => {
+test("a second look changes nothing and says nothing", async () => {
   const installer = on({ "10-k.conflist": LIST }).installer();
-  installer.reconcile();
+  await installer.reconcile();
   const [lines, inode] = [node.lines.length, statSync(node.path("net.d", "10-k.conflist")).ino];
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.lines).toHaveLength(lines);
   expect(statSync(node.path("net.d", "10-k.conflist")).ino).toBe(inode);
 });
@@ -66,7 +66,7 @@ test("a single plugin's file becomes a list at its place, and comes back byte fo
   on({ "10-k.conf": SINGLE, "20-other.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
-  expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   expect(Object.keys(node.content())).not.toContain("net.d/10-k.conf");
   await installer.remove(false);
@@ -77,7 +77,7 @@ test("a list that already has the name is not overwritten", async () => {
   on({ "10-k.conf": SINGLE, "10-k.conflist": LIST });
   const before = node.content();
   const installer = node.installer();
-  expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
   expect(node.read("10-k.conflist")).toBe(LIST);
   await installer.remove(false);
   expect(node.content()).toEqual(before);
@@ -86,10 +86,10 @@ test("a list that already has the name is not overwritten", async () => {
 test("the owner's new version of a file is chained again, and is what comes back", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
-  installer.reconcile();
+  await installer.reconcile();
   const renewed = SINGLE.replace("bridge", "ptp");
   writeFileSync(node.path("net.d", "10-k.conf"), renewed);
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conf": renewed });
@@ -98,42 +98,42 @@ test("the owner's new version of a file is chained again, and is what comes back
 test("a configuration that comes first takes the chain over, and the other one is put back", async () => {
   on({ "10-k.conflist": LIST });
   const installer = node.installer();
-  installer.reconcile();
+  await installer.reconcile();
   writeFileSync(node.path("net.d", "00-multus.conf"), SINGLE);
-  expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
   expect(node.read("10-k.conflist")).toBe(LIST);
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/00-multus.conf": SINGLE, "net.d/10-k.conflist": LIST });
 });
 
-test("a file that is not whole is waited for, and named once", () => {
+test("a file that is not whole is waited for, and named once", async () => {
   on({ "10-k.conflist": "" });
   const installer = node.installer();
-  expect(installer.reconcile()).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
-  installer.reconcile();
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
+  await installer.reconcile();
   expect(node.lines.filter((line) => line.includes("10-k.conflist is empty"))).toHaveLength(1);
   writeFileSync(node.path("net.d", "10-k.conflist"), LIST);
-  expect(installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
 });
 
-test("a new token reaches the kubeconfig; a token that is away leaves the old one", () => {
+test("a new token reaches the kubeconfig; a token that is away leaves the old one", async () => {
   const installer = on({ "10-k.conflist": LIST }).installer();
-  installer.reconcile();
+  await installer.reconcile();
   writeFileSync(node.path("account", "token"), "token-2");
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-2"');
   rmSync(node.path("account", "token"));
-  expect(installer.reconcile()).toEqual({ problem: expect.stringContaining("token") });
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("token") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
 });
 
 test("what a successor has installed is neither fought over nor removed", async () => {
   on({ "10-k.conflist": LIST });
   const [old, successor] = [node.installer("old"), node.installer("new")];
-  old.reconcile();
-  successor.reconcile();
+  await old.reconcile();
+  await successor.reconcile();
   const installed = node.content();
-  expect(old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
+  expect(await old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
   await old.remove(false);
   expect(node.content()).toEqual(installed);
 });
@@ -143,7 +143,7 @@ test("an installer that has not installed yet removes what one before it has, an
   const before = node.content();
   const at = (second: number) => ownerName("pod", new Date(Date.UTC(2026, 0, 1, 0, 0, second)), 1);
   const [first, second, third] = [node.installer(at(1)), node.installer(at(2)), node.installer(at(3))];
-  second.reconcile();
+  await second.reconcile();
   const installed = node.content();
   await first.remove(false);
   expect(node.content()).toEqual(installed);
@@ -155,10 +155,10 @@ test("an installer that has not installed yet removes what one before it has, an
 test("without its journal, what was set aside is found by what the files hold", async () => {
   on({ "10-k.conf": SINGLE });
   const before = node.content();
-  node.installer().reconcile();
+  await node.installer().reconcile();
   rmSync(node.path("net.d", "linkerd-cni.journal"));
   const next = node.installer("second");
-  expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
   await next.remove(false);
   expect(node.content()).toEqual(before);
@@ -168,9 +168,9 @@ test("a list of ours that somebody takes away takes no original with it", async 
   on({ "10-k.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
-  installer.reconcile();
+  await installer.reconcile();
   renameSync(node.path("net.d", "10-k.conflist"), node.path("net.d", "10-k.conflist.bak"));
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   rmSync(node.path("net.d", "10-k.conflist"));
   rmSync(node.path("net.d", "10-k.conflist.bak"));
@@ -181,49 +181,94 @@ test("a list of ours that somebody takes away takes no original with it", async 
 test("a plugin that another agent adds to a list of ours stays, now and after the removal", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
-  installer.reconcile();
+  await installer.reconcile();
   const list = JSON.parse(node.read("10-k.conflist"));
   list.plugins.push({ type: "istio-cni" });
   writeFileSync(node.path("net.d", "10-k.conflist"), JSON.stringify(list));
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
   const lines = node.lines.length;
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.lines).toHaveLength(lines);
   await installer.remove(false);
   expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni"]);
   expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
   const next = node.installer("second");
-  expect(next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
 });
 
 test.each([
   ["writes his single plugin's file anew", "10-k.conf", SINGLE],
   ["takes the stanza out of a list", "10-k.conflist", LIST],
-])("an owner who %s again and again is told about by that file", (_, name, text) => {
+])("an owner who %s again and again is told about by that file", async (_, name, text) => {
   on({ [name]: text });
   const installer = node.installer();
   for (let round = 0; round < 3; round += 1) {
-    installer.reconcile();
+    await installer.reconcile();
     node.now += 3_000;
     writeFileSync(node.path("net.d", name), text);
   }
-  installer.reconcile();
+  await installer.reconcile();
   expect(node.lines.join("")).toContain(`${node.path("net.d", name)} was changed back, probably by unknown`);
   expect(node.lines.join("")).not.toContain("linkerd-cni-original was changed back");
 });
 
-test("a plugin directory that holds none of the chain's other plugins is told about once", () => {
+test("a plugin directory that holds none of the chain's other plugins is told about once", async () => {
   const list = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
   on({ "10-k.conflist": list });
   const warnings = () => node.lines.filter((line) => line.includes("holds none of the other plugins"));
   const installer = node.installer();
-  installer.reconcile();
-  installer.reconcile();
+  await installer.reconcile();
+  await installer.reconcile();
   expect(warnings()).toEqual([expect.stringContaining("10-k.conflist (bridge, portmap)")]);
   expect(warnings()[0]).toContain("set destCNIBinDir");
   symlinkSync("/opt/elsewhere/portmap", node.path("bin", "portmap"));
-  node.installer("second").reconcile();
+  await node.installer("second").reconcile();
   expect(warnings()).toHaveLength(1);
+});
+
+describe("a broken configuration that comes first", () => {
+  const broken: readonly (readonly [string, string, string])[] = [
+    ["05-broken.conflist", "{", "is not valid JSON"],
+    ["05-broken.conflist", '{"name":"k","plugins":[]}', '"plugins" is empty'],
+    ["05-broken.conf", '{"name":"k"}', '"type" is missing'],
+    ["05-broken.json", "", "is empty"],
+  ];
+  /** Looks twice: what is half-written gets a moment. */
+  const look = async () => {
+    const installer = node.installer();
+    await installer.reconcile();
+    node.now += 1_000;
+    return { installer, status: await installer.reconcile() };
+  };
+
+  test.each(broken)("%s of %j keeps a node with containerd from being ready", async (name, text, reason) => {
+    on({ [name]: text, "10-k.conflist": LIST });
+    node.passesOverBroken = false;
+    const { installer, status } = await look();
+    expect(status.problem).toContain(`${node.path("net.d", name)} ${reason}`);
+    expect(status.problem).toContain("containerd loads no configuration behind it and keeps the node NotReady");
+    expect(node.lines.filter((line) => line.includes(name))).toHaveLength(1);
+    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+    rmSync(node.path("net.d", name));
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
+
+  test.each([
+    [true, "is empty: passed over\n"],
+    [undefined, "is empty: passed over by CRI-O, while containerd loads no configuration behind it"],
+  ])("is passed over where the runtime does so, %p", async (passesOver, text) => {
+    on({ "05-broken.conflist": "", "10-k.conflist": LIST });
+    node.passesOverBroken = passesOver;
+    expect((await look()).status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.lines.join("")).toContain(text);
+  });
+
+  test("is no directory, which no runtime looks at, and no file behind the one in force", async () => {
+    on({ "10-k.conflist": LIST, "20-broken.conflist": "{" });
+    mkdirSync(node.path("net.d", "05-directory.conf"));
+    node.passesOverBroken = false;
+    expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
 });

@@ -10,7 +10,7 @@ import { likelyWriter } from "../watching/writers";
 import { Changer } from "./changer";
 import type { Change, Disk } from "./disk";
 import { isEarlier } from "./journal";
-import { hiddenMessage, renamedMessage, sayOnce } from "./messages";
+import { blockedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
 import { withoutNeighbours } from "./neighbours";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
@@ -37,6 +37,8 @@ export interface Tools {
   readonly wanted: () => Omit<Wanted, "owner">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
+  /** Whether the node's runtime passes over a configuration that it cannot load; undefined where nobody knows. */
+  readonly passesOverBroken: () => boolean | undefined;
   readonly log: Log;
   readonly instruments: Instruments;
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -97,8 +99,8 @@ export class Keeper {
   }
 
   /** Looks, and changes what has to be changed. Never throws. `now` is in milliseconds, on any clock. */
-  reconcile(now: number): Status {
-    const status = this.look(now);
+  async reconcile(now: number): Promise<Status> {
+    const status = await this.look(now);
     this.complain(status.problem === undefined ? [] : [status.problem]);
     this.announce(status.chain === undefined ? [] : [status.chain]);
     return status;
@@ -115,7 +117,7 @@ export class Keeper {
       const state = observe(places, plugin);
       if (!this.mayRemove(state)) return;
       const next = removal.next(state);
-      if (this.removed(next)) return;
+      if (await this.removed(next)) return;
       await sleep(Math.max(next.pauseMs, BUSY_MS));
     }
   }
@@ -129,8 +131,8 @@ export class Keeper {
   }
 
   /** Takes a step of a removal. Tells whether it was the last one. */
-  private removed({ changes, pauseMs, warnings = [], problem }: Next): boolean {
-    const done = this.changer.run(changes);
+  private async removed({ changes, pauseMs, warnings = [], problem }: Next): Promise<boolean> {
+    const done = await this.changer.run(changes);
     if (problem !== undefined) throw new Error(problem);
     if (!done || pauseMs > 0) return false;
     for (const warning of warnings) this.tools.log.warn(warning);
@@ -143,25 +145,25 @@ export class Keeper {
     return last === owner || (!this.installed && isEarlier(last, owner));
   }
 
-  private look(now: number): Status {
+  private async look(now: number): Promise<Status> {
     try {
-      return this.install(now);
+      return await this.install(now);
     } catch (error) {
       this.tools.instruments.failures.add();
       return { problem: textOf(error) };
     }
   }
 
-  private install(now: number): Status {
+  private async install(now: number): Promise<Status> {
     for (let round = 1; round <= MOST_ROUNDS; round += 1) {
-      const status = this.lookOnce(now);
+      const status = await this.lookOnce(now);
       if (status !== undefined) return status;
     }
     return { problem: `${this.tools.places.netDir} is being changed: waiting`, againInMs: BUSY_MS };
   }
 
   /** Nothing where it has to look again: what it saw is out of date. */
-  private lookOnce(now: number): Status | undefined {
+  private async lookOnce(now: number): Promise<Status | undefined> {
     const { places, plugin, owner } = this.tools;
     const state = observe(places, plugin);
     const wanted: Wanted = { owner, ...this.tools.wanted() };
@@ -170,9 +172,10 @@ export class Keeper {
     if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
     const againInMs = this.patience.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
-    const passed = plan.findings.filter(({ hidden }) => hidden === undefined);
+    const passesOver = this.tools.passesOverBroken();
+    const passed = passesOver === false ? [] : plan.findings.filter(({ hidden }) => hidden === undefined);
     this.warn([
-      ...passed.map(({ file, reason }) => `${join(places.netDir, file)} ${reason}: passed over`),
+      ...passed.map(({ file, reason }) => passedOverMessage(join(places.netDir, file), reason, passesOver)),
       ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
       ...withoutNeighbours(places, plan),
     ]);
@@ -192,15 +195,17 @@ export class Keeper {
   }
 
   /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
-  private take(plan: Plan, wanted: Wanted, now: number): Status | undefined {
+  private async take(plan: Plan, wanted: Wanted, now: number): Promise<Status | undefined> {
     let changed = false;
     for (const step of STEPS) {
       if (step === "chain") {
-        this.requirePlugin();
+        await this.requirePlugin(plan);
         // Copying the plugin takes its time, in which owners write their files.
         if (changed) return undefined;
       }
-      const outcome = this.step(step, plan, wanted, now);
+      const outcome = await this.step(step, plan, wanted, now);
+      // A plugin that stays goes on needing a token that is accepted.
+      if (step === "plugin" && typeof outcome === "object") await this.step("kubeconfig", plan, wanted, now);
       if (outcome === "out of date") return undefined;
       if (typeof outcome === "object") return outcome;
       changed ||= outcome === "changed";
@@ -212,9 +217,12 @@ export class Keeper {
     const { places } = this.tools;
     this.installed = true;
     this.patience.settled(plan);
-    const [problem] = plan.findings.flatMap(({ file, reason, hidden }) =>
-      hidden === undefined ? [] : [hiddenMessage(join(places.netDir, file), reason, hidden)],
-    );
+    const blocks = this.tools.passesOverBroken() === false;
+    const [problem] = plan.findings.flatMap(({ file, reason, hidden }) => {
+      const path = join(places.netDir, file);
+      if (hidden !== undefined) return [hiddenMessage(path, reason, hidden)];
+      return blocks ? [blockedMessage(path, reason)] : [];
+    });
     if (problem !== undefined) return { problem };
     if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
     if (!wanted.chained) return {};
@@ -222,14 +230,25 @@ export class Keeper {
   }
 
   /** A chain with a plugin that does not run would keep the node from starting any pod. */
-  private requirePlugin(): void {
+  private async requirePlugin(plan: Plan): Promise<void> {
     const { places, plugin } = this.tools;
-    const failure = plugin.failure(places.layout.command);
+    const failure = await plugin.failure(places.plugin, places.image);
     if (failure !== undefined) throw new Error(`${places.plugin} does not answer VERSION: ${failure}`);
+    // The node runs the others from there, whatever its mount looks like from here.
+    if (plugin.isNoexec(places.binDir) && withoutNeighbours(places, plan).length > 0) {
+      throw new Error(
+        `${places.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`,
+      );
+    }
   }
 
-  /** Takes one step; a status where it has to wait. */
-  private step(step: Step, plan: Plan, wanted: Wanted, now: number): Status | "nothing" | "changed" | "out of date" {
+  /** Takes one step; a status where it failed or has to wait. */
+  private async step(
+    step: Step,
+    plan: Plan,
+    wanted: Wanted,
+    now: number,
+  ): Promise<Status | "nothing" | "changed" | "out of date"> {
     const changes = plan.steps[step];
     if (changes.length === 0) return "nothing";
     const next = this.nextTry(step, plan, wanted, now);
@@ -244,13 +263,15 @@ export class Keeper {
     const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
     this.tries.set(step, tried);
     try {
-      if (!this.changer.run(changes)) {
+      if (!(await this.changer.run(changes))) {
         this.tries.set(step, next);
         return "out of date";
       }
     } catch (error) {
-      this.tries.set(step, { ...tried, failure: textOf(error) });
-      throw error;
+      const failure = textOf(error);
+      this.tries.set(step, { ...tried, failure });
+      this.tools.instruments.failures.add();
+      return { problem: failure };
     }
     this.count(step, plan, next.damper);
     return "changed";

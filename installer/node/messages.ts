@@ -2,10 +2,9 @@ import type { Change } from "./disk";
 
 const DONE = {
   write: "wrote",
-  copy: "wrote",
+  install: "wrote",
   keep: "wrote",
   link: "wrote",
-  mkdir: "made",
   rmdir: "removed",
   remove: "removed",
 };
@@ -23,6 +22,20 @@ export function renamedMessage(path: string): string {
 
 export function hiddenMessage(path: string, reason: string, remedy: string): string {
   return `${path} ${reason}: it comes first, and what the node does by it cannot be told; ${remedy}`;
+}
+
+const BLOCKS = "loads no configuration behind it and keeps the node NotReady";
+const MEND = "correct the file or move it out of the directory";
+
+/** A broken file comes first, and the runtime does not pass it over. */
+export function blockedMessage(path: string, reason: string): string {
+  return `${path} ${reason}: it comes first, and containerd ${BLOCKS}: ${MEND}`;
+}
+
+/** A broken file is in front of the configuration in force. */
+export function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
+  const where = passesOver === undefined ? ` by CRI-O, while containerd ${BLOCKS}: ${MEND}` : "";
+  return `${path} ${reason}: passed over${where}`;
 }
 
 /** Says a thing when it is new, not at every look. */

@@ -3,7 +3,6 @@ import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
 import type { Owner } from "./disk";
 import { digest, type Journal } from "./journal";
-import type { Part } from "./plugin-layout";
 
 /** A file as it lies on the node. */
 export interface FoundFile {
@@ -17,17 +16,17 @@ export interface FoundFile {
   readonly target?: string;
   /** What would show it, where it cannot be seen from here: on the node it may be any configuration. */
   readonly hidden?: string;
+  /** No runtime looks at it. */
+  readonly ignored?: true;
 }
 
 /** The plugin as it lies on the node. */
 export interface PluginState {
-  /** Whether all of it is the image's own, byte for byte; `missing`: a runtime that calls it finds no file. */
+  /** Whether it is the image's own, byte for byte; `missing`: a runtime that calls it finds no file. */
   readonly is: "current" | "other" | "missing";
-  /** Parts that are not, or not as they should be. */
-  readonly lacking: readonly Part[];
-  /** What other versions left in its folder, inner first. */
+  /** What a former version left in its directory, inner first. */
   readonly remains: readonly Remain[];
-  /** Nobody can be in the midst of starting another version any more. */
+  /** Nobody can be in the midst of starting a former version any more. */
   readonly settled: boolean;
 }
 

@@ -27,6 +27,8 @@ export class Node {
   readonly lines: string[] = [];
   now = 0;
   netDir = "/net.d";
+  /** As the node's runtime does; undefined: it is not known. */
+  passesOverBroken: boolean | undefined;
   /** What happens while an installer that removes everything waits, for so many milliseconds. */
   sleep: (ms: number) => Promise<unknown> = async () => undefined;
 
@@ -83,11 +85,12 @@ export class Node {
       owner,
       wanted: () => ({
         chained,
-        stanza: readStanza(settings),
+        stanza: readStanza(settings, undefined),
         kubeconfig: kubeconfig(readApiServer(settings.cluster)),
       }),
       disk: nodeDisk,
       plugin: pluginFile(),
+      passesOverBroken: () => this.passesOverBroken,
       log,
       instruments: createInstruments(),
       sleep: (ms) => this.sleep(ms),

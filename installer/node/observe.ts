@@ -7,7 +7,6 @@ import { locate, type View } from "./node-path";
 import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE } from "./node-state";
 import type { Places } from "./places";
 import type { PluginFile } from "./plugin-file";
-import { PLUGIN_HOME } from "./plugin-layout";
 
 const MOUNT_IT = "put the file itself there, or mount its directory below the same prefix";
 const READ_IT = "give the installer's container the capability DAC_OVERRIDE, or privileged";
@@ -34,7 +33,9 @@ function find(path: string, view: View): FoundFile | undefined {
   try {
     const stat = fs.statSync(located.path);
     const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
-    if (stat.isDirectory()) return { ...found, problem: "is a directory" };
+    // Runtimes look at no directory, and fail at a link to one.
+    if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
+    if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
     if (!stat.isFile()) return { ...found, problem: "is no regular file" };
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
     return { ...found, bytes: fs.readFileSync(located.path) };
@@ -49,36 +50,25 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
   return now === undefined || bytes === undefined ? now === bytes : Buffer.compare(now, bytes) === 0;
 }
 
-/** Time in which a runtime that began to start another version of the plugin has done so. */
+/** Time in which a runtime that began to start a former version of the plugin has done so. */
 const SETTLED_MS = 60_000;
 
-function isLauncher(path: string, launcher: Uint8Array): boolean {
-  const stat = fs.statSync(path, { throwIfNoEntry: false });
-  const runs = stat?.isFile() === true && stat.size === launcher.length && (stat.mode & 0o111) !== 0;
-  return runs && Buffer.compare(fs.readFileSync(path), launcher) === 0;
-}
-
-/** What lies in the plugin's folder and is no part of this version. */
-function findRemains({ binDir, layout }: Places): readonly Remain[] {
-  const home = join(binDir, PLUGIN_HOME);
-  const ours = new Set([...layout.parts.map(({ path }) => path), ...layout.directories]);
-  const stat = fs.lstatSync(home, { throwIfNoEntry: false });
+/** What a former version left: its directory, and all that lies in it. */
+function findRemains({ formerHome }: Places): readonly Remain[] {
+  const stat = fs.lstatSync(formerHome, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return [];
-  const inside = fs.readdirSync(home, { recursive: true, withFileTypes: true }).map((entry) => ({
+  const inside = fs.readdirSync(formerHome, { recursive: true, withFileTypes: true }).map((entry) => ({
     path: join(entry.parentPath, entry.name),
     isDirectory: entry.isDirectory(),
   }));
-  return [{ path: home, isDirectory: true }, ...inside].filter(({ path }) => !ours.has(path)).reverse();
+  return [{ path: formerHome, isDirectory: true }, ...inside].reverse();
 }
 
 function observePlugin(places: Places, plugin: PluginFile): PluginState {
-  const { parts, launcher } = places.layout;
-  const lacking = parts.filter(({ from, path }) => !plugin.isCopy(from, path));
   const called = fs.statSync(places.plugin, { throwIfNoEntry: false });
-  const current = lacking.length === 0 && (launcher === undefined || isLauncher(places.plugin, launcher));
+  const current = plugin.isCopy(places.image, places.plugin);
   return {
     is: current ? "current" : called === undefined ? "missing" : "other",
-    lacking,
     remains: findRemains(places),
     settled: called !== undefined && Date.now() - called.mtimeMs > SETTLED_MS,
   };

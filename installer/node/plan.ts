@@ -76,7 +76,9 @@ function findings(configs: readonly Pristine[], active: Pristine | undefined): r
   return configs
     .slice(0, until)
     .flatMap(({ name, config, file }) =>
-      config.kind === "invalid" ? [{ file: name, reason: config.reason, hidden: file?.hidden }] : [],
+      config.kind === "invalid" && file?.ignored !== true
+        ? [{ file: name, reason: config.reason, hidden: file?.hidden }]
+        : [],
     );
 }
 
@@ -89,31 +91,13 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
   });
 }
 
-/** The launcher comes last: until then a runtime starts the version that was there before. */
 function pluginInPlace({ places, state }: Context): readonly Change[] {
-  const { directories, launcher } = places.layout;
   if (state.plugin.is === "current") return [];
-  return [
-    ...directories.map((path): Change => ({ do: "mkdir", path })),
-    ...state.plugin.lacking.map((part): Change => ({ do: "copy", ...part, mode: EXECUTABLE })),
-    ...(launcher === undefined
-      ? []
-      : [{ do: "write", path: places.plugin, bytes: launcher, mode: EXECUTABLE } as const]),
-  ];
+  return [{ do: "install", from: places.image, path: places.plugin, mode: EXECUTABLE }];
 }
 
 function withoutRemains({ plugin }: NodeState): readonly Change[] {
   return plugin.remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
-}
-
-function withoutPlugin({ places, state }: Context): readonly Change[] {
-  const { parts, directories } = places.layout;
-  return [
-    { do: "remove", path: places.plugin },
-    ...parts.map(({ path }): Change => ({ do: "remove", path })),
-    ...withoutRemains(state),
-    ...directories.toReversed().map((path): Change => ({ do: "rmdir", path })),
-  ];
 }
 
 function kubeconfigInPlace({ places, state }: Context, text: string): readonly Change[] {
@@ -200,7 +184,9 @@ export function planRemoval(state: NodeState, places: Places, keepPlugin: boolea
   return [
     ...restored,
     remove(places.kubeconfig),
-    ...(keepPlugin ? [] : withoutPlugin(context)),
+    ...(keepPlugin ? [] : [remove(places.plugin)]),
+    // A plugin of a former version that stays needs its directory.
+    ...(keepPlugin && state.plugin.is === "other" ? [] : withoutRemains(state)),
     ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
     remove(places.journal),

@@ -1,12 +1,20 @@
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import * as fs from "node:fs";
+import { arch } from "node:os";
+import { dirname } from "node:path";
+import { mountOf, readMountinfo } from "../host/mounts";
 
-/** The plugin's files on the node. Answers are remembered until a file changes. */
+/** The plugin's files in the image and on the node. Answers are remembered until a file changes. */
 export interface PluginFile {
   /** Whether the node's file is the image's own, byte for byte, and executable. @throws where the image's is missing */
   isCopy(source: string, copy: string): boolean;
-  /** Why the plugin does not run; undefined where it answers VERSION. */
-  failure(command: readonly [string, ...string[]]): string | undefined;
+  /** Whether this container may execute nothing in a directory; the node's own mount may differ. */
+  isNoexec(directory: string): boolean;
+  /**
+   * Why an executable does not run on this node; undefined where it answers VERSION. Where this container may not execute
+   * it, the image's own copy is asked.
+   */
+  failure(path: string, source: string): Promise<string | undefined>;
 }
 
 const BLOCK = 128 * 1024;
@@ -44,46 +52,110 @@ function isExecutable(path: string): boolean {
   return (fs.statSync(path).mode & 0o111) !== 0;
 }
 
-/** Runs it as a container runtime does, with an environment that holds nothing else. */
-function askVersion([program, ...args]: readonly [string, ...string[]]): string | undefined {
-  const child = spawnSync(program, args, {
-    env: { CNI_COMMAND: "VERSION" },
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: VERSION_DEADLINE_MS,
-    maxBuffer: 64 * 1024,
-  });
-  if (child.error !== undefined) return child.error.message;
-  const answer = child.stdout.toString("utf8");
-  if (child.status === 0 && answer.includes('"supportedVersions"')) return undefined;
-  return `exit ${child.status ?? child.signal}: ${(answer || child.stderr.toString("utf8")).trim().slice(0, 500)}`;
+/** What the node lacks, by the code with which the kernel refuses to start a program. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  ENOEXEC: `it is made for another processor architecture than this node's, ${arch()} (ENOEXEC)`,
+  EACCES: "the node refuses to execute it: a file system mounted noexec, or a policy such as SELinux (EACCES)",
+  EPERM: "the node refuses to execute it: a policy such as fapolicyd or AppArmor (EPERM)",
+  ENOENT: "the file, or the interpreter that it names, is missing (ENOENT)",
+  ENOMEM: "there is not enough memory to start it (ENOMEM)",
+  EAGAIN: "no more processes may be started: a limit of processes, such as pids.max (EAGAIN)",
+};
+
+/** What the node lacks, by the signal that ends the plugin. */
+const SIGNALS: Readonly<Record<string, string>> = {
+  SIGILL: "it needs an instruction that this node's processor lacks (SIGILL)",
+  SIGKILL: "it was killed: a memory limit, of the container or the node, or a security agent (SIGKILL)",
+  SIGSYS: "a seccomp profile forbids a system call that it needs (SIGSYS)",
+  SIGSEGV: "it crashed: too little memory or address space, or a kernel that it does not run on (SIGSEGV)",
+};
+
+const VERSION_BYTES = 64 * 1024;
+const SHOWN = 200;
+
+/** Whether the text is a CNI VERSION document. */
+function isVersionDocument(text: string): boolean {
+  try {
+    const { cniVersion, supportedVersions } = JSON.parse(text);
+    return typeof cniVersion === "string" && Array.isArray(supportedVersions) && supportedVersions.length > 0;
+  } catch {
+    return false;
+  }
 }
 
-/** Remembers the last answer about each thing, for one state of its files; one that is not final for a short time only. */
-function remember<T>(isFinal: (value: T) => boolean): (about: string, state: string, find: () => T) => T {
-  const last = new Map<string, { readonly state: string; readonly value: T; readonly until: number }>();
-  return (about, state, find) => {
-    const known = last.get(about);
-    if (known?.state === state && performance.now() < known.until) return known.value;
-    const value = find();
-    const until = isFinal(value) ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN_MS;
-    last.set(about, { state, value, until });
-    return value;
+function reasonOf(error: ReturnType<typeof asExit>, stdout: string, stderr: string): string | undefined {
+  const { code, signal, killed } = error;
+  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return `it prints more than ${VERSION_BYTES} bytes`;
+  if (typeof code === "string") return REFUSALS[code] ?? `it cannot be started (${code})`;
+  if (killed) return `no answer within ${VERSION_DEADLINE_MS} ms`;
+  if (signal !== undefined) return SIGNALS[signal] ?? `it was ended by ${signal}`;
+  if (code === 0 && isVersionDocument(stdout)) return undefined;
+  const printed = (stdout.trim() || stderr.trim()).slice(0, SHOWN);
+  return `it exits with ${code} and prints ${printed === "" ? "nothing" : JSON.stringify(printed)}`;
+}
+
+/** How a program ended, or why it did not start: `code` is a number there, and the name of an error here. */
+function asExit(error: unknown): { code: number | string; signal?: string; killed: boolean } {
+  const { code, signal, killed } = (error ?? {}) as {
+    code?: number | string | null;
+    signal?: string;
+    killed?: boolean;
   };
+  return { code: code ?? 0, killed: killed === true, ...(typeof signal === "string" ? { signal } : {}) };
 }
 
-export function pluginFile(): PluginFile {
-  const comparison = remember<boolean>(() => true);
-  const answer = remember<string | undefined>((failure) => failure === undefined);
+/** Runs it as a container runtime does, with an environment that holds nothing else. */
+function askVersion(program: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = {
+      cwd: "/",
+      env: { CNI_COMMAND: "VERSION" },
+      timeout: VERSION_DEADLINE_MS,
+      maxBuffer: VERSION_BYTES,
+      killSignal: "SIGKILL",
+    } as const;
+    try {
+      const child = execFile(program, [], options, (error, stdout, stderr) =>
+        resolve(reasonOf(asExit(error), stdout, stderr)),
+      );
+      child.stdin?.end();
+    } catch (error) {
+      // Some runtimes tell at once that a program does not start.
+      resolve(reasonOf(asExit(error), "", ""));
+    }
+  });
+}
+
+/** The image's plugin, and the copies of it on the node. */
+export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile {
+  const compared = new Map<string, { readonly state: string; readonly same: boolean }>();
+  const asked = new Map<
+    string,
+    { readonly state: string; readonly failure: string | undefined; readonly at: number }
+  >();
+  const isNoexec = (directory: string) => mountOf(mountinfo(), directory)?.options.includes("noexec") === true;
   return {
     isCopy: (source, copy) => {
       const [wanted, found] = [stamp(source), stamp(copy)];
       if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
       if (found === undefined) return false;
-      return comparison(copy, `${wanted} ${found}`, () => isExecutable(copy) && sameFiles([source, copy]));
+      const state = `${wanted} ${found}`;
+      const known = compared.get(copy);
+      if (known?.state === state) return known.same;
+      const same = isExecutable(copy) && sameFiles([source, copy]);
+      compared.set(copy, { state, same });
+      return same;
     },
-    failure: (command) => {
-      const files = command.map((word) => stamp(word) ?? word);
-      return answer(command.join(" "), files.join(" "), () => askVersion(command));
+    isNoexec,
+    failure: async (path, source) => {
+      const program = isNoexec(dirname(path)) ? source : path;
+      const state = stamp(program) ?? "";
+      const known = asked.get(program);
+      const isCurrent = known?.failure === undefined || performance.now() - known.at < ASK_AGAIN_MS;
+      if (known?.state === state && isCurrent) return known.failure;
+      const failure = await askVersion(program);
+      asked.set(program, { state, failure, at: performance.now() });
+      return failure;
     },
   };
 }

@@ -11,16 +11,16 @@ afterEach(() => rmSync(node.root, { recursive: true }));
 const write = (name: string, text: string) => writeFileSync(node.path("net.d", name), text);
 const rename = (from: string, to: string) => renameSync(node.path("net.d", from), node.path("net.d", to));
 const hasPlugin = () => existsSync(node.path("bin", "linkerd-cni"));
-const chained = (...files: readonly string[]) => {
+const chained = async (...files: readonly string[]) => {
   const installer = node.installer();
-  installer.reconcile();
+  await installer.reconcile();
   expect(files.map((name) => node.types(name).at(-1))).toEqual(files.map(() => "linkerd-cni"));
   return installer;
 };
 
 test("pods that begin while the chain is taken out still find the plugin", async () => {
   on({ "10-k.conflist": LIST });
-  const installer = chained("10-k.conflist");
+  const installer = await chained("10-k.conflist");
   const waits: unknown[] = [];
   node.sleep = async (ms) => waits.push([ms, node.read("10-k.conflist"), hasPlugin()]);
   await installer.remove(false);
@@ -30,7 +30,7 @@ test("pods that begin while the chain is taken out still find the plugin", async
 
 test("a list that its owner is writing is waited for, and its chain taken out", async () => {
   on({ "10-k.conflist": LIST });
-  const installer = chained("10-k.conflist");
+  const installer = await chained("10-k.conflist");
   const list = JSON.parse(node.read("10-k.conflist"));
   list.plugins.push({ type: "istio-cni" });
   write("10-k.conflist", "");
@@ -45,7 +45,7 @@ test("a list that its owner is writing is waited for, and its chain taken out", 
 
 test("a file that stays empty keeps nothing from being removed", async () => {
   on({ "10-k.conflist": LIST });
-  const installer = chained("10-k.conflist");
+  const installer = await chained("10-k.conflist");
   write("10-k.conflist", "");
   let waited = 0;
   node.sleep = async (ms) => {
@@ -65,7 +65,7 @@ test.each([
   async (...row) => {
     const [, name, text] = row;
     on({ "10-k.conflist": LIST });
-    const installer = chained("10-k.conflist");
+    const installer = await chained("10-k.conflist");
     write(name, text());
     await expect(installer.remove(false)).rejects.toThrow(`${node.path("net.d", name)} goes on calling linkerd-cni`);
     expect(hasPlugin()).toBe(true);
@@ -75,7 +75,7 @@ test.each([
 
 test("an owner who puts the chain back again and again keeps the plugin", async () => {
   on({ "10-k.conflist": LIST });
-  const installer = chained("10-k.conflist");
+  const installer = await chained("10-k.conflist");
   const text = node.read("10-k.conflist");
   node.sleep = async () => write("10-k.conflist", text);
   await expect(installer.remove(false)).rejects.toThrow("goes on calling linkerd-cni");
@@ -86,7 +86,7 @@ test("an owner who puts the chain back again and again keeps the plugin", async 
 test("a file behind the one in force keeps nothing from being removed, and is named", async () => {
   const own = '{"cniVersion":"1.0.0","name":"own","type":"linkerd-cni"}';
   on({ "10-k.conflist": LIST, "99-own.conf": own });
-  const installer = chained("10-k.conflist");
+  const installer = await chained("10-k.conflist");
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conflist": LIST, "net.d/99-own.conf": own });
   expect(node.lines.at(-1)).toContain("99-own.conf, which is not in force, calls what is removed");
@@ -97,12 +97,12 @@ const CILIUM = LIST.replace("bridge", "cilium-cni");
 describe("what Cilium sets aside", () => {
   test("has nothing of ours in it any more when Cilium puts it back", async () => {
     on({ "10-k.conflist": LIST });
-    const installer = chained("10-k.conflist");
+    const installer = await chained("10-k.conflist");
     write("05-cilium.conflist", CILIUM);
     rename("10-k.conflist", "10-k.conflist.cilium_bak");
-    installer.reconcile();
+    await installer.reconcile();
     node.now += 1_000;
-    installer.reconcile();
+    await installer.reconcile();
     expect(node.types("05-cilium.conflist")).toEqual(["cilium-cni", "linkerd-cni"]);
     expect(node.read("10-k.conflist.cilium_bak")).toBe(LIST);
     await installer.remove(false);
@@ -111,7 +111,7 @@ describe("what Cilium sets aside", () => {
 
   test("while the node is left, too", async () => {
     on({ "10-k.conflist": LIST });
-    const installer = chained("10-k.conflist");
+    const installer = await chained("10-k.conflist");
     write("05-cilium.conflist", CILIUM);
     rename("10-k.conflist", "10-k.conflist.cilium_bak");
     await installer.remove(false);
@@ -120,12 +120,12 @@ describe("what Cilium sets aside", () => {
 
   test("when it was a list made of a single plugin's file", async () => {
     on({ "10-k.conf": SINGLE });
-    const installer = chained("10-k.conflist");
+    const installer = await chained("10-k.conflist");
     write("05-cilium.conflist", CILIUM);
     rename("10-k.conflist", "10-k.conflist.cilium_bak");
-    installer.reconcile();
+    await installer.reconcile();
     rename("10-k.conf", "10-k.conf.cilium_bak");
-    installer.reconcile();
+    await installer.reconcile();
     expect(node.types("10-k.conflist.cilium_bak")).toEqual(["bridge"]);
     await installer.remove(false);
     expect(node.read("10-k.conf.cilium_bak")).toBe(SINGLE);
@@ -133,7 +133,7 @@ describe("what Cilium sets aside", () => {
     expect(hasPlugin()).toBe(false);
   });
 
-  test("and what is not ours stays as it is", () => {
+  test("and what is not ours stays as it is", async () => {
     on({
       "10-k.conflist": LIST,
       "20-x.conflist.cilium_bak": LIST,
@@ -141,27 +141,27 @@ describe("what Cilium sets aside", () => {
       "40-x.conf.cilium_bak": "{",
     });
     const before = node.content();
-    chained("10-k.conflist");
+    await chained("10-k.conflist");
     expect(node.content()).toMatchObject({ ...before, "net.d/10-k.conflist": expect.anything() });
   });
 });
 
-test("what others have chained and Cilium set aside is left alone where nothing is to be chained", () => {
+test("what others have chained and Cilium set aside is left alone where nothing is to be chained", async () => {
   const theirs = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
   on({ "05-cilium.conflist": CILIUM, "10-k.conflist.cilium_bak": theirs });
-  node.installer("first", false).reconcile();
+  await node.installer("first", false).reconcile();
   expect(node.read("10-k.conflist.cilium_bak")).toBe(theirs);
 });
 
 test("the original of a list that is found half-written is kept: every byte comes back", async () => {
   const owners = LIST.replace('"name"', ' "name"');
   on({ "10-k.conflist": owners });
-  const installer = chained("10-k.conflist");
+  const installer = await chained("10-k.conflist");
   const text = JSON.stringify(JSON.parse(node.read("10-k.conflist")));
   write("10-k.conflist", "");
-  installer.reconcile();
+  await installer.reconcile();
   write("10-k.conflist", text);
-  installer.reconcile();
+  await installer.reconcile();
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conflist": owners });
 });

@@ -4,40 +4,40 @@ import { LIST, Node, SINGLE } from "./node.testing";
 test("for Multus all but the chain is installed, and a chain is taken away; a successor is trusted", async () => {
   const node = new Node({ "10-k.conflist": LIST });
   const before = node.content();
-  node.installer("zeroth").reconcile();
+  await node.installer("zeroth").reconcile();
   const installer = node.installer("first", false);
-  expect(installer.reconcile()).toEqual({});
+  expect(await installer.reconcile()).toEqual({});
   expect(node.read("10-k.conflist")).toBe(LIST);
   expect(Object.keys(node.content()).sort()).toEqual(
     ["bin/linkerd-cni", "net.d/10-k.conflist", "net.d/ZZZ-linkerd-cni-kubeconfig", "net.d/linkerd-cni.journal"].sort(),
   );
   const second = node.installer("second", false);
-  second.reconcile();
-  expect(installer.reconcile()).toEqual({ problem: expect.stringContaining("second has installed since") });
+  await second.reconcile();
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("second has installed since") });
   node.now += 60_000;
-  expect(installer.reconcile()).toEqual({ problem: expect.stringContaining("second has installed since") });
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("second has installed since") });
   await second.remove(false);
   expect(node.content()).toEqual(before);
   rmSync(node.root, { recursive: true });
 });
 
-test("for Multus a stanza that others have put into a configuration is theirs, and stays", () => {
+test("for Multus a stanza that others have put into a configuration is theirs, and stays", async () => {
   const theirs = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
   const node = new Node({ "10-k.conflist": theirs });
   const installer = node.installer("first", false);
-  expect(installer.reconcile()).toEqual({});
-  installer.reconcile();
+  expect(await installer.reconcile()).toEqual({});
+  await installer.reconcile();
   expect(node.read("10-k.conflist")).toBe(theirs);
   rmSync(node.root, { recursive: true });
 });
 
-test("for Multus a list that was made of a single plugin's file goes, with the journal or without", () => {
+test("for Multus a list that was made of a single plugin's file goes, with the journal or without", async () => {
   for (const journal of [true, false]) {
     const node = new Node({ "10-k.conf": SINGLE });
-    node.installer("zeroth").reconcile();
+    await node.installer("zeroth").reconcile();
     if (!journal) rmSync(node.path("net.d", "linkerd-cni.journal"));
     const installer = node.installer("first", false);
-    expect(installer.reconcile()).toEqual({});
+    expect(await installer.reconcile()).toEqual({});
     expect(Object.keys(node.content()).filter((name) => name.includes("10-k"))).toEqual(["net.d/10-k.conf"]);
     rmSync(node.root, { recursive: true });
   }

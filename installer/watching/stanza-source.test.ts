@@ -6,8 +6,8 @@ const environment = {
   KUBERNETES_SERVICE_HOST: "10.96.0.1",
   KUBERNETES_SERVICE_PORT: "443",
 };
-const read = (stanza: object, more = {}) =>
-  readStanza(readSettings([], { ...environment, ...more, CNI_NETWORK_CONFIG: JSON.stringify(stanza) }));
+const read = (stanza: object, more = {}, daemonset?: string) =>
+  readStanza(readSettings([], { ...environment, ...more, CNI_NETWORK_CONFIG: JSON.stringify(stanza) }), daemonset);
 const ours = { type: "linkerd-cni", "own-pods": { namespace: "linkerd-cni", daemonset: "linkerd-cni" }, last: 1 };
 
 test("the kubeconfig's path takes the place of its name", () => {
@@ -18,10 +18,11 @@ test("the kubeconfig's path takes the place of its name", () => {
   });
 });
 
-test("the installer's own pods are where it runs, whatever namespace the text names", () => {
-  const moved = { POD_NAMESPACE: "mesh-cni", DAEMONSET_NAME: "linkerd-cni" };
-  const found = read(ours, moved);
-  expect(found).toEqual({ ...ours, "own-pods": { namespace: "mesh-cni", daemonset: "linkerd-cni" } });
+test("the installer's own pods are those of its DaemonSet, whatever name and namespace the text has", () => {
+  const moved = { POD_NAMESPACE: "mesh-cni", POD_NAME: "prod-linkerd-cni-x7k2p" };
+  const found = read(ours, moved, "prod-linkerd-cni");
+  expect(found).toEqual({ ...ours, "own-pods": { namespace: "mesh-cni", daemonset: "prod-linkerd-cni" } });
   expect(Object.keys(found)).toEqual(Object.keys(ours));
   expect(read(ours)).toEqual(ours);
+  expect(read(ours, moved)).toEqual(ours);
 });

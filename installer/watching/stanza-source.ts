@@ -33,13 +33,14 @@ function fill(value: unknown, path: string): unknown {
 
 /**
  * The stanza as it goes into the node's chain. Read anew each time: a mounted file changes. Which pods are the
- * installer's own it knows better than a text, in which kustomize changes no namespace.
+ * installer's own it knows better than a text, in which kustomize changes neither names nor namespace.
  * @throws where it is bad
  */
-export function readStanza(settings: Settings): StanzaJson {
-  const { stanza: source, netDir, kubeconfigName, daemonSet } = settings;
+export function readStanza(settings: Settings, daemonset: string | undefined): StanzaJson {
+  const { stanza: source, netDir, kubeconfigName, pod } = settings;
   const stanza =
     "file" in source ? parse(readFileSync(source.file, "utf8"), source.file) : parse(source.text, "CNI_NETWORK_CONFIG");
-  const ownPods = daemonSet && { "own-pods": { namespace: daemonSet.namespace, daemonset: daemonSet.name } };
+  const ownPods =
+    pod === undefined || daemonset === undefined ? {} : { "own-pods": { namespace: pod.namespace, daemonset } };
   return fill({ ...stanza, ...ownPods }, `${netDir.onNode.replace(/\/+$/, "")}/${kubeconfigName}`) as StanzaJson;
 }

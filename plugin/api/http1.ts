@@ -1,9 +1,11 @@
 /** As much of HTTP/1.1 as a GET from an API server takes. */
-import { type ApiRequest, type ApiResponse, type ApiServer, authority } from "../../kubernetes/client";
+import { type ApiResponse, type ApiServer, authority } from "../../kubernetes/api-server";
+import { concat } from "../bytes";
+import type { Host } from "../host/port";
 
-export function encodeRequest(server: ApiServer, call: ApiRequest): string {
+export function encodeRequest(server: ApiServer, path: string): string {
   const lines = [
-    `${call.method ?? "GET"} ${call.path} HTTP/1.1`,
+    `GET ${path} HTTP/1.1`,
     `Host: ${authority(server)}`,
     "Accept: application/json",
     "User-Agent: linkerd-cni",
@@ -18,104 +20,130 @@ type Extent = { readonly kind: "length"; readonly length: number } | { readonly 
 interface Head {
   readonly status: number;
   readonly extent: Extent;
+  readonly retryAfter: string | undefined;
   /** Where the body begins. */
   readonly end: number;
 }
 
-const HEAD_END = "\r\n\r\n";
+/** A response, and how long the server asks to wait before the next request, as it says it. */
+export interface HttpResponse extends ApiResponse {
+  readonly retryAfter?: string;
+}
+
+const CR = 13;
+const LF = 10;
+const HEAD_END = Uint8Array.of(CR, LF, CR, LF);
+const LINE_END = Uint8Array.of(CR, LF);
 const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;
 /** No pod is larger: the API server's own limit for an object is 3 MiB. */
 const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_HEAD = 64 * 1024;
+
+/** Where a sequence that begins with CR stands; -1 where it does not. */
+function find(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(CR, from); at >= 0; at = bytes.indexOf(CR, at + 1)) {
+    if (wanted.every((byte, index) => bytes[at + index] === byte)) return at;
+  }
+  return -1;
+}
 
 function extentOf(headers: ReadonlyMap<string, string>): Extent {
   if (headers.get("transfer-encoding")?.toLowerCase() === "chunked") return { kind: "chunked" };
   const length = headers.get("content-length");
-  return length === undefined ? { kind: "until close" } : { kind: "length", length: Number(length) };
+  if (length === undefined) return { kind: "until close" };
+  if (!/^\d{1,15}$/.test(length)) throw new Error(`sent Content-Length ${JSON.stringify(length.slice(0, 80))}`);
+  return { kind: "length", length: Number(length) };
 }
 
-/** The head of the response; heads of status 1xx only announce it (RFC 9110, section 15.2). */
-function parseHead(received: Buffer, start = 0): Head | undefined {
-  const end = received.indexOf(HEAD_END, start);
-  if (end < 0) return undefined;
-  const [first = "", ...lines] = received.toString("latin1", start, end).split("\r\n");
-  const status = STATUS_LINE.exec(first)?.[1];
-  if (status?.startsWith("1")) return parseHead(received, end + HEAD_END.length);
-  if (status === undefined) throw new Error(`answered ${JSON.stringify(first.slice(0, 80))}, which is not HTTP/1.1`);
-  const headers = lines.map((line): [string, string] => {
-    const colon = line.indexOf(":");
-    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
-  });
-  return { status: Number(status), extent: extentOf(new Map(headers)), end: end + HEAD_END.length };
-}
-
-/** The body of a chunked response, or undefined while it is not whole. */
-function unchunk(received: Buffer, start: number): Buffer | undefined {
-  const chunks: Buffer[] = [];
-  for (let at = start; ; ) {
-    const line = received.indexOf("\r\n", at);
-    if (line < 0) return undefined;
-    const size = Number.parseInt(received.toString("latin1", at, line), 16);
-    if (!(size >= 0)) throw new Error("sent a malformed chunk");
-    const begin = line + 2;
-    if (received.length < begin + size + 2) return undefined;
-    if (size === 0) return Buffer.concat(chunks);
-    chunks.push(received.subarray(begin, begin + size));
-    at = begin + size + 2;
-  }
-}
-
-function bodyOf(received: Buffer, { extent, end }: Head): Buffer | undefined {
-  if (extent.kind === "chunked") return unchunk(received, end);
-  return extent.kind === "length" ? received.subarray(end, end + extent.length) : received.subarray(end);
-}
-
-/** Puts a response together from what arrives; it looks at the whole only when the whole may be there. */
+/** Puts a response together from what arrives. */
 export class ResponseReader {
-  private parts: Buffer[] = [];
+  private parts: Uint8Array[] = [];
   private size = 0;
   private head: Head | undefined;
+
+  constructor(private readonly texts: Pick<Host, "decode">) {}
 
   get isEmpty(): boolean {
     return this.size === 0;
   }
 
   /** Gives the response once it is whole. @throws Error for what is not HTTP/1.1 or has no end */
-  receive(bytes: Uint8Array): ApiResponse | undefined {
-    this.parts.push(Buffer.from(bytes));
+  receive(bytes: Uint8Array): HttpResponse | undefined {
+    this.parts.push(bytes.slice());
     this.size += bytes.length;
     if (this.size > MAX_BYTES) throw new Error(`sent more than ${MAX_BYTES} bytes`);
-    this.head ??= parseHead(this.join());
+    this.head ??= this.parseHead(this.join());
     return this.head !== undefined && this.mayBeWhole(this.head) ? this.response(this.head) : undefined;
   }
 
   /** The connection was closed: gives the response where what arrived is all of one. */
-  end(): ApiResponse | undefined {
+  end(): HttpResponse | undefined {
     if (this.head === undefined) return undefined;
     const isWhole = this.head.extent.kind === "until close" || this.mayBeWhole(this.head);
     return isWhole ? this.response(this.head) : undefined;
   }
 
-  private mayBeWhole({ extent, end }: Head): boolean {
-    if (extent.kind === "length") return this.size >= end + extent.length;
-    return extent.kind === "chunked" && this.tail() === HEAD_END;
+  /** The head of the response; heads of status 1xx only announce it (RFC 9110, section 15.2). */
+  private parseHead(received: Uint8Array, start = 0): Head | undefined {
+    const end = find(received, HEAD_END, start);
+    if (end < 0 && received.length - start > MAX_HEAD) throw new Error(`sent a head of more than ${MAX_HEAD} bytes`);
+    if (end < 0) return undefined;
+    const [first = "", ...lines] = this.texts.decode(received.subarray(start, end)).split("\r\n");
+    const status = STATUS_LINE.exec(first)?.[1];
+    const body = end + HEAD_END.length;
+    if (status?.startsWith("1")) return this.parseHead(received, body);
+    if (status === undefined) throw new Error(`answered ${JSON.stringify(first.slice(0, 80))}, which is not HTTP/1.1`);
+    const headers = new Map<string, string>();
+    for (const line of lines) {
+      const colon = line.indexOf(":");
+      headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+    }
+    return { status: Number(status), extent: extentOf(headers), retryAfter: headers.get("retry-after"), end: body };
   }
 
-  private response(head: Head): ApiResponse | undefined {
-    const body = bodyOf(this.join(), head);
-    return body === undefined ? undefined : { status: head.status, body: body.toString("utf8") };
+  /** Whether it is worth looking at all that arrived: looking at each small piece would take quadratic time. */
+  private mayBeWhole({ extent, end }: Head): boolean {
+    if (extent.kind === "length") return this.size >= end + extent.length;
+    return extent.kind === "chunked" && find(this.tail(), HEAD_END, 0) === 0;
+  }
+
+  private response({ status, extent, retryAfter, end }: Head): HttpResponse | undefined {
+    const body = this.body(extent, end);
+    if (body === undefined) return undefined;
+    return { status, body: this.texts.decode(body), ...(retryAfter === undefined ? {} : { retryAfter }) };
+  }
+
+  private body(extent: Extent, start: number): Uint8Array | undefined {
+    const received = this.join();
+    if (extent.kind === "chunked") return this.unchunk(received, start);
+    return extent.kind === "length" ? received.subarray(start, start + extent.length) : received.subarray(start);
+  }
+
+  /** The body of a chunked response, or undefined while it is not whole. */
+  private unchunk(received: Uint8Array, start: number): Uint8Array | undefined {
+    const chunks: Uint8Array[] = [];
+    for (let at = start; ; ) {
+      const line = find(received, LINE_END, at);
+      if (line < 0) return undefined;
+      const size = Number.parseInt(this.texts.decode(received.subarray(at, line)), 16);
+      if (!(size >= 0)) throw new Error("sent a malformed chunk");
+      const begin = line + LINE_END.length;
+      if (received.length < begin + size + LINE_END.length) return undefined;
+      if (size === 0) return concat(chunks);
+      chunks.push(received.subarray(begin, begin + size));
+      at = begin + size + LINE_END.length;
+    }
   }
 
   /** The last bytes, however small the pieces were. */
-  private tail(): string {
+  private tail(): Uint8Array {
     const length = HEAD_END.length;
     if ((this.parts.at(-1)?.length ?? 0) < length) this.join();
-    return (this.parts.at(-1) ?? Buffer.alloc(0)).subarray(-length).toString("latin1");
+    return (this.parts.at(-1) ?? new Uint8Array(0)).subarray(-length);
   }
 
-  private join(): Buffer {
-    const [only] = this.parts.length === 1 ? this.parts : [Buffer.concat(this.parts)];
-    const joined = only ?? Buffer.alloc(0);
-    this.parts = [joined];
-    return joined;
+  private join(): Uint8Array {
+    if (this.parts.length !== 1) this.parts = [concat(this.parts)];
+    return this.parts[0] ?? new Uint8Array(0);
   }
 }

@@ -11,6 +11,8 @@ export interface Host {
   elapsed(): number;
   encode(text: string): Uint8Array;
   decode(bytes: Uint8Array): string;
+  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL where it is none. */
+  base64(text: string): Uint8Array | number;
 
   /** Descriptor, or negated errno. `mode` is for a file that is created. */
   open(path: string, flags: number, mode: number): number;

@@ -1,10 +1,13 @@
 /** Modes nft, legacy and plain: the host's iptables, one transaction a family. */
 import { CniError, ErrorCode, reasonOf } from "../../cni/errors";
-import { hasChains, removalText, restoreText, savedDifference, undoText } from "../../cni/redirect/iptables";
+import { hasChains, removalText, restoreText, undoText } from "../../cni/redirect/iptables";
 import type { RuleSet } from "../../cni/redirect/rules";
+import { savedDifference } from "../../cni/redirect/saved";
 import type { LinkerdConfig } from "../../cni/stanza";
 import { FAMILIES, type Family } from "../../cni/subnets";
-import type { HostPrograms } from "./host";
+import type { Host } from "../host/port";
+import type { Comparison } from "../netlink/compare";
+import { findProgram, runProgram } from "./programs";
 
 export type HostMode = "nft" | "legacy" | "plain";
 
@@ -24,7 +27,7 @@ interface Plan {
 /** The host's iptables in one mode; where the program of that mode is missing, plain iptables takes its place. */
 export class Iptables {
   constructor(
-    private readonly host: HostPrograms,
+    private readonly host: Host,
     private readonly mode: HostMode,
     private readonly linkerd: LinkerdConfig,
   ) {}
@@ -74,21 +77,18 @@ export class Iptables {
     return new CniError(code, message, [details, ...left].join("\n"), { cause: failure });
   }
 
-  /** The first difference between the rules in force and those that should be. */
-  difference(sets: readonly RuleSet[]): string | undefined {
-    const differences = sets.map((set) => savedDifference(set, this.save(set.family)));
-    return differences.find((difference) => difference !== undefined);
-  }
-
-  /** Whether chains of ours are there, as far as a program that can tell is. */
-  hasChains(family: Family): boolean {
-    return hasChains(this.peek(family));
+  /** Compares what is in force with what the rules say of themselves, as far as a program can tell. */
+  compare(): Comparison {
+    const saved = FAMILIES.map((family) => ({ family, text: this.peek(family) })).filter(({ text }) => hasChains(text));
+    const differences = saved.map(({ family, text }) => savedDifference(family, text));
+    const difference = differences.find((each) => each !== undefined);
+    return { isThere: saved.length > 0, ...(difference === undefined ? {} : { difference }) };
   }
 
   /** What a family has, where a program can tell. */
   private peek(family: Family): string {
     const program = this.look(family, "save");
-    return program === undefined ? "" : this.host.run(program, SAVE, "").stdout;
+    return program === undefined ? "" : runProgram(this.host, program, SAVE, "").stdout;
   }
 
   private restore(family: Family, text: string): void {
@@ -103,7 +103,7 @@ export class Iptables {
 
   private run(family: Family, action: "save" | "restore", args: readonly string[], input: string): string {
     const program = this.find(family, action);
-    const { status, stdout, stderr } = this.host.run(program, args, input);
+    const { status, stdout, stderr } = runProgram(this.host, program, args, input);
     if (status === 0) return stdout;
     throw new CniError(
       ErrorCode.rulesRefused,
@@ -120,7 +120,7 @@ export class Iptables {
 
   private look(family: Family, action: string): string | undefined {
     for (const name of this.names(family, action)) {
-      const path = this.host.find(name);
+      const path = findProgram(this.host, name);
       if (path !== undefined) return path;
     }
     return undefined;

@@ -6,7 +6,8 @@ import { creationBatch, replacementBatch } from "./batch";
 import { messages } from "./codec";
 
 /** One message a line, so that a difference shows where it is. */
-function hexDump(batch: Buffer): string {
+function hexDump(bytes: Uint8Array): string {
+  const batch = Buffer.from(bytes);
   const lines: string[] = [];
   for (let at = 0; at < batch.length; at += batch.readUInt32LE(at)) {
     lines.push(batch.subarray(at, at + batch.readUInt32LE(at)).toString("hex"));

@@ -1,8 +1,10 @@
 /** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
-import type { Rule, RuleSet } from "../../cni/redirect/rules";
+import { perSubnet, type RuleSet } from "../../cni/redirect/rules";
 import type { Family } from "../../cni/subnets";
+import { ascii, concat } from "../bytes";
 import { attribute, message, nested, number32, text } from "./codec";
 import { expressionLists } from "./expressions";
+import { encodeMark } from "./mark";
 
 /** The name of the table, in each family, that is this plugin's alone. */
 export const TABLE = "linkerd-cni";
@@ -64,64 +66,77 @@ const COMMENT_TYPE = 0;
 const MAX_COMMENT = 128;
 
 /** A rule's comment as `nft` reads it. */
-function comment(written: string): Buffer {
-  const bytes = Buffer.from(`${written.slice(0, MAX_COMMENT - 1)}\0`);
-  return Buffer.concat([Buffer.of(COMMENT_TYPE, bytes.length), bytes]);
+function comment(written: string): Uint8Array {
+  const bytes = ascii(`${written.slice(0, MAX_COMMENT - 1)}\0`);
+  return concat([Uint8Array.of(COMMENT_TYPE, bytes.length), bytes]);
 }
 
-function newRules(family: Family, chain: Chain, rule: Rule): readonly Step[] {
-  return expressionLists(rule).map((expressions) => ({
-    type: NEW.rule,
-    flags: CREATE | APPEND,
-    family: NFPROTO[family],
-    attributes: [
-      text(NFTA_RULE.table, TABLE),
-      text(NFTA_RULE.chain, CHAINS[chain]),
-      nested(NFTA_RULE.expressions, ...expressions),
-      attribute(NFTA_RULE.userdata, comment(rule.comment)),
-    ],
-  }));
+/** The rules of a chain. Each says in its user data what it should be, so that CHECK needs nothing else. */
+function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[] {
+  const made = set[chain].flatMap(perSubnet).flatMap((rule) =>
+    expressionLists(rule).map((list) => ({
+      comment: rule.comment,
+      bytes: list.map(({ bytes }) => bytes),
+      words: list.map(({ words }) => words).join(" "),
+    })),
+  );
+  return made.map(({ bytes, words, comment: written }, index) => {
+    const next = made[(index + 1) % made.length]?.words ?? "";
+    const mark = { index: index + 1, count: made.length, families, words, next };
+    const userdata = comment(written);
+    return {
+      type: NEW.rule,
+      flags: CREATE | APPEND,
+      family: NFPROTO[set.family],
+      attributes: [
+        text(NFTA_RULE.table, TABLE),
+        text(NFTA_RULE.chain, CHAINS[chain]),
+        nested(NFTA_RULE.expressions, ...bytes),
+        attribute(NFTA_RULE.userdata, concat([userdata, encodeMark(mark, userdata.length)])),
+      ],
+    };
+  });
 }
 
-function content(set: RuleSet): readonly Step[] {
+function content(set: RuleSet, families: number): readonly Step[] {
   return [
     newChain(set.family, "inbound"),
     newChain(set.family, "outbound"),
-    ...set.inbound.flatMap((rule) => newRules(set.family, "inbound", rule)),
-    ...set.outbound.flatMap((rule) => newRules(set.family, "outbound", rule)),
+    ...newRules(set, "inbound", families),
+    ...newRules(set, "outbound", families),
   ];
 }
 
-function frame(type: number, sequence: number): Buffer {
+function frame(type: number, sequence: number): Uint8Array {
   return message({ type, flags: REQUEST, sequence, family: AF_UNSPEC, resource: SUBSYSTEM, attributes: [] });
 }
 
 /** Only the last message asks for an acknowledgement; failures are reported for every one anyway. */
-function batch(steps: readonly Step[]): Buffer {
+function batch(steps: readonly Step[]): Uint8Array {
   const last = steps.length - 1;
   const body = steps.map((step, index) =>
     message({ ...step, flags: REQUEST | step.flags | (index === last ? ACK : 0), sequence: index + 1 }),
   );
-  return Buffer.concat([frame(BATCH_BEGIN, 0), ...body, frame(BATCH_END, steps.length + 1)]);
+  return concat([frame(BATCH_BEGIN, 0), ...body, frame(BATCH_END, steps.length + 1)]);
 }
 
 /** Creates the tables; fails with EEXIST where one is there. */
-export function creationBatch(sets: readonly RuleSet[]): Buffer {
-  return batch(sets.flatMap((set) => [table(NEW.table, CREATE | EXCLUSIVE, set.family), ...content(set)]));
+export function creationBatch(sets: readonly RuleSet[]): Uint8Array {
+  return batch(sets.flatMap((set) => [table(NEW.table, CREATE | EXCLUSIVE, set.family), ...content(set, sets.length)]));
 }
 
 /**
  * Puts the tables in place of those that are there, and removes those of other families. Slower than creation: the
  * kernel waits for readers of the old ones.
  */
-export function replacementBatch(sets: readonly RuleSet[], unwanted: readonly Family[]): Buffer {
+export function replacementBatch(sets: readonly RuleSet[], unwanted: readonly Family[]): Uint8Array {
   return batch([
     ...unwanted.map((family) => table(DELETE.table, 0, family)),
     ...sets.flatMap((set) => [
       table(NEW.table, CREATE, set.family),
       table(DELETE.table, 0, set.family),
       table(NEW.table, CREATE | EXCLUSIVE, set.family),
-      ...content(set),
+      ...content(set, sets.length),
     ]),
   ]);
 }

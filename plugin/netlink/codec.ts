@@ -3,6 +3,8 @@
  * endian on x64 and arm64; what netfilter calls "be" is in network order.
  */
 
+import { ascii, concat } from "../bytes";
+
 const NLA_F_NESTED = 0x8000;
 const NLA_TYPE_MASK = 0x3fff;
 const ATTRIBUTE_HEADER = 4;
@@ -11,30 +13,33 @@ const FAMILY_HEADER = 4;
 
 const aligned = (length: number) => (length + 3) & ~3;
 
+const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
 /** One attribute: a type and a payload, padded to four bytes. */
-export function attribute(type: number, payload: Uint8Array): Buffer {
-  const made = Buffer.alloc(aligned(ATTRIBUTE_HEADER + payload.length));
-  made.writeUInt16LE(ATTRIBUTE_HEADER + payload.length, 0);
-  made.writeUInt16LE(type, 2);
+export function attribute(type: number, payload: Uint8Array): Uint8Array {
+  const length = ATTRIBUTE_HEADER + payload.length;
+  const made = new Uint8Array(aligned(length));
+  made[0] = length;
+  made[1] = length >> 8;
+  made[2] = type;
+  made[3] = type >> 8;
   made.set(payload, ATTRIBUTE_HEADER);
   return made;
 }
 
 /** An attribute made of attributes. */
-export function nested(type: number, ...members: readonly Uint8Array[]): Buffer {
-  return attribute(type | NLA_F_NESTED, Buffer.concat(members));
+export function nested(type: number, ...members: readonly Uint8Array[]): Uint8Array {
+  return attribute(type | NLA_F_NESTED, concat(members));
 }
 
 /** A text with its terminating zero. */
-export function text(type: number, value: string): Buffer {
-  return attribute(type, Buffer.from(`${value}\0`));
+export function text(type: number, value: string): Uint8Array {
+  return attribute(type, ascii(`${value}\0`));
 }
 
 /** A number in network order, as every number of nftables is. */
-export function number32(type: number, value: number): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeInt32BE(value | 0);
-  return attribute(type, payload);
+export function number32(type: number, value: number): Uint8Array {
+  return attribute(type, Uint8Array.of(value >> 24, value >> 16, value >> 8, value));
 }
 
 export interface Message {
@@ -48,51 +53,63 @@ export interface Message {
 }
 
 /** A whole message with both of its headers. */
-export function message(parts: Message): Buffer {
-  const body = Buffer.concat(parts.attributes);
-  const header = Buffer.alloc(MESSAGE_HEADER + FAMILY_HEADER);
-  header.writeUInt32LE(header.length + body.length, 0);
-  header.writeUInt16LE(parts.type, 4);
-  header.writeUInt16LE(parts.flags, 6);
-  header.writeUInt32LE(parts.sequence, 8);
-  header.writeUInt8(parts.family, 16);
-  header.writeUInt16BE(parts.resource ?? 0, 18);
-  return Buffer.concat([header, body]);
+export function message(parts: Message): Uint8Array {
+  const header = new Uint8Array(MESSAGE_HEADER + FAMILY_HEADER);
+  const size = parts.attributes.reduce((sum, { length }) => sum + length, header.length);
+  const view = viewOf(header);
+  view.setUint32(0, size, true);
+  view.setUint16(4, parts.type, true);
+  view.setUint16(6, parts.flags, true);
+  view.setUint32(8, parts.sequence, true);
+  view.setUint8(16, parts.family);
+  view.setUint16(18, parts.resource ?? 0);
+  return concat([header, ...parts.attributes]);
 }
 
 /** A message as the kernel sent it: the payload begins after the netlink header. */
 export interface Received {
   readonly type: number;
   readonly sequence: number;
-  readonly payload: Buffer;
+  readonly payload: Uint8Array;
 }
 
 /** The messages of one datagram. */
 export function* messages(datagram: Uint8Array): Generator<Received> {
-  const buffer = Buffer.from(datagram.buffer, datagram.byteOffset, datagram.byteLength);
-  for (let at = 0; at + MESSAGE_HEADER <= buffer.length; ) {
-    const length = buffer.readUInt32LE(at);
-    if (length < MESSAGE_HEADER || at + length > buffer.length) return;
+  const view = viewOf(datagram);
+  for (let at = 0; at + MESSAGE_HEADER <= datagram.length; ) {
+    const length = view.getUint32(at, true);
+    if (length < MESSAGE_HEADER || at + length > datagram.length) return;
     yield {
-      type: buffer.readUInt16LE(at + 4),
-      sequence: buffer.readUInt32LE(at + 8),
-      payload: buffer.subarray(at + MESSAGE_HEADER, at + length),
+      type: view.getUint16(at + 4, true),
+      sequence: view.getUint32(at + 8, true),
+      payload: datagram.subarray(at + MESSAGE_HEADER, at + length),
     };
     at += aligned(length);
   }
 }
 
 /** The attributes of a payload by their type. */
-export function attributes(payload: Buffer): ReadonlyMap<number, Buffer> {
+export function attributes(payload: Uint8Array): ReadonlyMap<number, Uint8Array> {
   return new Map(attributeList(payload));
 }
 
 /** The attributes of a payload in order: lists repeat one type. */
-export function* attributeList(payload: Buffer): Generator<readonly [number, Buffer]> {
+export function* attributeList(payload: Uint8Array): Generator<readonly [number, Uint8Array]> {
+  const view = viewOf(payload);
   for (let at = 0; at + ATTRIBUTE_HEADER <= payload.length; ) {
-    const length = payload.readUInt16LE(at);
+    const length = view.getUint16(at, true);
     if (length < ATTRIBUTE_HEADER || at + length > payload.length) return;
-    yield [payload.readUInt16LE(at + 2) & NLA_TYPE_MASK, payload.subarray(at + ATTRIBUTE_HEADER, at + length)];
+    yield [view.getUint16(at + 2, true) & NLA_TYPE_MASK, payload.subarray(at + ATTRIBUTE_HEADER, at + length)];
     at += aligned(length);
   }
+}
+
+/** A number in network order, as the kernel sends it; undefined where there is none. */
+export function readNumber32(bytes: Uint8Array | undefined): number | undefined {
+  return bytes === undefined || bytes.length < 4 ? undefined : viewOf(bytes).getInt32(0);
+}
+
+/** A number in the machine's order. */
+export function readNative32(bytes: Uint8Array): number {
+  return bytes.length < 4 ? 0 : viewOf(bytes).getInt32(0, true);
 }

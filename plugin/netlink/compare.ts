@@ -1,27 +1,35 @@
-/** Compares the rules in force with those that should be, and says what differs first. */
-import type { RuleSet } from "../../cni/redirect/rules";
+/** Compares the rules in force with what each of them says that ADD set, and says what differs first. */
+import { FAMILIES, type Family } from "../../cni/subnets";
 import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
-import { attributeList } from "./codec";
 import { describeRule } from "./describe";
-import { expressionLists } from "./expressions";
-import type { Kernel } from "./port";
-import { type NatChain, natChains } from "./readback";
+import { decodeMark, type Mark } from "./mark";
+import { hasTable, type ListedRule, type NatChain, natChains } from "./readback";
+import type { Netfilter } from "./socket";
 
-/** What a chain should hold, a line a rule. */
-function wantedRules(set: RuleSet, chain: Chain): readonly string[] {
-  const lists = set[chain].flatMap(expressionLists);
-  return lists.map((list) => describeRule(list.flatMap((each) => [...attributeList(each)].map(([, value]) => value))));
-}
-
-function ruleDifference(where: string, wanted: readonly string[], actual: readonly string[]): string | undefined {
-  for (let index = 0; index < Math.max(wanted.length, actual.length); index++) {
-    const [should, is] = [wanted[index], actual[index]];
-    if (should === is) continue;
-    const place = `${where}, rule ${index + 1}`;
-    if (should === undefined) return `${place}: "${is}" is one too many`;
-    return is === undefined ? `${place}: "${should}" is missing` : `${place}: is "${is}", should be "${should}"`;
+/** The first rule that is changed, added or gone. A version before marks says nothing of its rules. */
+function rulesDifference(where: string, rules: readonly ListedRule[]): string | undefined {
+  const marks = rules.map(({ userdata }) => decodeMark(userdata));
+  const marked = marks.filter((mark): mark is Mark => mark !== undefined);
+  const [first] = marked;
+  if (rules.length === 0) return `${where} is empty`;
+  if (first === undefined) return undefined;
+  const missing = (index: number, before: Mark | undefined) => {
+    const named = before === undefined ? marked.find((mark) => mark.index === mark.count) : before;
+    const follows = before === undefined || before.index + 1 === index;
+    return `${where}: rule ${index} of ${first.count}, "${(follows && named?.next) || "unknown"}", is missing`;
+  };
+  let before: Mark | undefined;
+  for (const [at, rule] of rules.entries()) {
+    const mark = marks[at];
+    const is = describeRule(rule.expressions);
+    if (mark === undefined) return `${where}: "${is}" was added`;
+    const index = (before?.index ?? 0) + 1;
+    if (mark.index > index) return missing(index, before);
+    if (mark.index < index) return `${where}: "${is}" was added`;
+    if (mark.words !== is) return `${where}, rule ${index}: is "${is}", should be "${mark.words}"`;
+    before = mark;
   }
-  return undefined;
+  return before !== undefined && before.index < before.count ? missing(before.index + 1, before) : undefined;
 }
 
 /** Whether a foreign chain sees a packet before ours. At equal priority the chain that came later does. */
@@ -31,8 +39,8 @@ function precedes(foreign: NatChain, ours: NatChain, chains: readonly NatChain[]
   return chains.indexOf(foreign) > chains.indexOf(ours);
 }
 
-function chainDifference(set: RuleSet, chain: Chain, chains: readonly NatChain[]): string | undefined {
-  const where = `table ${set.family} ${TABLE}, chain ${CHAINS[chain]}`;
+function chainDifference(family: Family, chain: Chain, chains: readonly NatChain[]): string | undefined {
+  const where = `table ${family} ${TABLE}, chain ${CHAINS[chain]}`;
   const ours = chains.find(({ table, name }) => table === TABLE && name === CHAINS[chain]);
   if (ours === undefined) return `${where} is missing`;
   if (ours.hook !== HOOK[chain] || ours.priority !== PRIORITY) {
@@ -40,19 +48,36 @@ function chainDifference(set: RuleSet, chain: Chain, chains: readonly NatChain[]
   }
   const foreign = chains.find((candidate) => precedes(candidate, ours, chains));
   if (foreign !== undefined) {
-    return `${where}: table ${set.family} ${foreign.table}, chain ${foreign.name} has ${foreign.rules.length} rules that come before ours`;
+    return `${where}: table ${family} ${foreign.table}, chain ${foreign.name} has ${foreign.rules.length} rules that come before ours`;
   }
-  return ruleDifference(where, wantedRules(set, chain), ours.rules.map(describeRule));
+  return rulesDifference(where, ours.rules);
 }
 
-/** The first difference between the nat chains of a family and what they should be. */
-function firstDifference(set: RuleSet, chains: readonly NatChain[]): string | undefined {
-  if (!chains.some(({ table }) => table === TABLE)) return `table ${set.family} ${TABLE} is missing`;
-  return chainDifference(set, "inbound", chains) ?? chainDifference(set, "outbound", chains);
+/** For how many families the rules say that ADD set rules; undefined where they do not say. */
+function familiesOf(chains: readonly NatChain[]): number | undefined {
+  const ours = chains.filter(({ table }) => table === TABLE).flatMap(({ rules }) => rules);
+  return ours.map(({ userdata }) => decodeMark(userdata)?.families).find((families) => families !== undefined);
 }
 
-/** The first difference between the rules in force, in the namespace of the calling thread, and those that should be. */
-export function nativeDifference(kernel: Kernel, sets: readonly RuleSet[]): string | undefined {
-  const differences = sets.map((set) => firstDifference(set, natChains(kernel, set.family)));
-  return differences.find((difference) => difference !== undefined);
+/** What is in force in a namespace, compared with what ADD set there. */
+export interface Comparison {
+  /** Whether this plugin's table is there, for any family. */
+  readonly isThere: boolean;
+  readonly difference?: string;
+}
+
+/** Compares the native rules in the namespace of the socket. @throws SystemError */
+export function compareNative(netfilter: Netfilter): Comparison {
+  const present = FAMILIES.filter((family) => hasTable(netfilter, family));
+  if (present.length === 0) return { isThere: false };
+  for (const family of present) {
+    const chains = natChains(netfilter, family);
+    const difference = chainDifference(family, "inbound", chains) ?? chainDifference(family, "outbound", chains);
+    if (difference !== undefined) return { isThere: true, difference };
+    const absent = FAMILIES.find((each) => !present.includes(each));
+    if (absent !== undefined && (familiesOf(chains) === 2 || absent === "ip")) {
+      return { isThere: true, difference: `table ${absent} ${TABLE} is missing` };
+    }
+  }
+  return { isThere: true };
 }

@@ -1,16 +1,24 @@
-/** An nftables expression in words, whether this plugin made it or the kernel lists it: equal words, equal meaning. */
-import { attributes } from "./codec";
+/** Expressions that the kernel lists, in words: equal words, equal meaning. */
+import { asciiText } from "../bytes";
+import { attributes, readNumber32 } from "./codec";
 
-type Data = ReadonlyMap<number, Buffer>;
+type Data = ReadonlyMap<number, Uint8Array>;
 
-const EMPTY = Buffer.alloc(0);
-const number = (data: Data, type: number) => data.get(type)?.readInt32BE(0) ?? 0;
+const EMPTY = new Uint8Array(0);
+const number = (data: Data, type: number) => readNumber32(data.get(type)) ?? 0;
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** The value within a data attribute: a two-byte one is a port, the others are shown as they are. */
-function shown(data: Data, type: number): string {
-  const value = attributes(data.get(type) ?? EMPTY).get(1) ?? EMPTY;
-  return value.length === 2 ? `${value.readUInt16BE(0)}` : value.toString("hex");
+/** A value that a packet is compared with: a two-byte one is a port, the others are shown as they are. */
+export function bytesInWords(bytes: Uint8Array): string {
+  const [first = 0, second = 0] = bytes;
+  if (bytes.length === 2) return `${(first << 8) | second}`;
+  let text = "";
+  for (const byte of bytes) text += HEX[byte];
+  return text;
 }
+
+/** The value within a data attribute. */
+const shown = (data: Data, type: number) => bytesInWords(attributes(data.get(type) ?? EMPTY).get(1) ?? EMPTY);
 
 const META = new Map([
   [7, "out-interface"],
@@ -27,7 +35,7 @@ const RETURN = -5;
 function immediate(data: Data): string {
   if (number(data, 1) !== VERDICT_REGISTER) return `to ${shown(data, 2)}`;
   const verdict = attributes(data.get(2) ?? EMPTY).get(VERDICT_ATTRIBUTE) ?? EMPTY;
-  const code = attributes(verdict).get(1)?.readInt32BE(0);
+  const code = readNumber32(attributes(verdict).get(1));
   return code === RETURN ? "return" : `verdict ${code}`;
 }
 
@@ -40,14 +48,13 @@ const words: Readonly<Record<string, (data: Data) => string>> = {
   redir: () => "redirect",
 };
 
-/** One expression. */
-export function describeExpression(expression: Buffer): string {
+function describeExpression(expression: Uint8Array): string {
   const members = attributes(expression);
-  const name = (members.get(1) ?? EMPTY).toString("latin1").replace(/\0.*$/, "");
+  const name = asciiText(members.get(1) ?? EMPTY);
   return words[name]?.(attributes(members.get(2) ?? EMPTY)) ?? name;
 }
 
 /** A whole rule, for example `protocol = 06 transport bytes 2+2 = 4191 return`. */
-export function describeRule(expressions: readonly Buffer[]): string {
+export function describeRule(expressions: readonly Uint8Array[]): string {
   return expressions.map(describeExpression).join(" ");
 }

@@ -1,9 +1,19 @@
-/** The expressions of an nftables rule: one function each, named as in the kernel. */
-
+/**
+ * The expressions of an nftables rule: one function each, named as in the kernel. Each comes with the words that
+ * describe.ts has for it, so that a rule can carry a description of itself.
+ */
 import type { PortRange } from "../../cni/ports";
 import type { Match, Rule, Verdict } from "../../cni/redirect/rules";
 import { type Family, netmask, type Subnet } from "../../cni/subnets";
+import { ascii } from "../bytes";
 import { attribute, nested, number32, text } from "./codec";
+import { bytesInWords } from "./describe";
+
+/** An encoded expression, and what it says. */
+export interface Expression {
+  readonly bytes: Uint8Array;
+  readonly words: string;
+}
 
 const NFTA_LIST_ELEM = 1;
 const NFTA_EXPR = { name: 1, data: 2 };
@@ -14,9 +24,9 @@ const NFT_RETURN = -5;
 const VERDICT_REGISTER = 0;
 const REGISTER = 1;
 
-const META_KEY = { oifname: 7, skuid: 10, skgid: 11, l4proto: 16 };
-const PAYLOAD_BASE = { network: 1, transport: 2 };
-const CMP = { equal: 0, atMost: 3, atLeast: 5 };
+const META_KEY = { "out-interface": 7, uid: 10, gid: 11, protocol: 16 } as const;
+const PAYLOAD_BASE = { network: 1, transport: 2 } as const;
+const CMP = { "=": 0, "<=": 3, ">=": 5 } as const;
 const IFNAMSIZ = 16;
 const IPPROTO_TCP = 6;
 const PORT = { offset: 2, length: 2 };
@@ -26,26 +36,30 @@ const ADDRESS: Readonly<Record<Family, { source: number; destination: number; le
   ip6: { source: 8, destination: 24, length: 16 },
 };
 
-function expression(name: string, ...data: readonly Buffer[]): Buffer {
-  return nested(NFTA_LIST_ELEM, text(NFTA_EXPR.name, name), nested(NFTA_EXPR.data, ...data));
+function expression(words: string, name: string, ...data: readonly Uint8Array[]): Expression {
+  const bytes = nested(NFTA_LIST_ELEM, text(NFTA_EXPR.name, name), nested(NFTA_EXPR.data, ...data));
+  return { bytes, words };
 }
 
 const value = (type: number, bytes: Uint8Array) => nested(type, attribute(NFTA_DATA.value, bytes));
 
-function meta(key: number): Buffer {
-  return expression("meta", number32(2, key), number32(1, REGISTER));
+function meta(key: keyof typeof META_KEY): Expression {
+  return expression(key, "meta", number32(2, META_KEY[key]), number32(1, REGISTER));
 }
 
-function compare(operation: number, bytes: Uint8Array): Buffer {
-  return expression("cmp", number32(1, REGISTER), number32(2, operation), value(3, bytes));
+function compare(operation: keyof typeof CMP, bytes: Uint8Array): Expression {
+  const words = `${operation} ${bytesInWords(bytes)}`;
+  return expression(words, "cmp", number32(1, REGISTER), number32(2, CMP[operation]), value(3, bytes));
 }
 
-function payload(base: number, offset: number, length: number): Buffer {
-  return expression("payload", number32(1, REGISTER), number32(2, base), number32(3, offset), number32(4, length));
+function payload(base: keyof typeof PAYLOAD_BASE, offset: number, length: number): Expression {
+  const place = [number32(2, PAYLOAD_BASE[base]), number32(3, offset), number32(4, length)];
+  return expression(`${base} bytes ${offset}+${length}`, "payload", number32(1, REGISTER), ...place);
 }
 
-function mask(bytes: Uint8Array): Buffer {
+function mask(bytes: Uint8Array): Expression {
   return expression(
+    `& ${bytesInWords(bytes)}`,
     "bitwise",
     number32(1, REGISTER),
     number32(2, REGISTER),
@@ -55,45 +69,41 @@ function mask(bytes: Uint8Array): Buffer {
   );
 }
 
-function immediate(bytes: Uint8Array): Buffer {
-  return expression("immediate", number32(1, REGISTER), value(2, bytes));
+function immediate(bytes: Uint8Array): Expression {
+  return expression(`to ${bytesInWords(bytes)}`, "immediate", number32(1, REGISTER), value(2, bytes));
 }
 
-function verdictReturn(): Buffer {
+function verdictReturn(): Expression {
   const verdict = nested(NFTA_DATA.verdict, number32(NFTA_VERDICT_CODE, NFT_RETURN));
-  return expression("immediate", number32(1, VERDICT_REGISTER), nested(2, verdict));
+  return expression("return", "immediate", number32(1, VERDICT_REGISTER), nested(2, verdict));
 }
 
-function redirect(): Buffer {
-  return expression("redir", number32(1, REGISTER));
+function redirect(): Expression {
+  return expression("redirect", "redir", number32(1, REGISTER));
 }
 
 const portBytes = (port: number) => Uint8Array.of(port >> 8, port & 0xff);
 
 /** Ids are compared as the kernel holds them: in the machine's byte order. */
-function idBytes(id: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(id);
-  return bytes;
+const idBytes = (id: number) => Uint8Array.of(id, id >>> 8, id >>> 16, id >>> 24);
+
+const tcp = () => [meta("protocol"), compare("=", Uint8Array.of(IPPROTO_TCP))];
+
+function toPort(range: PortRange): readonly Expression[] {
+  const load = payload("transport", PORT.offset, PORT.length);
+  if (range.low === range.high) return [...tcp(), load, compare("=", portBytes(range.low))];
+  return [...tcp(), load, compare(">=", portBytes(range.low)), compare("<=", portBytes(range.high))];
 }
 
-const tcp = () => [meta(META_KEY.l4proto), compare(CMP.equal, Uint8Array.of(IPPROTO_TCP))];
-
-function toPort(range: PortRange): readonly Buffer[] {
-  const load = payload(PAYLOAD_BASE.transport, PORT.offset, PORT.length);
-  if (range.low === range.high) return [...tcp(), load, compare(CMP.equal, portBytes(range.low))];
-  return [...tcp(), load, compare(CMP.atLeast, portBytes(range.low)), compare(CMP.atMost, portBytes(range.high))];
-}
-
-function address(subnet: Subnet, end: "source" | "destination"): readonly Buffer[] {
+function address(subnet: Subnet, end: "source" | "destination"): readonly Expression[] {
   const { length, [end]: offset } = ADDRESS[subnet.family];
-  const load = payload(PAYLOAD_BASE.network, offset, length);
+  const load = payload("network", offset, length);
   const whole = subnet.prefix === 8 * length;
-  return [load, ...(whole ? [] : [mask(netmask(subnet.prefix, length))]), compare(CMP.equal, subnet.address)];
+  return [load, ...(whole ? [] : [mask(netmask(subnet.prefix, length))]), compare("=", subnet.address)];
 }
 
 /** A condition's alternatives: nftables has no "one of these ports" without a set, so each port is a rule of its own. */
-function alternatives(match: Match): readonly (readonly Buffer[])[] {
+function alternatives(match: Match): readonly (readonly Expression[])[] {
   switch (match.kind) {
     case "tcp":
       return [tcp()];
@@ -103,23 +113,22 @@ function alternatives(match: Match): readonly (readonly Buffer[])[] {
       return match.ports.map(toPort);
     case "source":
     case "destination":
-      return [address(match.subnet, match.kind)];
+      return match.subnets.map((subnet) => address(subnet, match.kind));
     case "uid":
-      return [[meta(META_KEY.skuid), compare(CMP.equal, idBytes(match.id))]];
     case "gid":
-      return [[meta(META_KEY.skgid), compare(CMP.equal, idBytes(match.id))]];
+      return [[meta(match.kind), compare("=", idBytes(match.id))]];
     case "out-interface":
-      return [[meta(META_KEY.oifname), compare(CMP.equal, Buffer.from(match.name.padEnd(IFNAMSIZ, "\0")))]];
+      return [[meta("out-interface"), compare("=", ascii(match.name.padEnd(IFNAMSIZ, "\0")))]];
   }
 }
 
-function conclude(verdict: Verdict): readonly Buffer[] {
+function conclude(verdict: Verdict): readonly Expression[] {
   return verdict.kind === "return" ? [verdictReturn()] : [immediate(portBytes(verdict.port)), redirect()];
 }
 
 /** The expression lists of a rule: one, or one for each of its ports. */
-export function expressionLists(rule: Rule): readonly (readonly Buffer[])[] {
-  const lists = rule.matches.reduce<readonly (readonly Buffer[])[]>(
+export function expressionLists(rule: Rule): readonly (readonly Expression[])[] {
+  const lists = rule.matches.reduce<readonly (readonly Expression[])[]>(
     (made, match) => made.flatMap((before) => alternatives(match).map((each) => [...before, ...each])),
     [[]],
   );

@@ -114,6 +114,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
         "01",
       ),
       admissionPolicy: fc.constantFrom("", "v1", "v1beta1"),
+      ownNodeOnly: fc.constantFrom(true, false, "true", "false"),
     },
     { requiredKeys: [], noNullPrototype: true },
   ),

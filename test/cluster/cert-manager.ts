@@ -49,6 +49,7 @@ export class CertManager {
     await this.kubectl.run("get", spec.issuerRef.kind, spec.issuerRef.name, `--namespace=${namespace}`);
     const altNames = spec.dnsNames.map((value) => ({ type: 2, value }) as const);
     const made = await generate([{ name: "commonName", value: name }], {
+      algorithm: "sha256",
       keyType: "ec",
       extensions: [{ name: "subjectAltName", altNames }],
     });

@@ -32,6 +32,7 @@ export async function makeCredentials(): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   }
   const { cert, private: key } = await generate([{ name: "commonName", value: "test cluster" }], {
+    algorithm: "sha256",
     keyType: "ec",
     extensions: [
       { name: "basicConstraints", cA: true },

@@ -1,22 +1,27 @@
 /** What is in the image's archive, and that the Containerfile makes the same. */
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
+import { bundle } from "../../build/bundle";
 import { imageTargets } from "../../build/image/glibc";
 import { buildImage, layOutImage } from "../../build/image/image";
 import { OCI_NAMES } from "../../build/image/oci";
 import { outputs, root } from "../../build/paths";
-import { buildControllers, buildInstaller, buildPlugin } from "../../build/programs";
+import { buildControllers, buildInstaller, buildPlugin, ENTRIES } from "../../build/programs";
 import { RESULTS } from "../../build/results";
-import { hostArchitecture } from "../../build/runtime";
+import { hostArchitecture, hostRuntime } from "../../build/runtime";
 import { differences, snapshot } from "../../demo/snapshot";
 import { suite } from "../support/requirements";
 import { type PlatformImage, unpackImage } from "./archive";
 import { readContainerfile } from "./containerfile";
 import { schemaErrors } from "./cyclonedx";
 
+const run = promisify(execFile);
 const json = async (path: string) => JSON.parse(await readFile(path, "utf8"));
 const sha256 = async (path: string) =>
   createHash("sha256")
@@ -40,18 +45,35 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     expect(images.map(({ platform }) => platform)).toEqual(platforms);
   });
 
-  test("holds the programs, what they are linked with, and their bill of materials; no shell, nothing else", () => {
-    const scripts = ["controllers.js", "installer.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
-    const programs = ["opt/cni/bin/linkerd-cni", ...scripts];
-    const library = /^opt\/linkerd-cni\/lib\/(ld-linux[-\w.]*|lib(c|m|dl|pthread)\.so\.\d)$/;
-    const link = /^lib[-\w./]* -> \/opt\/linkerd-cni\/lib(\/ld-linux[-\w.]*)?$/;
+  test("holds the programs, the runtime with its C library, what they are made of and its licences; no shell, nothing else", () => {
+    const own = ["bun", "controllers.js", "installer.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
+    const expected = ["licenses/LICENSE", "licenses/NOTICE", "opt/cni/bin/linkerd-cni", ...own];
+    const library = /^lib(64)?\/(ld-linux[-\w.]*|([-\w]+\/)?lib(c|m|dl|pthread)\.so\.\d)$/;
     for (const { listing } of images) {
-      const files = listing.filter((line) => line.startsWith("-")).map((line) => line.split(" ").at(-1) as string);
-      const links = listing.filter((line) => line.startsWith("l")).map((line) => line.split(" ").slice(-3).join(" "));
-      expect(links).toEqual([expect.stringMatching(link), expect.stringMatching(link)]);
-      expect(files.filter((path) => !library.test(path)).sort()).toEqual(programs);
+      const files = listing.filter((line) => !line.startsWith("d")).map((line) => line.split(" ").at(-1) as string);
+      expect(files.filter((path) => !library.test(path)).sort()).toEqual(expected);
       expect(files.filter((path) => library.test(path))).toHaveLength(5);
     }
+  });
+
+  test("holds every file that a container of the manifests runs, and begins as the installer's container does", async () => {
+    const containers: { readonly name: string; readonly command: readonly string[] }[] = [];
+    for (const name of ["linkerd-cni.yaml", "linkerd-multus.yaml"]) {
+      const documents = parseAllDocuments(await readFile(join(outputs.manifests, name), "utf8"));
+      const objects = documents.map((document) => document.toJS());
+      containers.push(...objects.flatMap(({ spec }) => spec?.template?.spec?.containers ?? []));
+    }
+    expect(containers.map(({ name }) => name)).toEqual(expect.arrayContaining(["install-cni", "operator"]));
+    const files = native.listing.map((line) => `/${line.split(" ").at(-1)}`);
+    for (const { command } of containers) expect(files).toEqual(expect.arrayContaining(command.slice(0, 2)));
+    expect(containers.find(({ name }) => name === "install-cni")?.command).toEqual(native.config.Entrypoint);
+  });
+
+  test("has a C library that is, byte for byte, the machine's own: a distribution's update is what is in it", async () => {
+    const loader = native.listing
+      .map((line) => line.split(" ").at(-1) as string)
+      .find((path) => path.includes("/ld-linux"));
+    expect(await sha256(join(native.root, loader ?? ""))).toBe(await sha256(`/${loader}`));
   });
 
   test("has only files of root, and none is setuid or writable for all", () => {
@@ -115,45 +137,104 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
       }
     });
 
-    test("names the runtime, the C library and every npm package in the bundles, with version and licence", async () => {
+    test("names what the plugin is linked from, the runtime, the C library and every bundled npm package, with version and licence", async () => {
+      const packages = await bundledPackages();
       for (const image of images) {
-        const expected = [await runtime(), await glibc(image), ...(await bundledPackages(image))];
-        const { components } = await json(bomOf(image));
-        const named = components.map(({ name, version, licenses }: Component) => ({
-          name,
-          version,
-          license: licenses.map(({ license }) => license.id).join(),
-        }));
+        const expected = [...(await linked()), await runtime(), await glibc(image), ...packages];
+        const named = await componentsOf(image);
         expect(named).toHaveLength(expected.length);
         expect(named).toEqual(expect.arrayContaining(expected));
       }
     });
 
-    interface Component {
+    test("is matched by NOTICE: the project's names each component's licence, the image's has its text, too", async () => {
+      const ours = await readFile(join(root, "NOTICE"), "utf8");
+      for (const image of images) {
+        const theirs = await readFile(join(image.root, "licenses", "NOTICE"), "utf8");
+        expect(theirs.startsWith(ours)).toBe(true);
+        const packages = new Set((await bundledPackages()).map(({ name }) => name));
+        for (const { name, version, license } of await componentsOf(image)) {
+          const line = packages.has(name) ? /^ {2}npm packages .*$/m : new RegExp(`^.*\\(${name}\\) .*$`, "m");
+          expect(line.exec(ours)?.[0]).toContain(license);
+          const [, text = ""] = theirs.split(`\n${name} ${version} (${license})\n`);
+          expect(text.slice(0, text.search(/^-{80}$/m))).toMatch(/copyright|licen[cs]ed/i);
+        }
+        expect(theirs).toContain("Fabrice Bellard");
+        expect(theirs).toContain("The Mbed TLS Contributors");
+        expect(theirs).toContain("Rich Felker");
+        expect(theirs).toContain("Zig contributors");
+        expect(theirs).toContain("JavaScriptCore");
+        expect(theirs).toContain("GNU LESSER GENERAL PUBLIC LICENSE");
+        expect(await sha256(join(image.root, "licenses", "LICENSE"))).toBe(await sha256(join(root, "LICENSE")));
+      }
+    });
+
+    interface Named {
       readonly name: string;
       readonly version: string;
-      readonly licenses: readonly { readonly license: { readonly id: string } }[];
+      readonly license: string;
     }
 
-    async function runtime() {
-      const { optionalDependencies } = await json(join(root, "build", "package.json"));
-      return { name: "bun", version: optionalDependencies["@oven/bun-linux-x64-baseline"], license: "MIT" };
+    async function componentsOf(image: PlatformImage): Promise<readonly Named[]> {
+      interface Component extends Omit<Named, "license"> {
+        readonly licenses: readonly { readonly license: { readonly id: string } }[];
+      }
+      const { components } = await json(bomOf(image));
+      return components.map(({ name, version, licenses }: Component) => ({
+        name,
+        version,
+        license: licenses.map(({ license }) => license.id).join(),
+      }));
     }
 
-    async function glibc(image: PlatformImage) {
-      const library = await readFile(join(image.root, "opt", "linkerd-cni", "lib", "libc.so.6"), "latin1");
-      const version = /release version (\d+\.\d+)/.exec(library)?.[1];
+    /** Versions as the sources say them that the build compiles. */
+    async function linked(): Promise<readonly Named[]> {
+      const sources = join(root, "node_modules", "@scriptc", "runtime", "vendor");
+      const compiler = join(root, "node_modules", "@oven", `zig-linux-${process.arch}`);
+      const defines = async (...path: string[]) => {
+        const lines = (await readFile(join(...path), "utf8")).matchAll(/^#define (\w+) +"?([\d.]+)"?$/gm);
+        return new Map([...lines].map(([, name, value]) => [name, value]));
+      };
+      const quickjs = await defines(sources, "quickjs-ng", "quickjs.h");
+      const mbedtls = await defines(sources, "mbedtls", "include", "mbedtls", "build_info.h");
+      const musl = await defines(compiler, "lib", "libc", "musl", "src", "internal", "version.h");
+      const { version: zig } = await json(join(compiler, "package.json"));
+      const parts = ["MAJOR", "MINOR", "PATCH"].map((part) => quickjs.get(`QJS_VERSION_${part}`));
+      return [
+        { name: "quickjs-ng", version: parts.join("."), license: "MIT" },
+        { name: "mbedtls", version: mbedtls.get("MBEDTLS_VERSION_STRING") ?? "", license: "Apache-2.0" },
+        { name: "musl", version: musl.get("VERSION") ?? "", license: "MIT" },
+        { name: "zig-compiler-rt", version: zig, license: "MIT" },
+      ];
+    }
+
+    async function runtime(): Promise<Named> {
+      const { stdout } = await run(hostRuntime(), ["--version"]);
+      return { name: "bun", version: stdout.trim(), license: "MIT" };
+    }
+
+    async function glibc(image: PlatformImage): Promise<Named> {
+      const path = image.listing
+        .map((line) => line.split(" ").at(-1) ?? "")
+        .find((name) => name.endsWith("/libc.so.6"));
+      const library = await readFile(join(image.root, path ?? ""), "latin1");
+      const version = /release version (\d+\.\d+)/.exec(library)?.[1] ?? "";
       return { name: "glibc", version, license: "LGPL-2.1-or-later" };
     }
 
-    /** The controllers' bundle names each source in a comment. The other programs have no package besides. */
-    async function bundledPackages(image: PlatformImage) {
-      const bundle = await readFile(join(image.root, "opt", "linkerd-cni", "controllers.js"), "utf8");
-      const folders = [...bundle.matchAll(/^\s*\/\/ (node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+)\//gm)];
-      const packages = [...new Set(folders.map(([, folder = ""]) => folder))];
-      expect(packages).toContain("node_modules/zod");
+    /** A bundle that is not minified names each source in a comment. */
+    async function bundledPackages(): Promise<readonly Named[]> {
+      const folders = new Set<string>();
+      for (const [index, entry] of ENTRIES.entries()) {
+        const path = join(work, `bundle-${index}.js`);
+        await bundle(entry, path);
+        const text = await readFile(path, "utf8");
+        const found = text.matchAll(/^\s*\/\/ (node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+)\//gm);
+        for (const [, folder = ""] of found) folders.add(folder);
+      }
+      expect([...folders]).toContain("node_modules/zod");
       return Promise.all(
-        packages.map(async (folder) => {
+        [...folders].map(async (folder) => {
           const { name, version, license } = await json(join(root, folder, "package.json"));
           return { name, version, license };
         }),

@@ -1,10 +1,6 @@
 /** The plugin on a node that has nothing of its own: a directory that holds the installed files, as root directory, and the kernel's /proc. */
-import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { contentOf, imageFiles } from "../../build/image/contents";
-import { outputs } from "../../build/paths";
-import { hostArchitecture } from "../../build/runtime";
-import { pluginLayout } from "../../installer/node/plugin-layout";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
@@ -15,23 +11,11 @@ jest.setTimeout(60_000);
 
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 
-/** Lays the plugin out as the installer does it. */
-async function layOut({ directory, executable }: PluginNode, tree: string): Promise<void> {
-  const libraryDir = join(directory, "lib");
-  await mkdir(libraryDir);
-  for (const file of await imageFiles(hostArchitecture(), { ...outputs, plugin: executable })) {
-    const isLibrary = !("link" in file) && file.path.startsWith("/opt/linkerd-cni/lib/");
-    if (isLibrary) await writeFile(join(libraryDir, basename(file.path)), await contentOf(file));
-  }
-  const binDir = { here: join(tree, "opt/cni/bin"), onNode: "/opt/cni/bin" };
-  await mkdir(binDir.here, { recursive: true });
-  const layout = pluginLayout({ binDir, pluginDir: dirname(executable), libraryDir });
-  for (const path of layout.directories) await mkdir(path);
-  for (const { from, path } of layout.parts) {
-    await copyFile(from, path);
-    await chmod(path, 0o755);
-  }
-  await writeFile(join(binDir.here, "linkerd-cni"), layout.launcher ?? "", { mode: 0o755 });
+/** Puts the plugin where the installer does. */
+async function layOut({ executable }: PluginNode, tree: string): Promise<void> {
+  const binDir = join(tree, "opt/cni/bin");
+  await mkdir(binDir, { recursive: true });
+  await copyFile(executable, join(binDir, "linkerd-cni"));
 }
 
 suite("a node without a C library", missing, () => {

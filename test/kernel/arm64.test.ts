@@ -21,7 +21,9 @@ suite("arm64", missing, () => {
   let plugin: PluginNode;
 
   beforeAll(async () => {
-    api = await ApiStub.start(json(200, { metadata: {}, spec: { containers: [{ name: "linkerd-proxy" }] } }));
+    api = await ApiStub.start(
+      json(200, { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "linkerd-proxy" }] } }),
+    );
     plugin = await PluginNode.open(api, "arm64", ["/usr/bin/env", "qemu-aarch64", "-L", SYSROOT]);
   });
   afterAll(async () => {

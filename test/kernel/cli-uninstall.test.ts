@@ -7,6 +7,7 @@ const KINDS = [
   ...["daemonsets", "configmaps", "serviceaccounts", "networkpolicies"],
   ...["roles", "rolebindings", "clusterroles", "clusterrolebindings"],
   ...["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
+  ...["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
 ].join(",");
 
 suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(), () => {
@@ -29,7 +30,7 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     const values = ["nodeTaint.enabled=true,nodeTaint.admissionPolicy=v1beta1", "grafanaDashboard.enabled=true"];
     const flags = [...values, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
     expect(await cluster.piped(["install-cni", ...flags], "apply", "-f", "-")).toMatchObject({ code: 0, err: "" });
-    expect((await left()).split("\n")).toHaveLength(14);
+    expect((await left()).split("\n")).toHaveLength(16);
     expect(await uninstalled()).toMatchObject({ code: 0 });
     expect(await left()).toBe("");
   });

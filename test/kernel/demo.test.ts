@@ -139,6 +139,8 @@ suite(
             "package.json",
             "tsconfig.json",
           ];
+          // Compiling the engine takes minutes, and nothing about it depends on the user.
+          if (existsSync(join(root, ".cache/engine"))) sources.push(".cache/engine");
           for (const name of sources) await cp(join(root, name), join(directory, name), { recursive: true });
           const [node, modules] = [join(directory, "node"), join(directory, "node_modules")];
           await writeFile(node, "");
@@ -156,7 +158,7 @@ suite(
           await rm(directory, { recursive: true, force: true });
         }
       },
-      MINUTE,
+      5 * MINUTE,
     );
   },
 );

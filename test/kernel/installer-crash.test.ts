@@ -8,10 +8,11 @@ const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge", 
 const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
 const CHAINED = "ends in our stanza";
 
-/** What a node may have before, and the file that is chained then. */
-const nodes: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
-  ["a list", { "10-k.conflist": LIST, "20-other.conflist": LIST }, "10-k.conflist"],
-  ["a single plugin's file", { "10-k.conf": SINGLE, "99-loopback.conf": SINGLE }, "10-k.conflist"],
+/** What a node may have before, the file that is chained then, and whether a former version has chained it already. */
+const nodes: readonly (readonly [string, Readonly<Record<string, string>>, string, boolean])[] = [
+  ["a list", { "10-k.conflist": LIST, "20-other.conflist": LIST }, "10-k.conflist", false],
+  ["a single plugin's file", { "10-k.conf": SINGLE, "99-loopback.conf": SINGLE }, "10-k.conflist", false],
+  ["a former version", { "10-k.conflist": LIST }, "10-k.conflist", true],
 ];
 
 jest.setTimeout(300_000);
@@ -46,18 +47,20 @@ async function recovers(node: TestNode, before: object, chain: string, script?: 
   expect(node.content()).toEqual(before);
 }
 
-describe.each(nodes)("on a node with %s", (_, configs, chain) => {
+describe.each(nodes)("on a node with %s", (_, configs, chain, former) => {
   test.each([
     ["before", false],
     ["halfway through", true],
   ])("killed %s any operation that changes a file, it leaves a whole node and recovers", async (_where, halfway) => {
     const whole = new TestNode(configs);
+    if (former) whole.installFormer();
     const total = Number(/operations: (\d+)/.exec(await installAndRemove(whole, 0, false))?.[1]);
     whole.delete();
     expect(total).toBeGreaterThan(20);
     for (let at = 1; at <= total; at += 1) {
       const node = new TestNode(configs);
       const before = node.content();
+      if (former) node.installFormer();
       expect(await installAndRemove(node, at, halfway)).toBe("killed");
       await recovers(node, before, chain, killed);
       node.delete();

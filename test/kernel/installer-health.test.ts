@@ -1,5 +1,6 @@
 import { appendFileSync, chmodSync, renameSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
@@ -7,7 +8,7 @@ import { buildInstaller, type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const PORT = 19_872;
-const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x1";
+const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x7k2p";
 const TOKEN = "/api/v1/namespaces/linkerd-cni/serviceaccounts/linkerd-cni-plugin/token";
 
 jest.setTimeout(60_000);
@@ -39,8 +40,7 @@ function start(more: Readonly<Record<string, string>> = {}): void {
     HEALTH_PORT: String(PORT),
     KUBERNETES_SERVICE_PORT: String(api.port),
     POD_NAMESPACE: "linkerd-cni",
-    POD_NAME: "linkerd-cni-x1",
-    DAEMONSET_NAME: "linkerd-cni",
+    POD_NAME: "linkerd-cni-x7k2p",
     ...more,
   });
 }
@@ -93,23 +93,55 @@ test("an API server that is away does not make a node unready", async () => {
 test.each([
   [401, "does not accept the kubeconfig's token"],
   [403, "may not get pods"],
-])("an API server that answers the plugin %i makes it unready, and is asked once in 30 s", async (status, why) => {
-  answers[POD] = () => [status, {}];
-  start();
-  await installer.says("ends in our stanza");
-  for (let round = 0; round < 5; round += 1) expect(await get("/ready")).toMatchObject({ status: 503 });
-  expect((await get("/ready")).body).toContain(why);
-  const { body } = await get("/metrics");
-  expect(body).toContain("linkerd_cni_ready 0");
-  expect(body).toContain("linkerd_cni_chained 1");
-  expect(api.requests.filter((path) => path === POD)).toHaveLength(1);
-});
+])(
+  "an API server that answers the plugin %i makes it unready, and is asked once in 30 s for the token",
+  async (status, why) => {
+    answers[POD] = () => [status, {}];
+    start();
+    await installer.says("ends in our stanza");
+    for (let round = 0; round < 5; round += 1) expect(await get("/ready")).toMatchObject({ status: 503 });
+    expect((await get("/ready")).body).toContain(why);
+    const { body } = await get("/metrics");
+    expect(body).toContain("linkerd_cni_ready 0");
+    expect(body).toContain("linkerd_cni_chained 1");
+    // At the start it is also asked whose pod this is.
+    expect(api.requests.filter((path) => path === POD)).toHaveLength(2);
+  },
+);
 
-test("the token goes through no proxy that the environment names", async () => {
-  const proxy = "http://127.0.0.1:9";
-  answers[TOKEN] = () => [201, { status: { token: jwt(600) } }];
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", HTTPS_PROXY: proxy, https_proxy: proxy });
-  await installer.says("the plugin has a token");
+describe("a proxy that the environment names", () => {
+  let proxy: Server;
+  let connections: number;
+  beforeEach(async () => {
+    connections = 0;
+    proxy = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  });
+  afterEach(() => proxy.close());
+
+  test.each([
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NODE_USE_ENV_PROXY and HTTPS_PROXY",
+  ])("%s, gets no request, and no token with it", async (names) => {
+    const { port } = proxy.address() as AddressInfo;
+    const value = (name: string) => (name === "NODE_USE_ENV_PROXY" ? "1" : `http://127.0.0.1:${port}`);
+    answers[TOKEN] = () => [201, { status: { token: jwt(600) } }];
+    start({
+      PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
+      ...Object.fromEntries(names.split(" and ").map((name) => [name, value(name)])),
+    });
+    await installer.says("the plugin has a token");
+    await installer.says("ends in our stanza");
+    expect(connections).toBe(0);
+  });
 });
 
 test("ready without a chain where Multus is to call the plugin", async () => {
@@ -124,9 +156,31 @@ test("a plugin that does not run is never chained", async () => {
   writeFileSync(join(node.imageDir, "linkerd-cni"), "#!/bin/sh\nexit 7\n");
   chmodSync(join(node.imageDir, "linkerd-cni"), 0o755);
   start();
-  await installer.says("does not answer VERSION: exit 7");
+  await installer.says("does not answer VERSION on this node: it exits with 7 and prints nothing");
   expect(node.read("10-k.conflist")).toBe(LIST);
   expect((await get("/ready")).body).toContain("does not answer VERSION");
+});
+
+test.each([
+  ["containerd://2.1.4", 503],
+  ["cri-o://1.32.1", 200],
+])("with a broken configuration in front, a node with %s answers %i", async (containerRuntimeVersion, status) => {
+  const NODE = "/api/v1/nodes/node-a";
+  let known = false;
+  answers[NODE] = () => (known ? [200, { status: { nodeInfo: { containerRuntimeVersion } } }] : [500, {}]);
+  node.write("05-broken.conflist", '{"name":"k","plugins":[]}');
+  start({ NODE_NAME: "node-a" });
+  await installer.says("ends in our stanza");
+  expect(installer.log).toContain('05-broken.conflist "plugins" is empty: passed over by CRI-O, while containerd');
+  await installer.stop("SIGKILL");
+  known = true;
+  start({ NODE_NAME: "node-a" });
+  await eventually(async () => (await get("/live").catch(() => ({ status: 0 }))).status === 200, 10_000);
+  await installer.says("05-broken.conflist");
+  await eventually(async () => (await get("/ready")).status === status, 5_000);
+  const { body } = await get("/ready");
+  expect(body.includes("05-broken.conflist")).toBe(status === 503);
+  expect(node.isChained("10-k.conflist")).toBe(true);
 });
 
 /** What an earlier installer left on the node. */

@@ -16,14 +16,14 @@ function die(): never {
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
 }
 
-function operation<A extends readonly unknown[]>(run: (...args: A) => void, half?: (...args: A) => void) {
-  return (...args: A): void => {
+function operation<A extends readonly unknown[]>(run: (...args: A) => Promise<void>, half?: (...args: A) => void) {
+  return (...args: A): Promise<void> => {
     count += 1;
     if (count === killAt) {
       if (halfway) half?.(...args);
       die();
     }
-    run(...args);
+    return run(...args);
   };
 }
 
@@ -33,7 +33,6 @@ const disk: Disk = {
   name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
-  makeDirectory: operation(nodeDisk.makeDirectory),
   removeDirectory: operation(nodeDisk.removeDirectory),
   remove: operation(nodeDisk.remove),
   settle: operation(nodeDisk.settle),

@@ -10,13 +10,8 @@ import { hostRuntime } from "../../build/runtime";
 export { buildInstaller } from "../../build/programs";
 
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
-const SMALL_PLUGIN = `#!/bin/sh
+export const SMALL_PLUGIN = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
-`;
-
-/** Stands for the C library's loader, which is called with `--library-path DIRECTORY EXECUTABLE`. */
-const SMALL_LOADER = `#!/bin/sh
-exec "$3"
 `;
 
 interface Configuration {
@@ -81,14 +76,9 @@ export class TestNode {
   readonly binDir = join(this.root, "bin");
   readonly accountDir = join(this.root, "account");
   readonly imageDir = join(this.root, "image");
-  readonly libraryDir = join(this.root, "lib");
 
   constructor(configs: Readonly<Record<string, string>>, plugin = SMALL_PLUGIN) {
-    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir, this.libraryDir]) {
-      mkdirSync(directory);
-    }
-    writeFileSync(join(this.libraryDir, "ld-linux-test.so.2"), SMALL_LOADER, { mode: 0o755 });
-    writeFileSync(join(this.libraryDir, "libc.so.6"), "a library");
+    for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir]) mkdirSync(directory);
     writeFileSync(join(this.imageDir, "linkerd-cni"), plugin, { mode: 0o755 });
     writeFileSync(join(this.accountDir, "token"), "token");
     writeFileSync(join(this.accountDir, "ca.crt"), "CA");
@@ -150,7 +140,6 @@ export class TestNode {
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
         CONTAINER_CNI_BIN_DIR: this.imageDir,
-        PLUGIN_LIBRARY_DIR: this.libraryDir,
         SERVICE_ACCOUNT_DIR: this.accountDir,
         PLUGIN_LOG: join(this.root, "plugin.log"),
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
@@ -166,16 +155,45 @@ export class TestNode {
     return new Installer(child);
   }
 
-  /** Starts an installer that sees the node's directories as a container does: by mounts of its own. */
-  startMounted(): Installer {
+  /**
+   * Starts an installer that sees the node's directories as a container does: by mounts of its own.
+   * @param options of the mount of the plugin directory, in addition
+   */
+  startMounted(environment: Readonly<Record<string, string>> = {}, options = "rw"): Installer {
     const host = join(this.root, "host");
     for (const name of ["net.d", "bin"]) mkdirSync(join(host, name), { recursive: true });
-    const mount = 'mount --bind "$0/net.d" "$0/host/net.d" && mount --bind "$0/bin" "$0/host/bin" && exec "$@"';
+    const mount =
+      'mount --bind "$0/net.d" "$0/host/net.d" && mount --bind "$0/bin" "$0/host/bin" && mount -o "remount,bind,$OPTIONS" "$0/host/bin" && exec "$@"';
     return this.startAs(["unshare", "--mount", "sh", "-c", mount, this.root], {
       CONTAINER_MOUNT_PREFIX: host,
       DEST_CNI_NET_DIR: "/net.d",
       DEST_CNI_BIN_DIR: "/bin",
+      PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+      OPTIONS: options,
+      ...environment,
     });
+  }
+
+  /**
+   * Makes the node what a version that came with a C library left: its launcher, the plugin in `linkerd-cni.d`, a
+   * kubeconfig and a chain.
+   */
+  installFormer(): void {
+    const home = join(this.binDir, "linkerd-cni.d", "a-b");
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "linkerd-cni"), `${SMALL_PLUGIN}# of a former version\n`, { mode: 0o755 });
+    writeFileSync(join(home, "libc.so.6"), "a library");
+    const launcher = `#!/bin/sh\nexec ${join(home, "linkerd-cni")}\n`;
+    writeFileSync(join(this.binDir, "linkerd-cni"), launcher, { mode: 0o755 });
+    const kubeconfig = join(this.netDir, "ZZZ-linkerd-cni-kubeconfig");
+    writeFileSync(kubeconfig, '{"users":[{"user":{"token":"former"}}]}', { mode: 0o600 });
+    const [name = ""] = readdirSync(this.netDir).filter((each) => each.endsWith(".conflist"));
+    const list = JSON.parse(this.read(name)) as { plugins: object[] };
+    writeFileSync(join(this.netDir, `${name}.linkerd-cni-original`), this.read(name));
+    list.plugins.push({ type: "linkerd-cni", kubernetes: { kubeconfig }, former: true });
+    this.write(name, JSON.stringify(list));
+    const owner = "former since 2026-01-01T00:00:00.000Z (process 1)";
+    this.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner, made: {} }));
   }
 
   /** Whether the node's plugin runs. */

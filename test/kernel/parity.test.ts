@@ -61,6 +61,28 @@ const cases: Record<string, Case> = {
     pod: { [key("skip-outbound-ports")]: "1" },
     namespace: { [key("skip-outbound-ports")]: "2", [key("skip-inbound-ports")]: "3" },
   },
+  "empty items": {
+    linkerd: { "inbound-ports-to-ignore": ["4191", ""], "outbound-ports-to-ignore": ["", "1"] },
+    pod: { [key("skip-inbound-ports")]: "80,443,", [key("skip-outbound-ports")]: "80,,443" },
+  },
+  "empty items of the namespace": { linkerd: usual, namespace: { [key("skip-outbound-ports")]: ",80,,443," } },
+  "port 0": {
+    linkerd: { ...usual, "ports-to-redirect": [0, 80], "outbound-ports-to-ignore": ["0", "0-0"] },
+    pod: { [key("skip-inbound-ports")]: "0,0-1024" },
+  },
+  "signs and leading zeros": {
+    linkerd: usual,
+    pod: { [key("skip-outbound-ports")]: "+80,00443,01-+2", [key("proxy-uid")]: "+5", [key("proxy-gid")]: "007" },
+  },
+  "ids below one": { linkerd: usual, pod: { [key("proxy-uid")]: "-1", [key("proxy-gid")]: "-9999999999999" } },
+  "ids below one of the namespace": {
+    linkerd: { ...usual, "proxy-gid": 7 },
+    namespace: { [key("proxy-uid")]: "0", [key("proxy-gid")]: "0" },
+  },
+  "ids below one in the configuration": { linkerd: { ...usual, "proxy-uid": -1, "proxy-gid": -5 } },
+  "a hundred ports": {
+    pod: { [key("skip-inbound-ports")]: [...many, ...many, "1", "2", "3-4", "4-9", ...many].join() },
+  },
   "the control plane": { linkerd: usual, labels: { "linkerd.io/control-plane-component": "destination" } },
 };
 

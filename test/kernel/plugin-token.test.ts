@@ -61,7 +61,7 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
     installer = node.start({
       KUBERNETES_SERVICE_PORT: String(api.server.port),
       POD_NAMESPACE: NAMESPACE,
-      DAEMONSET_NAME: "linkerd-cni",
+      POD_NAME: "linkerd-cni-x7k2p",
       NODE_NAME: "node-a",
       PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
       PLUGIN_TOKEN_SECONDS: "3600",

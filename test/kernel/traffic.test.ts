@@ -103,7 +103,8 @@ suite("traffic", missing, () => {
   beforeAll(async () => {
     api = await ApiStub.start(
       json(200, {
-        metadata: { annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
+        kind: "Pod",
+        metadata: { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
         spec: { containers: [{ name: "linkerd-proxy" }] },
       }),
     );

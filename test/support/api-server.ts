@@ -29,6 +29,7 @@ export class ApiStub {
   /** @param address its certificate's; one of IPv6 is also what it listens on */
   static async start(answer: Answer, address = "127.0.0.1"): Promise<ApiStub> {
     const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
+      algorithm: "sha256",
       keyType: "ec",
       extensions: [
         { name: "basicConstraints", cA: true },

@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
-import { bundle } from "../../build/bundle";
-import { root } from "../../build/paths";
-import { hostRuntime } from "../../build/runtime";
+import { buildControllers } from "../../build/programs";
+import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
 import type { ApiServer } from "../../kubernetes/client";
 import { until } from "./controllers";
@@ -187,12 +186,9 @@ function environmentOf(server: ApiServer, directory: string, podName: string): R
 /** Bundles the controllers as the image has them. @returns the file */
 export async function bundleControllers(): Promise<string> {
   const file = join(mkdtempSync(join(tmpdir(), "controllers-")), "controllers.js");
-  await bundle(join(root, "controllers", "main.ts"), file);
+  await buildControllers(file);
   return file;
 }
-
-/** What the image's environment says to its runtime. */
-const IMAGE = { BUN_BE_BUN: "1", BUN_JSC_useJIT: "0", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
 
 /** A process of the operator, as the image runs it. */
 export class OperatorProcess {
@@ -223,9 +219,9 @@ export class OperatorProcess {
       `-metrics-bind-address=127.0.0.1:${ports.metrics}`,
       `-webhook-port=${await freePort()}`,
     ];
-    const child = spawn(hostRuntime(), ["--smol", file, "multus", ...flags, ...args], {
+    const child = spawn(hostRuntime(), [file, "multus", ...flags, ...args], {
       stdio: ["ignore", "pipe", "inherit"],
-      env: { ...IMAGE, ...environmentOf(api.api.server, directory, name) },
+      env: { ...RUNTIME_ENVIRONMENT, ...environmentOf(api.api.server, directory, name) },
     });
     return new OperatorProcess(name, child, ports, directory);
   }

@@ -54,6 +54,7 @@ export class RealApi {
   /** Starts both; `account` is the user of the second token. */
   static async start(account: string): Promise<RealApi> {
     const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
+      algorithm: "sha256",
       keyType: "ec",
       extensions: [
         { name: "basicConstraints", cA: true },

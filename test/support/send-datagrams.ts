@@ -1,11 +1,15 @@
-/** Run by the runtime inside a namespace: sends each line of a golden file, all as one datagram, prints the answers. */
-import { readFileSync } from "node:fs";
-import { exitNow } from "../../plugin/libc";
-import { messages } from "../../plugin/netlink/codec";
-import { linuxKernel } from "../../plugin/netlink/linux";
+/** Built into an executable and run inside a namespace: sends the bytes on standard input as one datagram, in hex. */
+import { readAll, writeAll } from "../../plugin/host/files";
+import type { Host } from "../../plugin/host/port";
+import { messages, readNative32 } from "../../plugin/netlink/codec";
+import { netfilter } from "../../plugin/netlink/socket";
 
-const [, , path = ""] = process.argv;
-const datagram = Buffer.from(readFileSync(path, "utf8").replaceAll("\n", ""), "hex");
-const replies = linuxKernel.exchange(datagram).flatMap((reply) => [...messages(reply)]);
-process.stdout.write(`${replies.map(({ payload }) => payload.readInt32LE(0)).join(" ")}\n`);
-exitNow(0);
+declare const host: Host;
+
+const hex = readAll(host, 0).replaceAll("\n", "");
+const datagram = Uint8Array.from({ length: hex.length / 2 }, (_, at) =>
+  Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16),
+);
+const replies = netfilter(host)(datagram).flatMap((reply) => [...messages(reply)]);
+writeAll(host, 1, `${replies.map(({ payload }) => readNative32(payload)).join(" ")}\n`);
+host.exit(0);

@@ -19,6 +19,7 @@ export const RUNTIMES = { node: () => process.execPath, bun: hostRuntime } as co
 /** A certificate for 127.0.0.1, known by its common name. */
 export async function certificateFor(name: string): Promise<TlsPair> {
   const { cert, private: key } = await generate([{ name: "commonName", value: name }], {
+    algorithm: "sha256",
     keyType: "ec",
     extensions: [
       { name: "basicConstraints", cA: true },

@@ -2,9 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundle } from "../../build/bundle";
+import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
-import { hostRuntime } from "../../build/runtime";
+import { PLUGIN_SCRIPTS } from "../../build/programs";
 import { examples } from "../../cni/redirect/examples.testing";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
@@ -27,19 +27,21 @@ function listed(json: string): unknown[] {
 
 suite("golden batches in a real kernel", missing, () => {
   const work = mkdtempSync(join(tmpdir(), "goldens-"));
-  const script = join(work, "send.js");
+  const sender = join(work, "send-datagrams");
   let node: Node;
 
   beforeAll(async () => {
     node = await Node.open();
-    await bundle(join(root, "test", "support", "send-datagrams.ts"), script);
+    const main = join(root, "test", "support", "send-datagrams.ts");
+    await buildExecutable(sender, { main, scripts: PLUGIN_SCRIPTS });
   });
   afterAll(() => {
     node.close();
     rmSync(work, { recursive: true });
   });
 
-  const send = (pod: string, golden: string) => node.within(pod, hostRuntime(), [script, join(goldens, golden)]).trim();
+  const send = (pod: string, golden: string) =>
+    node.within(pod, sender, [], readFileSync(join(goldens, golden), "utf8")).trim();
 
   function expectRuleset(pod: string, name: string): void {
     const path = join(goldens, `${name}.ruleset.json`);

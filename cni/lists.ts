@@ -1,0 +1,42 @@
+/**
+ * Comma-separated lists, as annotations hold them. Whoever may create a pod writes them, up to 256 KiB: everything here
+ * takes time in proportion to the text. There are no regular expressions, since the plugin's engine keeps a state for
+ * every character that one passes.
+ */
+
+/**
+ * The most ranges of ports, or networks, that one list may have. A list up to this is kept as it was written, so that
+ * the rules equal those of linkerd's plugin, which merges nothing; a longer one is merged, and refused if still longer.
+ */
+export const MAX_ITEMS = 1000;
+
+/** White space of ASCII. */
+function isSpace(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+}
+
+/** Where a part of a text begins, and where it ends, without the white space around it. */
+export function startOf(text: string, from: number, to: number): number {
+  let start = from;
+  while (start < to && isSpace(text.charCodeAt(start))) start += 1;
+  return start;
+}
+export function endOf(text: string, from: number, to: number): number {
+  let end = to;
+  while (end > from && isSpace(text.charCodeAt(end - 1))) end -= 1;
+  return end;
+}
+
+/**
+ * Calls back for each item with where it stands, without the white space around it. Items that are empty are left out,
+ * as linkerd's plugin does: `80,,443,` is 80 and 443.
+ */
+export function eachItem(text: string, take: (start: number, end: number) => void): void {
+  for (let from = 0; from < text.length; ) {
+    const comma = text.indexOf(",", from);
+    const to = comma < 0 ? text.length : comma;
+    const start = startOf(text, from, to);
+    if (start < to) take(start, endOf(text, start, to));
+    from = to + 1;
+  }
+}

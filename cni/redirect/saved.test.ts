@@ -1,0 +1,30 @@
+import { examples } from "./examples.testing";
+import { restoreText } from "./iptables";
+import { redirectRules } from "./rules";
+import { savedDifference } from "./saved";
+
+const [usual] = redirectRules(examples.usual);
+const fresh = restoreText(usual!, "");
+
+describe("the rules that iptables-save prints", () => {
+  it.each(Object.entries(examples))("are right where ADD set them: example %s", (_, options) => {
+    for (const set of redirectRules(options)) expect(savedDifference(set.family, restoreText(set, ""))).toBeUndefined();
+  });
+
+  it.each([
+    ["nothing", "", "PREROUTING: the jump to PROXY_INIT_REDIRECT is missing"],
+    ["a rule before the jump", `-A OUTPUT -j ACCEPT\n${fresh}`, 'OUTPUT: "-A OUTPUT -j ACCEPT" comes before the jump'],
+    ["another ignored port", fresh.replace("--dports 4191,4190", "--dports 4191"), "--dports 4191,4190"],
+    ["another verdict", fresh.replace("-j REDIRECT --to-ports 4140", "-j RETURN"), "--to-ports NaN"],
+    ["one rule more", `${fresh}-A PROXY_INIT_OUTPUT -j ACCEPT\n`, 'PROXY_INIT_OUTPUT -j ACCEPT" was added'],
+    [
+      "no rule for loopback",
+      fresh.replace(/-A PROXY_INIT_OUTPUT -o lo.*\n/, ""),
+      "proxy-init/ignore-loopback is missing",
+    ],
+    ["no redirect", fresh.replace(/-A PROXY_INIT_REDIRECT .*REDIRECT.*\n/, ""), "proxy-init/redirect- is missing"],
+  ])("differ by %s", (_, saved, difference) => {
+    expect(savedDifference("ip", saved)).toMatch(/^ip nat, /);
+    expect(savedDifference("ip", saved)).toContain(difference);
+  });
+});

@@ -1,0 +1,61 @@
+import { createLog } from "../../cni/log";
+import type { ApiResponse } from "../../kubernetes/client";
+import { guessDaemonSet, OwnDaemonSet } from "./own-daemonset";
+
+const POD = "prod-linkerd-cni-x7k2p";
+const pod = (...ownerReferences: readonly object[]): ApiResponse => ({
+  status: 200,
+  body: JSON.stringify({ kind: "Pod", metadata: { name: POD, ownerReferences } }),
+});
+const ownedBy = (kind: string, name: string) => pod({ kind, name, uid: "u", controller: true });
+
+/** Our DaemonSet, as an API server lets it be learned that answers each time with the next of these. */
+function own(...answers: readonly (ApiResponse | Error)[]) {
+  const paths: string[] = [];
+  const send = async ({ path }: { readonly path: string }) => {
+    const answer = answers[Math.min(paths.push(path), answers.length) - 1];
+    if (answer === undefined || answer instanceof Error) throw answer;
+    return answer;
+  };
+  const connect = () => Object.assign(send, { close: () => undefined });
+  const log = createLog("error", "plain", () => undefined);
+  return { paths, daemonSet: new OwnDaemonSet({ namespace: "mesh", pod: POD, connect, log }) };
+}
+
+test("the own pod names it, and is asked once", async () => {
+  const { daemonSet, paths } = own(ownedBy("DaemonSet", "prod-linkerd-cni-other"));
+  expect(daemonSet.name).toBe("prod-linkerd-cni");
+  expect([await daemonSet.learn(), await daemonSet.learn()]).toEqual([true, false]);
+  expect(daemonSet.name).toBe("prod-linkerd-cni-other");
+  expect(paths).toEqual([`/api/v1/namespaces/mesh/pods/${POD}`]);
+});
+
+test.each<readonly [string, ApiResponse | Error]>([
+  ["nobody answers", new Error("ECONNREFUSED")],
+  ["it may not be read", { status: 403, body: "{}" }],
+  ["it is not there yet", { status: 404, body: "{}" }],
+  ["the answer is no Pod", { status: 200, body: "{}" }],
+  ["the answer is another Pod", { status: 200, body: '{"kind":"Pod","metadata":{"name":"other"}}' }],
+  ["the answer is nonsense", { status: 200, body: "<html>" }],
+])("while %s, the pod's own name tells, and it is asked again", async (_, answer) => {
+  const { daemonSet, paths } = own(answer, ownedBy("DaemonSet", "prod-linkerd-cni"));
+  expect([await daemonSet.learn(), daemonSet.name]).toEqual([false, "prod-linkerd-cni"]);
+  expect([await daemonSet.learn(), daemonSet.name]).toEqual([false, "prod-linkerd-cni"]);
+  expect(paths).toHaveLength(2);
+});
+
+test("a pod of something else, or of nothing, belongs to none", async () => {
+  for (const answer of [pod(), ownedBy("ReplicaSet", "linkerd-cni-5d4f"), { ...pod(), body: pod().body }]) {
+    const { daemonSet } = own(answer);
+    expect([await daemonSet.learn(), daemonSet.name]).toEqual([true, undefined]);
+  }
+});
+
+test.each([
+  ["linkerd-cni-x7k2p", "linkerd-cni"],
+  ["prod-linkerd-cni-v2-x7k2p", "prod-linkerd-cni-v2"],
+  ["linkerd-cni", undefined],
+  ["x7k2p", undefined],
+  // Kubernetes has cut the name.
+  [`${"n".repeat(57)}-x7k2p`, undefined],
+])("the name %s is of a pod of %s", (name, daemonSet) => expect(guessDaemonSet(name)).toBe(daemonSet));

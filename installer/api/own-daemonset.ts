@@ -1,0 +1,74 @@
+import type { Log } from "../../cni/log";
+import type { Transport } from "../../kubernetes/client";
+
+interface OwnedPod {
+  readonly kind?: string;
+  readonly metadata?: {
+    readonly name?: string;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
+  };
+}
+
+interface Tools {
+  readonly namespace: string;
+  /** Our own pod. */
+  readonly pod: string;
+  readonly connect: () => Transport & { close(): void };
+  readonly log: Log;
+}
+
+const DEADLINE_MS = 3_000;
+
+/** Kubernetes appends a hyphen and five characters to a DaemonSet's name, and cuts the name where the whole is longer. */
+const GENERATED = /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
+const LONGEST_NAME = 63;
+
+/** The DaemonSet's name by that of its pod; undefined where the pod's does not tell. */
+export function guessDaemonSet(pod: string): string | undefined {
+  return pod.length < LONGEST_NAME ? GENERATED.exec(pod)?.[1] : undefined;
+}
+
+/**
+ * The DaemonSet that this pod belongs to. Its name is not a constant: kustomize's namePrefix and nameSuffix change it.
+ * The pod says it; until the API server lets that be read, it is what the pod's own name begins with.
+ */
+export class OwnDaemonSet {
+  private owner: string | undefined;
+  private isKnown = false;
+
+  constructor(private readonly tools: Tools) {}
+
+  /** Undefined where nobody can tell, and where the pod belongs to none. */
+  get name(): string | undefined {
+    return this.isKnown ? this.owner : guessDaemonSet(this.tools.pod);
+  }
+
+  /** Asks where it is not known yet. Never rejects. Tells whether the name is another one since. */
+  async learn(): Promise<boolean> {
+    if (this.isKnown) return false;
+    const before = this.name;
+    try {
+      const send = this.tools.connect();
+      try {
+        await this.read(send);
+      } finally {
+        send.close();
+      }
+    } catch (error) {
+      this.tools.log.debug(`our DaemonSet: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return this.name !== before;
+  }
+
+  private async read(send: Transport): Promise<void> {
+    const { namespace, pod, log } = this.tools;
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod}`;
+    const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
+    if (status !== 200) return log.debug(`our own pod ${namespace}/${pod}: ${status}`);
+    const { kind, metadata } = JSON.parse(body) as OwnedPod;
+    if (kind !== "Pod" || metadata?.name !== pod) return log.debug(`the answer for ${namespace}/${pod} is no Pod`);
+    this.owner = metadata.ownerReferences?.find((each) => each.kind === "DaemonSet")?.name;
+    this.isKnown = true;
+    log.debug(`our DaemonSet is ${namespace}/${this.owner ?? "none"}`);
+  }
+}

@@ -1,0 +1,189 @@
+/** What becomes of a node's plugin when the one of the image does not run there, when it replaces one of a former version, and on a slow disk. */
+import { execFileSync } from "node:child_process";
+import { chmodSync, copyFileSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { missing, suite } from "../support/requirements";
+import { buildInstaller, type Installer, SMALL_PLUGIN, TestNode } from "./installer-node";
+
+const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
+const PORT = 19_874;
+
+jest.setTimeout(60_000);
+
+let node: TestNode;
+let installer: Installer;
+beforeAll(buildInstaller);
+beforeEach(() => {
+  node = new TestNode({ "10-k.conflist": LIST });
+});
+afterEach(async () => {
+  await installer.stop("SIGKILL");
+  node.delete();
+});
+
+const image = () => join(node.imageDir, "linkerd-cni");
+const script = (text: string) => writeFileSync(image(), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+const binaries = (content: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(content).filter(([name]) => name.startsWith("bin/")));
+const get = async (path: string) => {
+  const response = await fetch(`http://127.0.0.1:${PORT}${path}`);
+  return { status: response.status, body: await response.text() };
+};
+
+/** A program of this machine, which says that it is of another one. */
+function foreign(): void {
+  copyFileSync("/bin/true", image());
+  const bytes = readFileSync(image());
+  bytes.writeUInt16LE(243, 18); // RISC-V
+  writeFileSync(image(), bytes);
+  chmodSync(image(), 0o755);
+}
+
+const refusals: readonly (readonly [string, () => void, string])[] = [
+  ["needs another processor", () => script("kill -ILL $$"), "an instruction that this node's processor lacks (SIGILL)"],
+  ["is of another architecture", foreign, "another processor architecture than this node's"],
+  ["is killed", () => script("kill -KILL $$"), "a memory limit, of the container or the node, or a security agent"],
+  ["hangs", () => script("exec sleep 60"), "no answer within 5000 ms"],
+  ["prints without end", () => script("yes"), "prints more than 65536 bytes"],
+  ["prints something else", () => script("echo hello"), 'it exits with 0 and prints "hello"'],
+  ["names no versions", () => script('echo \'{"cniVersion":"1.0.0"}\''), 'prints "{\\"cniVersion\\"'],
+  ["fails", () => script("echo no memory >&2; exit 3"), 'it exits with 3 and prints "no memory"'],
+  ["lacks its interpreter", () => writeFileSync(image(), "#!/nonexistent\n", { mode: 0o755 }), "(ENOENT)"],
+];
+
+test.each(refusals)("a plugin that %s replaces none that works: it is kept, with its chain", async (_, make, why) => {
+  node.installFormer();
+  const chain = node.read("10-k.conflist");
+  const before = binaries(node.content());
+  make();
+  installer = node.start({ HEALTH_PORT: String(PORT), UNINSTALL_ON_STOP: "never" });
+  await installer.says("does not answer VERSION on this node");
+  const { status, body } = await get("/ready");
+  expect([status, body]).toEqual([503, expect.stringContaining(why)]);
+  expect(installer.log).toContain(why);
+  expect(node.read("10-k.conflist")).toBe(chain);
+  expect(node.answers()).toBe(true);
+  expect(binaries(node.content())).toMatchObject(before);
+  // What works goes on working: its token is renewed.
+  expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token).toBe("token");
+  expect((await get("/live")).status).toBe(200);
+});
+
+test("a plugin that does not run is asked again and written once; one that does takes its place", async () => {
+  node.installFormer();
+  const asked = join(node.root, "asked");
+  script(`echo asked >> ${asked}; exit 1`);
+  installer = node.start();
+  await installer.says("does not answer VERSION on this node");
+  const { ino } = statSync(join(node.binDir, "linkerd-cni.linkerd-cni-tmp"));
+  while (readFileSync(asked, "utf8") === "asked\n") {
+    node.write("20-other.conflist", LIST); // makes it look again
+    await sleep(100);
+  }
+  expect(statSync(join(node.binDir, "linkerd-cni.linkerd-cni-tmp")).ino).toBe(ino);
+  await installer.stop("SIGKILL");
+  script(SMALL_PLUGIN);
+  installer = node.start();
+  await installer.says("ends in our stanza");
+  expect(binaries(node.content())["bin/linkerd-cni"]).toBe(readFileSync(image(), "utf8"));
+  expect(Object.keys(binaries(node.content()))).not.toContain("bin/linkerd-cni.linkerd-cni-tmp");
+});
+
+test("a node that has nothing of ours has the plugin and nothing else in its plugin directory", async () => {
+  installer = node.start();
+  await installer.says("ends in our stanza");
+  expect(Object.keys(binaries(node.content()))).toEqual(["bin/linkerd-cni"]);
+});
+
+test("the directory of a former version goes when nobody can be starting that any more", async () => {
+  node.installFormer();
+  installer = node.start({ UNINSTALL_ON_STOP: "never" });
+  await installer.says("ends in our stanza");
+  expect(node.read("10-k.conflist")).not.toContain("former");
+  expect(binaries(node.content())["bin/linkerd-cni"]).toBe(SMALL_PLUGIN);
+  expect(binaries(node.content())["bin/linkerd-cni.d/a-b/linkerd-cni"]).toBeDefined();
+  expect(await installer.stop()).toBe(0);
+  const past = Date.now() / 1000 - 61;
+  utimesSync(join(node.binDir, "linkerd-cni"), past, past);
+  installer = node.start();
+  await installer.says(`removed ${join(node.binDir, "linkerd-cni.d")}\n`);
+  expect(Object.keys(binaries(node.content()))).toEqual(["bin/linkerd-cni"]);
+});
+
+test("what a former version installed is removed as a whole", async () => {
+  const before = node.content();
+  node.installFormer();
+  installer = node.start();
+  await installer.says("ends in our stanza");
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual(before);
+});
+
+suite("a plugin directory that is mounted noexec", missing({ root: true, programs: ["unshare", "mount"] }), () => {
+  test("in the container alone: the image's own copy is asked, and the log says so", async () => {
+    writeFileSync(join(node.binDir, "bridge"), "");
+    installer = node.startMounted({}, "noexec");
+    await installer.says("ends in our stanza");
+    expect(installer.log).toContain("is mounted noexec in this container");
+    expect([node.isChained("10-k.conflist"), node.answers()]).toEqual([true, true]);
+  });
+
+  test("and from which the node runs no other plugin: nothing is chained", async () => {
+    installer = node.startMounted({}, "noexec");
+    await installer.says("is mounted noexec and holds none of the other plugins of the chain");
+    expect(node.read("10-k.conflist")).toBe(LIST);
+  });
+});
+
+suite("a plugin directory without space", missing({ root: true, programs: ["mount", "umount"] }), () => {
+  test("keeps the plugin and the chain that it has, and nothing half-written", async () => {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", node.binDir]);
+    try {
+      node.installFormer();
+      const [chain, before] = [node.read("10-k.conflist"), binaries(node.content())];
+      script(`${SMALL_PLUGIN}#${"x".repeat(100_000)}`);
+      installer = node.start({ HEALTH_PORT: String(PORT), UNINSTALL_ON_STOP: "never" });
+      await installer.says("error: ENOSPC");
+      await installer.stop();
+      expect([node.read("10-k.conflist"), binaries(node.content())]).toEqual([chain, before]);
+      expect(node.answers()).toBe(true);
+    } finally {
+      execFileSync("umount", ["--lazy", node.binDir]);
+    }
+  });
+});
+
+const disk = missing({ root: true, programs: ["mkfs.ext4", "mount", "umount", "fsfreeze"] });
+suite("a disk that takes its time", disk, () => {
+  test("does not silence /live, and the installer goes on when it is done", async () => {
+    const file = join(node.root, "disk");
+    execFileSync("mkfs.ext4", ["-q", file, "4M"]);
+    execFileSync("mount", ["-o", "loop", file, node.binDir]);
+    const freeze = (option: "-f" | "-u") => execFileSync("fsfreeze", [option, node.binDir]);
+    try {
+      freeze("-f");
+      installer = node.start({ HEALTH_PORT: String(PORT) });
+      await installer.says("linkerd-cni.journal\n");
+      for (let round = 0; round < 10; round += 1) {
+        await sleep(50);
+        expect(await get("/live")).toEqual({ status: 200, body: "live\n" });
+        expect((await get("/ready")).status).toBe(503);
+      }
+      expect(installer.log).not.toContain("ends in our stanza");
+      freeze("-u");
+      await installer.says("ends in our stanza");
+      expect(node.broken()).toEqual([]);
+    } finally {
+      await installer.stop("SIGKILL");
+      execFileSync("umount", ["--lazy", node.binDir]);
+    }
+  });
+});
+
+test("an executable is copied with the mode that every user may run", async () => {
+  chmodSync(image(), 0o700);
+  installer = node.start();
+  await installer.says("ends in our stanza");
+  expect(statSync(join(node.binDir, "linkerd-cni")).mode & 0o777).toBe(0o755);
+});
