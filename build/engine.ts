@@ -148,9 +148,13 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
     const left = [linkAnything, ...sources.map((source) => () => compile(source))];
     const tell = progress(`compile JavaScript engine, TLS and C library for ${name}`, left.length);
     const work = async () => {
-      for (let job = left.shift(); job !== undefined; job = left.shift()) {
-        await job();
-        tell();
+      try {
+        for (let job = left.shift(); job !== undefined; job = left.shift()) {
+          await job();
+          tell();
+        }
+      } finally {
+        left.length = 0; // where one failed, the others are in vain
       }
     };
     await Promise.all(Array.from({ length: JOBS }, work));

@@ -33,7 +33,8 @@ static struct {
   mbedtls_pk_context key;
 } tls;
 
-psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into, size_t size, size_t *made) {
+psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into,
+                                             size_t size, size_t *made) {
   (void)context;
   for (*made = 0; *made < size;) {
     ssize_t got = getrandom(into + *made, size - *made, 0);
@@ -67,9 +68,10 @@ static int on_receive(void *context, unsigned char *into, size_t size) {
 
 static int wait_for(short events, double end) {
   struct pollfd socket = {.fd = tls.fd, .events = events};
-  int ready = poll(&socket, 1, until(end));
-  if (ready == 0) return broken(ETIMEDOUT);
-  return ready > 0 || errno == EINTR ? 0 : broken(errno);
+  int ready;
+  do ready = poll(&socket, 1, until(end));
+  while (ready < 0 && errno == EINTR);
+  return ready > 0 ? 0 : broken(ready == 0 ? ETIMEDOUT : errno);
 }
 
 /* Whether a call of Mbed TLS is to be made again: waits for what it wants. Else its result is the last. */
@@ -146,14 +148,16 @@ static bool dial(const char *address, const char *port, double end, struct Failu
 }
 
 static int prepare(const char *name, bool is_verified) {
-  int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+  int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
+                                          MBEDTLS_SSL_PRESET_DEFAULT);
   mbedtls_ssl_conf_rng(&tls.config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
   mbedtls_ssl_conf_authmode(&tls.config, is_verified ? MBEDTLS_SSL_VERIFY_REQUIRED : MBEDTLS_SSL_VERIFY_NONE);
   mbedtls_ssl_conf_ca_chain(&tls.config, &tls.ca, NULL);
   if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_names, NULL);
   if (error == 0) error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
   mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
-  tls.address_size = inet_pton(AF_INET, name, tls.address) == 1 ? 4 : inet_pton(AF_INET6, name, tls.address) == 1 ? 16 : 0;
+  bool is_v4 = inet_pton(AF_INET, name, tls.address) == 1, is_v6 = !is_v4 && inet_pton(AF_INET6, name, tls.address) == 1;
+  tls.address_size = is_v4 ? 4 : is_v6 ? 16 : 0;
   /* An address is no name to ask a server for (RFC 6066). */
   return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.address_size > 0 ? NULL : name);
 }
@@ -176,19 +180,23 @@ static bool shake_hands(double end, struct Failure *failure) {
 enum { ADDRESS, NAME, CA, CERTIFICATE, KEY, TEXTS };
 static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "certificate", "key"};
 
-static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure, double end, struct Failure *failure) {
+static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure, double end,
+                            struct Failure *failure) {
   disconnect();
   tls.is_open = true, tls.fd = -1;
   mbedtls_ssl_init(&tls.ssl), mbedtls_ssl_config_init(&tls.config);
   mbedtls_x509_crt_init(&tls.ca), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
-  if (psa_crypto_init() != PSA_SUCCESS) return fail(failure, "handshake", MBEDTLS_ERR_ERROR_GENERIC_ERROR);
-  int error = prepare(text[NAME], !is_insecure);
+  int error = psa_crypto_init() == PSA_SUCCESS ? prepare(text[NAME], !is_insecure) : MBEDTLS_ERR_ERROR_GENERIC_ERROR;
   if (error != 0) return fail(failure, "handshake", error);
-  if (size[CA] > 0 && (error = mbedtls_x509_crt_parse(&tls.ca, (const uint8_t *)text[CA], size[CA] + 1)) < 0) return fail(failure, "ca", error);
+  /* The sizes count the NUL: only then PEM is looked for. One authority that can be read is enough. */
+  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&tls.ca, (const uint8_t *)text[CA], size[CA] + 1);
+  if (error < 0) return fail(failure, "ca", error);
   if (size[CERTIFICATE] > 0) {
+    int (*random)(void *, unsigned char *, size_t) = mbedtls_psa_get_random;
+    const uint8_t *key = (const uint8_t *)text[KEY];
     error = mbedtls_x509_crt_parse(&tls.own, (const uint8_t *)text[CERTIFICATE], size[CERTIFICATE] + 1);
-    if (error == 0) error = mbedtls_pk_parse_key(&tls.key, (const uint8_t *)text[KEY], size[KEY] + 1, NULL, 0, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
-    if (error == 0) error = mbedtls_pk_check_pair(&tls.own.pk, &tls.key, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+    if (error == 0) error = mbedtls_pk_parse_key(&tls.key, key, size[KEY] + 1, NULL, 0, random, MBEDTLS_PSA_RANDOM_STATE);
+    if (error == 0) error = mbedtls_pk_check_pair(&tls.own.pk, &tls.key, random, MBEDTLS_PSA_RANDOM_STATE);
     if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
     if (error != 0) return fail(failure, "certificate", error);
   }
@@ -214,7 +222,8 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   }
   JSValue port_value = is_whole ? JS_GetPropertyStr(ctx, argv[0], "port") : JS_EXCEPTION;
   JSValue insecure = is_whole ? JS_GetPropertyStr(ctx, argv[0], "insecure") : JS_EXCEPTION;
-  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) && number_of(ctx, port_value, &port_number);
+  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) &&
+             number_of(ctx, port_value, &port_number);
   if (is_whole) {
     snprintf(port, sizeof port, "%.0f", port_number);
     is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, end, &failure)
@@ -226,8 +235,9 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   JS_FreeValue(ctx, insecure);
   if (!is_whole) return JS_EXCEPTION;
   if (is_open) return JS_UNDEFINED;
-  return object_of(ctx, 3, (const char *[]){"step", "error", "text"},
-                   (JSValue[]){JS_NewString(ctx, failure.step), JS_NewInt32(ctx, failure.error), JS_NewString(ctx, failure.text)});
+  const char *names[] = {"step", "error", "text"};
+  JSValue values[] = {JS_NewString(ctx, failure.step), JS_NewInt32(ctx, failure.error), JS_NewString(ctx, failure.text)};
+  return object_of(ctx, 3, names, values);
 }
 
 /* tlsSend(bytes, milliseconds), tlsReceive(into, milliseconds) */

@@ -103,6 +103,19 @@ describe("files", () => {
     expect(stderr).toMatch(/^linkerd-cni: error: TypeError: /);
   });
 
+  it("gives the errno of a file that outgrows the caller's limit", async () => {
+    const path = join(directory, "limited");
+    const [, first, second] = await host.run(
+      [
+        ["open", path, O_WRONLY | O_CREAT, 0o600],
+        ["write", { result: 0 }, { bytes: Array(1024).fill(0) }],
+        ["write", { result: 0 }, { bytes: [0] }],
+      ],
+      { before: "ulimit -f 2" }, // blocks of 512 bytes
+    );
+    expect([first?.returned, second?.returned]).toEqual([1024, -constants.errno.EFBIG]);
+  });
+
   it("moves a mebibyte whole", async () => {
     const path = join(directory, "mebibyte");
     const content = randomBytes(2 ** 20);
@@ -181,6 +194,15 @@ describe("texts", () => {
     expect(lone).toEqual([...new TextEncoder().encode("\ud800a\udc00")]);
   });
 
+  it("decodes base64 in either alphabet, padded or not", async () => {
+    const good = ["", "AA==", "AA", "aGk=", "-_-_", "+/+/", "AAECAwQ"];
+    const made = await host.returned(...good.map((text): Step => ["base64", text]));
+    expect(made).toEqual(good.map((text) => [...Buffer.from(text, "base64")]));
+    const bad = ["A", "AAAAA", "A A=", "AA\n", "é", "AA\0A", "AA=A"];
+    const refused = await host.returned(...bad.map((text): Step => ["base64", text]));
+    expect(refused).toEqual(bad.map(() => -EINVAL));
+  });
+
   it("reads the environment, whatever bytes it holds", async () => {
     const [good, unset, nul, bad] = (
       await host.run(
@@ -196,7 +218,7 @@ describe("texts", () => {
         },
       )
     ).map(({ returned }) => returned);
-    expect([good, unset, nul, bad]).toEqual(["grüße", undefined, "grüße", "a\ufffdb"]);
+    expect([good, unset, nul, bad]).toEqual(["grüße", undefined, undefined, "a\ufffdb"]);
   });
 });
 
