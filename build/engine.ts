@@ -18,6 +18,7 @@ const SOURCES = { package: "@scriptc/runtime", engine: "vendor/quickjs-ng", tls:
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
 const HOST = join(root, "plugin", "host");
+const HOST_FILES = ["main.c", "arena.c", "tls.c"];
 
 /** One way to compile C: each has a library of its own. */
 interface Toolchain {
@@ -226,7 +227,7 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const work = await mkdtemp(join(dirname(path), ".build-"));
   try {
     await writeFile(join(work, "scripts.c"), embed(compiled));
-    const files = [join(HOST, "main.c"), join(HOST, "tls.c"), "scripts.c", library, "-lm"];
+    const files = [...HOST_FILES.map((file) => join(HOST, file)), "scripts.c", library, "-lm"];
     const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
     await execute([...toolchain.compiler, ...flags, ...files, "-o", "executable"], work);
     await rename(join(work, "executable"), path);

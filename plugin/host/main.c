@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "host.h"
 #include "scripts.h"
 
@@ -471,7 +472,7 @@ static _Noreturn void give_up(JSContext *ctx) {
 }
 
 static _Noreturn void run_main(void) {
-  JSRuntime *runtime = JS_NewRuntime();
+  JSRuntime *runtime = new_runtime();
   if (runtime == NULL) give_up(NULL);
   JS_SetMemoryLimit(runtime, MEMORY_LIMIT);
   JS_SetGCThreshold(runtime, GC_THRESHOLD);
