@@ -20,7 +20,8 @@ const HEADER = 12;
 
 /** Reports leave with a status of their own; what C gives back to its system at the end is nobody's leak. */
 const SANITIZERS = {
-  ASAN_OPTIONS: "exitcode=99:detect_leaks=0:detect_stack_use_after_return=1:malloc_context_size=4",
+  ASAN_OPTIONS:
+    "exitcode=99:detect_leaks=0:malloc_context_size=4:quarantine_size_mb=8:thread_local_quarantine_size_kb=64",
   UBSAN_OPTIONS: "exitcode=99:halt_on_error=1:print_stacktrace=1",
 };
 
