@@ -97,7 +97,7 @@ const native: Readonly<Record<string, Tampering>> = {
     ],
     names: /81/,
   },
-  "a removed table": { commands: [["nft", "delete", "table", "ip", "linkerd-cni"]], names: /ip linkerd-cni/ },
+  "a removed table": { commands: [["nft", "delete", "table", "ip", "linkerd-cni"]], names: /missing/ },
   "no rule any more": { commands: [["nft", "flush", "ruleset"]], names: /missing/ },
 };
 
