@@ -27,6 +27,8 @@ static struct {
   /* The server's name as an address, where it is one: then the certificate must be for this address. */
   uint8_t address[16];
   size_t address_size;
+  /* What was wrong with the certificates above the server's. */
+  uint32_t wrong;
   mbedtls_ssl_context ssl;
   mbedtls_ssl_config config;
   mbedtls_x509_crt ca, own;
@@ -94,13 +96,46 @@ static void disconnect(void) {
   tls.is_open = false;
 }
 
+/* Whether a certificate is itself one of the authorities: then nothing else has to vouch for it. */
+static bool is_authority(const mbedtls_x509_crt *certificate) {
+  for (const mbedtls_x509_crt *each = &tls.ca; each != NULL; each = each->next)
+    if (each->raw.len == certificate->raw.len && memcmp(each->raw.p, certificate->raw.p, certificate->raw.len) == 0) return true;
+  return false;
+}
+
 /*
- * For an address, Mbed TLS would accept a DNS name that reads like it; without alternative names, the common name.
- * Flags are what is wrong with a certificate of the chain; at depth 0 is the server's.
+ * What is wrong with a server's chain, whatever the order of its intermediates: Mbed TLS looks for an issuer only behind
+ * what it issued, so each round of them lets the chain be one longer.
  */
-static int check_names(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+static uint32_t verify_in_any_order(const mbedtls_x509_crt *server) {
+  mbedtls_x509_crt chain;
+  mbedtls_x509_crt_init(&chain);
+  uint32_t wrong = MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+  int intermediates = 0, error = mbedtls_x509_crt_parse_der(&chain, server->raw.p, server->raw.len);
+  for (const mbedtls_x509_crt *each = server->next; each != NULL; each = each->next) intermediates++;
+  for (int round = 0; error == 0 && intermediates <= MBEDTLS_X509_MAX_INTERMEDIATE_CA && round < intermediates; round++)
+    for (const mbedtls_x509_crt *each = server->next; error == 0 && each != NULL; each = each->next)
+      error = mbedtls_x509_crt_parse_der(&chain, each->raw.p, each->raw.len);
+  if (error == 0) (void)mbedtls_x509_crt_verify(&chain, &tls.ca, NULL, NULL, &wrong, NULL, NULL);
+  mbedtls_x509_crt_free(&chain);
+  return wrong;
+}
+
+/*
+ * Judges a certificate of the chain: the server's own is the last, at depth 0. For an address, Mbed TLS would accept a
+ * DNS name that reads like it; without alternative names, the common name.
+ */
+static int check_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
   (void)context;
+  tls.wrong |= *flags;
+  *flags = 0;
   if (depth != 0) return 0;
+  *flags = tls.wrong;
+  if ((*flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0) {
+    uint32_t name = *flags & MBEDTLS_X509_BADCERT_CN_MISMATCH;
+    if (is_authority(certificate)) *flags &= ~(uint32_t)(MBEDTLS_X509_BADCERT_NOT_TRUSTED | MBEDTLS_X509_BADCERT_BAD_MD);
+    else if (certificate->next != NULL) *flags = verify_in_any_order(certificate) | name;
+  }
   bool is_named = mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME);
   if (is_named && tls.address_size > 0) {
     is_named = false;
@@ -153,7 +188,7 @@ static int prepare(const char *name, bool is_verified) {
   mbedtls_ssl_conf_rng(&tls.config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
   mbedtls_ssl_conf_authmode(&tls.config, is_verified ? MBEDTLS_SSL_VERIFY_REQUIRED : MBEDTLS_SSL_VERIFY_NONE);
   mbedtls_ssl_conf_ca_chain(&tls.config, &tls.ca, NULL);
-  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_names, NULL);
+  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_certificate, NULL);
   if (error == 0) error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
   mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
   bool is_v4 = inet_pton(AF_INET, name, tls.address) == 1, is_v6 = !is_v4 && inet_pton(AF_INET6, name, tls.address) == 1;
@@ -183,7 +218,7 @@ static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "cer
 static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure, double end,
                             struct Failure *failure) {
   disconnect();
-  tls.is_open = true, tls.fd = -1;
+  tls.is_open = true, tls.fd = -1, tls.wrong = 0;
   mbedtls_ssl_init(&tls.ssl), mbedtls_ssl_config_init(&tls.config);
   mbedtls_x509_crt_init(&tls.ca), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
   int error = psa_crypto_init() == PSA_SUCCESS ? prepare(text[NAME], !is_insecure) : MBEDTLS_ERR_ERROR_GENERIC_ERROR;

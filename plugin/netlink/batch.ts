@@ -1,9 +1,10 @@
 /** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
-import { perSubnet, type RuleSet } from "../../cni/redirect/rules";
+import { perSubnet, type Rule, type RuleSet } from "../../cni/redirect/rules";
 import type { Family } from "../../cni/subnets";
 import { ascii, concat } from "../bytes";
 import { attribute, message, nested, number32, text } from "./codec";
-import { expressionLists } from "./expressions";
+import { expressionLists, MAX_ALTERNATIVES } from "./expressions";
+import { elementAttributes, type IntervalSet, setAttributes } from "./interval-set";
 import { encodeMark } from "./mark";
 
 /** The name of the table, in each family, that is this plugin's alone. */
@@ -17,7 +18,7 @@ export const SUBSYSTEM = 10;
 const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;
 const message16 = (type: number) => (SUBSYSTEM << 8) | type;
-const NEW = { table: message16(0), chain: message16(3), rule: message16(6) };
+const NEW = { table: message16(0), chain: message16(3), rule: message16(6), set: message16(9), element: message16(12) };
 const DELETE = { table: message16(2) };
 
 const REQUEST = 0x1;
@@ -65,26 +66,51 @@ function newChain(family: Family, chain: Chain): Step {
 const COMMENT_TYPE = 0;
 const MAX_COMMENT = 128;
 
-/** A rule's comment as `nft` reads it. */
+/** A rule's comment as `nft` reads it; a long one is cut. */
 function comment(written: string): Uint8Array {
-  const bytes = ascii(`${written.slice(0, MAX_COMMENT - 1)}\0`);
+  const fits = written.length < MAX_COMMENT;
+  const bytes = ascii(`${fits ? written : `${written.slice(0, MAX_COMMENT - 4)}...`}\0`);
   return concat([Uint8Array.of(COMMENT_TYPE, bytes.length), bytes]);
 }
 
-/** The rules of a chain. Each says in its user data what it should be, so that CHECK needs nothing else. */
+/** Makes and fills a set. */
+function newSet(family: Family, id: number, set: IntervalSet): readonly Step[] {
+  const step = (type: number, attributes: readonly Uint8Array[]): Step => ({
+    type,
+    flags: CREATE,
+    family: NFPROTO[family],
+    attributes,
+  });
+  return [
+    step(NEW.set, setAttributes(TABLE, id, set)),
+    ...elementAttributes(TABLE, id, set).map((attributes) => step(NEW.element, attributes)),
+  ];
+}
+
+/** A few networks are a rule each, with a comment of its own. */
+function listed(rule: Rule): readonly Rule[] {
+  const each = perSubnet(rule);
+  return each.length > MAX_ALTERNATIVES ? [rule] : each;
+}
+
+/** The rules of a chain, each behind the set that it looks up. Each says in its user data what it should be, so that CHECK needs nothing else. */
 function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[] {
-  const made = set[chain].flatMap(perSubnet).flatMap((rule) =>
+  const made = set[chain].flatMap(listed).flatMap((rule) =>
     expressionLists(rule).map((list) => ({
       comment: rule.comment,
-      bytes: list.map(({ bytes }) => bytes),
+      list,
       words: list.map(({ words }) => words).join(" "),
     })),
   );
-  return made.map(({ bytes, words, comment: written }, index) => {
+  return made.flatMap(({ list, words, comment: written }, index) => {
+    // No two rules of a batch have the same family, hook and place.
+    const id = ((NFPROTO[set.family] << 4) | HOOK[chain]) * 0x1_0000 + index + 1;
+    const lookedUp = list.flatMap((each) => (each.set === undefined ? [] : newSet(set.family, id, each.set)));
+    const bytes = list.map(({ encode }) => encode(id));
     const next = made[(index + 1) % made.length]?.words ?? "";
     const mark = { index: index + 1, count: made.length, families, words, next };
     const userdata = comment(written);
-    return {
+    const rule = {
       type: NEW.rule,
       flags: CREATE | APPEND,
       family: NFPROTO[set.family],
@@ -95,6 +121,7 @@ function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[]
         attribute(NFTA_RULE.userdata, concat([userdata, encodeMark(mark, userdata.length)])),
       ],
     };
+    return [...lookedUp, rule];
   });
 }
 

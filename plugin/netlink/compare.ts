@@ -1,13 +1,14 @@
 /** Compares the rules in force with what each of them says that ADD set, and says what differs first. */
 import { FAMILIES, type Family } from "../../cni/subnets";
 import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
-import { describeRule } from "./describe";
+import { describeRule, type SetInWords } from "./describe";
+import { elementsInWords } from "./interval-set";
 import { decodeMark, type Mark } from "./mark";
-import { hasTable, type ListedRule, type NatChain, natChains } from "./readback";
+import { hasTable, type ListedRule, type NatChain, natChains, setElements } from "./readback";
 import type { Netfilter } from "./socket";
 
 /** The first rule that is changed, added or gone. A version before marks says nothing of its rules. */
-function rulesDifference(where: string, rules: readonly ListedRule[]): string | undefined {
+function rulesDifference(where: string, rules: readonly ListedRule[], set: SetInWords): string | undefined {
   const marks = rules.map(({ userdata }) => decodeMark(userdata));
   const marked = marks.filter((mark): mark is Mark => mark !== undefined);
   const [first] = marked;
@@ -21,7 +22,7 @@ function rulesDifference(where: string, rules: readonly ListedRule[]): string | 
   let before: Mark | undefined;
   for (const [at, rule] of rules.entries()) {
     const mark = marks[at];
-    const is = describeRule(rule.expressions);
+    const is = describeRule(rule.expressions, set);
     if (mark === undefined) return `${where}: "${is}" was added`;
     const index = (before?.index ?? 0) + 1;
     if (mark.index > index) return missing(index, before);
@@ -39,7 +40,12 @@ function precedes(foreign: NatChain, ours: NatChain, chains: readonly NatChain[]
   return chains.indexOf(foreign) > chains.indexOf(ours);
 }
 
-function chainDifference(family: Family, chain: Chain, chains: readonly NatChain[]): string | undefined {
+function chainDifference(
+  family: Family,
+  chain: Chain,
+  chains: readonly NatChain[],
+  set: SetInWords,
+): string | undefined {
   const where = `table ${family} ${TABLE}, chain ${CHAINS[chain]}`;
   const ours = chains.find(({ table, name }) => table === TABLE && name === CHAINS[chain]);
   if (ours === undefined) return `${where} is missing`;
@@ -50,7 +56,7 @@ function chainDifference(family: Family, chain: Chain, chains: readonly NatChain
   if (foreign !== undefined) {
     return `${where}: table ${family} ${foreign.table}, chain ${foreign.name} has ${foreign.rules.length} rules that come before ours`;
   }
-  return rulesDifference(where, ours.rules);
+  return rulesDifference(where, ours.rules, set);
 }
 
 /** For how many families the rules say that ADD set rules; undefined where they do not say. */
@@ -72,7 +78,9 @@ export function compareNative(netfilter: Netfilter): Comparison {
   if (present.length === 0) return { isThere: false };
   for (const family of present) {
     const chains = natChains(netfilter, family);
-    const difference = chainDifference(family, "inbound", chains) ?? chainDifference(family, "outbound", chains);
+    const set = (name: string) => elementsInWords(setElements(netfilter, family, name));
+    const difference =
+      chainDifference(family, "inbound", chains, set) ?? chainDifference(family, "outbound", chains, set);
     if (difference !== undefined) return { isThere: true, difference };
     const absent = FAMILIES.find((each) => !present.includes(each));
     if (absent !== undefined && (familiesOf(chains) === 2 || absent === "ip")) {

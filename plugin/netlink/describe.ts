@@ -39,22 +39,26 @@ function immediate(data: Data): string {
   return code === RETURN ? "return" : `verdict ${code}`;
 }
 
-const words: Readonly<Record<string, (data: Data) => string>> = {
+/** What a set holds, in words. */
+export type SetInWords = (name: string) => string;
+
+const words: Readonly<Record<string, (data: Data, set: SetInWords) => string>> = {
   meta: (data) => META.get(number(data, 2)) ?? `meta ${number(data, 2)}`,
   cmp: (data) => `${OPERATIONS[number(data, 2)] ?? "?"} ${shown(data, 3)}`,
   payload: (data) => `${BASES[number(data, 2)] ?? "?"} bytes ${number(data, 3)}+${number(data, 4)}`,
   bitwise: (data) => `& ${shown(data, 4)}`,
   immediate,
+  lookup: (data, set) => `${number(data, 5) === 0 ? "" : "not "}${set(asciiText(data.get(1) ?? EMPTY))}`,
   redir: () => "redirect",
 };
 
-function describeExpression(expression: Uint8Array): string {
+function describeExpression(expression: Uint8Array, set: SetInWords): string {
   const members = attributes(expression);
   const name = asciiText(members.get(1) ?? EMPTY);
-  return words[name]?.(attributes(members.get(2) ?? EMPTY)) ?? name;
+  return words[name]?.(attributes(members.get(2) ?? EMPTY), set) ?? name;
 }
 
 /** A whole rule, for example `protocol = 06 transport bytes 2+2 = 4191 return`. */
-export function describeRule(expressions: readonly Uint8Array[]): string {
-  return expressions.map(describeExpression).join(" ");
+export function describeRule(expressions: readonly Uint8Array[], set: SetInWords): string {
+  return expressions.map((expression) => describeExpression(expression, set)).join(" ");
 }

@@ -3,17 +3,27 @@
  * describe.ts has for it, so that a rule can carry a description of itself.
  */
 import type { PortRange } from "../../cni/ports";
-import type { Match, Rule, Verdict } from "../../cni/redirect/rules";
+import type { AddressKind, Match, Rule, Verdict } from "../../cni/redirect/rules";
 import { type Family, netmask, type Subnet } from "../../cni/subnets";
 import { ascii } from "../bytes";
 import { attribute, nested, number32, text } from "./codec";
 import { bytesInWords } from "./describe";
+import { elementsInWords, type IntervalSet, lookupData, portSet, subnetSet } from "./interval-set";
 
 /** An encoded expression, and what it says. */
 export interface Expression {
-  readonly bytes: Uint8Array;
   readonly words: string;
+  /** @param set the number that the expression's set has in the batch */
+  readonly encode: (set: number) => Uint8Array;
+  /** The set that it looks up, which has to be made before its rule. */
+  readonly set?: IntervalSet;
 }
+
+/**
+ * Longer lists are looked up in a set. A short one is a rule for each item, which is made faster, and shown by its own
+ * comment: the usual lists have two items.
+ */
+export const MAX_ALTERNATIVES = 8;
 
 const NFTA_LIST_ELEM = 1;
 const NFTA_EXPR = { name: 1, data: 2 };
@@ -36,9 +46,12 @@ const ADDRESS: Readonly<Record<Family, { source: number; destination: number; le
   ip6: { source: 8, destination: 24, length: 16 },
 };
 
+const encode = (name: string, data: readonly Uint8Array[]) =>
+  nested(NFTA_LIST_ELEM, text(NFTA_EXPR.name, name), nested(NFTA_EXPR.data, ...data));
+
 function expression(words: string, name: string, ...data: readonly Uint8Array[]): Expression {
-  const bytes = nested(NFTA_LIST_ELEM, text(NFTA_EXPR.name, name), nested(NFTA_EXPR.data, ...data));
-  return { bytes, words };
+  const bytes = encode(name, data);
+  return { words, encode: () => bytes };
 }
 
 const value = (type: number, bytes: Uint8Array) => nested(type, attribute(NFTA_DATA.value, bytes));
@@ -82,6 +95,10 @@ function redirect(): Expression {
   return expression("redirect", "redir", number32(1, REGISTER));
 }
 
+function lookup(set: IntervalSet): Expression {
+  return { words: elementsInWords(set.elements), encode: (id) => encode("lookup", lookupData(id, REGISTER)), set };
+}
+
 const portBytes = (port: number) => Uint8Array.of(port >> 8, port & 0xff);
 
 /** Ids are compared as the kernel holds them: in the machine's byte order. */
@@ -89,17 +106,39 @@ const idBytes = (id: number) => Uint8Array.of(id, id >>> 8, id >>> 16, id >>> 24
 
 const tcp = () => [meta("protocol"), compare("=", Uint8Array.of(IPPROTO_TCP))];
 
+const loadPort = () => payload("transport", PORT.offset, PORT.length);
+
 function toPort(range: PortRange): readonly Expression[] {
-  const load = payload("transport", PORT.offset, PORT.length);
+  const load = loadPort();
   if (range.low === range.high) return [...tcp(), load, compare("=", portBytes(range.low))];
   return [...tcp(), load, compare(">=", portBytes(range.low)), compare("<=", portBytes(range.high))];
 }
 
-function address(subnet: Subnet, end: "source" | "destination"): readonly Expression[] {
-  const { length, [end]: offset } = ADDRESS[subnet.family];
-  const load = payload("network", offset, length);
+function loadAddress(family: Family, end: AddressKind): Expression {
+  const { length, [end]: offset } = ADDRESS[family];
+  return payload("network", offset, length);
+}
+
+function address(subnet: Subnet, end: AddressKind): readonly Expression[] {
+  const { length } = ADDRESS[subnet.family];
   const whole = subnet.prefix === 8 * length;
-  return [load, ...(whole ? [] : [mask(netmask(subnet.prefix, length))]), compare("=", subnet.address)];
+  return [
+    loadAddress(subnet.family, end),
+    ...(whole ? [] : [mask(netmask(subnet.prefix, length))]),
+    compare("=", subnet.address),
+  ];
+}
+
+/** Networks of one family. */
+function addresses(kind: AddressKind, subnets: readonly Subnet[]): readonly (readonly Expression[])[] {
+  const [first] = subnets;
+  if (first === undefined || subnets.length <= MAX_ALTERNATIVES) return subnets.map((subnet) => address(subnet, kind));
+  return [[loadAddress(first.family, kind), lookup(subnetSet(first.family, subnets))]];
+}
+
+function toPorts(ports: readonly PortRange[]): readonly (readonly Expression[])[] {
+  if (ports.length <= MAX_ALTERNATIVES) return ports.map(toPort);
+  return [[...tcp(), loadPort(), lookup(portSet(ports))]];
 }
 
 /** A condition's alternatives: nftables has no "one of these ports" without a set, so each port is a rule of its own. */
@@ -110,10 +149,10 @@ function alternatives(match: Match): readonly (readonly Expression[])[] {
     case "tcp-port":
       return [toPort({ low: match.port, high: match.port })];
     case "tcp-ports":
-      return match.ports.map(toPort);
+      return toPorts(match.ports);
     case "source":
     case "destination":
-      return match.subnets.map((subnet) => address(subnet, match.kind));
+      return addresses(match.kind, match.subnets);
     case "uid":
     case "gid":
       return [[meta(match.kind), compare("=", idBytes(match.id))]];
@@ -126,7 +165,7 @@ function conclude(verdict: Verdict): readonly Expression[] {
   return verdict.kind === "return" ? [verdictReturn()] : [immediate(portBytes(verdict.port)), redirect()];
 }
 
-/** The expression lists of a rule: one, or one for each of its ports. */
+/** The expression lists of a rule: one, or one for each of a few ports or networks. */
 export function expressionLists(rule: Rule): readonly (readonly Expression[])[] {
   const lists = rule.matches.reduce<readonly (readonly Expression[])[]>(
     (made, match) => made.flatMap((before) => alternatives(match).map((each) => [...before, ...each])),

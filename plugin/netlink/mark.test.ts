@@ -3,6 +3,7 @@ import { redirectRules } from "../../cni/redirect/rules";
 import { attributeList } from "./codec";
 import { describeRule } from "./describe";
 import { expressionLists } from "./expressions";
+import { elementsInWords } from "./interval-set";
 import { decodeMark, encodeMark, type Mark } from "./mark";
 
 const mark: Mark = { index: 2, count: 7, families: 1, words: "protocol = 06 return", next: "uid = 36080000 return" };
@@ -31,7 +32,8 @@ describe("a rule's mark", () => {
 it.each(Object.entries(examples))("the words of rules are those that describe them: example %s", (_, options) => {
   const rules = redirectRules(options).flatMap(({ inbound, outbound }) => [...inbound, ...outbound]);
   for (const list of rules.flatMap(expressionLists)) {
-    const listed = list.flatMap(({ bytes }) => [...attributeList(bytes)].map(([, value]) => value));
-    expect(list.map(({ words }) => words).join(" ")).toBe(describeRule(listed));
+    const listed = list.flatMap(({ encode }) => [...attributeList(encode(1))].map(([, value]) => value));
+    const inSet = () => elementsInWords(list.flatMap(({ set }) => set?.elements ?? []));
+    expect(list.map(({ words }) => words).join(" ")).toBe(describeRule(listed, inSet));
   }
 });

@@ -4,9 +4,11 @@ import { asciiText } from "../bytes";
 import { Errno, SystemError } from "../host/errno";
 import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE_NAME, SUBSYSTEM, TABLE } from "./batch";
 import { attributeList, attributes, message, messages, readNative32, readNumber32 } from "./codec";
+import { type Element, elementsOf, listedElements } from "./interval-set";
 import type { Netfilter } from "./socket";
 
-const GET = { table: (SUBSYSTEM << 8) | 1, chain: (SUBSYSTEM << 8) | 4, rule: (SUBSYSTEM << 8) | 7 };
+const get = (type: number) => (SUBSYSTEM << 8) | type;
+const GET = { table: get(1), chain: get(4), rule: get(7), elements: get(13) };
 const REQUEST = 0x1;
 const DUMP = 0x300;
 const NLMSG_ERROR = 2;
@@ -37,8 +39,13 @@ type Attributes = ReadonlyMap<number, Uint8Array>;
 const refusal = (errno: number): SystemError =>
   new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
 
-function dump(netfilter: Netfilter, type: number, family: Family): readonly Attributes[] {
-  const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: [] });
+function dump(
+  netfilter: Netfilter,
+  type: number,
+  family: Family,
+  of: readonly Uint8Array[] = [],
+): readonly Attributes[] {
+  const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: of });
   const found: Attributes[] = [];
   for (const reply of netfilter(request).flatMap((datagram) => [...messages(datagram)])) {
     if (reply.type === NLMSG_ERROR) throw refusal(-readNative32(reply.payload));
@@ -74,6 +81,11 @@ export function natChains(netfilter: Netfilter, family: Family): readonly NatCha
         rules: mine.map(listedRule),
       };
     });
+}
+
+/** The elements of a set of this plugin's table. */
+export function setElements(netfilter: Netfilter, family: Family, name: string): readonly Element[] {
+  return dump(netfilter, GET.elements, family, elementsOf(TABLE, name)).flatMap(listedElements);
 }
 
 /** Whether this plugin's table is there. */

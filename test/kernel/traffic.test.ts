@@ -49,6 +49,16 @@ const linkerd = {
   "subnets-to-ignore": ["10.98.0.0/16", "fd98::/16"],
   "outbound-subnets-to-ignore": ["10.97.0.0/16", "fd97::/16"],
 };
+const counted = <T>(make: (index: number) => T) => Array.from({ length: 20 }, (_, index) => make(index));
+const elsewhere = counted((index) => [`172.16.${2 * index}.0/24`, `fd96:${2 * index}::/32`]).flat();
+/** The same among so many more that they are looked up in sets. */
+const longer = {
+  ...linkerd,
+  "inbound-ports-to-ignore": [...counted((index) => `${20_000 + 3 * index}`), ...linkerd["inbound-ports-to-ignore"]],
+  "outbound-ports-to-ignore": [...counted((index) => `${2 * index + 1}`), ...linkerd["outbound-ports-to-ignore"]],
+  "subnets-to-ignore": [...elsewhere, ...linkerd["subnets-to-ignore"]],
+  "outbound-subnets-to-ignore": [...linkerd["outbound-subnets-to-ignore"], ...elsewhere],
+};
 const podListeners = { 4143: "inbound", 4140: "outbound", 8080: "app", 8081: "app", 9090: "app", 9105: "app" };
 const outsideListeners = { 80: "outside", 3306: "outside", 5005: "outside" };
 
@@ -167,7 +177,12 @@ suite("traffic", missing, () => {
     return `[${[head || "0", "0", "0", "0", "0", "0", "0", tail].join(":")}]:${port}`;
   }
 
-  describe.each(["native", "nft", "legacy"])("in mode %s", (mode) => {
+  describe.each([
+    ["native", "", linkerd],
+    ["native", " with long lists", longer],
+    ["nft", "", linkerd],
+    ["legacy", "", linkerd],
+  ])("in mode %s%s", (mode, _, linkerd) => {
     let namespaces: Record<"pod" | "outside", string>;
 
     beforeAll(async () => {

@@ -140,6 +140,20 @@ suite("the executable", missing, () => {
       expect(await check()).toMatchObject({ msg: "table ip6 linkerd-cni is missing" });
     });
 
+    it("finds a long list right, and names the set that took its place", async () => {
+      const ports = Array.from({ length: 1000 }, (_, index) => `${2 * index + 1}`);
+      const networks = Array.from({ length: 1000 }, (_, index) => `fd00::${2 * index}/128`);
+      await add({ ipv6: true, "inbound-ports-to-ignore": ports, "outbound-subnets-to-ignore": networks });
+      expect(rules().match(/return/g)?.length).toBeLessThan(10);
+      expect(await check()).toBeUndefined();
+      nft(`delete rule ip linkerd-cni inbound handle ${handle("inbound", "dport")}`);
+      nft("insert rule ip linkerd-cni inbound tcp dport { 1, 3, 9-11 } return");
+      expect(await check()).toMatchObject({
+        code: 100,
+        msg: expect.stringMatching(/"protocol = 06 transport bytes 2\+2 in 3 intervals \w{8} return" was added/),
+      });
+    });
+
     it("names foreign rules that come first", async () => {
       await add();
       nft("table ip other { chain out { type nat hook output priority -100; tcp dport 1 accept\n }\n}");
@@ -290,8 +304,9 @@ suite("the executable", missing, () => {
 
   it("reads a chunked answer that comes in pieces", async () => {
     api.answer = (_, response) => {
-      response.write('{"metadata":{"annotations":{"linkerd.io/created-by":"linkerd/proxy-injector x"}},');
-      setTimeout(() => response.end('"spec":{"initContainers":[{"name":"linkerd-proxy"}]}}'), 20);
+      response.write('{"kind":"Pod","metadata":{"name":"cart-1","annotations":{"linkerd.io/created-by":');
+      const rest = '"linkerd/proxy-injector x"}},"spec":{"containers":[],"initContainers":[{"name":"linkerd-proxy"}]}}';
+      setTimeout(() => response.end(rest), 20);
     };
     expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
     expect(rules()).toContain("redirect");
