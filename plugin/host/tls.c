@@ -24,6 +24,8 @@ static struct {
   int fd;
   /* Negated errno of the socket's last failure. */
   int error;
+  /* When the call at hand has to be over. */
+  double end;
   /* The server's name as an address, where it is one: then the certificate must be for this address. */
   uint8_t address[16];
   size_t address_size;
@@ -54,8 +56,10 @@ static int broken(int error) {
   return BROKEN;
 }
 
+/* Mbed TLS reads on within one call while a server sends what means nothing: this is where the time is looked at. */
 static int on_send(void *context, const unsigned char *bytes, size_t size) {
   (void)context;
+  if (until(tls.end) == 0) return broken(ETIMEDOUT);
   ssize_t sent = send(tls.fd, bytes, size, MSG_NOSIGNAL);
   if (sent >= 0) return (int)sent;
   return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : broken(errno);
@@ -63,24 +67,25 @@ static int on_send(void *context, const unsigned char *bytes, size_t size) {
 
 static int on_receive(void *context, unsigned char *into, size_t size) {
   (void)context;
+  if (until(tls.end) == 0) return broken(ETIMEDOUT);
   ssize_t got = recv(tls.fd, into, size, 0);
   if (got >= 0) return (int)got;
   return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(errno);
 }
 
-static int wait_for(short events, double end) {
+static int wait_for(short events) {
   struct pollfd socket = {.fd = tls.fd, .events = events};
   int ready;
-  do ready = poll(&socket, 1, until(end));
+  do ready = poll(&socket, 1, until(tls.end));
   while (ready < 0 && errno == EINTR);
   return ready > 0 ? 0 : broken(ready == 0 ? ETIMEDOUT : errno);
 }
 
 /* Whether a call of Mbed TLS is to be made again: waits for what it wants. Else its result is the last. */
-static bool goes_on(int *result, double end) {
+static bool goes_on(int *result) {
   if (*result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) return true;
   if (*result != MBEDTLS_ERR_SSL_WANT_READ && *result != MBEDTLS_ERR_SSL_WANT_WRITE) return false;
-  int failure = wait_for(*result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT, end);
+  int failure = wait_for(*result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT);
   if (failure != 0) *result = failure;
   return failure == 0;
 }
@@ -164,7 +169,7 @@ static bool fail(struct Failure *failure, const char *step, int error) {
   return false;
 }
 
-static bool dial(const char *address, const char *port, double end, struct Failure *failure) {
+static bool dial(const char *address, const char *port, struct Failure *failure) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
   if (getaddrinfo(address, port, &hints, &found) != 0) return fail(failure, "connect", broken(EINVAL));
   int error = 0, on = 1;
@@ -173,7 +178,7 @@ static bool dial(const char *address, const char *port, double end, struct Failu
   if (tls.fd < 0 || setsockopt(tls.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0) error = broken(errno);
   else if (connect(tls.fd, found->ai_addr, found->ai_addrlen) < 0) {
     if (errno != EINPROGRESS) error = broken(errno);
-    else if ((error = wait_for(POLLOUT, end)) == 0) {
+    else if ((error = wait_for(POLLOUT)) == 0) {
       if (getsockopt(tls.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
       if (error != 0) error = broken(error);
     }
@@ -197,10 +202,10 @@ static int prepare(const char *name, bool is_verified) {
   return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.address_size > 0 ? NULL : name);
 }
 
-static bool shake_hands(double end, struct Failure *failure) {
+static bool shake_hands(struct Failure *failure) {
   int result;
   do result = mbedtls_ssl_handshake(&tls.ssl);
-  while (goes_on(&result, end));
+  while (goes_on(&result));
   if (result == 0) return true;
   uint32_t wrong = mbedtls_ssl_get_verify_result(&tls.ssl);
   bool is_unverified = result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == MBEDTLS_ERR_SSL_BAD_CERTIFICATE;
@@ -215,7 +220,7 @@ static bool shake_hands(double end, struct Failure *failure) {
 enum { ADDRESS, NAME, CA, CERTIFICATE, KEY, TEXTS };
 static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "certificate", "key"};
 
-static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure, double end,
+static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure,
                             struct Failure *failure) {
   disconnect();
   tls.is_open = true, tls.fd = -1, tls.wrong = 0;
@@ -235,7 +240,7 @@ static bool open_connection(const char **text, const size_t *size, const char *p
     if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
     if (error != 0) return fail(failure, "certificate", error);
   }
-  return dial(text[ADDRESS], port, end, failure) && shake_hands(end, failure);
+  return dial(text[ADDRESS], port, failure) && shake_hands(failure);
 }
 
 /* tlsConnect(server, milliseconds) */
@@ -247,7 +252,7 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   char port[16];
   struct Failure failure = {0};
   bool is_whole = number_of(ctx, argv[1], &milliseconds), is_open = false, is_terminated = true;
-  double end = is_whole ? now() + milliseconds : 0;
+  tls.end = is_whole ? now() + milliseconds : 0;
   for (int i = 0; i < TEXTS && is_whole; i++) {
     JSValue value = JS_GetPropertyStr(ctx, argv[0], texts_of_server[i]);
     is_whole = !JS_IsException(value) && (text[i] = utf8_of(ctx, value, &size[i])) != NULL;
@@ -261,7 +266,7 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
              number_of(ctx, port_value, &port_number);
   if (is_whole) {
     snprintf(port, sizeof port, "%.0f", port_number);
-    is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, end, &failure)
+    is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, &failure)
                             : fail(&failure, "connect", broken(EINVAL));
     if (!is_open) disconnect();
   }
@@ -283,10 +288,10 @@ static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValue
   uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
   if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
   if (!tls.is_open) return JS_NewInt32(ctx, -ENOTCONN);
-  double end = now() + milliseconds;
+  tls.end = now() + milliseconds;
   int result;
   do result = is_send ? mbedtls_ssl_write(&tls.ssl, bytes, size) : mbedtls_ssl_read(&tls.ssl, bytes, size);
-  while (goes_on(&result, end));
+  while (goes_on(&result));
   if (result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || result == MBEDTLS_ERR_SSL_CONN_EOF) result = is_send ? -EPIPE : 0;
   else if (result < 0) result = result == BROKEN ? tls.error : -EPROTO;
   return JS_NewInt32(ctx, result);
@@ -294,6 +299,8 @@ static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValue
 
 static JSValue tls_close(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)ctx, (void)self, (void)argc, (void)argv;
+  /* Without waiting: the socket does not block. */
+  tls.end = now() + 1000;
   if (tls.is_open) mbedtls_ssl_close_notify(&tls.ssl);
   disconnect();
   return JS_UNDEFINED;

@@ -361,6 +361,20 @@ describe("a connection", () => {
     expect(failure).toEqual({ step: "handshake", error: -ETIMEDOUT, text: "" });
   });
 
+  it("is over when the time is, though what says nothing never ends", async () => {
+    // A warning, which TLS ignores: user_canceled.
+    const warnings = Buffer.from("1503030002015a".repeat(10_000), "hex");
+    const port = await serveTcp((socket) => {
+      const flood = () => {
+        while (!socket.destroyed && socket.write(warnings));
+      };
+      socket.on("drain", flood);
+      flood();
+    });
+    const [failure] = await host.returned(["tlsConnect", server(port), 300]);
+    expect(failure).toEqual({ step: "handshake", error: -ETIMEDOUT, text: "" });
+  });
+
   suite("to an address that does not answer", namespacesMissing(), () => {
     it("is over when the time is, before it is there", async () => {
       const setup = "ip link set lo up && ip route add 192.0.2.0/24 dev lo";
