@@ -18,6 +18,7 @@ const SOURCES = { package: "@scriptc/runtime", engine: "vendor/quickjs-ng", tls:
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
 const HOST = join(root, "plugin", "host");
+const HOST_FILES = ["main.c", "arena.c", "tls.c"];
 
 /** One way to compile C: each has a library of its own. */
 interface Toolchain {
@@ -28,7 +29,7 @@ interface Toolchain {
   readonly link: readonly string[];
 }
 
-const OPTIMIZE = ["-O2", "-ffunction-sections", "-fdata-sections", "-DNDEBUG"];
+const OPTIMIZE = ["-O2", "-g0", "-ffunction-sections", "-fdata-sections", "-DNDEBUG"];
 const TARGETS = { x64: "x86_64-linux-musl", arm64: "aarch64-linux-musl" } as const;
 
 /** The C compiler, linker and musl that npm installed. @throws where it did not */
@@ -133,18 +134,30 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
   return cached("library.a", [digest, config, toolchain.version, ...compiler.slice(1), ...FOREIGN], async (path) => {
     const objects = join(dirname(path), "objects");
     await mkdir(objects);
-    const tell = progress(`compile the JavaScript engine and TLS for ${name}`, sources.length);
-    const left = [...sources];
-    const compile = async () => {
-      for (let source = left.shift(); source !== undefined; source = left.shift()) {
-        const include = [`-I${SOURCES.tls}/include`, `-I${SOURCES.tls}/library`];
-        const object = join(objects, `${basename(source, ".c")}.o`);
-        // Run there and named by relative paths: where a checkout lies is no part of what is compiled.
-        await execute([...compiler, ...FOREIGN, ...MBEDTLS_CONFIG, ...include, "-c", source, "-o", object], directory);
-        tell();
+    const include = [`-I${SOURCES.tls}/include`, `-I${SOURCES.tls}/library`];
+    const compile = async (source: string) => {
+      const object = join(objects, `${basename(source, ".c")}.o`);
+      // Run there and named by relative paths: where a checkout lies is no part of what is compiled.
+      await execute([...compiler, ...FOREIGN, ...MBEDTLS_CONFIG, ...include, "-c", source, "-o", object], directory);
+    };
+    // The compiler makes its C library when it links for the first time: half as much work as all the rest.
+    const linkAnything = async () => {
+      await writeFile(join(objects, "empty.c"), "int main(void) { return 0; }\n");
+      await execute([...compiler, ...toolchain.link, "empty.c", "-o", "empty"], objects);
+    };
+    const left = [linkAnything, ...sources.map((source) => () => compile(source))];
+    const tell = progress(`compile JavaScript engine, TLS and C library for ${name}`, left.length);
+    const work = async () => {
+      try {
+        for (let job = left.shift(); job !== undefined; job = left.shift()) {
+          await job();
+          tell();
+        }
+      } finally {
+        left.length = 0; // where one failed, the others are in vain
       }
     };
-    await Promise.all(Array.from({ length: JOBS }, compile));
+    await Promise.all(Array.from({ length: JOBS }, work));
     const names = sources.map((source) => `${basename(source, ".c")}.o`);
     await execute([...archiver, "crD", path, ...names], objects);
   });
@@ -218,7 +231,7 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const work = await mkdtemp(join(dirname(path), ".build-"));
   try {
     await writeFile(join(work, "scripts.c"), embed(compiled));
-    const files = [join(HOST, "main.c"), join(HOST, "tls.c"), "scripts.c", library, "-lm"];
+    const files = [...HOST_FILES.map((file) => join(HOST, file)), "scripts.c", library, "-lm"];
     const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
     await execute([...toolchain.compiler, ...flags, ...files, "-o", "executable"], work);
     await rename(join(work, "executable"), path);

@@ -6,7 +6,7 @@ import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
 import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
-import { buildControllers, buildInstaller, buildPlugin } from "./programs";
+import { buildControllers, buildInstaller, buildPlugin, buildSanitizedPlugin } from "./programs";
 import { updateReadme } from "./readme";
 
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
@@ -27,6 +27,7 @@ const everything: typeof steps = { ...steps, image: () => buildImage({ partial: 
 
 /** What is made only when it is named. */
 const extras: typeof steps = {
+  "plugin-sanitized": () => buildSanitizedPlugin(),
   rootfs: layOutImage,
   "image-size": () => recordImageSize(),
   "load-image": () => loadImage(outputs.image, process.env),

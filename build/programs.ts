@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { AS_IS, bundle } from "./bundle";
 import { buildExecutable } from "./engine";
-import { outputs, root } from "./paths";
+import { cache, outputs, root } from "./paths";
 import { type Architecture, hostArchitecture } from "./runtime";
 
 /** Where the plugin begins, and the scripts that it loads where it needs them. */
@@ -19,6 +19,12 @@ export type Programs = Readonly<Record<"plugin" | "installer" | "controllers", s
 /** Builds the plugin's executable. @default architecture this machine's */
 export function buildPlugin(path: string = outputs.plugin, architecture: Architecture = hostArchitecture()) {
   return buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
+}
+
+/** Builds the plugin for tests that look for errors of its C part: it ends with a report where one is made. */
+export async function buildSanitizedPlugin(path: string = join(cache, "sanitized", "linkerd-cni")): Promise<string> {
+  await buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, sanitized: true });
+  return path;
 }
 
 /** Bundles the installer for the image's runtime. */

@@ -24,6 +24,13 @@ describe("a kubeconfig", () => {
     expect(load(stringify(document))).toEqual(wanted);
   });
 
+  it("needs no current context where it has one context only", () => {
+    const { "current-context": _, ...others } = document;
+    expect(load(JSON.stringify(others))).toEqual(wanted);
+    const two = { ...others, contexts: [...others.contexts, { name: "b", context: {} }] };
+    expect(() => load(JSON.stringify(two))).toThrow("current-context is missing, and contexts does not have exactly");
+  });
+
   it("may refer to files beside it", () => {
     writeFileSync(join(directory, "token"), "fresh\n");
     writeFileSync(join(directory, "ca.crt"), "OTHER");

@@ -48,8 +48,13 @@ class Kubeconfig {
       : fieldsOf(found[inner]);
   }
 
+  /** What `current-context` names; without it, the only one there is, as client-go takes it. */
   context(): Fields {
-    return this.entry("contexts", "context", this.text(this.document, "current-context"));
+    const current = this.text(this.document, "current-context");
+    const contexts = this.document["contexts"];
+    if (current !== undefined) return this.entry("contexts", "context", current);
+    if (Array.isArray(contexts) && contexts.length === 1) return fieldsOf(fieldsOf(contexts[0])["context"]);
+    return this.fail("current-context is missing, and contexts does not have exactly one entry");
   }
 
   /** PEM text that stands in `KEY-data` as base64 or in the file that `KEY` names. */

@@ -11,6 +11,15 @@ describe("the rules that iptables-save prints", () => {
     for (const set of redirectRules(options)) expect(savedDifference(set.family, restoreText(set, ""))).toBeUndefined();
   });
 
+  /** The time in every comment, as older versions of linkerd-init and of linkerd's plugin wrote it. */
+  const stamped = fresh.replace(/(--comment "proxy-init\/[^"]+)"/g, '$1/1651669200"');
+
+  it("are right where an older linkerd-init set them, which put the time into every comment", () => {
+    expect(stamped).toContain('"proxy-init/install-proxy-init-output/1651669200" -j PROXY_INIT_OUTPUT');
+    expect(savedDifference("ip", stamped)).toBeUndefined();
+    expect(savedDifference("ip", stamped.replace("--dports 4191,4190", "--dports 4191"))).toContain("4191,4190");
+  });
+
   it.each([
     ["nothing", "", "PREROUTING: the jump to PROXY_INIT_REDIRECT is missing"],
     ["a rule before the jump", `-A OUTPUT -j ACCEPT\n${fresh}`, 'OUTPUT: "-A OUTPUT -j ACCEPT" comes before the jump'],

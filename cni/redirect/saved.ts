@@ -91,9 +91,12 @@ function rulesDifference(lines: readonly string[], chain: IptablesChain): string
   return comments.at(-1)?.startsWith(last) ? undefined : `${chain.name}: the rule proxy-init/${last} is not the last`;
 }
 
+/** The time at which linkerd-init and linkerd's plugin set the rules, which older versions of both wrote into each comment. */
+const TIME = /(--comment "?proxy-init\/[^" ]+)\/\d{10}(?=["\s])/;
+
 /** The first difference between what `iptables-save` printed of a family and what its rules say of themselves. */
 export function savedDifference(family: Family, saved: string): string | undefined {
-  const lines = saved.split("\n");
+  const lines = saved.split("\n").map((line) => line.replace(TIME, "$1"));
   for (const chain of IPTABLES_CHAINS) {
     const difference = jumpDifference(lines, chain) ?? rulesDifference(lines, chain);
     if (difference !== undefined) return `${family} nat, ${difference}`;

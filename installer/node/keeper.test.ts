@@ -248,7 +248,9 @@ describe("a broken configuration that comes first", () => {
     node.passesOverBroken = false;
     const { installer, status } = await look();
     expect(status.problem).toContain(`${node.path("net.d", name)} ${reason}`);
-    expect(status.problem).toContain("containerd loads no configuration behind it and keeps the node NotReady");
+    expect(status.problem).toContain(
+      "containerd uses no configuration behind it, and where it cannot load it the node is NotReady",
+    );
     expect(node.lines.filter((line) => line.includes(name))).toHaveLength(1);
     expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
     rmSync(node.path("net.d", name));
@@ -257,7 +259,7 @@ describe("a broken configuration that comes first", () => {
 
   test.each([
     [true, "is empty: passed over\n"],
-    [undefined, "is empty: passed over by CRI-O, while containerd loads no configuration behind it"],
+    [undefined, "is empty: passed over by CRI-O; containerd uses no configuration behind it"],
   ])("is passed over where the runtime does so, %p", async (passesOver, text) => {
     on({ "05-broken.conflist": "", "10-k.conflist": LIST });
     node.passesOverBroken = passesOver;

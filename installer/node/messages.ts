@@ -24,18 +24,17 @@ export function hiddenMessage(path: string, reason: string, remedy: string): str
   return `${path} ${reason}: it comes first, and what the node does by it cannot be told; ${remedy}`;
 }
 
-const BLOCKS = "loads no configuration behind it and keeps the node NotReady";
+const BLOCKS = "containerd uses no configuration behind it, and where it cannot load it the node is NotReady";
 const MEND = "correct the file or move it out of the directory";
 
 /** A broken file comes first, and the runtime does not pass it over. */
 export function blockedMessage(path: string, reason: string): string {
-  return `${path} ${reason}: it comes first, and containerd ${BLOCKS}: ${MEND}`;
+  return `${path} ${reason}: it comes first; ${BLOCKS}: ${MEND}`;
 }
 
 /** A broken file is in front of the configuration in force. */
 export function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
-  const where = passesOver === undefined ? ` by CRI-O, while containerd ${BLOCKS}: ${MEND}` : "";
-  return `${path} ${reason}: passed over${where}`;
+  return `${path} ${reason}: passed over${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
 }
 
 /** Says a thing when it is new, not at every look. */

@@ -51,11 +51,21 @@ const refusals: Readonly<Record<number, string>> = {
 
 const BROKEN: readonly number[] = [-Errno.ECONNRESET, -Errno.EPIPE];
 
-/** What a server says that finds nothing in common with its client (RFC 8446, section 6.2). */
-const HANDSHAKE_FAILURE = /alert 40\b/;
-const KEY_TYPES = "; its certificate may have an Ed25519 key, which is not supported: use RSA or ECDSA";
+/** What the TLS library's words mean for whoever issues certificates. */
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  // RFC 8446, section 6.2: handshake_failure.
+  [/alert 40\b/, "its certificate may have an Ed25519 key, which is not supported: use RSA or ECDSA"],
+  [/algorithm \(oid\) is unsupported/, "Ed25519 is not supported: use RSA or ECDSA"],
+  [/unacceptable hash/, "SHA-1 is not accepted: use SHA-256"],
+];
 
-function failure({ step, error, text }: TlsFailure, limit: number): ConnectionFailed {
+function explained(text: string): string {
+  const hint = HINTS.find(([pattern]) => pattern.test(text))?.[1];
+  return hint === undefined ? text : `${text}; ${hint}`;
+}
+
+function failure({ step, error, text: given }: TlsFailure, limit: number): ConnectionFailed {
+  const text = explained(given);
   if (error === -Errno.ETIMEDOUT) return new ConnectionFailed(`no connection within ${limit} ms`);
   switch (step) {
     case "ca":
@@ -68,7 +78,7 @@ function failure({ step, error, text }: TlsFailure, limit: number): ConnectionFa
       return new ConnectionFailed(refusals[-error] ?? `cannot connect: error ${-error}`, BROKEN.includes(error));
     case "handshake":
       if (error < 0) return new ConnectionFailed("the connection broke during the TLS handshake", true);
-      return new ConnectionFailed(`the TLS handshake failed: ${text}${HANDSHAKE_FAILURE.test(text) ? KEY_TYPES : ""}`);
+      return new ConnectionFailed(`the TLS handshake failed: ${text}`);
   }
 }
 

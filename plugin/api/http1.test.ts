@@ -76,7 +76,14 @@ it.each(["Content-Length: -1", "Content-Length: 1e3", "Content-Length: x"])(
 );
 
 it("a head without end is refused", () => {
-  expect(() => reader().receive(Buffer.from(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(70_000)}`))).toThrow("a head of more");
+  expect(() => reader().receive(Buffer.from(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(70_000)}`))).toThrow(
+    "sent more than 65536 bytes before the body",
+  );
+});
+
+it("interim responses without end are refused", () => {
+  const many = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(5000);
+  expect(() => reader().receive(Buffer.from(many))).toThrow("sent more than 65536 bytes before the body");
 });
 
 it("a response says how long to wait", () => {

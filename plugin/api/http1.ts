@@ -84,21 +84,25 @@ export class ResponseReader {
   }
 
   /** The head of the response; heads of status 1xx only announce it (RFC 9110, section 15.2). */
-  private parseHead(received: Uint8Array, start = 0): Head | undefined {
-    const end = find(received, HEAD_END, start);
-    if (end < 0 && received.length - start > MAX_HEAD) throw new Error(`sent a head of more than ${MAX_HEAD} bytes`);
-    if (end < 0) return undefined;
-    const [first = "", ...lines] = this.texts.decode(received.subarray(start, end)).split("\r\n");
-    const status = STATUS_LINE.exec(first)?.[1];
-    const body = end + HEAD_END.length;
-    if (status?.startsWith("1")) return this.parseHead(received, body);
-    if (status === undefined) throw new Error(`answered ${JSON.stringify(first.slice(0, 80))}, which is not HTTP/1.1`);
-    const headers = new Map<string, string>();
-    for (const line of lines) {
-      const colon = line.indexOf(":");
-      headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+  private parseHead(received: Uint8Array): Head | undefined {
+    for (let start = 0; ; ) {
+      const end = find(received, HEAD_END, start);
+      if ((end < 0 ? received.length : end) > MAX_HEAD)
+        throw new Error(`sent more than ${MAX_HEAD} bytes before the body`);
+      if (end < 0) return undefined;
+      const [first = "", ...lines] = this.texts.decode(received.subarray(start, end)).split("\r\n");
+      const status = STATUS_LINE.exec(first)?.[1];
+      if (status === undefined)
+        throw new Error(`answered ${JSON.stringify(first.slice(0, 80))}, which is not HTTP/1.1`);
+      start = end + HEAD_END.length;
+      if (status.startsWith("1")) continue;
+      const headers = new Map<string, string>();
+      for (const line of lines) {
+        const colon = line.indexOf(":");
+        headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+      }
+      return { status: Number(status), extent: extentOf(headers), retryAfter: headers.get("retry-after"), end: start };
     }
-    return { status: Number(status), extent: extentOf(headers), retryAfter: headers.get("retry-after"), end: body };
   }
 
   /** Whether it is worth looking at all that arrived: looking at each small piece would take quadratic time. */

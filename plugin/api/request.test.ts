@@ -81,6 +81,18 @@ describe("a request", () => {
     expect(() => get(host, server, "/", 500)).toThrow("no answer within 500 ms");
   });
 
+  it("fails where the answer drips in for longer than the deadline", () => {
+    const host = played("");
+    host.tlsReceive = (into, milliseconds = 0) => {
+      if (milliseconds <= 0) return -Errno.ETIMEDOUT;
+      if (host.now > 10_000) throw new Error("still waiting after ten seconds");
+      host.now += 0.5;
+      into.fill(0x48, 0, 1);
+      return 1;
+    };
+    expect(() => get(host, server, "/", 500)).toThrow("no answer within 500 ms");
+  });
+
   it("tries each address of a name until one takes the connection", () => {
     const host = played(failure("connect", Errno.ECONNREFUSED), ok);
     host.resolve = () => ["10.0.0.1", "10.0.0.2"];

@@ -38,7 +38,7 @@ function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResp
 }
 
 function attempt(host: Host, server: ApiServer, path: string, left: () => number): HttpResponse {
-  const limit = left();
+  const limit = Math.max(1, left());
   connect(host, server, Math.min(CONNECT_MS, limit));
   try {
     return exchange(host, host.encode(encodeRequest(server, path)), { left, limit });
@@ -61,7 +61,7 @@ function pauseOf(retryAfter: string | undefined): number {
 export function get(host: Host, server: ApiServer, path: string, deadlineMs: number): HttpResponse {
   const begin = host.elapsed();
   const remaining = () => deadlineMs - (host.elapsed() - begin);
-  const left = () => Math.max(1, Math.round(remaining()));
+  const left = () => Math.max(0, Math.round(remaining()));
   const once = () => attempt(host, server, path, left);
   try {
     let response: HttpResponse;

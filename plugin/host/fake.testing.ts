@@ -10,7 +10,7 @@ export type FakeApi = (path: string) => string | TlsFailure;
 
 export interface FakeMachine {
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   /** Texts by path. */
   readonly files?: Readonly<Record<string, string>>;
   /** Paths of network namespaces besides the plugin's own. */
@@ -64,7 +64,9 @@ export class FakeHost implements Host {
   private next = 3;
 
   constructor(private readonly machine: FakeMachine = {}) {
-    this.descriptors.set(0, { path: "stdin", bytes: encoder.encode(machine.stdin ?? ""), at: 0 });
+    const { stdin = "" } = machine;
+    const bytes = typeof stdin === "string" ? encoder.encode(stdin) : stdin;
+    this.descriptors.set(0, { path: "stdin", bytes, at: 0 });
     for (const path of [OWN_NAMESPACE, ...(machine.namespaces ?? [])]) this.tables.set(path, new FakeNetfilter());
   }
 

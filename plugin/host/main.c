@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "host.h"
 #include "scripts.h"
 
@@ -42,6 +43,11 @@ int until(double then) {
   return left > 0 ? left < INT_MAX - 1 ? (int)left + 1 : INT_MAX : 0;
 }
 
+/* An argument of a system call: what no long holds is none of any, and to convert it would be undefined. */
+static long integer_of(double number) {
+  return number > -0x1p62 && number < 0x1p62 ? (long)number : -1;
+}
+
 bool number_of(JSContext *ctx, JSValueConst value, double *number) {
   if (JS_IsNumber(value)) return JS_ToFloat64(ctx, number, value) == 0;
   JS_ThrowTypeError(ctx, "not a number");
@@ -64,7 +70,8 @@ static int sequence(const uint8_t *at, const uint8_t *end) {
   if (first < 0x80) return 1;
   if (first < 0xc2 || first > 0xf4) return -1;
   int length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80, high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
   for (int i = 1; i < length; i++, low = 0x80, high = 0xbf)
     if (at + i >= end || at[i] < low || at[i] > high) return -i;
   return length;
@@ -145,8 +152,7 @@ static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSV
     case '0': *into++ = 0; break;
     case 'n':
       is_whole = number_of(ctx, *argv++, &number);
-      /* What no long holds is no argument of any call; a conversion would be undefined. */
-      if (is_whole) *into++ = number > -0x1p62 && number < 0x1p62 ? (long)number : -1;
+      if (is_whole) *into++ = integer_of(number);
       break;
     case 'p':
       is_whole = (*text = utf8_of(ctx, *argv++, &size)) != NULL;
@@ -175,11 +181,13 @@ static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSV
 static JSValue host_poll(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   double descriptor, events, milliseconds;
-  if (!number_of(ctx, argv[0], &descriptor) || !number_of(ctx, argv[1], &events) || !number_of(ctx, argv[2], &milliseconds)) return JS_EXCEPTION;
-  struct pollfd one = {.fd = (int)descriptor, .events = (short)events};
+  if (!number_of(ctx, argv[0], &descriptor) || !number_of(ctx, argv[1], &events) ||
+      !number_of(ctx, argv[2], &milliseconds))
+    return JS_EXCEPTION;
+  struct pollfd one = {.fd = (int)integer_of(descriptor), .events = (short)integer_of(events)};
   double end = now() + milliseconds;
   int ready;
-  do ready = poll(&one, descriptor >= 0, until(end));
+  do ready = poll(&one, one.fd >= 0, until(end));
   while (ready < 0 && errno == EINTR);
   return JS_NewInt32(ctx, ready < 0 ? -errno : ready == 0 ? 0 : one.revents);
 }
@@ -194,7 +202,7 @@ static JSValue host_env(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   size_t size;
   const char *name = utf8_of(ctx, argv[0], &size);
   if (name == NULL) return JS_EXCEPTION;
-  const char *value = getenv(name);
+  const char *value = strlen(name) == size ? getenv(name) : NULL;
   JS_FreeCString(ctx, name);
   return value == NULL ? JS_UNDEFINED : text_of(ctx, (const uint8_t *)value, strlen(value));
 }
@@ -278,12 +286,12 @@ static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int 
     }
   }
   /* It has closed its outputs: nearly always it ends at once. */
-  for (struct timespec pause = {0, 20000};; pause.tv_nsec = pause.tv_nsec < 8000000 ? pause.tv_nsec * 2 : pause.tv_nsec) {
+  for (struct timespec pause = {0, 20000};; pause.tv_nsec *= pause.tv_nsec < 8000000 ? 2 : 1) {
     if (error == 0 && until(end) == 0) error = -ETIMEDOUT;
     if (error != 0) kill(-child, SIGKILL), kill(child, SIGKILL);
     pid_t ended = waitpid(child, status, error != 0 ? 0 : WNOHANG);
-    if (ended == child) break;
-    if (ended < 0 && errno != EINTR) return -errno;
+    if (ended < 0 && errno != EINTR) error = -errno;
+    if (ended == child || (ended < 0 && errno != EINTR)) break;
     if (ended == 0) nanosleep(&pause, NULL);
   }
   for (int i = 0; i < count; i++)
@@ -316,7 +324,8 @@ static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValue
       for (; failure == 0 && each != NULL; each = each->ai_next)
         if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
           dprintf(out[1], "%s\n", text);
-      _exit(failure == 0 ? 0 : failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
+      if (failure == 0) _exit(0);
+      _exit(failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
     }
     if (child < 0) error = -errno;
     close(out[1]);
@@ -329,11 +338,13 @@ static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValue
   JSValue made = error != 0 ? JS_NewInt32(ctx, error) : JS_NewArray(ctx);
   const uint8_t *at = found.bytes, *next;
   size_t left = found.size;
-  for (uint32_t i = 0; error == 0 && left > 0 && (next = memchr(at, '\n', left)) != NULL; i++, left -= (size_t)(++next - at), at = next) {
+  for (uint32_t i = 0; error == 0 && left > 0 && (next = memchr(at, '\n', left)) != NULL; i++) {
     JSValue text = text_of(ctx, at, (size_t)(next - at));
-    if (!JS_IsException(made) && !JS_IsException(text) && JS_SetPropertyUint32(ctx, made, i, text) >= 0) continue;
-    made = JS_EXCEPTION;
-    break;
+    if (JS_IsException(made) || JS_IsException(text) || JS_SetPropertyUint32(ctx, made, i, text) < 0) {
+      made = JS_EXCEPTION;
+      break;
+    }
+    left -= (size_t)(++next - at), at = next;
   }
   js_free(ctx, found.bytes);
   return made;
@@ -342,7 +353,8 @@ static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValue
 /* Texts of a list after room for one, ended by NULL; false where it threw. free_texts frees them in either case. */
 static bool texts_of(JSContext *ctx, JSValueConst list, const char ***texts, int *error) {
   int64_t count;
-  if (JS_GetLength(ctx, list, &count) < 0 || (*texts = js_calloc(ctx, (size_t)count + 2, sizeof **texts)) == NULL) return false;
+  if (JS_GetLength(ctx, list, &count) < 0) return false;
+  if ((*texts = js_calloc(ctx, (size_t)count + 2, sizeof **texts)) == NULL) return false;
   for (int64_t i = 0; i < count; i++) {
     size_t size;
     JSValue each = JS_GetPropertyInt64(ctx, list, i);
@@ -361,7 +373,8 @@ static void free_texts(JSContext *ctx, const char **texts) {
 }
 
 /* Runs a program whose input is a file in memory; negated errno. */
-static int run(JSContext *ctx, char **args, const char *input, size_t size, char **environment, double end, struct Output *outputs, int *status) {
+static int run(JSContext *ctx, char **args, const char *input, size_t size, char **environment, double end,
+               struct Output *outputs, int *status) {
   int in = memfd_create("input", MFD_CLOEXEC), out[2][2] = {{-1, -1}, {-1, -1}}, error = 0;
   pid_t child = -1;
   for (size_t given = 0; in >= 0 && given < size && error == 0;) {
@@ -369,19 +382,22 @@ static int run(JSContext *ctx, char **args, const char *input, size_t size, char
     if (written > 0) given += (size_t)written;
     else if (errno != EINTR) error = -errno;
   }
-  if (error == 0 && (in < 0 || lseek(in, 0, SEEK_SET) < 0 || pipe2(out[0], O_CLOEXEC) < 0 || pipe2(out[1], O_CLOEXEC) < 0)) error = -errno;
+  if (error == 0 &&
+      (in < 0 || lseek(in, 0, SEEK_SET) < 0 || pipe2(out[0], O_CLOEXEC) < 0 || pipe2(out[1], O_CLOEXEC) < 0))
+    error = -errno;
   if (error == 0) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t usual;
-    sigemptyset(&usual), sigaddset(&usual, SIGPIPE);
+    sigemptyset(&usual), sigaddset(&usual, SIGPIPE), sigaddset(&usual, SIGXFSZ);
     posix_spawn_file_actions_init(&actions), posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&actions, in, 0);
-    posix_spawn_file_actions_adddup2(&actions, out[0][1], 1);
-    posix_spawn_file_actions_adddup2(&actions, out[1][1], 2);
     posix_spawnattr_setsigdefault(&attributes, &usual);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    error = -posix_spawn(&child, args[0], &actions, &attributes, args, environment);
+    if (posix_spawn_file_actions_adddup2(&actions, in, 0) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, out[0][1], 1) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, out[1][1], 2) != 0)
+      error = -ENOMEM;
+    else error = -posix_spawn(&child, args[0], &actions, &attributes, args, environment);
     posix_spawn_file_actions_destroy(&actions), posix_spawnattr_destroy(&attributes);
   }
   if (in >= 0) close(in);
@@ -403,15 +419,20 @@ static JSValue host_run(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   struct Output outputs[2] = {{.fd = -1}, {.fd = -1}};
   JSValue made = JS_EXCEPTION;
   if ((program = utf8_of(ctx, argv[0], &program_size)) != NULL && texts_of(ctx, argv[1], &args, &error) &&
-      (input = utf8_of(ctx, argv[2], &size)) != NULL && texts_of(ctx, argv[3], &environment, &error) && number_of(ctx, argv[4], &milliseconds)) {
+      (input = utf8_of(ctx, argv[2], &size)) != NULL && texts_of(ctx, argv[3], &environment, &error) &&
+      number_of(ctx, argv[4], &milliseconds)) {
     if (strlen(program) != program_size) error = -EINVAL;
     double end = now() + milliseconds;
     args[0] = program;
     if (error == 0) error = run(ctx, (char **)args, input, size, (char **)environment + 1, end, outputs, &status);
-    made = object_of(ctx, 4, (const char *[]){"status", "stdout", "stderr", "error"},
-                     (JSValue[]){error == 0 && WIFEXITED(status) ? JS_NewInt32(ctx, WEXITSTATUS(status)) : JS_NULL,
-                                 text_of(ctx, outputs[0].bytes, outputs[0].size), text_of(ctx, outputs[1].bytes, outputs[1].size),
-                                 JS_NewInt32(ctx, error)});
+    const char *names[] = {"status", "stdout", "stderr", "error"};
+    JSValue values[] = {
+        error == 0 && WIFEXITED(status) ? JS_NewInt32(ctx, WEXITSTATUS(status)) : JS_NULL,
+        text_of(ctx, outputs[0].bytes, outputs[0].size),
+        text_of(ctx, outputs[1].bytes, outputs[1].size),
+        JS_NewInt32(ctx, error),
+    };
+    made = object_of(ctx, 4, names, values);
   }
   if (program != NULL) JS_FreeCString(ctx, program);
   if (input != NULL) JS_FreeCString(ctx, input);
@@ -471,7 +492,7 @@ static _Noreturn void give_up(JSContext *ctx) {
 }
 
 static _Noreturn void run_main(void) {
-  JSRuntime *runtime = JS_NewRuntime();
+  JSRuntime *runtime = new_runtime();
   if (runtime == NULL) give_up(NULL);
   JS_SetMemoryLimit(runtime, MEMORY_LIMIT);
   JS_SetGCThreshold(runtime, GC_THRESHOLD);
@@ -481,8 +502,10 @@ static _Noreturn void run_main(void) {
       JS_AddIntrinsicJSON(ctx) || JS_AddIntrinsicMapSet(ctx) || JS_AddIntrinsicTypedArrays(ctx))
     give_up(NULL);
   JSValue global = JS_GetGlobalObject(ctx), host = JS_NewObject(ctx);
-  if (JS_IsException(host) || JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
-      JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 || JS_SetPropertyStr(ctx, global, "host", host) < 0)
+  if (JS_IsException(host) ||
+      JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
+      JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 ||
+      JS_SetPropertyStr(ctx, global, "host", host) < 0)
     give_up(ctx);
   if (!JS_IsException(load(ctx, "main"))) JS_ThrowInternalError(ctx, "the main script ended without an exit status");
   give_up(ctx);
@@ -504,13 +527,15 @@ static _Noreturn void switch_stack(uint8_t *top, void (*then)(void)) {
 int main(void) {
   started = now();
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* a file beyond the caller's limit is an error of write */
   signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would take away how programs ended */
   /* What is opened later must not become an input or output that the caller left closed. */
   struct pollfd standard[3] = {{.fd = 0}, {.fd = 1}, {.fd = 2}};
   poll(standard, 3, 0);
   for (int i = 0; i < 3; i++)
     if ((standard[i].revents & POLLNVAL) != 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
-  uint8_t *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+  uint8_t *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (stack == MAP_FAILED || mprotect(stack, STACK_GUARD, PROT_NONE) != 0) give_up(NULL);
   switch_stack(stack + STACK_SIZE, run_main);
 }

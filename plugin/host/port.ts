@@ -37,7 +37,7 @@ export interface Host {
   /** poll(2) of one descriptor; of none (-1) it sleeps. The events that happened, 0 when the time is over. */
   poll(descriptor: number, events: number, milliseconds: number): number;
 
-  /** Addresses of a host name, as texts: its own resolver, bounded in time. */
+  /** Addresses of a host name, as texts; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
   resolve(name: string, milliseconds: number): readonly string[] | number;
   /**
    * Connects to an address and completes a verified TLS handshake; at most one connection is open at a time.

@@ -24,16 +24,21 @@ static struct {
   int fd;
   /* Negated errno of the socket's last failure. */
   int error;
+  /* When the call at hand has to be over. */
+  double end;
   /* The server's name as an address, where it is one: then the certificate must be for this address. */
   uint8_t address[16];
   size_t address_size;
+  /* What was wrong with the certificates above the server's. */
+  uint32_t wrong;
   mbedtls_ssl_context ssl;
   mbedtls_ssl_config config;
   mbedtls_x509_crt ca, own;
   mbedtls_pk_context key;
 } tls;
 
-psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into, size_t size, size_t *made) {
+psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into,
+                                             size_t size, size_t *made) {
   (void)context;
   for (*made = 0; *made < size;) {
     ssize_t got = getrandom(into + *made, size - *made, 0);
@@ -51,8 +56,10 @@ static int broken(int error) {
   return BROKEN;
 }
 
+/* Mbed TLS reads on within one call while a server sends what means nothing: this is where the time is looked at. */
 static int on_send(void *context, const unsigned char *bytes, size_t size) {
   (void)context;
+  if (until(tls.end) == 0) return broken(ETIMEDOUT);
   ssize_t sent = send(tls.fd, bytes, size, MSG_NOSIGNAL);
   if (sent >= 0) return (int)sent;
   return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : broken(errno);
@@ -60,23 +67,25 @@ static int on_send(void *context, const unsigned char *bytes, size_t size) {
 
 static int on_receive(void *context, unsigned char *into, size_t size) {
   (void)context;
+  if (until(tls.end) == 0) return broken(ETIMEDOUT);
   ssize_t got = recv(tls.fd, into, size, 0);
   if (got >= 0) return (int)got;
   return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(errno);
 }
 
-static int wait_for(short events, double end) {
+static int wait_for(short events) {
   struct pollfd socket = {.fd = tls.fd, .events = events};
-  int ready = poll(&socket, 1, until(end));
-  if (ready == 0) return broken(ETIMEDOUT);
-  return ready > 0 || errno == EINTR ? 0 : broken(errno);
+  int ready;
+  do ready = poll(&socket, 1, until(tls.end));
+  while (ready < 0 && errno == EINTR);
+  return ready > 0 ? 0 : broken(ready == 0 ? ETIMEDOUT : errno);
 }
 
 /* Whether a call of Mbed TLS is to be made again: waits for what it wants. Else its result is the last. */
-static bool goes_on(int *result, double end) {
+static bool goes_on(int *result) {
   if (*result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) return true;
   if (*result != MBEDTLS_ERR_SSL_WANT_READ && *result != MBEDTLS_ERR_SSL_WANT_WRITE) return false;
-  int failure = wait_for(*result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT, end);
+  int failure = wait_for(*result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT);
   if (failure != 0) *result = failure;
   return failure == 0;
 }
@@ -92,13 +101,46 @@ static void disconnect(void) {
   tls.is_open = false;
 }
 
+/* Whether a certificate is itself one of the authorities: then nothing else has to vouch for it. */
+static bool is_authority(const mbedtls_x509_crt *certificate) {
+  for (const mbedtls_x509_crt *each = &tls.ca; each != NULL; each = each->next)
+    if (each->raw.len == certificate->raw.len && memcmp(each->raw.p, certificate->raw.p, certificate->raw.len) == 0) return true;
+  return false;
+}
+
 /*
- * For an address, Mbed TLS would accept a DNS name that reads like it; without alternative names, the common name.
- * Flags are what is wrong with a certificate of the chain; at depth 0 is the server's.
+ * What is wrong with a server's chain, whatever the order of its intermediates: Mbed TLS looks for an issuer only behind
+ * what it issued, so each round of them lets the chain be one longer.
  */
-static int check_names(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+static uint32_t verify_in_any_order(const mbedtls_x509_crt *server) {
+  mbedtls_x509_crt chain;
+  mbedtls_x509_crt_init(&chain);
+  uint32_t wrong = MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+  int intermediates = 0, error = mbedtls_x509_crt_parse_der(&chain, server->raw.p, server->raw.len);
+  for (const mbedtls_x509_crt *each = server->next; each != NULL; each = each->next) intermediates++;
+  for (int round = 0; error == 0 && intermediates <= MBEDTLS_X509_MAX_INTERMEDIATE_CA && round < intermediates; round++)
+    for (const mbedtls_x509_crt *each = server->next; error == 0 && each != NULL; each = each->next)
+      error = mbedtls_x509_crt_parse_der(&chain, each->raw.p, each->raw.len);
+  if (error == 0) (void)mbedtls_x509_crt_verify(&chain, &tls.ca, NULL, NULL, &wrong, NULL, NULL);
+  mbedtls_x509_crt_free(&chain);
+  return wrong;
+}
+
+/*
+ * Judges a certificate of the chain: the server's own is the last, at depth 0. For an address, Mbed TLS would accept a
+ * DNS name that reads like it; without alternative names, the common name.
+ */
+static int check_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
   (void)context;
+  tls.wrong |= *flags;
+  *flags = 0;
   if (depth != 0) return 0;
+  *flags = tls.wrong;
+  if ((*flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0) {
+    uint32_t name = *flags & MBEDTLS_X509_BADCERT_CN_MISMATCH;
+    if (is_authority(certificate)) *flags &= ~(uint32_t)(MBEDTLS_X509_BADCERT_NOT_TRUSTED | MBEDTLS_X509_BADCERT_BAD_MD);
+    else if (certificate->next != NULL) *flags = verify_in_any_order(certificate) | name;
+  }
   bool is_named = mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME);
   if (is_named && tls.address_size > 0) {
     is_named = false;
@@ -127,7 +169,7 @@ static bool fail(struct Failure *failure, const char *step, int error) {
   return false;
 }
 
-static bool dial(const char *address, const char *port, double end, struct Failure *failure) {
+static bool dial(const char *address, const char *port, struct Failure *failure) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
   if (getaddrinfo(address, port, &hints, &found) != 0) return fail(failure, "connect", broken(EINVAL));
   int error = 0, on = 1;
@@ -136,7 +178,7 @@ static bool dial(const char *address, const char *port, double end, struct Failu
   if (tls.fd < 0 || setsockopt(tls.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0) error = broken(errno);
   else if (connect(tls.fd, found->ai_addr, found->ai_addrlen) < 0) {
     if (errno != EINPROGRESS) error = broken(errno);
-    else if ((error = wait_for(POLLOUT, end)) == 0) {
+    else if ((error = wait_for(POLLOUT)) == 0) {
       if (getsockopt(tls.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
       if (error != 0) error = broken(error);
     }
@@ -146,22 +188,24 @@ static bool dial(const char *address, const char *port, double end, struct Failu
 }
 
 static int prepare(const char *name, bool is_verified) {
-  int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+  int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
+                                          MBEDTLS_SSL_PRESET_DEFAULT);
   mbedtls_ssl_conf_rng(&tls.config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
   mbedtls_ssl_conf_authmode(&tls.config, is_verified ? MBEDTLS_SSL_VERIFY_REQUIRED : MBEDTLS_SSL_VERIFY_NONE);
   mbedtls_ssl_conf_ca_chain(&tls.config, &tls.ca, NULL);
-  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_names, NULL);
+  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_certificate, NULL);
   if (error == 0) error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
   mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
-  tls.address_size = inet_pton(AF_INET, name, tls.address) == 1 ? 4 : inet_pton(AF_INET6, name, tls.address) == 1 ? 16 : 0;
+  bool is_v4 = inet_pton(AF_INET, name, tls.address) == 1, is_v6 = !is_v4 && inet_pton(AF_INET6, name, tls.address) == 1;
+  tls.address_size = is_v4 ? 4 : is_v6 ? 16 : 0;
   /* An address is no name to ask a server for (RFC 6066). */
   return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.address_size > 0 ? NULL : name);
 }
 
-static bool shake_hands(double end, struct Failure *failure) {
+static bool shake_hands(struct Failure *failure) {
   int result;
   do result = mbedtls_ssl_handshake(&tls.ssl);
-  while (goes_on(&result, end));
+  while (goes_on(&result));
   if (result == 0) return true;
   uint32_t wrong = mbedtls_ssl_get_verify_result(&tls.ssl);
   bool is_unverified = result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == MBEDTLS_ERR_SSL_BAD_CERTIFICATE;
@@ -176,23 +220,27 @@ static bool shake_hands(double end, struct Failure *failure) {
 enum { ADDRESS, NAME, CA, CERTIFICATE, KEY, TEXTS };
 static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "certificate", "key"};
 
-static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure, double end, struct Failure *failure) {
+static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure,
+                            struct Failure *failure) {
   disconnect();
-  tls.is_open = true, tls.fd = -1;
+  tls.is_open = true, tls.fd = -1, tls.wrong = 0;
   mbedtls_ssl_init(&tls.ssl), mbedtls_ssl_config_init(&tls.config);
   mbedtls_x509_crt_init(&tls.ca), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
-  if (psa_crypto_init() != PSA_SUCCESS) return fail(failure, "handshake", MBEDTLS_ERR_ERROR_GENERIC_ERROR);
-  int error = prepare(text[NAME], !is_insecure);
+  int error = psa_crypto_init() == PSA_SUCCESS ? prepare(text[NAME], !is_insecure) : MBEDTLS_ERR_ERROR_GENERIC_ERROR;
   if (error != 0) return fail(failure, "handshake", error);
-  if (size[CA] > 0 && (error = mbedtls_x509_crt_parse(&tls.ca, (const uint8_t *)text[CA], size[CA] + 1)) < 0) return fail(failure, "ca", error);
+  /* The sizes count the NUL: only then PEM is looked for. One authority that can be read is enough. */
+  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&tls.ca, (const uint8_t *)text[CA], size[CA] + 1);
+  if (error < 0) return fail(failure, "ca", error);
   if (size[CERTIFICATE] > 0) {
+    int (*random)(void *, unsigned char *, size_t) = mbedtls_psa_get_random;
+    const uint8_t *key = (const uint8_t *)text[KEY];
     error = mbedtls_x509_crt_parse(&tls.own, (const uint8_t *)text[CERTIFICATE], size[CERTIFICATE] + 1);
-    if (error == 0) error = mbedtls_pk_parse_key(&tls.key, (const uint8_t *)text[KEY], size[KEY] + 1, NULL, 0, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
-    if (error == 0) error = mbedtls_pk_check_pair(&tls.own.pk, &tls.key, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+    if (error == 0) error = mbedtls_pk_parse_key(&tls.key, key, size[KEY] + 1, NULL, 0, random, MBEDTLS_PSA_RANDOM_STATE);
+    if (error == 0) error = mbedtls_pk_check_pair(&tls.own.pk, &tls.key, random, MBEDTLS_PSA_RANDOM_STATE);
     if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
     if (error != 0) return fail(failure, "certificate", error);
   }
-  return dial(text[ADDRESS], port, end, failure) && shake_hands(end, failure);
+  return dial(text[ADDRESS], port, failure) && shake_hands(failure);
 }
 
 /* tlsConnect(server, milliseconds) */
@@ -204,7 +252,7 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   char port[16];
   struct Failure failure = {0};
   bool is_whole = number_of(ctx, argv[1], &milliseconds), is_open = false, is_terminated = true;
-  double end = is_whole ? now() + milliseconds : 0;
+  tls.end = is_whole ? now() + milliseconds : 0;
   for (int i = 0; i < TEXTS && is_whole; i++) {
     JSValue value = JS_GetPropertyStr(ctx, argv[0], texts_of_server[i]);
     is_whole = !JS_IsException(value) && (text[i] = utf8_of(ctx, value, &size[i])) != NULL;
@@ -214,10 +262,11 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   }
   JSValue port_value = is_whole ? JS_GetPropertyStr(ctx, argv[0], "port") : JS_EXCEPTION;
   JSValue insecure = is_whole ? JS_GetPropertyStr(ctx, argv[0], "insecure") : JS_EXCEPTION;
-  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) && number_of(ctx, port_value, &port_number);
+  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) &&
+             number_of(ctx, port_value, &port_number);
   if (is_whole) {
     snprintf(port, sizeof port, "%.0f", port_number);
-    is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, end, &failure)
+    is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, &failure)
                             : fail(&failure, "connect", broken(EINVAL));
     if (!is_open) disconnect();
   }
@@ -226,8 +275,9 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   JS_FreeValue(ctx, insecure);
   if (!is_whole) return JS_EXCEPTION;
   if (is_open) return JS_UNDEFINED;
-  return object_of(ctx, 3, (const char *[]){"step", "error", "text"},
-                   (JSValue[]){JS_NewString(ctx, failure.step), JS_NewInt32(ctx, failure.error), JS_NewString(ctx, failure.text)});
+  const char *names[] = {"step", "error", "text"};
+  JSValue values[] = {JS_NewString(ctx, failure.step), JS_NewInt32(ctx, failure.error), JS_NewString(ctx, failure.text)};
+  return object_of(ctx, 3, names, values);
 }
 
 /* tlsSend(bytes, milliseconds), tlsReceive(into, milliseconds) */
@@ -238,10 +288,10 @@ static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValue
   uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
   if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
   if (!tls.is_open) return JS_NewInt32(ctx, -ENOTCONN);
-  double end = now() + milliseconds;
+  tls.end = now() + milliseconds;
   int result;
   do result = is_send ? mbedtls_ssl_write(&tls.ssl, bytes, size) : mbedtls_ssl_read(&tls.ssl, bytes, size);
-  while (goes_on(&result, end));
+  while (goes_on(&result));
   if (result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || result == MBEDTLS_ERR_SSL_CONN_EOF) result = is_send ? -EPIPE : 0;
   else if (result < 0) result = result == BROKEN ? tls.error : -EPROTO;
   return JS_NewInt32(ctx, result);
@@ -249,6 +299,8 @@ static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValue
 
 static JSValue tls_close(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)ctx, (void)self, (void)argc, (void)argv;
+  /* Without waiting: the socket does not block. */
+  tls.end = now() + 1000;
   if (tls.is_open) mbedtls_ssl_close_notify(&tls.ssl);
   disconnect();
   return JS_UNDEFINED;

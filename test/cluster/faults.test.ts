@@ -8,6 +8,8 @@ import {
   forceDeleteInstaller,
   reboot,
   replaceAccountsKey,
+  restartRuntimeAlone,
+  sandboxes,
   signalInstaller,
   withoutApiServer,
 } from "./faults";
@@ -80,6 +82,24 @@ clusterSuite("a cluster in which things fail", (cluster) => {
       expect(await caller(plain ?? "")).toEqual({ served: 8080 });
       await Promise.all(files.map((file) => rm(file)));
       return `an injected and an unmeshed pod started after ${seconds.toFixed(1)} s`;
+    },
+  );
+
+  fault(
+    "a container runtime that is started again without the API server keeps every pod's sandbox",
+    "containerd and kubelet restarted while the API server was down",
+    async () => {
+      const [old, calls] = [await sandboxes(cluster.machine), await cluster.additions(/./)];
+      await restartRuntimeAlone(cluster.machine);
+      // A pod that starts now tells that the kubelet has looked at those before it.
+      await cluster.kubectl.start(pod("after-restart"));
+      const added = (await cluster.additions(/./)).slice(calls.length);
+      expect(added.map((record) => record.pod)).toEqual(["default/after-restart"]);
+      expect(await sandboxes(cluster.machine)).toEqual(expect.arrayContaining(old));
+      const address = await cluster.kubectl.ready("meshed");
+      expect(await caller(address)).toEqual(redirected(address));
+      await cluster.kubectl.stop("after-restart");
+      return `all ${old.length} sandboxes are the old ones`;
     },
   );
 

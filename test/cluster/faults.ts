@@ -21,6 +21,21 @@ export async function withoutApiServer(machine: Machine, seconds: number, work: 
   }
 }
 
+/** Starts the container runtime and the kubelet again while the API server is down. */
+export async function restartRuntimeAlone(machine: Machine): Promise<void> {
+  await withoutApiServer(machine, 0, async () => {
+    for (const { name } of [kubelet, containerd]) await machine.endDaemon(name, "KILL");
+    for (const daemon of [containerd, kubelet]) await startDaemon(machine, daemon);
+  });
+}
+
+/** Ids of all pods' sandboxes that the container runtime has. */
+export async function sandboxes(machine: Machine): Promise<string[]> {
+  const filter = 'labels."io.cri-containerd.kind"==sandbox';
+  const ids = await machine.run(["ctr", "--namespace=k8s.io", "containers", "ls", "--quiet", filter]);
+  return ids.split("\n").sort();
+}
+
 /** Gives the cluster another key for service accounts: every token made before is refused from now on. */
 export async function replaceAccountsKey(machine: Machine): Promise<void> {
   await makeAccountsKey();

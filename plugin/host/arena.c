@@ -1,0 +1,85 @@
+/*
+ * The engine's memory: one mapping whose pages the kernel makes at once, handed out from its front; what does not fit
+ * is malloc's. Most calls need no more, and with it none of malloc's system calls and none of the page faults: a
+ * fourth of a millisecond. Only its last block can grow or be given back; the others stay until the process ends.
+ */
+#include "arena.h"
+
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define ARENA_SIZE ((size_t)0) /* none: a sanitizer knows malloc's blocks */
+#else
+/* As much as most calls need: what is not used costs, too. */
+#define ARENA_SIZE ((size_t)768 << 10)
+#endif
+
+static uint8_t *arena, *next, *end;
+
+struct Block {
+  size_t size;
+  _Alignas(16) uint8_t bytes[];
+};
+
+static bool is_in_arena(const void *bytes) {
+  return (uintptr_t)bytes >= (uintptr_t)arena && (uintptr_t)bytes < (uintptr_t)end;
+}
+
+static struct Block *block_of(const void *bytes) {
+  return (struct Block *)((uint8_t *)bytes - offsetof(struct Block, bytes));
+}
+
+/* Whether a block that begins there has room for so many bytes; then it is the last. */
+static bool place(struct Block *block, size_t size) {
+  size_t rounded = (size + 15) & ~(size_t)15;
+  if (size > ARENA_SIZE || sizeof *block + rounded > (size_t)(end - (uint8_t *)block)) return false;
+  block->size = rounded;
+  next = block->bytes + rounded;
+  return true;
+}
+
+static void *arena_malloc(void *opaque, size_t size) {
+  (void)opaque;
+  struct Block *block = (struct Block *)next;
+  return place(block, size) ? block->bytes : malloc(size);
+}
+
+static void *arena_calloc(void *opaque, size_t count, size_t size) {
+  (void)opaque;
+  size_t total;
+  struct Block *block = (struct Block *)next;
+  if (__builtin_mul_overflow(count, size, &total)) return NULL;
+  return place(block, total) ? memset(block->bytes, 0, total) : calloc(count, size);
+}
+
+static void arena_free(void *opaque, void *bytes) {
+  (void)opaque;
+  if (!is_in_arena(bytes)) free(bytes);
+  else if ((uint8_t *)bytes + block_of(bytes)->size == next) next = (uint8_t *)block_of(bytes);
+}
+
+static void *arena_realloc(void *opaque, void *bytes, size_t size) {
+  if (!is_in_arena(bytes)) return bytes == NULL ? arena_malloc(opaque, size) : realloc(bytes, size);
+  struct Block *block = block_of(bytes);
+  if (size <= block->size || (block->bytes + block->size == next && place(block, size))) return bytes;
+  void *moved = arena_malloc(opaque, size);
+  return moved == NULL ? NULL : memcpy(moved, bytes, block->size);
+}
+
+static size_t arena_usable_size(const void *bytes) {
+  return is_in_arena(bytes) ? block_of(bytes)->size : malloc_usable_size((void *)bytes);
+}
+
+JSRuntime *new_runtime(void) {
+  static const JSMallocFunctions functions = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size};
+  void *made = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (made == MAP_FAILED) return JS_NewRuntime();
+  arena = next = made, end = arena + ARENA_SIZE;
+  return JS_NewRuntime2(&functions, NULL);
+}

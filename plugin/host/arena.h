@@ -1,0 +1,5 @@
+#pragma once
+#include "quickjs.h"
+
+/* An engine whose memory begins in an arena; NULL where there is no memory. */
+JSRuntime *new_runtime(void);

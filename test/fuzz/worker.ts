@@ -1,0 +1,148 @@
+/** One of the processes that fuzz: makes up calls, and compares what the executable answers with what Node does. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { stringify } from "yaml";
+import { authority, certificate } from "../support/certificates";
+import { Node } from "../support/netns";
+import { TlsServer } from "../support/tls-server";
+import { calls, type MadeUp, type Surroundings } from "./calls";
+import { agrees, expected, type Machine } from "./expected";
+import { type Answer, ForkServer } from "./fork-server";
+
+export interface Work {
+  readonly calls: number;
+  readonly seed: number;
+  /** The sanitized executable and what is preloaded to it. */
+  readonly executable: string;
+  readonly library: string;
+  /** The one that is shipped: each {@link REAL_STARTS}th call is made by it, too. */
+  readonly shipped: string;
+}
+
+export interface Tally {
+  calls: number;
+  /** Calls that failed, as they had to. */
+  refused: number;
+  /** Calls that asked the API server. */
+  asked: number;
+  /** Calls that were made by real starts of the shipped executable, too. */
+  shipped: number;
+  /** Calls with a wrong outcome, told in full. */
+  readonly problems: string[];
+}
+
+const BATCH = 250;
+/** A new fork server: more than one start is tried. */
+const BATCHES_A_SERVER = 8;
+const REAL_STARTS = 20;
+const ENOUGH_PROBLEMS = 20;
+
+/** What must hold of every call, whatever Node says. */
+function problemOf({ status, stdout, stderr }: Answer): string | undefined {
+  if (status === null) return "a signal ended it";
+  if (status !== 0 && status !== 1) return `status ${status}`;
+  if (/Sanitizer|runtime error:/.test(stderr)) return "a sanitizer's report";
+  try {
+    const document = stdout === "" ? undefined : JSON.parse(stdout);
+    if (status === 0) return undefined;
+    const isError = typeof document?.code === "number" && typeof document.msg === "string";
+    if (!isError) return "no error document";
+    return document.code === 102 ? "a defect" : undefined;
+  } catch {
+    return "standard output is not one JSON document";
+  }
+}
+
+function difference(wanted: Answer, found: Answer): string | undefined {
+  const problem = problemOf(found);
+  if (problem !== undefined) return problem;
+  if (wanted.status !== found.status) return "another status than under Node";
+  if (!agrees(wanted.stdout, found.stdout)) return "another standard output than under Node";
+  return agrees(wanted.stderr, found.stderr) ? undefined : "another standard error than under Node";
+}
+
+const legible = ({ env, stdin, response }: MadeUp) => ({
+  env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.toString("latin1")])),
+  stdin: stdin.toString("latin1"),
+  response,
+});
+
+/** Kubeconfigs by name: the first is right, in the last the server is. */
+function kubeconfigs(port: number, ca: string): Readonly<Record<string, string>> {
+  const cluster = {
+    server: `https://127.0.0.1:${port}`,
+    "certificate-authority-data": Buffer.from(ca).toString("base64"),
+  };
+  const right = {
+    clusters: [{ name: "local", cluster }],
+    users: [{ name: "linkerd-cni", user: { token: "secret" } }],
+    contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
+    "current-context": "linkerd-cni-context",
+  };
+  return {
+    right: JSON.stringify(right),
+    yaml: stringify(right),
+    empty: "",
+    broken: "a: [",
+    list: "[1, 2]",
+    contexts: JSON.stringify({ ...right, contexts: [] }),
+    insecure: JSON.stringify({ ...right, clusters: [{ name: "local", cluster: { server: "http://127.0.0.1" } }] }),
+    untrusting: JSON.stringify({ ...right, users: [{ name: "linkerd-cni", user: {} }] }),
+  };
+}
+
+export async function work({ calls: count, seed, executable, library, shipped }: Work, tell: (tally: Tally) => void) {
+  const directory = mkdtempSync(join(tmpdir(), "fuzz-"));
+  const ca = authority("fuzz");
+  const { cert, key } = certificate({ subject: "api", by: ca, names: ["127.0.0.1"] });
+  let response = "";
+  const api = await TlsServer.start({ tls: { cert, key }, answer: ({ socket }) => void socket.end(response) });
+  const node = await Node.open();
+  const [used, untouched] = [await node.pod(), await node.pod()];
+  const files = Object.fromEntries(
+    Object.entries(kubeconfigs(api.port, ca.cert)).map(([name, text]) => [join(directory, name), text]),
+  );
+  for (const [path, text] of Object.entries(files)) writeFileSync(path, text);
+  const surroundings: Surroundings = {
+    used,
+    untouched,
+    kubeconfigs: [...Object.keys(files), join(directory, "missing")],
+  };
+  const tally: Tally = { calls: 0, refused: 0, asked: 0, shipped: 0, problems: [] };
+  let server = new ForkServer(executable, library);
+
+  const tryOne = async (call: MadeUp): Promise<void> => {
+    response = call.response;
+    const machine: Machine = { files, namespaces: [used, untouched], response };
+    const wanted = expected(call, machine);
+    const answers = [await server.call(call)];
+    if (tally.calls % REAL_STARTS === 0) answers.push(await server.call(call, shipped));
+    tally.calls += 1;
+    tally.shipped += answers.length - 1;
+    tally.refused += wanted.status === 1 ? 1 : 0;
+    tally.asked += wanted.requests > 0 ? 1 : 0;
+    for (const [at, found] of answers.entries()) {
+      const problem = difference(wanted, found);
+      const by = at === 0 ? "sanitized" : "shipped";
+      if (problem !== undefined)
+        tally.problems.push(JSON.stringify({ problem, by, ...legible(call), wanted, found }, null, 1));
+    }
+  };
+
+  for (let batch = 0; tally.calls < count && tally.problems.length < ENOUGH_PROBLEMS; batch++) {
+    if (batch > 0 && batch % BATCHES_A_SERVER === 0) {
+      server.close();
+      server = new ForkServer(executable, library);
+    }
+    const numRuns = Math.min(BATCH, count - tally.calls);
+    for (const call of fc.sample(calls(surroundings), { numRuns, seed: seed + batch })) await tryOne(call);
+    tell(tally);
+  }
+  server.close();
+  api.close();
+  node.close();
+  rmSync(directory, { recursive: true });
+  return tally;
+}

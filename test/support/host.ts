@@ -1,0 +1,98 @@
+/** The C host of the plugin's executable, driven call by call. */
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildExecutable } from "../../build/engine";
+import { root } from "../../build/paths";
+import type { TlsServer } from "../../plugin/host/port";
+
+/** A value, what an earlier step returned, bytes, or bytes of that size to be filled. */
+export type Argument =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly string[]
+  | TlsServer
+  | readonly TlsServer[]
+  | { readonly result: number }
+  | { readonly bytes: readonly number[] }
+  | { readonly size: number };
+
+/** A function of the host, or one of host-steps/main.ts, and its arguments. */
+export type Step = readonly [name: string, ...args: Argument[]];
+
+export interface StepResult {
+  readonly returned: unknown;
+  /** The buffers that the call was given to fill. */
+  readonly filled: readonly (readonly number[])[];
+}
+
+export interface HostEnd {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface HostOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A shell's commands before the executable runs, such as `ulimit -s 64`. @default none */
+  readonly before?: string;
+  /** What runs that shell, with its arguments. @default nothing */
+  readonly within?: readonly string[];
+}
+
+/** Whether the host is built to report what touches memory it must not. */
+export const sanitized = process.env["HOST_SANITIZED"] === "1";
+
+export class HostProgram {
+  private constructor(
+    readonly directory: string,
+    readonly executable: string,
+  ) {}
+
+  static async build(): Promise<HostProgram> {
+    const directory = await mkdtemp(join(tmpdir(), "host-"));
+    const executable = join(directory, "host");
+    const steps = join(root, "test", "support", "host-steps");
+    await buildExecutable(executable, { main: join(steps, "main.ts"), scripts: join(steps, "scripts"), sanitized });
+    return new HostProgram(directory, executable);
+  }
+
+  async close(): Promise<void> {
+    await rm(this.directory, { recursive: true });
+  }
+
+  /** Runs steps, and gives how the process ended. */
+  async end(steps: readonly Step[] | string, options: HostOptions = {}): Promise<HostEnd> {
+    const { env = {}, before = ":", within = [] } = options;
+    const [program = "", ...args] = [...within, "/bin/sh", "-c", `${before}; exec "$0"`, this.executable];
+    const child = spawn(program, args, { env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env } });
+    const texts = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        texts[name] += text;
+      });
+    // It may have ended before it read all of it.
+    child.stdin.on("error", () => {});
+    child.stdin.end(typeof steps === "string" ? steps : JSON.stringify(steps));
+    return new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (status, signal) => resolve({ status, signal, ...texts }));
+    });
+  }
+
+  /** Runs steps that end well, and gives what each returned and filled. */
+  async run(steps: readonly Step[], options: HostOptions = {}): Promise<readonly StepResult[]> {
+    const { status, signal, stdout, stderr } = await this.end(steps, options);
+    if (status !== 0 || stderr !== "") throw new Error(`the host ended with ${status ?? signal}: ${stderr}${stdout}`);
+    return JSON.parse(stdout) as StepResult[];
+  }
+
+  /** The same, and gives what each returned. */
+  async returned(...steps: readonly Step[]): Promise<readonly unknown[]> {
+    return (await this.run(steps)).map(({ returned }) => returned);
+  }
+}
