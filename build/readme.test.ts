@@ -27,8 +27,20 @@ test("a benchmark without linkerd's plugin has a table too", () => {
     date: "2026-07-01",
     machine: { cpu: "x", cores: 2, kernel: "6" },
     scenarios: [{ pod: "unmeshed", delayMs: 10, parallel: 50, rounds: 1, ours }],
-    costs: [{ name: "ours", pod: "meshed", peakMiB: 57.4 }],
+    executables: [{ name: "ours", bytes: 1_490_000, starts: 100, startMs: 1.23 }],
+    costs: [
+      { name: "ours", pod: "meshed", peakMiB: 2.44 },
+      { name: "ours", pod: "unmeshed", programs: 0 },
+    ],
+    limits: [
+      { what: "a large pod", medianMs: 140, peakMiB: 21, outcome: "redirected" },
+      { what: "too many ports", medianMs: 4, outcome: "CNI error 7" },
+    ],
   });
   expect(made).toContain("| not meshed, 50 at once, API server after 10 ms | 1.2 s | - | - | 12.3 ms | - | - | 1 |");
-  expect(made).toContain("For a meshed pod ours starts an unknown number of programs and takes 57 MiB at its peak.");
+  expect(made).toContain("| size of the executable | 1.5 MB | - |\n| start (VERSION, median of 100) | 1.2 ms | - |");
+  expect(made).toContain("| peak memory, meshed | 2.4 MiB | - |\n| peak memory, not meshed | unknown | - |");
+  expect(made).toContain("| programs started, meshed | unknown | - |");
+  expect(made).toContain("| a large pod | 140.0 ms | 21.0 MiB | redirected |");
+  expect(made).toContain("| too many ports | 4.0 ms | unknown | CNI error 7 |");
 });

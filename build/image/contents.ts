@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CONTROLLERS, INSTALLER, RUNTIME } from "../../constructs/container";
 import { root } from "../paths";
-import { ENTRIES, type Programs } from "../programs";
+import { entries, type Programs } from "../programs";
 import { type Architecture, runtimePath } from "../runtime";
 import { componentsOf } from "./components";
 import { glibcFiles } from "./glibc";
@@ -13,7 +13,7 @@ import type { TarEntry } from "./tar";
 /** Everything in the image of an architecture. @throws where this machine lacks the architecture's C library */
 export async function imageFiles(architecture: Architecture, programs: Programs): Promise<readonly TarEntry[]> {
   const glibc = await glibcFiles(architecture);
-  const components = await componentsOf(architecture, ENTRIES, glibc);
+  const components = await componentsOf(architecture, await entries(), glibc);
   const at = (path: string, mode: number, content: Buffer): TarEntry => ({ name: path.slice(1), mode, content });
   return [
     at("/opt/cni/bin/linkerd-cni", 0o755, await readFile(programs.plugin)),

@@ -2,22 +2,34 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
-import Table from "cli-table3";
-import type { CallCost, ScenarioResult } from "../../build/bench-table";
+import {
+  type CallCost,
+  type ExecutableResult,
+  type LimitResult,
+  type PluginResults,
+  pluginTable,
+  type ScenarioResult,
+} from "../../build/bench-table";
 import { outputs } from "../../build/paths";
 import { updateReadme } from "../../build/readme";
 import { RESULTS, recordResult } from "../../build/results";
 import { chart } from "./chart";
+import { largeCalls } from "./limits";
 import { Bench, type Contestant, type Scenario } from "./measure";
+
+/** Everything a few times only, and nothing is recorded. */
+const isQuick = process.argv.includes("--quick");
+const rounds = (many: number) => (isQuick ? Math.min(many, 2) : many);
+const parallel = (many: number) => (isQuick ? Math.min(many, 4) : many);
 
 const scenarios: readonly Scenario[] = [
   ...(["meshed", "unmeshed"] as const).flatMap((pod) =>
     [0, 10].flatMap((delayMs) => [
-      { pod, delayMs, parallel: 1, rounds: 60 },
-      { pod, delayMs, parallel: 50, rounds: 3 },
+      { pod, delayMs, parallel: 1, rounds: rounds(60) },
+      { pod, delayMs, parallel: parallel(50), rounds: rounds(3) },
     ]),
   ),
-  { pod: "meshed", delayMs: 500, parallel: 200, rounds: 1 },
+  { pod: "meshed", delayMs: 500, parallel: parallel(200), rounds: 1 },
 ];
 
 const rounded = (value: number, digits = 2) => Number(value.toFixed(digits));
@@ -25,6 +37,14 @@ const rounded = (value: number, digits = 2) => Number(value.toFixed(digits));
 function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
 }
+
+const median = (times: readonly number[]) =>
+  rounded(
+    quantile(
+      [...times].sort((one, other) => one - other),
+      0.5,
+    ),
+  );
 
 function numbers(times: readonly number[], requests: number): ScenarioResult["ours"] {
   const sorted = [...times].sort((one, other) => one - other);
@@ -36,7 +56,10 @@ function numbers(times: readonly number[], requests: number): ScenarioResult["ou
 }
 
 /** Rounds that do not count: the API server here is a young process, and answers faster and faster at first. */
-const WARM_UP = 20;
+const WARM_UP = rounds(20);
+/** How often each executable is started, and each large call is made. */
+const STARTS = rounds(100);
+const LARGE_CALLS = rounds(20);
 
 /** Runs the contestants in turn, so that whatever else the machine does hits both. */
 async function run(bench: Bench, contestants: readonly Contestant[], scenario: Scenario): Promise<ScenarioResult> {
@@ -66,9 +89,44 @@ async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<
   for (const one of contestants) {
     for (const pod of ["meshed", "unmeshed"] as const) {
       const programs = await bench.programs(one, pod);
-      const peakMiB = rounded(await bench.peakMemory(one, pod), 1);
-      found.push({ name: one.name, pod, ...(programs === undefined ? {} : { programs }), peakMiB });
+      const peak = await bench.peakMemory(one, pod);
+      found.push({
+        name: one.name,
+        pod,
+        ...(programs === undefined ? {} : { programs }),
+        ...(peak === undefined ? {} : { peakMiB: rounded(peak, 1) }),
+      });
     }
+  }
+  return found;
+}
+
+/** Sizes, and starts in turn. */
+async function executables(bench: Bench, contestants: readonly Contestant[]): Promise<ExecutableResult[]> {
+  const times = contestants.map((): number[] => []);
+  for (let start = 0; start < STARTS; start++) {
+    for (const [at, one] of contestants.entries()) times[at]?.push(bench.start(one));
+  }
+  const found = contestants.map(async (one, at) => ({
+    name: one.name,
+    bytes: await bench.size(one),
+    starts: STARTS,
+    startMs: median(times[at] ?? []),
+  }));
+  return Promise.all(found);
+}
+
+async function limits(bench: Bench, ours: Contestant): Promise<LimitResult[]> {
+  await bench.delay(0);
+  const found: LimitResult[] = [];
+  for (const call of largeCalls) {
+    process.stderr.write(`${call.what}\n`);
+    const outcomes = [];
+    for (let round = 0; round < LARGE_CALLS; round++) outcomes.push(await bench.large(ours, call));
+    const peak = await bench.largePeak(ours, call);
+    const medianMs = median(outcomes.map(({ tookMs }) => tookMs));
+    const outcome = [...new Set(outcomes.map((one) => one.outcome))].join(", ");
+    found.push({ what: call.what, medianMs, ...(peak === undefined ? {} : { peakMiB: rounded(peak, 1) }), outcome });
   }
   return found;
 }
@@ -77,38 +135,13 @@ function titleOf({ pod, delayMs, parallel }: Scenario): string {
   return `${pod}, API ${delayMs} ms, ${parallel === 1 ? "one" : `${parallel} at once`}`;
 }
 
-function print(found: readonly ScenarioResult[], spent: readonly CallCost[]): void {
-  const head = ["ADD", "ours median", "p99", "requests", "peer median", "p99", "requests", "ratio median", "p99"];
-  const table = new Table({ head, style: { head: [], border: [] } });
-  for (const result of found) {
-    const { ours, peer, ratio } = result;
-    const row = [
-      ours.medianMs,
-      ours.p99Ms,
-      ours.requests,
-      peer?.medianMs,
-      peer?.p99Ms,
-      peer?.requests,
-      ratio?.median,
-      ratio?.p99,
-    ];
-    table.push([titleOf(result), ...row.map((value) => `${value ?? "-"}`)]);
-  }
-  process.stdout.write(`${table.toString()}\n`);
-  for (const { name, pod, programs, peakMiB } of spent) {
-    process.stdout.write(`${name}, ${pod}: ${programs ?? "?"} programs started, ${peakMiB} MiB at its peak\n`);
-  }
+function machine(): PluginResults["machine"] {
+  return { cpu: cpus()[0]?.model ?? "", cores: cpus().length, kernel: release().split(".").slice(0, 2).join(".") };
 }
 
-async function save(found: readonly ScenarioResult[], spent: readonly CallCost[]): Promise<void> {
-  const machine = {
-    cpu: cpus()[0]?.model ?? "",
-    cores: cpus().length,
-    kernel: release().split(".").slice(0, 2).join("."),
-  };
-  const plugin = { date: new Date().toISOString().slice(0, 10), machine, scenarios: found, costs: spent };
-  await recordResult("plugin", plugin);
-  const bars = found
+async function save(results: PluginResults): Promise<void> {
+  await recordResult("plugin", results);
+  const bars = results.scenarios
     .filter(({ parallel }) => parallel === 1)
     .map((result) => {
       const { ours, peer } = result;
@@ -116,27 +149,36 @@ async function save(found: readonly ScenarioResult[], spent: readonly CallCost[]
       return { label, ours: ours.medianMs, ...(peer === undefined ? {} : { peer: peer.medianMs }) };
     });
   await writeFile(join(RESULTS, "..", "plugin.svg"), chart("Time of an ADD, median", bars));
+  await updateReadme();
 }
 
 async function main(): Promise<void> {
   const peer = process.env["LINKERD_CNI_PEER"];
   if (peer === undefined) process.stderr.write("LINKERD_CNI_PEER names no executable: measuring ours alone\n");
+  const ours: Contestant = { name: "ours", executable: outputs.plugin, mode: "auto" };
   const contestants: Contestant[] = [
-    { name: "ours", executable: outputs.plugin, mode: "auto" },
+    ours,
     ...(peer === undefined ? [] : [{ name: "peer" as const, executable: peer, mode: "nft" }]),
   ];
   const directory = await mkdtemp(join(tmpdir(), "bench-"));
   const bench = await Bench.open(directory);
   try {
+    const started = await executables(bench, contestants);
     const found: ScenarioResult[] = [];
     for (const scenario of scenarios) {
       process.stderr.write(`${titleOf(scenario)}\n`);
       found.push(await run(bench, contestants, scenario));
     }
-    const spent = await costs(bench, contestants);
-    print(found, spent);
-    await save(found, spent);
-    await updateReadme();
+    const results: PluginResults = {
+      date: new Date().toISOString().slice(0, 10),
+      machine: machine(),
+      executables: started,
+      scenarios: found,
+      costs: await costs(bench, contestants),
+      limits: await limits(bench, ours),
+    };
+    process.stdout.write(`${pluginTable(results)}\n`);
+    if (!isQuick) await save(results);
   } finally {
     bench.close();
     await rm(directory, { recursive: true });

@@ -1,4 +1,7 @@
-/** `npm run bench`: builds the plugin, then measures by the runtime, which starts a process in half of Node's time. */
+/**
+ * `npm run bench`: builds the plugin, then measures by the runtime, which starts a process in half of Node's time.
+ * `npm run bench -- --quick` calls everything a few times, to try it, and records nothing.
+ */
 import { spawnSync } from "node:child_process";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +23,9 @@ async function main(): Promise<void> {
   process.stderr.write("building the plugin\n");
   await buildPlugin();
   await settle(outputs.plugin);
-  const { status } = spawnSync(hostRuntime(), [join(__dirname, "bench.ts")], { stdio: "inherit" });
+  const { status } = spawnSync(hostRuntime(), [join(__dirname, "bench.ts"), ...process.argv.slice(2)], {
+    stdio: "inherit",
+  });
   process.exitCode = status ?? 1;
 }
 

@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { hostRuntime } from "../../build/runtime";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { ApiProcess } from "../support/api-process";
 import { Node } from "../support/netns";
@@ -21,7 +20,38 @@ export interface Contestant {
   readonly mode: string;
 }
 
-const injected = { "linkerd.io/proxy-version": "edge-26.7.1", "linkerd.io/created-by": "linkerd/proxy-injector" };
+/** A call that is as large as a cluster could make it, for a meshed pod. */
+export interface LargeCall {
+  readonly what: string;
+  /** Name of the pod. @default "meshed" */
+  readonly pod?: string;
+  /** Replaces members of what is sent otherwise. */
+  readonly config?: object;
+  /** How deep the arrays of one more member are nested. @default 0 */
+  readonly depth?: number;
+}
+
+/** How one call ended. */
+export interface Outcome {
+  readonly tookMs: number;
+  /** `redirected`, or the code of the CNI error. */
+  readonly outcome: string;
+}
+
+/** What linkerd's injector writes. */
+export const injected = {
+  "linkerd.io/proxy-version": "edge-26.7.1",
+  "linkerd.io/created-by": "linkerd/proxy-injector",
+};
+
+/** The stanza `linkerd` of the chart's defaults. */
+export const stanza = {
+  "incoming-proxy-port": 4143,
+  "outgoing-proxy-port": 4140,
+  "proxy-uid": 2102,
+  "ports-to-redirect": [],
+  "inbound-ports-to-ignore": ["4191", "4190"],
+};
 
 /** A node to measure on: namespaces for pods, and an API server in a process of its own. */
 export class Bench {
@@ -63,15 +93,60 @@ export class Bench {
     return times;
   }
 
-  /** Peak resident memory in MiB, of the process and of those it starts, each by itself. */
-  async peakMemory({ executable, mode }: Contestant, pod: Scenario["pod"]): Promise<number> {
+  /** Bytes of the executable. */
+  async size({ executable }: Contestant): Promise<number> {
+    return (await stat(executable)).size;
+  }
+
+  /** Milliseconds from the start of a process that answers VERSION to its end. */
+  start({ executable }: Contestant): number {
+    const begin = performance.now();
+    const { status } = spawnSync(executable, [], { stdio: "ignore", env: { CNI_COMMAND: "VERSION" } });
+    const took = performance.now() - begin;
+    if (status !== 0) throw new Error(`${executable} failed at VERSION`);
+    return took;
+  }
+
+  /** Peak resident memory of an ADD in MiB; undefined without GNU time. */
+  peakMemory({ executable, mode }: Contestant, pod: Scenario["pod"]): Promise<number | undefined> {
+    return this.peakOf(executable, this.input(pod, mode), pod);
+  }
+
+  /** The same of a large call. */
+  largePeak({ executable, mode }: Contestant, call: LargeCall): Promise<number | undefined> {
+    return this.peakOf(executable, this.largeInput(call, mode), call.pod ?? "meshed");
+  }
+
+  /** Makes a large call once. @throws where it ends in anything but a redirect or a CNI error */
+  async large({ executable, mode }: Contestant, call: LargeCall): Promise<Outcome> {
     const netns = await this.node.pod();
-    const script = `const { resourceUsage, exitCode } = Bun.spawnSync([${JSON.stringify(executable)}], { stdin: Buffer.from(process.env.INPUT), env: JSON.parse(process.env.ENV) }); if (exitCode !== 0) process.exit(1); console.log(resourceUsage.maxRSS)`;
-    const env = { INPUT: this.input(pod, mode), ENV: JSON.stringify(environment(netns, pod)) };
-    const { status, stdout, stderr } = await this.node.run(hostRuntime(), ["-e", script], { env });
-    if (status !== 0) throw new Error(`${executable} failed: ${stdout}${stderr}`);
+    const input = this.largeInput(call, mode);
+    const env = environment(netns, call.pod ?? "meshed");
+    const begin = performance.now();
+    const { status, stdout, stderr } = await this.node.run(executable, [], { input, env });
+    const tookMs = performance.now() - begin;
     this.node.release(netns);
-    return Number(stdout) / 1024 / 1024;
+    if (status === 0 && stderr.includes("redirected")) return { tookMs, outcome: "redirected" };
+    if (status !== 1) throw new Error(`${call.what}: ended by ${status}: ${stdout.slice(0, 1000)}${stderr}`);
+    const { code } = JSON.parse(stdout) as { code: number };
+    return { tookMs, outcome: `CNI error ${code}` };
+  }
+
+  /**
+   * Peak resident memory in MiB: of the process or, where that is more, of one that it starts. The kernel counts in what
+   * the starting process has, until the program takes its place: GNU time forks, and is smaller than any plugin.
+   */
+  private async peakOf(executable: string, input: string, pod: string): Promise<number | undefined> {
+    if (!/GNU Time/i.test(spawnSync("time", ["--version"], { encoding: "utf8" }).stdout ?? "")) return undefined;
+    const netns = await this.node.pod();
+    const log = join(this.directory, "time");
+    const args = ["-f", "%M", "-o", log, executable];
+    const { status } = await this.node.run("time", args, { input, env: environment(netns, pod) });
+    this.node.release(netns);
+    // Status 1 is a CNI error, before which the line is one about the status.
+    if (status !== 0 && status !== 1) throw new Error(`time ${executable} ended by ${status}`);
+    const kibibytes = /^(\d+)$/m.exec(await readFile(log, "utf8"))?.[1];
+    return kibibytes === undefined ? undefined : Number(kibibytes) / 1024;
   }
 
   /** Programs started by one call, itself not counted; undefined without strace. */
@@ -91,28 +166,27 @@ export class Bench {
   }
 
   /** What containerd sends: the peer does not ask for annotations and overlooks them. */
-  private input(pod: Scenario["pod"], mode: string): string {
+  private input(pod: Scenario["pod"], mode: string, config: object = {}): string {
     return JSON.stringify({
       cniVersion: "1.0.0",
       name: "pods",
       type: "linkerd-cni",
       log_level: "info",
       kubernetes: { kubeconfig: this.api.kubeconfig },
-      linkerd: {
-        "incoming-proxy-port": 4143,
-        "outgoing-proxy-port": 4140,
-        "proxy-uid": 2102,
-        "ports-to-redirect": [],
-        "inbound-ports-to-ignore": ["4191", "4190"],
-        "iptables-mode": mode,
-      },
+      linkerd: { ...stanza, "iptables-mode": mode },
       runtimeConfig: { [POD_ANNOTATIONS]: pod === "meshed" ? injected : {} },
       prevResult: {
         cniVersion: "1.0.0",
         interfaces: [{ name: "eth0" }],
         ips: [{ address: "10.0.0.2/24", interface: 0 }],
       },
+      ...config,
     });
+  }
+
+  private largeInput({ config, depth = 0 }: LargeCall, mode: string): string {
+    const text = this.input("meshed", mode, config);
+    return depth === 0 ? text : `${text.slice(0, -1)},"nested":${"[".repeat(depth)}${"]".repeat(depth)}}`;
   }
 }
 

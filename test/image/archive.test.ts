@@ -12,7 +12,7 @@ import { imageTargets } from "../../build/image/glibc";
 import { buildImage, layOutImage } from "../../build/image/image";
 import { OCI_NAMES } from "../../build/image/oci";
 import { outputs, root } from "../../build/paths";
-import { buildControllers, buildInstaller, buildPlugin, ENTRIES } from "../../build/programs";
+import { buildControllers, buildInstaller, buildPlugin, entries } from "../../build/programs";
 import { RESULTS } from "../../build/results";
 import { hostArchitecture, hostRuntime } from "../../build/runtime";
 import { differences, snapshot } from "../../demo/snapshot";
@@ -225,7 +225,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     /** A bundle that is not minified names each source in a comment. */
     async function bundledPackages(): Promise<readonly Named[]> {
       const folders = new Set<string>();
-      for (const [index, entry] of ENTRIES.entries()) {
+      for (const [index, entry] of (await entries()).entries()) {
         const path = join(work, `bundle-${index}.js`);
         await bundle(entry, path);
         const text = await readFile(path, "utf8");

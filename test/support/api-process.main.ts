@@ -7,14 +7,23 @@ const annotations = {
 };
 const metadata = (path: string) => ({ name: path.split("/").at(-1), namespace: path.split("/")[4] });
 
-/** A pod is meshed when its name says so. */
+/** 3 MiB of environment variables: twice what etcd takes by default. */
+const manyVariables = Array.from({ length: 3072 }, (_, at) => ({ name: `V${at}`, value: "x".repeat(1000) }));
+
+/** A pod is meshed when its name is `meshed`, or `large`, which is a large object too. */
 function podObject(path: string): object {
-  const meshed = path.endsWith("/meshed");
+  const isLarge = path.endsWith("/large");
+  const meshed = isLarge || path.endsWith("/meshed");
   return {
     kind: "Pod",
     apiVersion: "v1",
     metadata: { ...metadata(path), annotations: meshed ? annotations : {} },
-    spec: { containers: [{ name: "app" }, ...(meshed ? [{ name: "linkerd-proxy" }] : [])] },
+    spec: {
+      containers: [
+        { name: "app", ...(isLarge ? { env: manyVariables } : {}) },
+        ...(meshed ? [{ name: "linkerd-proxy" }] : []),
+      ],
+    },
   };
 }
 
