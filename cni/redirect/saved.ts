@@ -1,7 +1,7 @@
 /**
  * Compares what `iptables-save` prints with what the rules say of themselves: each has a comment that tells what it is
  * for, and a chain of ours has a known first and last part. Modes nft, legacy and plain have no room for more, since
- * their rules equal linkerd's.
+ * their rules equal linkerd's. What others add to the built-in chains is theirs.
  */
 import { parsePorts } from "../ports";
 import { type Family, parseSubnet } from "../subnets";
@@ -68,10 +68,8 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 };
 
 function jumpDifference(lines: readonly string[], chain: IptablesChain): string | undefined {
-  const rules = rulesOf(lines, chain.from);
-  const at = rules.indexOf(jumpLine(chain));
-  if (at < 0) return `${chain.from}: the jump to ${chain.name} is missing`;
-  return at === 0 ? undefined : `${chain.from}: "${rules[0]}" comes before the jump to ${chain.name}`;
+  if (lines.includes(jumpLine(chain))) return undefined;
+  return `${chain.from}: the jump to ${chain.name} is missing`;
 }
 
 function rulesDifference(lines: readonly string[], chain: IptablesChain): string | undefined {

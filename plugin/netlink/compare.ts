@@ -1,4 +1,7 @@
-/** Compares the rules in force with what each of them says that ADD set, and says what differs first. */
+/**
+ * Compares the rules in force with what each of them says that ADD set, and says what differs first. Tables of others are
+ * theirs: a container of the pod may set rules, as dockerd does, and the pod must not lose its address for it.
+ */
 import { FAMILIES, type Family } from "../../cni/subnets";
 import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
 import { describeRule, type SetInWords } from "./describe";
@@ -33,13 +36,6 @@ function rulesDifference(where: string, rules: readonly ListedRule[], set: SetIn
   return before !== undefined && before.index < before.count ? missing(before.index + 1, before) : undefined;
 }
 
-/** Whether a foreign chain sees a packet before ours. At equal priority the chain that came later does. */
-function precedes(foreign: NatChain, ours: NatChain, chains: readonly NatChain[]): boolean {
-  if (foreign.table === TABLE || foreign.hook !== ours.hook || foreign.rules.length === 0) return false;
-  if (foreign.priority !== ours.priority) return foreign.priority < ours.priority;
-  return chains.indexOf(foreign) > chains.indexOf(ours);
-}
-
 function chainDifference(
   family: Family,
   chain: Chain,
@@ -51,10 +47,6 @@ function chainDifference(
   if (ours === undefined) return `${where} is missing`;
   if (ours.hook !== HOOK[chain] || ours.priority !== PRIORITY) {
     return `${where}: hook ${ours.hook}, priority ${ours.priority}, should be hook ${HOOK[chain]}, priority ${PRIORITY}`;
-  }
-  const foreign = chains.find((candidate) => precedes(candidate, ours, chains));
-  if (foreign !== undefined) {
-    return `${where}: table ${family} ${foreign.table}, chain ${foreign.name} has ${foreign.rules.length} rules that come before ours`;
   }
   return rulesDifference(where, ours.rules, set);
 }

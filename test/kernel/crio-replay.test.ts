@@ -301,6 +301,18 @@ suite("CRI-O's calls", missing, () => {
       await sandbox.check(edited);
     });
 
+    it("a meshed pod keeps its address where a container of its own sets nat rules, as dockerd does", async () => {
+      const sandbox = await Sandbox.start(mode, injected);
+      const suffix = mode === "legacy" || mode === "plain" ? `-${mode}`.replace("-plain", "") : "-nft";
+      const add = (...args: readonly string[]) => within([`iptables${suffix}`, "-t", "nat", ...args]);
+      add("-N", "DOCKER");
+      add("-A", "PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "DOCKER");
+      add("-A", "OUTPUT", "!", "-d", "127.0.0.0/8", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "DOCKER");
+      await sandbox.check();
+      add("-I", "PREROUTING", "-p", "tcp", "--dport", "8443", "-j", "DNAT", "--to-destination", "172.17.0.2:443");
+      await sandbox.check();
+    });
+
     it.each(Object.entries(modes[mode] ?? {}))(
       "CHECK fails and names %s; DEL succeeds",
       async (_, { commands, names }) => {
