@@ -37,6 +37,9 @@ const cases: Record<string, Case> = {
   },
   duplicates: { linkerd: { "inbound-ports-to-ignore": ["1", "1", "2-3", "2-3"] } },
   subnets: { linkerd: { ...usual, "subnets-to-ignore": ["10.0.0.0/8", "10.5.6.7/15", "192.168.1.1/32"] } },
+  "subnets that are read leniently": {
+    linkerd: { ...usual, "subnets-to-ignore": ["0.0.0.0/0", " 10.0.0.0/8 ", "10.0.0.1/32"] },
+  },
   "a second time": { linkerd: usual, twice: true },
   "annotations of the pod": {
     linkerd: { ...usual, "outbound-ports-to-ignore": ["1"] },
@@ -137,6 +140,7 @@ suite("rules equal linkerd's", missing, () => {
     });
   }
 
+  /** The rules that an executable sets; CHECK has to hold for each, for a pod may be older than the plugin. */
   async function rulesBy(executable: string, stdin: string, times: number): Promise<string[]> {
     const pod = await plugin.node.pod();
     const env = plugin.environment(pod, { PATH: process.env["PATH"] ?? "" });
@@ -144,6 +148,9 @@ suite("rules equal linkerd's", missing, () => {
       const { status, stderr, stdout } = await plugin.node.run(executable, [], { input: stdin, env });
       expect([status, status === 0 ? "" : stderr + stdout]).toEqual([0, ""]);
     }
+    const previous = { ...JSON.parse(stdin), prevResult: { cniVersion: config.cniVersion } };
+    const checked = await plugin.call({ ...env, CNI_COMMAND: "CHECK" }, previous);
+    expect([checked.status, checked.document]).toEqual([0, undefined]);
     return saved(pod);
   }
 
