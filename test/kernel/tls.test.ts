@@ -134,7 +134,7 @@ function endless(begin: string, piece: string): Pick<Case, "server"> {
   };
 }
 
-/** One byte each five milliseconds. */
+/** One byte each millisecond. */
 function drips(text: string): Pick<Case, "server"> {
   return {
     server: {
@@ -143,7 +143,7 @@ function drips(text: string): Pick<Case, "server"> {
         const timer = setInterval(() => {
           if (at === text.length || !socket.writable) clearInterval(timer);
           else socket.write(text.charAt(at++));
-        }, 5);
+        }, 1);
       },
     },
   };
