@@ -85,6 +85,11 @@ export class Iptables {
     return { isThere: saved.length > 0, ...(difference === undefined ? {} : { difference }) };
   }
 
+  /** Whether IPv4 has any nat rule, or no program can tell. */
+  hasRules(): boolean {
+    return this.look("ip", "save") === undefined || /^-A /m.test(this.peek("ip"));
+  }
+
   /** What a family has, where a program can tell. */
   private peek(family: Family): string {
     const program = this.look(family, "save");
