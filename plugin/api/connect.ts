@@ -41,6 +41,7 @@ function addressesOf(host: Host, name: string, milliseconds: number): readonly s
 
 const refusals: Readonly<Record<number, string>> = {
   [Errno.ECONNREFUSED]: "connection refused",
+  [Errno.ECONNRESET]: "the connection was reset",
   [Errno.ENETUNREACH]: "no route to it",
   [Errno.EHOSTUNREACH]: "no route to it",
   // What a route of type `blackhole` answers.

@@ -98,7 +98,6 @@ const native: Readonly<Record<string, Tampering>> = {
     names: /81/,
   },
   "a removed table": { commands: [["nft", "delete", "table", "ip", "linkerd-cni"]], names: /missing/ },
-  "no rule any more": { commands: [["nft", "flush", "ruleset"]], names: /missing/ },
 };
 
 /** The same by the programs of iptables. */
@@ -122,15 +121,20 @@ function byIptables(suffix: string): Readonly<Record<string, Tampering>> {
     "--to-port",
     port,
   ];
+  const ignored = (port: string) => [
+    ...["PROXY_INIT_REDIRECT", "-p", "tcp", "-m", "multiport", "--dports", port],
+    ...["-m", "comment", "--comment", "proxy-init/ignore-port-4190", "-j", "RETURN"],
+  ];
   return {
-    "a removed rule": { commands: [iptables(IPV4, "-D", ...redirect("4143"))], names: /PROXY_INIT_REDIRECT.*4143/ },
+    "a removed rule": { commands: [iptables(IPV4, "-D", ...redirect("4143"))], names: /PROXY_INIT_REDIRECT.*redirect/ },
     "a removed rule of IPv6": {
       commands: [iptables(IPV6, "-D", ...redirect("4143"))],
-      names: /PROXY_INIT_REDIRECT.*4143/,
+      names: /PROXY_INIT_REDIRECT.*redirect/,
     },
+    // The port of a redirect alone stands nowhere else in the rules, which equal linkerd's.
     "a changed rule": {
-      commands: [iptables(IPV4, "-D", ...redirect("4143")), iptables(IPV4, "-A", ...redirect("4144"))],
-      names: /PROXY_INIT_REDIRECT.*414[34]/,
+      commands: [iptables(IPV4, "-D", ...ignored("4190")), iptables(IPV4, "-I", ...ignored("4191"))],
+      names: /PROXY_INIT_REDIRECT.*4191.*4190/,
     },
     "an added rule": {
       commands: [iptables(IPV4, "-I", "PROXY_INIT_REDIRECT", "1", "-p", "tcp", "--dport", "81", "-j", "ACCEPT")],
@@ -151,10 +155,6 @@ function byIptables(suffix: string): Readonly<Record<string, Tampering>> {
         ),
       ],
       names: /PREROUTING/,
-    },
-    "no rule any more": {
-      commands: [IPV4, IPV6].flatMap((family) => [iptables(family, "-F"), iptables(family, "-X")]),
-      names: /missing/,
     },
   };
 }
