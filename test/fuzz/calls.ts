@@ -102,6 +102,16 @@ const result = fc.record(
   { requiredKeys: [] },
 );
 
+/** Results that every later plugin takes. */
+const results = [
+  { ips: [{ version: "4", address: "10.1.1.2/24" }] },
+  {
+    interfaces: [{ name: "eth0", sandbox: "/run/netns/pod" }],
+    ips: [{ version: "6", address: "fd00::2/64", interface: 0 }],
+  },
+  { ips: [], routes: [{ dst: "0.0.0.0/0", gw: "10.1.1.1" }], dns: { nameservers: ["10.96.0.10"] } },
+];
+
 function configuration({ kubeconfigs: [right = "", ...wrong] }: Surroundings) {
   return fc.record(
     {
@@ -123,7 +133,11 @@ function configuration({ kubeconfigs: [right = "", ...wrong] }: Surroundings) {
       "own-pods": mostly(fc.constant({ namespace: "shop", daemonset: "cart" }), anyJson),
       "pod-lookup": mostly(fc.constantFrom("auto", "api", "annotations"), anyJson),
       log_level: mostly(fc.constantFrom("debug", "info", "warn", "error"), anyJson),
-      prevResult: mostly(result, anyJson),
+      prevResult: fc.oneof(
+        { weight: 20, arbitrary: fc.constantFrom(...results) },
+        { weight: 6, arbitrary: result },
+        { weight: 1, arbitrary: anyJson },
+      ),
       "cni.dev/valid-attachments": mostly(fc.constantFrom(null, [], [{ containerID: "a", ifname: "b" }]), anyJson),
       "strict-status": mostly(fc.boolean(), anyJson),
       args: anyJson,
