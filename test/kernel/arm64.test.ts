@@ -22,7 +22,11 @@ suite("arm64", missing, () => {
 
   beforeAll(async () => {
     api = await ApiStub.start(
-      json(200, { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "linkerd-proxy" }] } }),
+      json(200, {
+        kind: "Pod",
+        metadata: { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
+        spec: { containers: [{ name: "linkerd-proxy" }] },
+      }),
     );
     plugin = await PluginNode.open(api, "arm64", ["/usr/bin/env", "qemu-aarch64", "-L", SYSROOT]);
   });
