@@ -50,6 +50,23 @@ describe("a call that cannot be served", () => {
     expect(invalid.document.msg).not.toContain("CNI_PATH");
   });
 
+  it("is short, however long what was given is", () => {
+    const long = "x".repeat(200_000);
+    for (const [env, stdin] of [
+      [{ ...environment, CNI_COMMAND: long }, config],
+      [{ ...environment, CNI_NETNS: `/run/${long}` }, config],
+      [environment, { ...config, name: long, cniVersion: "9" }],
+      [
+        { ...environment, CNI_COMMAND: "GC" },
+        { ...config, name: long },
+      ],
+    ] as const) {
+      const { stdout, stderr, status } = call(env, stdin);
+      expect(status).toBe(1);
+      expect(stdout.length + stderr.length).toBeLessThan(1000);
+    }
+  });
+
   it("carries the caller's version where it is known", () => {
     const { document } = call({ ...environment, CNI_COMMAND: "x" }, { ...config, cniVersion: "0.4.0" });
     expect(document.cniVersion).toBe("0.4.0");

@@ -1,5 +1,5 @@
 import { type Environment, readTarget } from "../cni/environment";
-import { CniError, ErrorCode, errorDocument, reasonOf } from "../cni/errors";
+import { CniError, ErrorCode, errorDocument, quoted, reasonOf, shortened } from "../cni/errors";
 import { refuse } from "../cni/json";
 import { type NetworkConfig, parseNetworkConfig } from "../cni/network-config";
 import { isVerb, SINCE, VARIABLES, type Verb } from "../cni/verbs";
@@ -66,14 +66,14 @@ function readInput(host: Host): string {
 /** @throws CniError 4, 1 */
 function requireVerb(command: string, config: NetworkConfig): { verb: Exclude<Verb, "VERSION">; version: CniVersion } {
   if (!isVerb(command) || command === "VERSION") {
-    throw new CniError(ErrorCode.environment, `CNI_COMMAND ${JSON.stringify(command)} is not a verb of CNI`);
+    throw new CniError(ErrorCode.environment, `CNI_COMMAND ${quoted(command)} is not a verb of CNI`);
   }
-  const version = requireSupported(config.cniVersion, `network ${config.name}`);
+  const version = requireSupported(config.cniVersion, `network ${shortened(config.name)}`);
   const since = SINCE[command];
   if (since !== undefined && !atLeast(version, since)) {
     throw new CniError(
       ErrorCode.incompatibleVersion,
-      `${command} needs CNI version ${since} or later, network ${config.name} has ${version}`,
+      `${command} needs CNI version ${since} or later, network ${shortened(config.name)} has ${version}`,
     );
   }
   return { verb: command, version };

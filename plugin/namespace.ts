@@ -1,4 +1,4 @@
-import { CniError, ErrorCode, reasonOf } from "../cni/errors";
+import { CniError, ErrorCode, reasonOf, shortened } from "../cni/errors";
 import { checked } from "./host/errno";
 import { type FileId, identify, Open, openFile } from "./host/files";
 import type { Host } from "./host/port";
@@ -20,10 +20,13 @@ export function requireOtherNamespace(host: Host, netns: string): void {
     throw new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`);
   }
   if (given.device !== own.device) {
-    throw new CniError(ErrorCode.environment, `CNI_NETNS ${netns} is not a network namespace`);
+    throw new CniError(ErrorCode.environment, `CNI_NETNS ${shortened(netns)} is not a network namespace`);
   }
   if (given.inode === own.inode) {
-    throw new CniError(ErrorCode.environment, `CNI_NETNS ${netns} is the network namespace the plugin itself runs in`);
+    throw new CniError(
+      ErrorCode.environment,
+      `CNI_NETNS ${shortened(netns)} is the network namespace the plugin itself runs in`,
+    );
   }
 }
 

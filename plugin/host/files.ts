@@ -1,4 +1,5 @@
 /** Files and descriptors as container runtimes give them: pipes, files, and ones that do not block. */
+import { shortened } from "../../cni/errors";
 import { checked, Errno } from "./errno";
 import type { Host } from "./port";
 
@@ -20,7 +21,7 @@ const FOREVER = Number.POSITIVE_INFINITY;
 
 /** Opens a file; one that is created belongs to its owner alone. @throws SystemError */
 export function openFile(host: Host, path: string, flags: number): number {
-  return checked(`open ${path}`, host.open(path, flags | Open.closeOnExec, OWNER_ONLY));
+  return checked(`open ${shortened(path)}`, host.open(path, flags | Open.closeOnExec, OWNER_ONLY));
 }
 
 /** Bytes of an open file. @throws SystemError */
@@ -90,7 +91,7 @@ const STATX_INO = 0x100;
 /** Which file a path leads to. @throws SystemError */
 export function identify(host: Host, path: string): FileId {
   const found = new DataView(new ArrayBuffer(STATX.size));
-  checked(`look at ${path}`, host.statx(path, STATX_INO, new Uint8Array(found.buffer)));
+  checked(`look at ${shortened(path)}`, host.statx(path, STATX_INO, new Uint8Array(found.buffer)));
   const number = (at: number) => found.getUint32(at, true);
   return {
     device: `${number(STATX.deviceMajor)}:${number(STATX.deviceMinor)}`,
