@@ -145,7 +145,8 @@ test("a mounted stanza that changes reaches the chain", async () => {
 suite("a directory that is mounted, as in a container", missing({ root: true, programs: ["unshare", "mount"] }), () => {
   const replacements: readonly (readonly [string, (directory: string) => void])[] = [
     ["moved", (directory) => renameSync(directory, `${directory}.old`)],
-    ["removed", (directory) => rmSync(directory, { recursive: true })],
+    // Again and again: the installer may be writing into it.
+    ["removed", (directory) => rmSync(directory, { recursive: true, maxRetries: 20, retryDelay: 5 })],
   ];
 
   test.each(replacements)(
