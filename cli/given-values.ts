@@ -1,6 +1,6 @@
 import { parse } from "yaml";
 import { isObject } from "../cni/json";
-import { overlaid, values } from "../constructs";
+import { overlaid } from "../constructs";
 import { optionName, VALUE_FLAGS } from "./flags";
 import type { Io } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
@@ -49,15 +49,6 @@ function fromFile(path: string, io: Io): Map {
   throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
 }
 
-/** As with helm, null takes a value away; where there is a default, which no value may lack, it stays and is refused. */
-function withoutNulls(value: unknown, defaults: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, undefined));
-  if (!isObject(value)) return value;
-  const usual = isObject(defaults) ? defaults : {};
-  const entries = Object.entries(value).filter(([key, item]) => item !== null || Object.hasOwn(usual, key));
-  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item, usual[key])]));
-}
-
 /** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */
 export function givenValues(options: ValueOptions, io: Io): Map {
   const flags = overlaid({ image: image(options, io) }, fromFlags(options)) as Map;
@@ -68,6 +59,5 @@ export function givenValues(options: ValueOptions, io: Io): Map {
     ...options.setFile.map((text) => (made: Map) => withFile(made, text, io.readFile)),
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
-  const given = readers.reduce((made, read) => read(made), withFiles);
-  return withoutNulls(given, values.parse({})) as Map;
+  return readers.reduce((made, read) => read(made), withFiles);
 }

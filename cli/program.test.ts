@@ -46,6 +46,8 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--proxy-uid 5 -f - --set proxyGID=6", { proxyUID: 8, proxyGID: 6 }],
   ["--set nodeAffinity=null --ignore-cluster", {}],
   ["--set podLabels.a=null,podLabels.b=x", { podLabels: { b: "x" } }],
+  ["--set tolerations=null,resources=null,logLevel=null", { tolerations: [] }],
+  ["--set updateStrategy.rollingUpdate=null,updateStrategy.type=OnDelete", { updateStrategy: { type: "OnDelete" } }],
   ["-f dates.yaml", { podLabels: { since: "2026-01-02" } }],
 ];
 
@@ -83,9 +85,8 @@ const refused: readonly (readonly [string, string])[] = [
   ["--cni-log-level loud", 'logLevel: "loud" is not one of trace, debug, info, warn, error'],
   ["--inbound-port 0", 'inboundProxyPort: "0" is less than 1'],
   ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 1 and 65535"],
-  ["--set tolerations=null", "tolerations: null is not of type array"],
-  ["--set updateStrategy.rollingUpdate=null", "updateStrategy.rollingUpdate: null is not of type object"],
-  ["--set logLevel=null", "logLevel: null is not one of trace, debug, info, warn, error"],
+  ["--cni-image cr.l5d.io/linkerd/cni-plugin", "is the image of linkerd's own chart"],
+  ["--proxy-uid 0", 'proxyUID: "0" is less than 1'],
   ["--set inboundPort=1", "inboundPort is not a value"],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],

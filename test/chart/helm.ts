@@ -23,14 +23,24 @@ export interface Rendered {
   readonly [key: string]: unknown;
 }
 
+/** A Kubernetes that every chart is for: a helm that is built from source claims to have an older one. */
+const KUBERNETES = ["--kube-version", "v1.34.0"];
+
+const forKubernetes = (args: readonly string[]): readonly string[] =>
+  ["template", "lint"].includes(args[0] ?? "") && !args.includes("--kube-version") ? [...args, ...KUBERNETES] : args;
+
 /** Runs helm and returns what it wrote. @throws an Error with what it said */
 export function run(...args: readonly string[]): string {
-  return execFileSync(helm ?? "", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
+  return execFileSync(helm ?? "", forKubernetes(args), {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    maxBuffer: 1 << 28,
+  });
 }
 
 /** What helm says when it refuses. */
 export function refusal(...args: readonly string[]): string {
-  const { status, stderr } = spawnSync(helm ?? "", args, { encoding: "utf8" });
+  const { status, stderr } = spawnSync(helm ?? "", forKubernetes(args), { encoding: "utf8" });
   if (status === 0) throw new Error(`helm ${args.join(" ")} succeeded`);
   return stderr;
 }

@@ -87,7 +87,7 @@ describe("the packed npm package in an empty project", () => {
 
   test("makes a chart of one's own", () => {
     const files = JSON.parse(node(join("made", "helm-chart.js"))) as Record<string, string>;
-    expect(files["templates/deployment.yaml"]).toContain("replicas: {{ .Values.replicas | int }}");
+    expect(files["templates/deployment.yaml"]).toContain("replicas: {{ .Values.replicas | default 2 | int }}");
   });
 
   test("does not compile with values that are none", () => {
