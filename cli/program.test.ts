@@ -39,6 +39,10 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--dest-cni-bin-dir /bin", { destCNIBinDir: "/bin" }],
   ["--priority-class-name top", { priorityClassName: "top" }],
   ["--use-wait-flag", { useWaitFlag: true }],
+  ["--use-wait-flag=false", { useWaitFlag: false }],
+  ["--use-wait-flag=T --proxy-uid 7", { useWaitFlag: true, proxyUID: 7 }],
+  ["--values values.yaml,dates.yaml", { proxyUID: 7, tolerations: [], podLabels: { since: "2026-01-02" } }],
+  ["--registry registry.local:5000/a_b", { image: { name: "registry.local:5000/a_b/linkerd-cni" } }],
   ["--set podLabels.team=mesh,privileged=true", { podLabels: { team: "mesh" }, privileged: true }],
   ["--set-string image.version=2", { image: { version: "2" } }],
   ["--set-file podAnnotations.note=note.txt", { podAnnotations: { note: "from a file" } }],
@@ -102,6 +106,25 @@ test.each(refused)("install-cni %s fails, and nothing is printed", async (line, 
   expect(code).toBe(1);
   expect(out).toBe("");
   expect(err).toContain(message);
+});
+
+/** Command lines with a space in an argument, and one of an odd character: linkerd's refuses them, too. */
+test.each([
+  [["--linkerd-version", "stable 2"], '--linkerd-version: "stable 2" is not a version'],
+  [["--cni-image-version", "1 2"], '--cni-image-version: "1 2" is not a version'],
+  [["--registry", "reg$istry"], '--registry: "reg$istry" is not a registry'],
+  [["--skip-inbound-ports", "25, 587"], '--skip-inbound-ports: "25, 587" has a space'],
+  [["--redirect-ports", "80 "], '--redirect-ports: "80 " has a space'],
+  [["--use-wait-flag=maybe"], '--use-wait-flag: "maybe" is not true or false'],
+])("install-cni %j is refused", async (args, message) => {
+  const { code, out, err } = await run(["install-cni", ...args]);
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toContain(message);
+});
+
+test("a registry from the environment is checked, too", async () => {
+  const { code, err } = await run(["install-cni"], {}, { LINKERD_DOCKER_REGISTRY: "a b" });
+  expect([code, err]).toEqual([1, expect.stringContaining('LINKERD_DOCKER_REGISTRY: "a b" is not a registry')]);
 });
 
 test("values lists every value", async () => {
