@@ -64,9 +64,12 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
 }
 
 /** What the chart renders by default, with its namespace, for those who apply manifests. */
-export function linkerdCniManifests(app: App): string {
+export function linkerdCniChart(app: App): Chart {
   const chart = new Chart(app, "linkerd-cni");
   new LinkerdNamespace(chart, "namespace");
   new LinkerdCni(chart, "cni");
-  return writeManifests(chart.toJson());
+  return chart;
 }
+
+/** The same as text. */
+export const linkerdCniManifests = (app: App): string => writeManifests(linkerdCniChart(app).toJson());

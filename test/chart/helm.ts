@@ -17,6 +17,10 @@ export function findProgram(name: string, told: string | undefined): string | un
 /** The real helm, where there is one. */
 export const helm = findProgram("helm", process.env["HELM"]);
 
+/** The real command line of cdk8s, where there is one. */
+export const cdk8s = findProgram("cdk8s", process.env["CDK8S"]);
+export const cdk8sMissing = cdk8s === undefined ? " (no cdk8s: set CDK8S or put it on PATH)" : "";
+
 export interface Rendered {
   readonly kind: string;
   readonly metadata: { readonly name: string };
