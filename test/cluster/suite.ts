@@ -93,7 +93,7 @@ export class TestCluster {
   /** What stands on the node for each of the plugin's executables, its digest included. */
   async executables(): Promise<string[]> {
     const found = Object.entries(await this.directories());
-    return found.flatMap(([path, what]) => (/^linkerd-cni\.d\/.*\/linkerd-cni$/.test(path) ? [what] : []));
+    return found.flatMap(([path, what]) => (path === "linkerd-cni" ? [what] : []));
   }
 
   /** Calls of the plugin to add pods, as it recorded them itself. @param of one pod, as `default/client`, or several */
