@@ -57,9 +57,12 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
 }
 
 /** What the chart renders by default, with its namespace, for those who apply manifests. */
-export function linkerdMultusManifests(app: App): string {
+export function linkerdMultusChart(app: App): Chart {
   const chart = new Chart(app, "linkerd-multus");
   new LinkerdMultusNamespace(chart, "namespace");
   new LinkerdMultus(chart, "multus");
-  return writeManifests(chart.toJson());
+  return chart;
 }
+
+/** The same as text. */
+export const linkerdMultusManifests = (app: App): string => writeManifests(linkerdMultusChart(app).toJson());

@@ -2,6 +2,7 @@ import { type App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdNamespace, values, version } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
+import { FORMER_VALUES } from "../constructs/values";
 import { labelNamespace, makeNamespace } from "./namespace";
 
 const introduction = `
@@ -18,6 +19,15 @@ The labels: the pods mount directories of the node, which Pod Security allows in
 wait for Linkerd's webhooks, whose own pods wait for them.
 `;
 
+/** A line for each value that is given and not used. */
+const ignoredNotes = Object.entries(FORMER_VALUES).map(
+  ([name, why]) => `{{- if hasKey .Values "${name}" }}
+
+NOTE: the value ${name} is ignored: ${why}.
+{{- end }}
+`,
+);
+
 const notes = `The CNI plugin is being installed on every node:
 
   kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
@@ -29,7 +39,7 @@ Its namespace has to be labelled, for Pod Security and so that Linkerd's webhook
 
 Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are meshed already keep their own redirect
 until they are replaced.
-`;
+${ignoredNotes.join("")}`;
 
 /** The Helm chart linkerd2-cni: its files, by path. */
 export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
@@ -38,6 +48,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
   return chartFiles({
     chart,
     values,
+    ignored: FORMER_VALUES,
     introduction,
     notes,
     metadata: {
@@ -45,16 +56,20 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
       version,
       appVersion: version,
       description: "The Linkerd CNI plugin: pods join the mesh without NET_ADMIN",
-      kubeVersion: ">=1.19.0-0",
+      // From then on a DaemonSet has maxSurge.
+      kubeVersion: ">=1.22.0-0",
       keywords: ["linkerd", "cni", "service-mesh"],
     },
   });
 }
 
 /** What the chart renders by default, with its namespace, for those who apply manifests. */
-export function linkerdCniManifests(app: App): string {
+export function linkerdCniChart(app: App): Chart {
   const chart = new Chart(app, "linkerd-cni");
   new LinkerdNamespace(chart, "namespace");
   new LinkerdCni(chart, "cni");
-  return writeManifests(chart.toJson());
+  return chart;
 }
+
+/** The same as text. */
+export const linkerdCniManifests = (app: App): string => writeManifests(linkerdCniChart(app).toJson());

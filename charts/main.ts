@@ -1,7 +1,16 @@
 import { join } from "node:path";
-import { synthesize } from "./synth";
+import { App } from "cdk8s";
+import { addManifests, synthesize } from "./synth";
 
-synthesize(join(__dirname, "..")).catch((error: unknown) => {
+/** With the command line of cdk8s, which names a folder and reads manifests from it; else what `dist` holds. */
+async function main(outdir: string | undefined): Promise<void> {
+  if (outdir === undefined) return synthesize(join(__dirname, ".."));
+  const app = new App({ outdir });
+  addManifests(app);
+  app.synth();
+}
+
+main(process.env["CDK8S_OUTDIR"]).catch((error: unknown) => {
   process.stderr.write(`charts: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

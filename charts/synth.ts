@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { App } from "cdk8s";
-import { linkerdMultus, linkerdMultusManifests } from "./linkerd-multus";
-import { linkerd2Cni, linkerdCniManifests } from "./linkerd2-cni";
+import { linkerdMultus, linkerdMultusChart, linkerdMultusManifests } from "./linkerd-multus";
+import { linkerd2Cni, linkerdCniChart, linkerdCniManifests } from "./linkerd2-cni";
 import { propsSources } from "./props-source";
 import { writeFolder } from "./write";
 
@@ -22,6 +22,12 @@ function manifests(app: () => App): ReadonlyMap<string, string> {
     [join("multus", "linkerd-multus.yaml"), multus],
     [join("multus", "kustomization.yaml"), kustomization("linkerd-multus.yaml")],
   ]);
+}
+
+/** Adds what each chart renders by default, as charts of a cdk8s app. */
+export function addManifests(app: App): void {
+  linkerdCniChart(app);
+  linkerdMultusChart(app);
 }
 
 /** All that synthesis makes: folders of files, by path under `dist`. */

@@ -8,6 +8,44 @@ export interface ValueFlag {
   readonly path: readonly string[];
   /** May be given more than once; the parts are joined by commas. */
   readonly list?: boolean;
+  /** What the text has to be, as for linkerd's flag. @default anything that the value may be */
+  readonly form?: Form;
+}
+
+/** A form of texts. */
+export interface Form {
+  readonly pattern: RegExp;
+  /** What is said about a text of another form. */
+  readonly wrong: string;
+}
+
+/** A tag, also with a digest. */
+export const TAG: Form = {
+  pattern: /^\w[\w.-]{0,127}(@sha256:[0-9a-f]{64})?$/,
+  wrong: "is not a version: letters, digits, dots, dashes and underscores only",
+};
+
+export const REGISTRY: Form = {
+  pattern: /^[\w./:-]+$/,
+  wrong: "is not a registry: letters, digits, dots, dashes, underscores, slashes and colons only",
+};
+
+const UNSPACED: Form = { pattern: /^\S*$/, wrong: "has a space: separate ports by commas alone" };
+
+/** The text where it is of a form. @throws an Error that names the flag */
+export function checkedBy({ pattern, wrong }: Form, flag: string, text: string): string {
+  if (pattern.test(text)) return text;
+  throw new Error(`${flag}: ${JSON.stringify(text)} ${wrong}`);
+}
+
+const yes = ["1", "t", "T", "TRUE", "true", "True"];
+const no = ["0", "f", "F", "FALSE", "false", "False"];
+
+/** A boolean as Go reads it, which linkerd's flags take after `=`. @throws an Error that names the flag */
+export function booleanOf(flag: string, text: string): boolean {
+  if (yes.includes(text)) return true;
+  if (no.includes(text)) return false;
+  throw new Error(`${flag}: ${JSON.stringify(text)} is not true or false`);
 }
 
 /** The flags of linkerd's `install-cni`, and the value that each one sets. */
@@ -18,16 +56,16 @@ export const VALUE_FLAGS: readonly ValueFlag[] = [
   { flags: "--outbound-port <port>", path: ["outboundProxyPort"] },
   { flags: "--control-port <port>", path: ["proxyControlPort"] },
   { flags: "--admin-port <port>", path: ["proxyAdminPort"] },
-  { flags: "--skip-inbound-ports <ports>", path: ["ignoreInboundPorts"], list: true },
-  { flags: "--skip-outbound-ports <ports>", path: ["ignoreOutboundPorts"], list: true },
-  { flags: "--redirect-ports <ports>", path: ["portsToRedirect"], list: true },
+  { flags: "--skip-inbound-ports <ports>", path: ["ignoreInboundPorts"], list: true, form: UNSPACED },
+  { flags: "--skip-outbound-ports <ports>", path: ["ignoreOutboundPorts"], list: true, form: UNSPACED },
+  { flags: "--redirect-ports <ports>", path: ["portsToRedirect"], list: true, form: UNSPACED },
   { flags: "--cni-image <name>", path: ["image", "name"] },
-  { flags: "--cni-image-version <tag>", path: ["image", "version"] },
+  { flags: "--cni-image-version <tag>", path: ["image", "version"], form: TAG },
   { flags: "--cni-log-level <level>", path: ["logLevel"] },
   { flags: "--dest-cni-net-dir <directory>", path: ["destCNINetDir"] },
   { flags: "--dest-cni-bin-dir <directory>", path: ["destCNIBinDir"] },
   { flags: "--priority-class-name <name>", path: ["priorityClassName"] },
-  { flags: "--use-wait-flag", path: ["useWaitFlag"] },
+  { flags: "--use-wait-flag [boolean]", path: ["useWaitFlag"] },
 ];
 
 const fields = new Map(fieldsOf(values).map((field) => [field.path.join("."), field]));
@@ -38,6 +76,9 @@ export function fieldOf(path: readonly string[]): Field {
   if (field === undefined) throw new Error(`no value ${path.join(".")}`);
   return field;
 }
+
+/** The name of a flag on the command line, with its dashes. */
+export const nameOf = ({ flags }: ValueFlag): string => flags.split(" ")[0] ?? "";
 
 /** The name under which commander passes a flag: `--proxy-uid <uid>` is `proxyUid`. */
 export function optionName({ flags }: ValueFlag): string {

@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { isObject } from "../cni/json";
-import { overlaid, values } from "../constructs";
-import { optionName, VALUE_FLAGS } from "./flags";
+import { overlaid } from "../constructs";
+import { booleanOf, checkedBy, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
 import type { Io } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
 import { YAML } from "./yaml";
@@ -26,20 +26,34 @@ function nested(path: readonly string[], value: unknown): Map {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map;
 }
 
+/** What one flag says. @throws an Error that names it */
+function readFlag(flag: ValueFlag, given: unknown): unknown {
+  // Without a text it is a boolean that is simply there.
+  if (typeof given === "boolean") return given;
+  if (flag.flags.endsWith("[boolean]")) return booleanOf(nameOf(flag), String(given));
+  const texts = (Array.isArray(given) ? given : [given]).map(String);
+  const { form } = flag;
+  return (form === undefined ? texts : texts.map((text) => checkedBy(form, nameOf(flag), text))).join(",");
+}
+
 function fromFlags(options: ValueOptions): Map {
   return VALUE_FLAGS.reduce<Map>((made, flag) => {
     const given = options[optionName(flag)];
-    if (given === undefined) return made;
-    return overlaid(made, nested(flag.path, Array.isArray(given) ? given.join(",") : given)) as Map;
+    return given === undefined ? made : (overlaid(made, nested(flag.path, readFlag(flag, given))) as Map);
   }, {});
 }
 
 /** `--linkerd-version` is the tag unless `--cni-image-version` is; the environment's registry wins over the flag's. */
 function image(options: ValueOptions, io: Io): Map {
-  const registry = io.env["LINKERD_DOCKER_REGISTRY"] || options.registry;
+  const fromEnvironment = io.env["LINKERD_DOCKER_REGISTRY"];
+  const registry = fromEnvironment || options.registry;
+  const origin = fromEnvironment ? "LINKERD_DOCKER_REGISTRY" : "--registry";
+  const { linkerdVersion: version } = options;
   return {
-    ...(registry === undefined ? {} : { name: `${registry.replace(/\/+$/, "")}/linkerd-cni` }),
-    ...(options.linkerdVersion === undefined ? {} : { version: options.linkerdVersion }),
+    ...(registry === undefined
+      ? {}
+      : { name: `${checkedBy(REGISTRY, origin, registry).replace(/\/+$/, "")}/linkerd-cni` }),
+    ...(version === undefined ? {} : { version: checkedBy(TAG, "--linkerd-version", version) }),
   };
 }
 
@@ -49,25 +63,15 @@ function fromFile(path: string, io: Io): Map {
   throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
 }
 
-/** As with helm, null takes a value away; where there is a default, which no value may lack, it stays and is refused. */
-function withoutNulls(value: unknown, defaults: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, undefined));
-  if (!isObject(value)) return value;
-  const usual = isObject(defaults) ? defaults : {};
-  const entries = Object.entries(value).filter(([key, item]) => item !== null || Object.hasOwn(usual, key));
-  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item, usual[key])]));
-}
-
 /** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */
 export function givenValues(options: ValueOptions, io: Io): Map {
   const flags = overlaid({ image: image(options, io) }, fromFlags(options)) as Map;
-  const files = options.values.map((path) => fromFile(path, io));
+  const files = options.values.flatMap((paths) => paths.split(",")).map((path) => fromFile(path, io));
   const readers = [
     ...options.set.map((text) => (made: Map) => withAssignments(made, text, typed)),
     ...options.setString.map((text) => (made: Map) => withAssignments(made, text, asText)),
     ...options.setFile.map((text) => (made: Map) => withFile(made, text, io.readFile)),
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
-  const given = readers.reduce((made, read) => read(made), withFiles);
-  return withoutNulls(given, values.parse({})) as Map;
+  return readers.reduce((made, read) => read(made), withFiles);
 }

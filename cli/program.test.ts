@@ -39,6 +39,10 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--dest-cni-bin-dir /bin", { destCNIBinDir: "/bin" }],
   ["--priority-class-name top", { priorityClassName: "top" }],
   ["--use-wait-flag", { useWaitFlag: true }],
+  ["--use-wait-flag=false", { useWaitFlag: false }],
+  ["--use-wait-flag=T --proxy-uid 7", { useWaitFlag: true, proxyUID: 7 }],
+  ["--values values.yaml,dates.yaml", { proxyUID: 7, tolerations: [], podLabels: { since: "2026-01-02" } }],
+  ["--registry registry.local:5000/a_b", { image: { name: "registry.local:5000/a_b/linkerd-cni" } }],
   ["--set podLabels.team=mesh,privileged=true", { podLabels: { team: "mesh" }, privileged: true }],
   ["--set-string image.version=2", { image: { version: "2" } }],
   ["--set-file podAnnotations.note=note.txt", { podAnnotations: { note: "from a file" } }],
@@ -46,6 +50,8 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--proxy-uid 5 -f - --set proxyGID=6", { proxyUID: 8, proxyGID: 6 }],
   ["--set nodeAffinity=null --ignore-cluster", {}],
   ["--set podLabels.a=null,podLabels.b=x", { podLabels: { b: "x" } }],
+  ["--set tolerations=null,resources=null,logLevel=null", { tolerations: [] }],
+  ["--set updateStrategy.rollingUpdate=null,updateStrategy.type=OnDelete", { updateStrategy: { type: "OnDelete" } }],
   ["-f dates.yaml", { podLabels: { since: "2026-01-02" } }],
 ];
 
@@ -83,9 +89,8 @@ const refused: readonly (readonly [string, string])[] = [
   ["--cni-log-level loud", 'logLevel: "loud" is not one of trace, debug, info, warn, error'],
   ["--inbound-port 0", 'inboundProxyPort: "0" is less than 1'],
   ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 1 and 65535"],
-  ["--set tolerations=null", "tolerations: null is not of type array"],
-  ["--set updateStrategy.rollingUpdate=null", "updateStrategy.rollingUpdate: null is not of type object"],
-  ["--set logLevel=null", "logLevel: null is not one of trace, debug, info, warn, error"],
+  ["--cni-image cr.l5d.io/linkerd/cni-plugin", "is the image of linkerd's own chart"],
+  ["--proxy-uid 0", 'proxyUID: "0" is less than 1'],
   ["--set inboundPort=1", "inboundPort is not a value"],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],
@@ -101,6 +106,25 @@ test.each(refused)("install-cni %s fails, and nothing is printed", async (line, 
   expect(code).toBe(1);
   expect(out).toBe("");
   expect(err).toContain(message);
+});
+
+/** Command lines with a space in an argument, and one of an odd character: linkerd's refuses them, too. */
+test.each([
+  [["--linkerd-version", "stable 2"], '--linkerd-version: "stable 2" is not a version'],
+  [["--cni-image-version", "1 2"], '--cni-image-version: "1 2" is not a version'],
+  [["--registry", "reg$istry"], '--registry: "reg$istry" is not a registry'],
+  [["--skip-inbound-ports", "25, 587"], '--skip-inbound-ports: "25, 587" has a space'],
+  [["--redirect-ports", "80 "], '--redirect-ports: "80 " has a space'],
+  [["--use-wait-flag=maybe"], '--use-wait-flag: "maybe" is not true or false'],
+])("install-cni %j is refused", async (args, message) => {
+  const { code, out, err } = await run(["install-cni", ...args]);
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toContain(message);
+});
+
+test("a registry from the environment is checked, too", async () => {
+  const { code, err } = await run(["install-cni"], {}, { LINKERD_DOCKER_REGISTRY: "a b" });
+  expect([code, err]).toEqual([1, expect.stringContaining('LINKERD_DOCKER_REGISTRY: "a b" is not a registry')]);
 });
 
 test("values lists every value", async () => {

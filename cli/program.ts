@@ -31,7 +31,12 @@ function takesValues(command: Command): Command {
   return command
     .option("-v, --linkerd-version <tag>", "Tag of the image, unless --cni-image-version is given")
     .option("--registry <registry>", `Registry of the image (LINKERD_DOCKER_REGISTRY overrides) [${DEFAULT_REGISTRY}]`)
-    .addOption(repeated("-f, --values <file>", "Values from a YAML file, - for standard input; may be repeated"))
+    .addOption(
+      repeated(
+        "-f, --values <files>",
+        "Values from YAML files, comma-separated, - for standard input; may be repeated",
+      ),
+    )
     .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
     .addOption(repeated("--set-string <name=value>", "Values that are text, as helm reads them; may be repeated"))
     .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"))

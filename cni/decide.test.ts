@@ -116,6 +116,18 @@ describe("settings", () => {
     expect(ports(options({}, linkerd).skipOutboundPorts)).toEqual(wanted);
   });
 
+  it("networks of inbound connections have a second name, after linkerd's, on the pod and on its namespace", () => {
+    const first = (pod: Record<string, string>, namespace: Record<string, string> = {}) =>
+      options({ annotations: settings(pod) }, {}, { namespace: { name: "shop", annotations: settings(namespace) } })
+        .skipInboundSubnets.map(({ text }) => text)
+        .join();
+    expect(first({ "skip-inbound-subnets": "10.0.0.0/8" })).toBe("10.0.0.0/8");
+    expect(first({ "skip-inbound-subnets": "10.0.0.0/8", "skip-subnets": "10.1.0.0/16" })).toBe("10.1.0.0/16");
+    expect(first({ "skip-inbound-subnets": "10.0.0.0/8", "skip-subnets": " " })).toBe("10.0.0.0/8");
+    expect(first({}, { "skip-inbound-subnets": "10.2.0.0/16" })).toBe("10.2.0.0/16");
+    expect(first({ "skip-inbound-subnets": "10.0.0.0/8" }, { "skip-subnets": "10.2.0.0/16" })).toBe("10.0.0.0/8");
+  });
+
   it("an empty item of a list of networks is nothing", () => {
     const annotations = settings({ "skip-subnets": "10.0.0.0/8,, fd00::/8," });
     const found = options({ annotations }, { "outbound-subnets-to-ignore": ["", "11.0.0.0/8"] });
@@ -155,6 +167,7 @@ describe("settings", () => {
     ["skip-outbound-ports", "\u0661", "a port or a range low-high"],
     ["skip-outbound-ports", "99999999999999999999999", "a port or a range low-high"],
     ["skip-subnets", "10.0.0.1", "a network in CIDR notation"],
+    ["skip-inbound-subnets", "10.0.0.1", "a network in CIDR notation"],
     ["skip-outbound-subnets", "x/8", "a network in CIDR notation"],
     ["proxy-uid", "x", "a numeric id"],
     ["proxy-uid", "1.5", "a numeric id"],

@@ -33,6 +33,7 @@ export const SETTINGS = [
   "skip-inbound-ports",
   "skip-outbound-ports",
   "skip-subnets",
+  "skip-inbound-subnets",
   "skip-outbound-subnets",
   "proxy-uid",
   "proxy-gid",
@@ -48,15 +49,25 @@ export interface Source {
   readonly where: string;
 }
 
-/** A setting from the pod, else from its namespace; an empty value is as good as none. */
+/** Another name of a setting: linkerd has one for inbound networks, whose name does not say so. */
+const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-subnets": "skip-inbound-subnets" };
+
+/**
+ * A setting from the pod, else from its namespace; an empty value is as good as none. Where both names of one stand
+ * side by side, linkerd's counts, as it does for linkerd's own plugin.
+ */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {
-  const key = `${PREFIX}${name}`;
-  const own = pod.annotations[key]?.trim();
-  if (own) return { from: "pod", text: own, where: `${key} on pod ${pod.namespace}/${pod.name}` };
-  const inherited = namespace?.annotations[key]?.trim();
-  return inherited
-    ? { from: "namespace", text: inherited, where: `${key} on namespace ${namespace?.name}` }
-    : undefined;
+  const places = [
+    { from: "pod", annotations: pod.annotations, object: `pod ${pod.namespace}/${pod.name}` },
+    { from: "namespace", annotations: namespace?.annotations ?? {}, object: `namespace ${namespace?.name}` },
+  ] as const;
+  for (const { from, annotations, object } of places) {
+    for (const key of [name, ALIASES[name] ?? name].map((one) => `${PREFIX}${one}`)) {
+      const text = annotations[key]?.trim();
+      if (text) return { from, text, where: `${key} on ${object}` };
+    }
+  }
+  return undefined;
 }
 
 /** Refuses an item, or the whole text, of a source. */

@@ -1,4 +1,5 @@
-import { concat, or, present, type Refs, when } from "./helm";
+import { assert, concat, matches, not, or, present, type Refs, when } from "./helm";
+import { LINKERDS_IMAGE } from "./value-groups";
 import type { Values } from "./values";
 
 /** The JavaScript runtime in the image. The image's environment gives it its options. */
@@ -16,8 +17,14 @@ export const installerCommand: readonly string[] = [RUNTIME, INSTALLER];
 /** Runs one of the controllers. */
 export const controllerCommand = (name: string): readonly string[] => [RUNTIME, CONTROLLERS, name];
 
-/** A variable with what a field of the pod says. */
-export const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+/**
+ * A variable with what a field of the pod says. The API server fills in the version, and takes the reference as a whole:
+ * without it, whoever applies the same manifest server-side would conflict with whoever did so before.
+ */
+export const fromField = (name: string, fieldPath: string) => ({
+  name,
+  valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } },
+});
 
 /** How a container asks for what it needs; what is empty is left out. */
 export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {
@@ -38,7 +45,11 @@ export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<
 }
 
 /** The image of a container. */
-export const imageOf = ({ image }: Pick<Refs<Values>, "image">) => ({
-  image: concat(image.name, ":", image.version),
-  imagePullPolicy: image.pullPolicy,
+export const imageOf = ({ image: { name, version, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
+  image: assert(
+    not(matches(name, LINKERDS_IMAGE.pattern)),
+    concat('image.name: "', name, `" ${LINKERDS_IMAGE.wrong}`),
+    concat(name, ":", version),
+  ),
+  imagePullPolicy: pullPolicy,
 });

@@ -1,5 +1,5 @@
 import { App, Chart } from "cdk8s";
-import { HelmChart, ref } from "./helm";
+import { HelmChart, orElse, ref } from "./helm";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
 const make = (props: unknown) => new LinkerdCni(new Chart(new App(), "chart"), "cni", props as LinkerdCniProps);
@@ -12,11 +12,19 @@ const refused: readonly (readonly [Readonly<Record<string, unknown>>, string])[]
   [{ inboundProxyPort: 1.5 }, "inboundProxyPort: 1.5 is not a whole number"],
   [{ ignoreInboundPorts: "200-100" }, 'ignoreInboundPorts: "200-100" has 200-100, which is not a port or a range'],
   [{ ignoreOutboundPorts: "1-70000" }, 'ignoreOutboundPorts: "1-70000" has 1-70000, which is not a port or a range'],
-  [{ ignoreOutboundPorts: "http" }, 'ignoreOutboundPorts: "http" is not a list of ports and ranges'],
-  [{ portsToRedirect: "80-90" }, 'portsToRedirect: "80-90" is not a list of ports'],
-  [{ proxyUID: -1 }, "proxyUID: -1 is less than 0"],
-  [{ proxyGID: -2 }, "proxyGID: -2 is less than -1"],
-  [{ logLevel: "verbose" }, 'logLevel: "verbose" is not one of trace, debug, info, warn, error'],
+  [{ ignoreOutboundPorts: "25,http" }, 'ignoreOutboundPorts: "25,http" has http, which is not a port or a range'],
+  [{ ignoreOutboundPorts: "2 5" }, 'ignoreOutboundPorts: "2 5" has 2 5, which is not a port or a range'],
+  [{ ignoreOutboundPorts: "1-2-3" }, 'ignoreOutboundPorts: "1-2-3" has 1-2-3, which is not a port or a range'],
+  [{ portsToRedirect: "80-90" }, 'portsToRedirect: "80-90" has 80-90, which is not a port between 1 and 65535'],
+  [{ portsToRedirect: 0 }, "portsToRedirect: 0 has 0, which is not a port between 1 and 65535"],
+  [{ proxyUID: -1 }, "proxyUID: -1 is less than 1"],
+  [{ proxyUID: 0 }, "proxyUID: 0 is less than 1"],
+  [{ logLevel: "verbose" }, 'logLevel: "verbose" is not one of trace, debug, info, warn, error, warning, fatal, panic'],
+  [
+    { image: { name: "cr.l5d.io/linkerd/cni-plugin", version: "v1.6.2" } },
+    'image.name: "cr.l5d.io/linkerd/cni-plugin" is the image of linkerd\'s own chart',
+  ],
+  [{ image: { name: "ghcr.io/linkerd/cni-plugin" } }, "take `image` out of your values"],
   [{ destCNIBinDir: "opt/cni/bin" }, 'destCNIBinDir: "opt/cni/bin" is not an absolute path'],
   [{ useWaitFlag: "yes" }, 'useWaitFlag: "yes" is not of type boolean'],
   [{ image: { pullPolicy: "Sometimes" } }, 'image.pullPolicy: "Sometimes" is not one of IfNotPresent, Always, Never'],
@@ -45,8 +53,24 @@ test("every problem is reported at once", () => {
 });
 
 test("numbers and booleans may come as text", () => {
-  const { values } = make({ inboundProxyPort: "5143", useWaitFlag: "true", portsToRedirect: 80, proxyGID: "-1" });
-  expect(values).toMatchObject({ inboundProxyPort: 5143, useWaitFlag: true, portsToRedirect: "80", proxyGID: -1 });
+  const { values } = make({ inboundProxyPort: "5143", useWaitFlag: "true", portsToRedirect: 80, proxyGID: "-5" });
+  expect(values).toMatchObject({ inboundProxyPort: 5143, useWaitFlag: true, portsToRedirect: "80", proxyGID: -5 });
+  expect(make({ image: { version: 1.7 } }).values.image.version).toBe("1.7");
+});
+
+test("null takes a value away: its default holds, and a list is empty", () => {
+  const gone = { resources: null, tolerations: null, podLabels: null, logLevel: null, nodeAffinity: null };
+  const parts = { updateStrategy: { type: "OnDelete", rollingUpdate: null }, image: { version: null } };
+  const { values } = make({ ...gone, ...parts });
+  const { resources, podLabels, logLevel, image } = make({}).values;
+  expect(values).toMatchObject({ resources, tolerations: [], podLabels, logLevel, image });
+  expect(values.updateStrategy).toMatchObject({ type: "OnDelete" });
+  expect(values.nodeAffinity).toBeUndefined();
+});
+
+test("what older charts of linkerd had is not used", () => {
+  expect(make({ partials: { global: {} }, cniPluginVersion: "v1" }).values).toEqual(make({}).values);
+  expect(() => make({ partial: {} })).toThrow("partial is not a value");
 });
 
 test("expressions are for Helm charts", () => {
@@ -59,10 +83,12 @@ test("in a Helm chart, what is given is fixed and the rest are references", () =
   const cni = new LinkerdCni(chart, "cni", { inboundProxyPort: 5143, image: { name: "registry/cni" } });
   expect(cni.values.inboundProxyPort).toBe(5143);
   expect(cni.values.image.name).toBe("registry/cni");
-  expect(cni.values.image.version).toEqual(ref("string", "Values", "image", "version"));
+  const pullPolicy = ref<string>("string", "Values", "image", "pullPolicy");
+  expect(cni.values.image.pullPolicy).toEqual(orElse<string>(pullPolicy, "IfNotPresent"));
 });
 
 test("a chart of one's own keeps the values in a group", () => {
   const cni = new LinkerdCni(new HelmChart(new App(), "chart"), "cni", { valuesPath: ["Values", "cni"] });
-  expect(cni.values.image.version).toEqual(ref("string", "Values", "cni", "image", "version"));
+  const pullPolicy = ref<string>("string", "Values", "cni", "image", "pullPolicy");
+  expect(cni.values.image.pullPolicy).toEqual(orElse<string>(pullPolicy, "IfNotPresent"));
 });

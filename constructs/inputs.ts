@@ -10,6 +10,38 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !isExpr(value);
 
+/** A schema under what makes it optional, and what it is a list or a map of. */
+function within(schema: z.ZodType | undefined, key: string): z.ZodType | undefined {
+  if (schema === undefined) return undefined;
+  const { shape, element } = baseOf(schema).schema as { shape?: Record<string, z.ZodType>; element?: z.ZodType };
+  return shape?.[key] ?? element;
+}
+
+/**
+ * What is left of given values when nulls are taken out, as Helm does it: what was null is not given, and has its
+ * default; but a list or a map as a whole is empty then.
+ */
+export function withoutNulls(given: unknown, schema?: z.ZodType): unknown {
+  if (Array.isArray(given)) return given.map((item) => withoutNulls(item, within(schema, "")));
+  if (!isFields(given)) return given;
+  const entries = Object.entries(given).flatMap(([key, value]) => {
+    const inner = within(schema, key);
+    if (value !== null) return [[key, withoutNulls(value, inner)]];
+    return inner === undefined ? [] : emptied(inner).map((empty) => [key, empty]);
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What is left of a value that is null: a list or a map is empty, a group has such in it, and all else is gone. */
+function emptied(schema: z.ZodType): readonly unknown[] {
+  const { type, optional, schema: base } = baseOf(schema);
+  if (type === "array") return [[]];
+  if (type === "record") return [{}];
+  if (type !== "object" || optional) return [];
+  const { shape } = base as z.ZodObject;
+  return [withoutNulls(Object.fromEntries(Object.keys(shape).map((key) => [key, null])), schema)];
+}
+
 /** What is left of given values when the expressions are taken out. */
 function known(given: unknown): unknown {
   if (!isFields(given)) return given;
@@ -55,6 +87,8 @@ function overlay(base: Fields, read: Fields, given: Fields): Fields {
 /** What a construct is given, and where a Helm chart has the rest of its values. */
 export interface Source {
   readonly given: object;
+  /** Names of values that may be given and are not used. @default none */
+  readonly ignored?: readonly string[] | undefined;
   /** @default ["Values"] */
   readonly path?: readonly string[] | undefined;
 }
@@ -66,11 +100,13 @@ export interface Source {
 export function inputsOf<T extends z.ZodObject>(
   scope: IConstruct,
   schema: T,
-  { given, path }: Source,
+  { given: all, ignored = [], path }: Source,
 ): Refs<z.output<T>> {
+  const used = Object.fromEntries(Object.entries(all).filter(([name]) => !ignored.includes(name)));
+  const given = withoutNulls(used, schema) as Fields;
   const read = readValues(schema, known(given)) as Fields;
   const inChart = HelmChart.find(scope) !== undefined;
   if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");
   const base = inChart ? (valueRefs(schema, path) as Fields) : read;
-  return overlay(base, read, given as Fields) as Refs<z.output<T>>;
+  return overlay(base, read, given) as Refs<z.output<T>>;
 }

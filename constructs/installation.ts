@@ -36,6 +36,8 @@ interface Identity<Schema> {
   readonly labels: Labels;
   /** Its values. */
   readonly schema: Schema;
+  /** Names of values that may be given and are not used. @default none */
+  readonly ignored?: readonly string[];
 }
 
 type Added = Input<Readonly<Record<string, string>>>;
@@ -52,7 +54,7 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
     this.identity = identity;
-    this.values = inputsOf(this, identity.schema, { given, path: valuesPath });
+    this.values = inputsOf(this, identity.schema, { given, ignored: identity.ignored, path: valuesPath });
     this.namespace = namespace ?? this.defaultNamespace();
     checkNamespace(this.namespace);
   }

@@ -186,14 +186,48 @@ test("pods are replaced when the configuration changes, and not by the number of
   expect(checksum({ revisionHistoryLimit: 3 })).toBe(checksum({}));
 });
 
-test("a rolling update has a number or a percentage, another strategy neither", () => {
-  const strategy = (updateStrategy: NonNullable<LinkerdCniProps["updateStrategy"]>) =>
-    (found("DaemonSet", { updateStrategy }) as unknown as { spec: { updateStrategy: object } }).spec.updateStrategy;
-  expect(strategy({})).toEqual({ type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1 } });
-  expect(strategy({ rollingUpdate: { maxUnavailable: "25%" } })).toMatchObject({
-    rollingUpdate: { maxUnavailable: "25%" },
+describe("the update strategy", () => {
+  const strategy = (props: LinkerdCniProps) =>
+    (found("DaemonSet", props) as unknown as { spec: { updateStrategy: object } }).spec.updateStrategy;
+
+  /** What is given, and what a rolling update has: of the two, the API server takes one and not both. */
+  test.each([
+    [{}, 1, 0],
+    [{ maxUnavailable: 1 }, 0, 1],
+    [{ maxUnavailable: "25%" }, 0, "25%"],
+    [{ maxUnavailable: 0 }, 1, 0],
+    [{ maxUnavailable: "0%" }, 1, "0%"],
+    [{ maxSurge: 3 }, 3, 0],
+    [{ maxSurge: "10%" }, "10%", 0],
+    [{ maxSurge: 0 }, 0, 1],
+    [{ maxSurge: "1", maxUnavailable: "0" }, 1, 0],
+  ])("%j: maxSurge %s, maxUnavailable %s", (rollingUpdate, maxSurge, maxUnavailable) => {
+    expect(strategy({ updateStrategy: { rollingUpdate } })).toEqual({
+      type: "RollingUpdate",
+      rollingUpdate: { maxSurge, maxUnavailable },
+    });
   });
-  expect(strategy({ type: "OnDelete" })).toEqual({ type: "OnDelete" });
+
+  test("on the node's network, where two pods would need the same ports, the old pod ends first", () => {
+    expect(strategy({ hostNetwork: true })).toMatchObject({ rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } });
+  });
+
+  test("OnDelete has no numbers", () => {
+    expect(strategy({ updateStrategy: { type: "OnDelete" } })).toEqual({ type: "OnDelete" });
+  });
+});
+
+test("linkerd's names of log levels reach the plugin as they are, and the installer as it knows them", () => {
+  const level = (logLevel: LinkerdCniProps["logLevel"]) => [
+    stanza({ logLevel }).log_level,
+    containers({ logLevel })[0]?.env.find(({ name }) => name === "LOG_LEVEL")?.value,
+  ];
+  expect([level("debug"), level("warning"), level("fatal"), level("panic")]).toEqual([
+    ["debug", "debug"],
+    ["warning", "warn"],
+    ["fatal", "error"],
+    ["panic", "error"],
+  ]);
 });
 
 test("minimal rights are the plugin's, which may have the installer's token, single nodes, and the own DaemonSet", () => {
@@ -282,6 +316,6 @@ test("a PodMonitor on request, with the ports that are there", () => {
   };
   expect(found("PodMonitor", props)).toMatchObject({
     metadata: { labels: { release: "prometheus", "linkerd.io/cni-resource": "true" } },
-    spec: { podMetricsEndpoints: [{ port: "health" }, { port: "admin-http" }] },
+    spec: { podMetricsEndpoints: [{ port: "health" }, { port: "repair-admin" }] },
   });
 });

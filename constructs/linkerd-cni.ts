@@ -13,7 +13,7 @@ import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { ownNodePolicy, TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
-import { values } from "./values";
+import { FORMER_VALUES, values } from "./values";
 
 /** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
 export const NAME = "linkerd-cni";
@@ -37,7 +37,8 @@ export class LinkerdCni extends Installation<typeof values> {
   private readonly extras: Extra[] = [];
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
-    super(scope, id, props, { name: NAME, labels: { "linkerd.io/cni-resource": "true" }, schema: values });
+    const labels = { "linkerd.io/cni-resource": "true" };
+    super(scope, id, props, { name: NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
     this.createNetworkPolicy();

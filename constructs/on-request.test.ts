@@ -113,7 +113,7 @@ test("without a health port there is nothing to probe, to open or to scrape", ()
   const repaired = { ...off, repairController: { enabled: true } };
   expect(daemonSet(repaired)).toContain('"--installer-ready="');
   expect(found("NetworkPolicy", repaired)).toMatchObject({ spec: { ingress: [{ ports: [{ port: 9990 }] }] } });
-  expect(found("PodMonitor", repaired)).toMatchObject({ spec: { podMetricsEndpoints: [{ port: "admin-http" }] } });
+  expect(found("PodMonitor", repaired)).toMatchObject({ spec: { podMetricsEndpoints: [{ port: "repair-admin" }] } });
 });
 
 test("what a stopping installer leaves is its own decision unless the values say otherwise", () => {

@@ -11,6 +11,7 @@ import {
   items,
   matches,
   not,
+  or,
   present,
   type Refs,
   type Templated,
@@ -68,6 +69,12 @@ function volumes(values: Refs<Values>): Volumes {
   ];
 }
 
+/** The installer's own level: what is graver than an error it writes as one. */
+function installerLevel({ logLevel }: Refs<Values>): Input<string> {
+  const most = when(matches(logLevel, "^(fatal|panic)$"), "error", logLevel);
+  return when(eq<string>(logLevel, "warning"), "warn", most) as Input<string>;
+}
+
 function installerEnv(values: Refs<Values>, name: string): Env {
   return [
     configured(name, "DEST_CNI_NET_DIR", "dest_cni_net_dir"),
@@ -76,7 +83,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     when(not(values.chained), { name: "CHAINED", value: "false" }),
     { name: "DAEMONSET_NAME", value: name },
     { name: "HEALTH_PORT", value: text(values.healthPort) },
-    { name: "LOG_LEVEL", value: values.logLevel },
+    { name: "LOG_LEVEL", value: installerLevel(values) },
     when(not(eq<string>(values.uninstallOnStop, "auto")), { name: "UNINSTALL_ON_STOP", value: values.uninstallOnStop }),
     when(values.pluginToken.dedicated, { name: "PLUGIN_SERVICE_ACCOUNT", value: PLUGIN_ACCOUNT }),
     when(values.pluginToken.dedicated, {
@@ -155,7 +162,8 @@ export function repairController(values: Refs<Values>, name: string): Container 
       fromField("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "spec.nodeName"),
       fromField("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "metadata.name"),
     ],
-    ports: [{ name: "admin-http", containerPort: ownPort(values), protocol: "TCP" }],
+    // As PodMonitors for linkerd's chart name it.
+    ports: [{ name: "repair-admin", containerPort: ownPort(values), protocol: "TCP" }],
     livenessProbe: { httpGet: { path: "/live", port: REPAIR_PORT } },
     readinessProbe: { httpGet: { path: "/ready", port: REPAIR_PORT }, failureThreshold: 7, initialDelaySeconds: 10 },
     resources: resourcesOf(repair.resources),
@@ -170,13 +178,30 @@ export function repairController(values: Refs<Values>, name: string): Container 
   };
 }
 
-/** How pods are replaced; a rolling update has a limit, which is a number or a percentage. */
-export function updateStrategy({ updateStrategy: { type, rollingUpdate } }: Refs<Values>) {
-  const most = rollingUpdate.maxUnavailable;
+/** A number, or a percentage. */
+const shareOf = (value: Input<string>) => when(matches(value, "%"), value, int(value));
+
+const NONE = "^0%?$";
+
+/**
+ * How pods are replaced. Of surge and unavailability the API server takes exactly one, and what is not given follows from
+ * the other. With neither, the new pod comes first: a node without an installer would start pods without their redirect
+ * when the plugin changes. But on the node's network it could not have the old one's ports.
+ */
+export function updateStrategy({ updateStrategy: { type, rollingUpdate }, hostNetwork }: Refs<Values>) {
+  const { maxSurge, maxUnavailable } = rollingUpdate;
+  const isSurgeTold = not(eq<string>(maxSurge, ""));
+  const isUnavailabilityTold = not(eq<string>(maxUnavailable, ""));
+  const replacesFirst = or(
+    matches(maxSurge, NONE),
+    and(not(isSurgeTold), isUnavailabilityTold, not(matches(maxUnavailable, NONE))),
+    and(not(isSurgeTold), not(isUnavailabilityTold), hostNetwork),
+  );
   return {
     type,
     rollingUpdate: when(eq<string>(type, "RollingUpdate"), {
-      maxUnavailable: when(matches(most, "%"), most, int(most)),
+      maxSurge: when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)),
+      maxUnavailable: when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)),
     }),
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }

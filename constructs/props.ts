@@ -19,9 +19,9 @@ export interface ValuesProps {
   readonly ignoreOutboundPorts?: Input<string | number> | undefined;
   /** Inbound ports that are redirected, comma-separated; empty for all. @default "" */
   readonly portsToRedirect?: Input<string | number> | undefined;
-  /** User id that the proxy runs as. @default 2102 */
+  /** User id that the proxy runs as; not 0: the proxy's own traffic would come back to it. @default 2102 */
   readonly proxyUID?: Input<Values["proxyUID"]> | undefined;
-  /** Group id that the proxy runs as; -1 for no rule about it. @default -1 */
+  /** Group id that the proxy runs as; negative for no rule about it. @default -1 */
   readonly proxyGID?: Input<Values["proxyGID"]> | undefined;
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
@@ -84,7 +84,17 @@ export interface ValuesProps {
     /** How pods are replaced when the DaemonSet changes. @default "RollingUpdate" */
     readonly type?: Input<Values["updateStrategy"]["type"]> | undefined;
     readonly rollingUpdate?: {
-      /** How many nodes may be without the installer during an update, as a number or a percentage. @default 1 */
+      /**
+       * On how many nodes a new pod starts before the old one ends, as a number or a percentage; empty for 1, and for 0
+       * with maxUnavailable or with hostNetwork, where both pods would need the same ports.
+       * @default ""
+       */
+      readonly maxSurge?: Input<string | number> | undefined;
+      /**
+       * On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty for 0, and for
+       * 1 where maxSurge is 0.
+       * @default ""
+       */
       readonly maxUnavailable?: Input<string | number> | undefined;
     };
   };
@@ -199,7 +209,7 @@ export interface ValuesProps {
     /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
     readonly name?: Input<Values["image"]["name"]> | undefined;
     /** Tag of the image. @default "0.1.0" */
-    readonly version?: Input<Values["image"]["version"]> | undefined;
+    readonly version?: Input<string | number> | undefined;
     /** When the image is pulled. @default "IfNotPresent" */
     readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
   };

@@ -1,4 +1,4 @@
-import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE, POD_ANNOTATIONS, type Stanza } from "../cni/stanza";
+import { KUBECONFIG_PLACEHOLDER, type LogLevel, PLUGIN_TYPE, POD_ANNOTATIONS, type Stanza } from "../cni/stanza";
 import {
   and,
   assert,
@@ -12,15 +12,17 @@ import {
   items,
   last,
   le,
-  nospace,
+  matches,
   not,
   type Refs,
   split,
+  splitBy,
   type Templated,
   text,
+  trim,
   when,
 } from "./helm";
-import { MAX_PORT, NOT_A_RANGE } from "./value-types";
+import { COMMA, MAX_PORT, PORT, PORT_RANGE, type PortItem } from "./value-types";
 import type { Values } from "./values";
 
 /** The stanza with expressions in it; what is left out has the plugin's default. */
@@ -32,40 +34,49 @@ export interface OwnPods {
   readonly daemonset: string;
 }
 
-const listed = (list: Input<string>): Input<readonly string[]> => compact(split(nospace(list), ","));
+const listed = (list: Input<string>): Input<readonly string[]> => compact(splitBy(trim(list), COMMA));
 
-/** Items of a list of ports, each checked: a JSON schema cannot compare the two ends of a range. */
-function checked<T>(name: keyof Values, list: Input<string>, make: (range: Input<string>) => Input<T>) {
+/** A value that is a list of ports. */
+interface PortList {
+  readonly name: keyof Values;
+  readonly list: Input<string>;
+  readonly item: PortItem;
+}
+
+/** Items of a list of ports, each checked. */
+function checked<T>({ name, list, item }: PortList, make: (range: Input<string>) => Input<T>) {
   return each(listed(list), "range", (range) => {
     const ends = split(range, "-");
     const low = int(first(ends));
     const high = int(last(ends));
-    return assert(and(le(low, high), le(high, MAX_PORT)), concat(`${name}: `, range, ` ${NOT_A_RANGE}`), make(range));
+    const isRight = and(matches(range, item.pattern), le(low, high), le(high, MAX_PORT));
+    return assert(isRight, concat(`${name}: "`, list, '" has ', range, `, which ${item.wrong}`), make(range));
   });
 }
 
 /** The plugin's stanza for some values, as the ConfigMap holds it. */
 export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate {
+  const inbound: PortList = { name: "ignoreInboundPorts", list: values.ignoreInboundPorts, item: PORT_RANGE };
+  const outbound: PortList = { name: "ignoreOutboundPorts", list: values.ignoreOutboundPorts, item: PORT_RANGE };
+  const redirected: PortList = { name: "portsToRedirect", list: values.portsToRedirect, item: PORT };
   return {
     name: PLUGIN_TYPE,
     type: PLUGIN_TYPE,
-    log_level: values.logLevel,
+    // The plugin, ours and linkerd's, knows more names than it writes levels.
+    log_level: values.logLevel as Input<LogLevel>,
     kubernetes: { kubeconfig: KUBECONFIG_PLACEHOLDER },
     linkerd: {
       "incoming-proxy-port": values.inboundProxyPort,
       "outgoing-proxy-port": values.outboundProxyPort,
       "proxy-uid": values.proxyUID,
       "proxy-gid": when(ge(values.proxyGID, 0), values.proxyGID),
-      "ports-to-redirect": checked("portsToRedirect", values.portsToRedirect, (range) => int(range)),
+      "ports-to-redirect": checked(redirected, (range) => int(range)),
       "inbound-ports-to-ignore": [
         text(values.proxyAdminPort),
         text(values.proxyControlPort),
-        ...items(checked("ignoreInboundPorts", values.ignoreInboundPorts, text)),
+        ...items(checked(inbound, text)),
       ],
-      "outbound-ports-to-ignore": when(
-        listed(values.ignoreOutboundPorts),
-        checked("ignoreOutboundPorts", values.ignoreOutboundPorts, text),
-      ),
+      "outbound-ports-to-ignore": when(listed(values.ignoreOutboundPorts), checked(outbound, text)),
       simulate: false,
       "use-wait-flag": values.useWaitFlag,
       "iptables-mode": values.iptablesMode,

@@ -1,5 +1,16 @@
 import { concat, type Input } from "./helm";
 
+/**
+ * Requests about nodes. The API server fills in what is empty here and takes the constraints as a whole: without it,
+ * whoever applies the same manifest server-side would conflict with whoever did so before.
+ */
+const matchConstraints = (operation: "CREATE" | "UPDATE") => ({
+  matchPolicy: "Equivalent",
+  namespaceSelector: {},
+  objectSelector: {},
+  resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: [operation], resources: ["nodes"], scope: "*" }],
+});
+
 /** The versions in which clusters have MutatingAdmissionPolicy. */
 export const TAINT_POLICY_VERSIONS = ["v1beta1", "v1"] as const;
 
@@ -9,9 +20,7 @@ export function taintPolicy(key: Input<string>) {
   return {
     failurePolicy: "Ignore",
     reinvocationPolicy: "Never",
-    matchConstraints: {
-      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["nodes"] }],
-    },
+    matchConstraints: matchConstraints("CREATE"),
     matchConditions: [
       {
         name: "linux",
@@ -57,9 +66,7 @@ export function ownNodePolicy(account: Input<string>, key: Input<string>) {
   return {
     // No webhook is called, so an outage cannot keep nodes from being changed.
     failurePolicy: "Fail",
-    matchConstraints: {
-      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["nodes"] }],
-    },
+    matchConstraints: matchConstraints("UPDATE"),
     matchConditions: [{ name: "installer", expression: concat('request.userInfo.username == "', account, '"') }],
     validations: [
       {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { numberOrText } from "./helm";
 import { quantity, word } from "./value-types";
 import { version } from "./version";
 
@@ -33,12 +34,25 @@ export const toleration = z.strictObject({
   tolerationSeconds: z.int().optional(),
 });
 
+const IMAGE = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
+
+/** The names of the image that linkerd's own chart runs, and what is said about them. */
+export const LINKERDS_IMAGE = {
+  pattern: "^((cr\\.l5d\\.io|ghcr\\.io)/linkerd|gcr\\.io/linkerd-io)/cni-plugin([:@].*)?$",
+  wrong:
+    "is the image of linkerd's own chart, which cannot run here: take `image` out of your values, or with " +
+    `--reuse-values set image.name=${IMAGE} and image.version=${version}`,
+} as const;
+
 /** The image that all containers run. */
 export const image = () =>
   group({
-    name: word().min(1).default("ghcr.io/linkerd-cni-cdk8s/linkerd-cni").meta({ description: "Name of the image" }),
-    version: word()
+    name: word()
       .min(1)
+      .refine((name) => !new RegExp(LINKERDS_IMAGE.pattern).test(name), LINKERDS_IMAGE.wrong)
+      .default(IMAGE)
+      .meta({ description: "Name of the image" }),
+    version: numberOrText(word().min(1))
       .default(version)
       .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
     pullPolicy: z

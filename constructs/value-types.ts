@@ -9,39 +9,56 @@ export const word = () => z.string().regex(/^[^\p{Cc}]*$/u, "is not a text on on
 /** An absolute path, with any character but control characters. */
 export const directory = () => z.string().regex(/^\/[^\p{Cc}]*$/u, "is not an absolute path");
 
-const onePort = "[1-9][0-9]{0,4}";
-const listOf = (item: string) => new RegExp(`^ *(${item}( *, *${item})*)? *$`);
-
-function portsOf(text: string): readonly string[] {
-  return text.split(",").flatMap((item) => (item.trim() === "" ? [] : [item.trim()]));
-}
-
-/** What is said about a part of a list of ports that is not right. */
-export const NOT_A_RANGE = "is not a port or a range low-high between 1 and 65535";
 export const MAX_PORT = 65535;
 
-function isPortRange(text: string): boolean {
-  const [low = Number.NaN, high = low] = text.split("-").map(Number);
-  return low >= 1 && low <= high && high <= MAX_PORT;
+/** What the items of a list of ports are. */
+export interface PortItem {
+  readonly pattern: string;
+  /** What is said about one that is not right. */
+  readonly wrong: string;
 }
 
-function checkPorts(text: string, context: z.RefinementCtx): void {
-  const wrong = portsOf(text).filter((item) => !isPortRange(item));
-  for (const item of wrong) context.addIssue({ code: "custom", message: `has ${item}, which ${NOT_A_RANGE}` });
+const onePort = "[1-9][0-9]{0,4}";
+export const PORT: PortItem = { pattern: `^${onePort}$`, wrong: `is not a port between 1 and ${MAX_PORT}` };
+export const PORT_RANGE: PortItem = {
+  pattern: `^${onePort}(-${onePort})?$`,
+  wrong: `is not a port or a range low-high between 1 and ${MAX_PORT}`,
+};
+
+/** What stands between two items of a list. */
+export const COMMA = "[ \\t\\r\\n]*,[ \\t\\r\\n]*";
+
+function isRight(item: string, { pattern }: PortItem): boolean {
+  const [low = Number.NaN, high = low] = item.split("-").map(Number);
+  return new RegExp(pattern).test(item) && low <= high && high <= MAX_PORT;
 }
 
-/** Ports, comma-separated. */
-export const ports = () =>
-  numberOrText(z.string().regex(listOf(onePort), "is not a list of ports such as 25,587").superRefine(checkPorts));
-
-/** Ports and ranges, comma-separated. */
-export const portRanges = () =>
+/**
+ * A list, comma-separated. That its items are right is for constructs and templates to say, by name: a JSON schema
+ * could only show a pattern.
+ */
+const listOf = (item: PortItem) =>
   numberOrText(
     z
       .string()
-      .regex(listOf(`${onePort}(-${onePort})?`), "is not a list of ports and ranges such as 25,587,8000-8100")
-      .superRefine(checkPorts),
+      .superRefine((text, context) => {
+        const items = text
+          .trim()
+          .split(new RegExp(COMMA))
+          .filter((one) => one !== "");
+        for (const one of items.filter((one) => !isRight(one, item))) {
+          context.addIssue({ code: "custom", message: `has ${one}, which ${item.wrong}` });
+        }
+      })
+      // Of one that comes as a number: zero would be no port.
+      .meta({ minimum: 1 }),
   );
+
+/** Ports, comma-separated. */
+export const ports = () => listOf(PORT);
+
+/** Ports and ranges, comma-separated. */
+export const portRanges = () => listOf(PORT_RANGE);
 
 /** A Kubernetes quantity, or nothing. */
 export const quantity = () =>
@@ -50,14 +67,25 @@ export const quantity = () =>
     z.number().min(0),
   ]);
 
+/** What the pattern says, for the JSON schema of one that comes as a number. */
+const SHARE_AS_NUMBER = { minimum: 0, maximum: 99999, multipleOf: 1 };
+
 /** A number, or a percentage. */
 export const share = () =>
   numberOrText(
     z
       .string()
       .regex(/^(0|[1-9][0-9]{0,4})%?$/, "is not a number or a percentage such as 25%")
-      // What the pattern says, for the JSON schema of one that comes as a number.
-      .meta({ minimum: 0, maximum: 99999 }),
+      .meta(SHARE_AS_NUMBER),
+  );
+
+/** The same, or nothing. */
+export const shareOrNothing = () =>
+  numberOrText(
+    z
+      .string()
+      .regex(/^((0|[1-9][0-9]{0,4})%?)?$/, "is not a number or a percentage such as 25%")
+      .meta(SHARE_AS_NUMBER),
   );
 
 /** Labels or annotations. */

@@ -4,7 +4,7 @@ import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
 import { pluginToken } from "./plugin-token";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
-import { directory, MAX_PORT, port, portRanges, ports, share, textMap, word } from "./value-types";
+import { directory, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
 
 /** Port of the repair controller's probes and /metrics. */
 export const REPAIR_PORT = 9990;
@@ -36,10 +36,20 @@ const updateStrategy = group({
     .default("RollingUpdate")
     .meta({ description: "How pods are replaced when the DaemonSet changes" }),
   rollingUpdate: group({
-    maxUnavailable: share()
-      .prefault(1)
+    maxSurge: shareOrNothing()
+      .default("")
       .meta({
-        description: "How many nodes may be without the installer during an update, as a number or a percentage",
+        description:
+          "On how many nodes a new pod starts before the old one ends, as a number or a percentage; empty for 1, and for " +
+          "0 with maxUnavailable or with hostNetwork, where both pods would need the same ports",
+        examples: ["25%"],
+      }),
+    maxUnavailable: shareOrNothing()
+      .default("")
+      .meta({
+        description:
+          "On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty for 0, and " +
+          "for 1 where maxSurge is 0",
         examples: ["25%"],
       }),
   }),
@@ -127,6 +137,25 @@ const repairController = group({
   resources: resources(),
 });
 
+/** Those that logrus knows, by which linkerd's plugin logs; what is graver than an error is shown by its name. */
+const LOG_LEVEL_NAMES = [...LOG_LEVELS, "warning", "fatal", "panic"] as const;
+
+/**
+ * Values that linkerd's chart has, or had, and this one does without: why, by name. `helm upgrade --reuse-values` brings
+ * them along.
+ */
+export const FORMER_VALUES: Readonly<Record<string, string>> = {
+  partials: "values of a library of linkerd's charts",
+  namespace: "the release's namespace is used (helm install --namespace)",
+  installNamespace: "helm makes the namespace (helm install --create-namespace)",
+  cniPluginImage: "image.name is used",
+  cniPluginVersion: "image.version is used",
+  cniResourceLabel: "the label is linkerd.io/cni-resource",
+  createdByAnnotation: "the annotation is linkerd.io/created-by",
+  proxyInjectAnnotation: "the annotation is linkerd.io/inject",
+  proxyInjectDisabled: "the annotation linkerd.io/inject is disabled",
+};
+
 /** Every value of the chart: its type, default and meaning. All else about values is derived from this. */
 export const values = z.strictObject({
   inboundProxyPort: port().default(4143).meta({ description: "Port on which the proxy accepts inbound connections" }),
@@ -153,11 +182,13 @@ export const values = z.strictObject({
       description: "Inbound ports that are redirected, comma-separated; empty for all",
       examples: ["8080,9090"],
     }),
-  proxyUID: integer(0, 2147483647).default(2102).meta({ description: "User id that the proxy runs as" }),
-  proxyGID: integer(-1, 2147483647)
+  proxyUID: integer(1, 2147483647)
+    .default(2102)
+    .meta({ description: "User id that the proxy runs as; not 0: the proxy's own traffic would come back to it" }),
+  proxyGID: integer(-2147483648, 2147483647)
     .default(-1)
-    .meta({ description: "Group id that the proxy runs as; -1 for no rule about it", examples: [2102] }),
-  logLevel: z.enum(LOG_LEVELS).default("info").meta({ description: "Log level of the plugin and the installer" }),
+    .meta({ description: "Group id that the proxy runs as; negative for no rule about it", examples: [2102] }),
+  logLevel: z.enum(LOG_LEVEL_NAMES).default("info").meta({ description: "Log level of the plugin and the installer" }),
   destCNINetDir: directory()
     .default("/etc/cni/net.d")
     .meta({ description: "Directory on the node with the CNI configuration" }),

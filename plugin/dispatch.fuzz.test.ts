@@ -89,6 +89,7 @@ const settings = [
   "skip-inbound-ports",
   "skip-outbound-ports",
   "skip-subnets",
+  "skip-inbound-subnets",
   "skip-outbound-subnets",
   "proxy-uid",
   "proxy-gid",

@@ -236,6 +236,13 @@ describe("notes", () => {
     ],
     [
       "a setting that the injector never copies",
+      [map, namespace(settings({ "skip-inbound-subnets": "10.9.0.0/16" })), pod({ annotations: INJECTED })],
+      [
+        "config.linkerd.io/skip-inbound-subnets on namespace shop does not count: the injector does not copy it: put it on the pod",
+      ],
+    ],
+    [
+      "another one",
       [map, namespace(settings({ "skip-outbound-subnets": "10.9.0.0/16" })), pod({ annotations: INJECTED })],
       [
         "config.linkerd.io/skip-outbound-subnets on namespace shop does not count: the injector does not copy it: put it on the pod",

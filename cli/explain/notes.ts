@@ -16,12 +16,12 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
 }
 
 const PREFIX = "config.linkerd.io/";
-/** Linkerd's injector copies its own annotations, of which this is none (pkg/inject, AppendNamespaceAnnotations). */
-const NOT_COPIED = `${PREFIX}skip-outbound-subnets`;
+/** Linkerd's injector copies its own annotations, of which these are none (pkg/inject, AppendNamespaceAnnotations). */
+const NOT_COPIED: readonly string[] = [`${PREFIX}skip-inbound-subnets`, `${PREFIX}skip-outbound-subnets`];
 
 function whyUnheard(key: string, needed: ReturnType<typeof besides>): string {
   if (needed === "apiServerPorts") return "a pod of the control plane is redirected by its own alone";
-  if (key === NOT_COPIED) return "the injector does not copy it: put it on the pod";
+  if (NOT_COPIED.includes(key)) return "the injector does not copy it: put it on the pod";
   return "the injector copied the namespace's settings when it made the pod: make it anew";
 }
 

@@ -18,12 +18,26 @@ const declare = <Name extends string>(table: Readonly<Record<Name, TemplateFunct
 const functions = declare({
   int: { kind: "int", compute: (value: unknown) => Number(value) },
   toString: { kind: "string", compute: toText },
-  nospace: { kind: "string", compute: (value: string) => value.replace(/\s/g, "") },
+  trim: { kind: "string", compute: (value: string) => value.trim() },
   splitList: { kind: "list", compute: (value: string, separator: string) => value.split(separator) },
+  regexSplit: {
+    kind: "list",
+    compute: (_all: number, pattern: string, value: string) => value.split(new RegExp(pattern)),
+  },
   compact: { kind: "list", compute: (list: readonly unknown[]) => list.filter(isTrue) },
   first: { kind: "any", compute: (list: readonly unknown[]) => list[0] },
   last: { kind: "any", compute: (list: readonly unknown[]) => list.at(-1) },
+  kindIs: {
+    kind: "bool",
+    compute: (value: unknown, kind: string) =>
+      kind === "invalid" ? value === undefined || value === null : kind === "float64" && typeof value === "number",
+  },
+  ternary: {
+    kind: "any",
+    compute: (test: unknown, then: unknown, otherwise: unknown) => (isTrue(test) ? then : otherwise),
+  },
   eq: { kind: "bool", compute: (b: unknown, a: unknown) => a === b },
+  ne: { kind: "bool", compute: (b: unknown, a: unknown) => a !== b },
   le: { kind: "bool", compute: (b: number, a: number) => a <= b },
   ge: { kind: "bool", compute: (b: number, a: number) => a >= b },
   not: { kind: "bool", compute: (value: unknown) => !isTrue(value) },
@@ -35,6 +49,9 @@ const functions = declare({
   toPrettyJson: { kind: "block", compute: goPrettyJson },
   sha256sum: { kind: "string", compute: (text: string) => createHash("sha256").update(text).digest("hex") },
 });
+
+/** An empty map, as a function: cdk8s takes `{}` out of metadata, also from among the arguments of an expression. */
+export const dict: Expr<unknown> = { $helm: { op: "call", name: "dict", kind: "map" } };
 
 type FunctionName = keyof typeof functions;
 
@@ -54,15 +71,29 @@ export const int = (value: Input<number | string>): Input<number> => call("int",
 /** A boolean, also where the value came as text (`--set-string`). */
 export const bool = (value: Input<boolean | string>): Input<boolean> => eq(text(value), "true");
 
+/**
+ * Another value, but where this one is a number of a values file, the number in JSON: as text, Go would give a large one
+ * an exponent.
+ */
+export const orNumber = (value: Input<unknown>, otherwise: Input<string>): Input<string> =>
+  call("ternary", call("kindIs", value, ["float64"]), [toJson(value), otherwise]);
+
+/** The same where the value may be absent and is true then. */
+export const boolOrTrue = (value: Input<boolean | string>): Input<boolean> => call("ne", "false", [text(value)]);
+
 /** The text of a scalar. */
 export const text = (value: Input<string | number | boolean>): Input<string> => call("toString", value);
 
-/** Text without any white space. */
-export const nospace = (value: Input<string>): Input<string> => call("nospace", value);
+/** Text without white space at its ends. */
+export const trim = (value: Input<string>): Input<string> => call("trim", value);
 
 /** The parts of a text. */
 export const split = (value: Input<string>, separator: string): Input<readonly string[]> =>
   call("splitList", value, [separator]);
+
+/** The parts of a text between what matches a pattern. */
+export const splitBy = (value: Input<string>, pattern: string): Input<readonly string[]> =>
+  call("regexSplit", -1, [pattern, value]);
 
 /** The items of a list that are not empty. */
 export const compact = <T>(list: Input<readonly T[]>): Input<readonly T[]> => call("compact", list);
@@ -80,9 +111,13 @@ export const or = (...values: readonly Input<unknown>[]): Input<boolean> =>
   call("or", values.at(-1), values.slice(0, -1));
 export const matches = (value: Input<string>, pattern: string): Input<boolean> => call("regexMatch", value, [pattern]);
 
-/** The value, or another one where it is empty. */
+/** The value, or another one where it is empty: absent, false, zero, or without a character or an item. */
 export const orElse = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
   call("default", value, [otherwise], kindOf(otherwise));
+
+/** The value, or another one where it is absent. */
+export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
+  call("ternary", call("kindIs", value, ["invalid"]), [otherwise, value], kindOf(otherwise));
 
 /** Compact JSON, as Go writes it. */
 export const toJson = (value: unknown): Input<string> => call("toJson", value);
@@ -103,10 +138,9 @@ export function concat(...parts: readonly Input<string | number>[]): Input<strin
 
 /** One map out of several: what stands first wins, unless it is empty (as sprig's `merge`). */
 export function merge<T>(...given: readonly Input<Readonly<Record<string, T>>>[]): Input<Readonly<Record<string, T>>> {
-  // cdk8s takes empty maps out of metadata, also from among the arguments of an expression.
+  // As for `dict`.
   const maps = given.filter((map) => isExpr(map) || Object.keys(map).length > 0);
   if (!hasExpr(maps)) return mergeMaps(maps as readonly Record<string, unknown>[]) as Record<string, T>;
-  const dict: Expr<unknown> = { $helm: { op: "call", name: "dict", kind: "map" } };
   return {
     $helm: { op: "call", name: "merge", args: [dict, ...maps.slice(0, -1)], subject: maps.at(-1), kind: "map" },
   };

@@ -6,6 +6,7 @@ export { choicesText, type Field, fieldsOf } from "./fields";
 export {
   and,
   bool,
+  boolOrTrue,
   compact,
   concat,
   eq,
@@ -16,15 +17,17 @@ export {
   le,
   matches,
   merge,
-  nospace,
   not,
   or,
+  orAbsent,
   orElse,
   sha256,
   split,
+  splitBy,
   text,
   toJson,
   toPrettyJson,
+  trim,
 } from "./functions";
 export { writeManifests } from "./manifests";
 export { type HelmManifest, type HelmMetadata, HelmObject } from "./object";

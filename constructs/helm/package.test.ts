@@ -13,6 +13,7 @@ import {
   numberOrText,
   ref,
   release,
+  text,
   valueRefs,
   when,
 } from "./index";
@@ -56,10 +57,12 @@ test("a file for each resource, by its kind, and by its name too where that does
 });
 
 test("values of a chart stand where its own schema puts them", () => {
-  const { replicas } = valueRefs(values, ["Values", "web"]);
-  expect(replicas).toEqual({
-    $helm: { op: "call", name: "int", args: [], kind: "int", subject: ref("any", "Values", "web", "replicas") },
+  const { debug } = valueRefs(values, ["Values", "web"]);
+  const made = files((chart) => {
+    const data = { debug: text(debug) };
+    new HelmObject<k8s.KubeConfigMapProps>(chart, "map", k8s.KubeConfigMap.GVK, { metadata: { name: "map" }, data });
   });
+  expect(made.get("templates/configmap.yaml")).toContain('eq (toString (.Values.web).debug) "true"');
 });
 
 test("generated classes and patches carry expressions for scalars", () => {
@@ -69,7 +72,8 @@ test("generated classes and patches carry expressions for scalars", () => {
     deployment.addJsonPatch(JsonPatch.add("/metadata/namespace", release.namespace));
   });
   const template = made.get("templates/deployment.yaml");
-  expect(template).toContain("  replicas: {{ .Values.replicas | int }}\n");
+  const orDefault = 'kindIs "invalid" | ternary 2 .Values.replicas';
+  expect(template).toContain(`  replicas: {{ .Values.replicas | ${orDefault} | int }}\n`);
   expect(template).toContain("  namespace: {{ .Release.Namespace | quote }}\n");
 });
 

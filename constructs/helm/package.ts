@@ -23,6 +23,8 @@ export interface ChartPackage {
   readonly chart: HelmChart;
   readonly metadata: ChartMetadata;
   readonly values: z.ZodObject;
+  /** Values that it takes and does not use: why, by name. @default none */
+  readonly ignored?: Readonly<Record<string, string>>;
   /** What README.md says before the table of values. */
   readonly introduction: string;
   /** What Helm says after an installation: the text of a template. @default none */
@@ -46,6 +48,7 @@ export function chartFiles({
   chart,
   metadata,
   values,
+  ignored,
   introduction,
   notes,
 }: ChartPackage): ReadonlyMap<string, string> {
@@ -55,7 +58,7 @@ export function chartFiles({
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
     ["values.yaml", valuesYaml(values, `Default values of ${metadata.name}.`)],
-    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`))],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, ignored))],
     ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(values)}\n`],
   ]);
   if (notes !== undefined) files.set("templates/NOTES.txt", notes);

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type Input, type Kind, ref } from "./expression";
-import { bool, int, text } from "./functions";
+import { bool, boolOrTrue, dict, int, orAbsent, orElse, orNumber, text } from "./functions";
 
 /** A closed object becomes an object of references; lists, free maps and optional values are referred to as a whole. */
 export type Refs<T> = {
@@ -34,6 +34,12 @@ export function baseOf(schema: z.ZodType): Base {
   return { type: def.type, schema, loose: false, optional: false };
 }
 
+/** What holds where a value is not given; undefined where it has no default, or is a group. */
+export function defaultOf(schema: z.ZodType): unknown {
+  const { def } = schema as unknown as { def: { innerType?: z.ZodType; defaultValue?: unknown } };
+  return def.defaultValue ?? (def.innerType === undefined ? undefined : defaultOf(def.innerType));
+}
+
 const kinds: Readonly<Record<string, Kind>> = {
   string: "string",
   enum: "string",
@@ -42,12 +48,27 @@ const kinds: Readonly<Record<string, Kind>> = {
   object: "map",
 };
 
-/** A reference to one value that converts it to its type, as reading concrete values does. */
-function leaf(base: Base, path: readonly string[]): Input<unknown> {
-  if (base.type === "number") return int(ref("any", ...path));
-  if (base.type === "boolean") return bool(ref("any", ...path));
-  if (base.type === "string" && base.loose) return text(ref("any", ...path));
-  return ref(kinds[base.type] ?? "any", ...path);
+/** From this number on, Go writes an exponent. */
+const LARGE = 1_000_000;
+
+/**
+ * A reference to one value, with what makes it as reading concrete values does: converted to its type, and with its
+ * default where it is absent: users take values away by null, and `helm upgrade --reuse-values` brings those of a chart
+ * that did not have it. An absent list or map is empty, also where the default is not.
+ */
+function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
+  const base = baseOf(schema);
+  const usual = defaultOf(schema);
+  const kind = base.loose ? "any" : (kinds[base.type] ?? "any");
+  const value: Input<never> = ref(kind, ...path);
+  if (base.type === "record") return orElse(value, dict as never);
+  if (base.type === "boolean") return usual === true ? boolOrTrue(value) : bool(value);
+  const isScalar = ["number", "string", "enum"].includes(base.type) && usual !== undefined;
+  const isEmptyTaken = [0, ""].some((empty) => empty !== usual && schema.safeParse(empty).success);
+  const filled = isScalar ? (isEmptyTaken ? orAbsent : orElse)(value, usual as never) : value;
+  if (base.type === "number") return int(filled);
+  if (base.type !== "string" || !base.loose) return filled;
+  return text(schema.safeParse(LARGE).success ? orNumber(value, filled) : filled);
 }
 
 /** References to all values that a schema describes, under `.Values`. */
@@ -56,7 +77,7 @@ export function valueRefs<T extends z.ZodObject>(schema: T, path: readonly strin
     const base = baseOf(field as z.ZodType);
     const closed = base.type === "object" && !base.optional;
     const at = [...path, key];
-    return [key, closed ? valueRefs(base.schema as z.ZodObject, at) : leaf(base, at)];
+    return [key, closed ? valueRefs(base.schema as z.ZodObject, at) : leaf(field as z.ZodType, at)];
   });
   return Object.fromEntries(entries) as Refs<z.output<T>>;
 }

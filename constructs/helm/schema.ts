@@ -8,6 +8,7 @@ interface JsonSchema {
   minimum?: number;
   maximum?: number;
   properties?: Readonly<Record<string, unknown>>;
+  required?: string[];
 }
 
 interface Overridden {
@@ -26,15 +27,22 @@ const loosened: Readonly<Record<string, (schema: JsonSchema) => void>> = {
     schema.enum = [true, false, "true", "false"];
   },
   string: (schema) => {
-    schema.type = ["string", "integer"];
+    schema.type = ["string", "number"];
   },
 };
 
 function loosen({ zodSchema, jsonSchema }: Overridden): void {
-  const { def } = zodSchema as { def: { type: string } };
+  const { def } = zodSchema as z.ZodType;
   if (def.type === "pipe" && typeof jsonSchema.type === "string") loosened[jsonSchema.type]?.(jsonSchema);
   // Helm passes null on where the chart has no default that it could take away.
   if (def.type === "optional" && jsonSchema.type === "object") jsonSchema.type = ["object", "null"];
+  if (def.type === "object" && jsonSchema.required !== undefined) {
+    // Null takes a default away.
+    const { shape } = zodSchema as z.ZodObject;
+    const required = jsonSchema.required.filter((key) => !(shape[key] as z.ZodType).safeParse(undefined).success);
+    if (required.length > 0) jsonSchema.required = required;
+    else delete jsonSchema.required;
+  }
 }
 
 /** What a parent chart may pass besides values: `global`, and the switch that a dependency's `condition` names. */
@@ -43,9 +51,17 @@ const fromParents = {
   enabled: { type: ["boolean", "string"], description: "For charts that switch this one on and off as a dependency" },
 };
 
-/** The JSON schema of a chart's values: closed at every level, besides what comes from parent charts. */
-export function valuesSchema(schema: z.ZodObject, title: string): Readonly<Record<string, unknown>> {
+/**
+ * The JSON schema of a chart's values: closed at every level, besides what comes from parent charts.
+ * @param ignored values that the chart takes and does not use: why, by name
+ */
+export function valuesSchema(
+  schema: z.ZodObject,
+  title: string,
+  ignored: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
   const { $schema, ...rest } = made;
-  return { $schema, title, ...rest, properties: { ...fromParents, ...made.properties } };
+  const others = Object.entries(ignored).map(([key, why]) => [key, { description: `Ignored: ${why}` }]);
+  return { $schema, title, ...rest, properties: { ...fromParents, ...made.properties, ...Object.fromEntries(others) } };
 }

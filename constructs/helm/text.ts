@@ -15,9 +15,10 @@ export function goString(value: string): string {
 /** An argument of a function. */
 function argument(value: unknown, place: Place): string {
   if (!isExpr(value)) return literal(value, place);
-  const written = operation(value.$helm, place);
-  return written.includes(" ") ? `(${written})` : written;
+  return enclosed(operation(value.$helm, place));
 }
+
+const enclosed = (written: string): string => (written.includes(" ") ? `(${written})` : written);
 
 function literal(value: unknown, place: Place): string {
   if (typeof value === "string") return goString(value);
@@ -28,12 +29,14 @@ function literal(value: unknown, place: Place): string {
   return `(${["dict", ...entries].join(" ")})`;
 }
 
-function reference(path: readonly string[], place: Place): string {
-  if (path.length === 0) return place.root === "" ? "." : place.root;
-  const plain = path.findIndex((key) => !identifier.test(key));
-  const dotted = plain < 0 ? path : path.slice(0, plain);
-  const start = `${place.root}.${dotted.join(".")}`;
-  return plain < 0 ? start : `index ${[start, ...path.slice(plain).map(goString)].join(" ")}`;
+/** Users may take whole groups of values away: in parentheses, what is not there has no fields, and no error comes. */
+function reference([object, ...keys]: readonly string[], place: Place): string {
+  if (object === undefined) return place.root === "" ? "." : place.root;
+  return keys.reduce((from, key, depth) => {
+    const inGroup = object === "Values" && depth > 0;
+    if (identifier.test(key)) return `${inGroup ? `(${from})` : enclosed(from)}.${key}`;
+    return `index ${inGroup ? `(default dict ${enclosed(from)})` : enclosed(from)} ${goString(key)}`;
+  }, `${place.root}.${object}`);
 }
 
 /** An operation in prefix form, as it stands between parentheses. */

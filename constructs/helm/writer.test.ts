@@ -8,13 +8,13 @@ import {
   eq,
   int,
   merge,
-  nospace,
   orElse,
   sha256,
   split,
   text,
   toJson,
   toPrettyJson,
+  trim,
 } from "./functions";
 import { writeTemplate } from "./writer";
 
@@ -31,7 +31,7 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
   "numbers are not": [count, "key: {{ .Values.count | int }}"],
   "booleans are not": [enabled, 'key: {{ eq (toString .Values.enabled) "true" }}'],
   "text of a number is quoted once": [text(count), "key: {{ .Values.count | int | quote }}"],
-  "what may be text or a number is JSON": [dashed, 'key: {{ index .Values.a "b-c" "d" | toJson }}'],
+  "what may be text or a number is JSON": [dashed, 'key: {{ (index (default dict .Values.a) "b-c").d | toJson }}'],
   "texts are joined": [concat("100%/", name), 'key: {{ printf "100%%/%v" .Values.name | quote }}'],
   "a choice within a text": [
     concat("x-", when(enabled, "a", "b")),
@@ -71,8 +71,8 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
     "{{- with .Values.list }}\nkey:\n  {{- toYaml . | nindent 2 }}\n{{- end }}",
   ],
   "items made of a list": [
-    each(compact(split(nospace(name), ",")), "port", (port) => int(port as Expr<string>)),
-    'key:\n  {{- range $port := .Values.name | nospace | splitList "," | compact }}\n  - {{ $port | int }}\n' +
+    each(compact(split(trim(name), ",")), "port", (port) => int(port as Expr<string>)),
+    'key:\n  {{- range $port := .Values.name | trim | splitList "," | compact }}\n  - {{ $port | int }}\n' +
       "  {{- else }}\n  []\n  {{- end }}",
   ],
   "items among others, with the root in reach": [
@@ -138,7 +138,7 @@ test("with known values the same functions compute", () => {
   expect(concat("100%/", "x", 1)).toBe("100%/x1");
   expect(when(bool("true"), "a", "b")).toBe("a");
   expect([orElse("", "b"), orElse("a", "b")]).toEqual(["b", "a"]);
-  expect(each(compact(split(nospace("1, 2,"), ",")), "port", int)).toEqual([1, 2]);
+  expect(each(compact(split(trim("1, 2,"), ",")), "port", int)).toEqual([1, 2]);
   expect({ ...spread({ own: "y", other: "z" }), own: "x" }).toEqual({ own: "x", other: "z" });
   expect(merge({ a: "", b: "1" }, { a: "2", b: "3" })).toEqual({ a: "2", b: "1" });
   expect(toJson({ b: "<&>", a: [1, true] })).toBe('{"a":[1,true],"b":"\\u003c\\u0026\\u003e"}');

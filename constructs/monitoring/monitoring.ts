@@ -63,7 +63,7 @@ export class Monitoring extends Construct {
         selector: { matchLabels: selector },
         podMetricsEndpoints: [
           when(isServed(healthPort), endpoint("health")),
-          when(repairController.enabled, endpoint("admin-http")),
+          when(repairController.enabled, endpoint("repair-admin")),
         ],
       },
     });

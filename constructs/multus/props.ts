@@ -76,7 +76,7 @@ export interface MultusValuesProps {
     /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
     readonly name?: Input<MultusValues["image"]["name"]> | undefined;
     /** Tag of the image. @default "0.1.0" */
-    readonly version?: Input<MultusValues["image"]["version"]> | undefined;
+    readonly version?: Input<string | number> | undefined;
     /** When the image is pulled. @default "IfNotPresent" */
     readonly pullPolicy?: Input<MultusValues["image"]["pullPolicy"]> | undefined;
   };

@@ -84,6 +84,12 @@ const containers = fc.array(
   { maxLength: 2 },
 );
 
+const shares = fc.oneof(
+  fc.integer({ min: 0, max: 99999 }),
+  fc.integer({ min: 0, max: 100 }).map((share) => `${share}%`),
+  fc.constantFrom("1", "0", "10"),
+);
+
 /** Numbers and booleans, now and then as `--set-string` passes them. */
 const loosely = (values: fc.Arbitrary<number | boolean>) =>
   fc.tuple(values, fc.boolean()).map(([value, asText]) => (asText ? String(value) : value));
@@ -95,10 +101,11 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   portsToRedirect: fc.oneof(listOf(port.map(String)), port),
   destCNINetDir: fc.oneof(paths, fc.constant("/one")),
   destCNIBinDir: fc.oneof(paths, fc.constant("/one")),
-  maxUnavailable: fc.oneof(
-    fc.integer({ min: 0, max: 99999 }),
-    fc.integer({ min: 0, max: 100 }).map((share) => `${share}%`),
-    fc.constantFrom("1", "0", "10"),
+  maxSurge: shares,
+  maxUnavailable: shares,
+  version: fc.oneof(
+    lines.map((text) => (text === "" ? "x" : text)),
+    fc.constantFrom(0, 1, 1.7, 2026, 20260801),
   ),
   nodeTaint: fc.record(
     {
@@ -178,12 +185,16 @@ function arbitraryOf(schema: z.ZodType, name: string): fc.Arbitrary<unknown> {
   return arbitrary;
 }
 
+const removable = (schema: z.ZodType, value: fc.Arbitrary<unknown>) =>
+  // What a group or a list leaves open has no default that Helm could take away.
+  mandatory(schema) || baseOf(schema).optional ? value : fc.option(value, { nil: null, freq: 15 });
+
 const mandatory = (schema: z.ZodType): boolean => !schema.safeParse(undefined).success;
 
-/** Value sets that a schema allows: any part may be missing. */
+/** Value sets that a schema allows: any part may be missing, or taken away by null. */
 export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string, unknown>> {
   const fields = Object.entries(schema.shape) as [string, z.ZodType][];
-  const members = fields.map(([name, field]) => [name, arbitraryOf(field, name)] as const);
+  const members = fields.map(([name, field]) => [name, removable(field, arbitraryOf(field, name))] as const);
   const requiredKeys = fields.filter(([, field]) => mandatory(field)).map(([name]) => name);
   return fc.record(Object.fromEntries(members), { requiredKeys, noNullPrototype: true });
 }
@@ -192,6 +203,8 @@ export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string
 export function singleValues(schema: z.ZodObject, count: number): readonly Record<string, unknown>[] {
   const fields = Object.entries(schema.shape) as [string, z.ZodType][];
   return fields.flatMap(([name, field]) =>
-    fc.sample(arbitraryOf(field, name), { numRuns: count, seed: 1 }).map((value) => ({ [name]: value })),
+    [...fc.sample(arbitraryOf(field, name), { numRuns: count, seed: 1 }), ...(mandatory(field) ? [] : [null])].map(
+      (value) => ({ [name]: value }),
+    ),
   );
 }

@@ -1,6 +1,9 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
-import { byName, chart, helm, type Rendered, run, template, templateRefusal, withValues } from "./helm";
+import { byName, chart, documents, helm, type Rendered, run, template, templateRefusal, withValues } from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
 const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
@@ -63,21 +66,102 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     expect(byName(rendered)).toEqual(byName(constructed({ ignoreInboundPorts: "25" })));
   });
 
+  /** Values that linkerd's chart takes, and the same for the constructs. */
+  const taken: readonly (readonly [string, object])[] = [
+    ["resources=null", {}],
+    ["resources.cpu=null,repairController.resources.memory.limit=null", {}],
+    ["tolerations=null", { tolerations: [] }],
+    ["image=null,repairController=null,podLabels=null,imagePullSecrets=null", {}],
+    ["updateStrategy=null", {}],
+    ["updateStrategy.rollingUpdate=null,updateStrategy.type=OnDelete", { updateStrategy: { type: "OnDelete" } }],
+    ["updateStrategy.rollingUpdate.maxUnavailable=1", { updateStrategy: { rollingUpdate: { maxUnavailable: 1 } } }],
+    ["updateStrategy.rollingUpdate.maxSurge=2", { updateStrategy: { rollingUpdate: { maxSurge: 2 } } }],
+    ["hostNetwork=true", { hostNetwork: true }],
+    ["image.version=1", { image: { version: "1" } }],
+    ["logLevel=fatal", { logLevel: "fatal" }],
+    ["logLevel=panic", { logLevel: "panic" }],
+    ["proxyGID=-7", {}],
+    ["ignoreInboundPorts=25\\,\\, 587\\,", { ignoreInboundPorts: "25,587" }],
+    ["partials.global.a=b,cniPluginImage=cr.l5d.io/linkerd/cni-plugin,installNamespace=true", {}],
+  ];
+
+  test.each(taken)("takes %s", (flag, props) => {
+    expect(byName(template("--set", flag))).toEqual(byName(constructed(props)));
+  });
+
+  test("a version may be any number", () => {
+    for (const version of [1.7, 1, 20260801]) {
+      const rendered = withValues({ image: { version } }, (path) => template("--values", path));
+      expect(byName(rendered)).toEqual(byName(constructed({ image: { version: String(version) } })));
+    }
+  });
+
+  test("what a release of linkerd's own chart leaves behind with --reuse-values renders", () => {
+    const folder = mkdtempSync(join(tmpdir(), "reused-"));
+    try {
+      cpSync(chart, folder, { recursive: true });
+      // Helm then takes the values of the release for the chart's own: those that are new are missing.
+      const given = {
+        proxyUID: 2102,
+        logLevel: "info",
+        partials: { global: {} },
+        updateStrategy: { type: "OnDelete" },
+      };
+      writeFileSync(join(folder, "values.yaml"), JSON.stringify({ ...given, image: { name: "mirror/linkerd-cni" } }));
+      const rendered = documents(run("template", "linkerd-cni", folder, "--namespace", "linkerd-cni"));
+      const props: LinkerdCniProps = {
+        updateStrategy: { type: "OnDelete" },
+        image: { name: "mirror/linkerd-cni" },
+        tolerations: [],
+      };
+      expect(byName(rendered)).toEqual(byName(constructed(props)));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("the notes say which values of older charts are ignored, and why", () => {
+    const folder = mkdtempSync(join(tmpdir(), "notes-"));
+    try {
+      cpSync(chart, folder, { recursive: true });
+      // Helm shows notes only where it has a cluster.
+      const text = readFileSync(join(folder, "templates", "NOTES.txt"), "utf8");
+      const template = `{{ define "notes" }}${text}{{ end }}notes: {{ include "notes" . | toJson }}\n`;
+      writeFileSync(join(folder, "templates", "notes.yaml"), template);
+      const notes = (...flags: readonly string[]) => {
+        const [made] = documents(run("template", "x", folder, "--show-only", "templates/notes.yaml", ...flags));
+        return String(made?.["notes"]).match(/^NOTE: .*$/gm);
+      };
+      expect(notes()).toBeNull();
+      expect(notes("--set", "partials.global.a=b,cniPluginVersion=v1")).toEqual([
+        "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
+        "NOTE: the value cniPluginVersion is ignored: image.version is used.",
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   /** Bad values, and what helm's message says about them. */
   const refused: readonly (readonly [string, string])[] = [
     ["inboundProxyPort=http", "at '/inboundProxyPort': 'http' does not match pattern"],
     ["inboundProxyPort=70000", "at '/inboundProxyPort': maximum: got 70,000, want 65,535"],
     ["outboundProxyPort=0", "at '/outboundProxyPort': minimum: got 0, want 1"],
-    ["ignoreInboundPorts=200-100", "ignoreInboundPorts: 200-100 is not a port or a range low-high between 1 and 65535"],
-    ["ignoreOutboundPorts=1-70000", "ignoreOutboundPorts: 1-70000 is not a port or a range low-high"],
-    ["ignoreOutboundPorts=http", "at '/ignoreOutboundPorts': 'http' does not match pattern"],
-    ["portsToRedirect=70000", "portsToRedirect: 70000 is not a port"],
-    ["portsToRedirect=80-90", "at '/portsToRedirect': '80-90' does not match pattern"],
+    ["ignoreInboundPorts=200-100", 'ignoreInboundPorts: "200-100" has 200-100, which is not a port or a range'],
+    ["ignoreOutboundPorts=1-70000", 'ignoreOutboundPorts: "1-70000" has 1-70000, which is not a port or a range'],
+    ["ignoreOutboundPorts=25\\,http", 'ignoreOutboundPorts: "25,http" has http, which is not a port or a range'],
+    ["ignoreOutboundPorts=2 5", 'ignoreOutboundPorts: "2 5" has 2 5, which is not a port or a range'],
+    ["portsToRedirect=70000", 'portsToRedirect: "70000" has 70000, which is not a port between 1 and 65535'],
+    ["portsToRedirect=80-90", 'portsToRedirect: "80-90" has 80-90, which is not a port between 1 and 65535'],
+    ["portsToRedirect=0", "at '/portsToRedirect': minimum: got 0, want 1"],
     ["healthPort=9990,repairController.enabled=true", "healthPort: 9990 is the repair controller's own port"],
-    ["proxyUID=-1", "at '/proxyUID': minimum: got -1, want 0"],
-    ["proxyGID=-2", "at '/proxyGID': minimum: got -2, want -1"],
-    ["logLevel=loud", "at '/logLevel': value must be one of 'trace', 'debug', 'info', 'warn', 'error'"],
-    ["logLevel=null", "missing property 'logLevel'"],
+    ["proxyUID=0", "at '/proxyUID': minimum: got 0, want 1"],
+    ["logLevel=loud", "at '/logLevel': value must be one of 'trace', 'debug', 'info', 'warn', 'error', 'warning'"],
+    ["image.name=cr.l5d.io/linkerd/cni-plugin", 'image.name: "cr.l5d.io/linkerd/cni-plugin" is the image of linkerd'],
+    [
+      "image.name=ghcr.io/linkerd/cni-plugin",
+      "take `image` out of your values, or with --reuse-values set image.name=",
+    ],
     ["iptablesMode=bpf", "at '/iptablesMode': value must be one of 'auto', 'native', 'nft', 'legacy', 'plain'"],
     ["destCNIBinDir=opt", "at '/destCNIBinDir': 'opt' does not match pattern '^\\\\/"],
     ["useWaitFlag=maybe", "at '/useWaitFlag': value must be one of true, false, 'true', 'false'"],

@@ -48,12 +48,9 @@ export function constructed(chart: OwnChart, set: object, namespace: string): re
   return scope.toJson() as Rendered[];
 }
 
-/** A Kubernetes that every chart is for: a helm that is built from source claims to have an older one. */
-export const KUBERNETES = ["--kube-version", "v1.34.0"];
-
 /** The text that helm renders in a namespace, with some flags. */
 export const renderedText = ({ name, path }: OwnChart, namespace: string, ...flags: readonly string[]): string =>
-  run("template", name, path, "--namespace", namespace, ...KUBERNETES, ...flags);
+  run("template", name, path, "--namespace", namespace, ...flags);
 
 /** The objects that helm renders in a namespace, with some flags. */
 export const rendered = (chart: OwnChart, namespace: string, ...flags: readonly string[]): readonly Rendered[] =>

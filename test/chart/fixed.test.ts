@@ -7,7 +7,7 @@ import { writeFolder } from "../../charts/write";
 import { version } from "../../constructs";
 import { chartFiles, HelmChart } from "../../constructs/helm";
 import { arbitraryValues } from "./arbitrary";
-import { constructed, KUBERNETES, type OwnChart, ownCharts } from "./charts";
+import { constructed, type OwnChart, ownCharts } from "./charts";
 import { byName, documents, helm, run } from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
@@ -24,7 +24,7 @@ async function fixed(chart: OwnChart, set: object, namespace: string) {
   const folder = mkdtempSync(join(tmpdir(), "fixed-"));
   try {
     await writeFolder(folder, files);
-    return byName(documents(run("template", chart.name, folder, "--namespace", namespace, ...KUBERNETES)));
+    return byName(documents(run("template", chart.name, folder, "--namespace", namespace)));
   } finally {
     rmSync(folder, { recursive: true });
   }

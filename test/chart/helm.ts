@@ -17,20 +17,34 @@ export function findProgram(name: string, told: string | undefined): string | un
 /** The real helm, where there is one. */
 export const helm = findProgram("helm", process.env["HELM"]);
 
+/** The real command line of cdk8s, where there is one. */
+export const cdk8s = findProgram("cdk8s", process.env["CDK8S"]);
+export const cdk8sMissing = cdk8s === undefined ? " (no cdk8s: set CDK8S or put it on PATH)" : "";
+
 export interface Rendered {
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly [key: string]: unknown;
 }
 
+/** A Kubernetes that every chart is for: a helm that is built from source claims to have an older one. */
+const KUBERNETES = ["--kube-version", "v1.34.0"];
+
+const forKubernetes = (args: readonly string[]): readonly string[] =>
+  ["template", "lint"].includes(args[0] ?? "") && !args.includes("--kube-version") ? [...args, ...KUBERNETES] : args;
+
 /** Runs helm and returns what it wrote. @throws an Error with what it said */
 export function run(...args: readonly string[]): string {
-  return execFileSync(helm ?? "", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
+  return execFileSync(helm ?? "", forKubernetes(args), {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    maxBuffer: 1 << 28,
+  });
 }
 
 /** What helm says when it refuses. */
 export function refusal(...args: readonly string[]): string {
-  const { status, stderr } = spawnSync(helm ?? "", args, { encoding: "utf8" });
+  const { status, stderr } = spawnSync(helm ?? "", forKubernetes(args), { encoding: "utf8" });
   if (status === 0) throw new Error(`helm ${args.join(" ")} succeeded`);
   return stderr;
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LinkerdMultusProps } from "../../constructs";
-import { constructed, KUBERNETES, linkerdMultus, rendered } from "./charts";
+import { constructed, linkerdMultus, rendered } from "./charts";
 import { byName, documents, findProgram, helm, type Rendered, refusal, root, run, withValues } from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
@@ -79,7 +79,7 @@ suite(`dist/charts/linkerd-multus with the real helm${title}`, () => {
   ];
 
   test.each(refused)("refuses %s and names the value", (flag, message) => {
-    expect(refusal("template", "multus", linkerdMultus.path, ...KUBERNETES, "--set", flag)).toContain(message);
+    expect(refusal("template", "multus", linkerdMultus.path, "--set", flag)).toContain(message);
   });
 
   test("pods are replaced when the operator is told something else, and only then", () => {

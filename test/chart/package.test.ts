@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { documents, type Rendered, root } from "./helm";
+import { byName, cdk8s, cdk8sMissing, documents, type Rendered, root } from "./helm";
 
 const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
 const compiler = {
@@ -18,6 +18,12 @@ const compiler = {
   },
   include: ["*.ts", "*.mts"],
 };
+
+/** The app and the cdk8s.yaml that the README shows. */
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const [app = "", config = ""] = ["ts", "yaml"].map(
+  (language) => new RegExp(`### With cdk8s\\n.*?^\`\`\`${language}\\n(.*?)^\`\`\``, "ms").exec(readme)?.[1] ?? "",
+);
 
 const esm = `import { App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdMultus, version } from "linkerd-cni-cdk8s";
@@ -58,6 +64,7 @@ describe("the packed npm package in an empty project", () => {
     for (const example of ["subclass.ts", "helm-chart.ts"])
       cpSync(join(root, "examples", example), join(project, example));
     writeFileSync(join(project, "esm.mts"), esm);
+    writeFileSync(join(project, "main.ts"), app);
     writeFileSync(join(project, "tsconfig.json"), JSON.stringify(compiler));
     tsc();
   }, 180_000);
@@ -78,6 +85,18 @@ describe("the packed npm package in an empty project", () => {
     expect(named(manifests, "DaemonSet")).toMatchObject({ spec: { template: { spec: { dnsPolicy: "Default" } } } });
   });
 
+  const synthTest = cdk8s === undefined ? test.skip : test;
+
+  synthTest(`is synthesized by cdk8s synth as the README shows${cdk8sMissing}`, () => {
+    expect(config).toContain("app: npx tsx main.ts");
+    // tsx is the project's own; npx would fetch it.
+    const compiled = config.replace("npx tsx main.ts", `${process.execPath} made/main.js`);
+    writeFileSync(join(project, "cdk8s.yaml"), compiled);
+    execFileSync(cdk8s ?? "", ["synth", "--check-upgrade=false"], { cwd: project, stdio: "pipe" });
+    const made = byName(documents(readFileSync(join(project, "dist", "linkerd-cni.k8s.yaml"), "utf8")));
+    expect(made["DaemonSet/linkerd-cni"]).toMatchObject({ metadata: { namespace: "linkerd-cni" } });
+  });
+
   test("is imported by an ES module", () => {
     const made = JSON.parse(node(join("made", "esm.mjs"))) as { chart: string; text: string };
     expect(made.chart).toBe("function");
@@ -87,7 +106,7 @@ describe("the packed npm package in an empty project", () => {
 
   test("makes a chart of one's own", () => {
     const files = JSON.parse(node(join("made", "helm-chart.js"))) as Record<string, string>;
-    expect(files["templates/deployment.yaml"]).toContain("replicas: {{ .Values.replicas | int }}");
+    expect(files["templates/deployment.yaml"]).toContain("replicas: {{ .Values.replicas | default 2 | int }}");
   });
 
   test("does not compile with values that are none", () => {

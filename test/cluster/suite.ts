@@ -10,7 +10,7 @@ import { down, up } from "./cluster";
 import { Machine } from "./machine";
 import type { ContainerdVersion } from "./node";
 import { onDisk, paths } from "./paths";
-import { Kubectl } from "./pods";
+import { Kubectl, until } from "./pods";
 import { missing } from "./requirements";
 
 export const NET_DIR = "/etc/cni/net.d";
@@ -59,6 +59,14 @@ export class TestCluster {
 
   async rolledOut(): Promise<void> {
     await this.kubectl.run("rollout", "status", "--namespace=linkerd-cni", "daemonset/linkerd-cni", "--timeout=90s");
+    // The new pod comes first, and what the old one does when it ends belongs to the update.
+    await until("the old pods' end", async () => {
+      type Pods = { items: object[] };
+      type DaemonSet = { status: { desiredNumberScheduled: number } };
+      const { items } = await this.kubectl.json<Pods>("get", "pods", "-n", "linkerd-cni", "-l", "k8s-app=linkerd-cni");
+      const { status } = await this.kubectl.json<DaemonSet>("get", "daemonset", "linkerd-cni", "-n", "linkerd-cni");
+      return items.length === status.desiredNumberScheduled;
+    });
   }
 
   /** How often each container of the installer's pod has been started again. */

@@ -97,10 +97,12 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
     expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
     expect(await cluster.machine.run(["kubectl", "diff", "-f", MANIFEST], at)).toBe("");
     expect(await cluster.machine.run(apply, at)).not.toMatch(/created|configured/);
-    // As Argo CD and Flux apply.
-    const server = ["--server-side", "--field-manager=argocd-controller", "--force-conflicts", "-f", MANIFEST];
-    await cluster.machine.run(["kubectl", "apply", ...server], at);
-    expect(await cluster.machine.run(["kubectl", "diff", ...server], at)).toBe("");
+    // As Argo CD and Flux apply, one after the other and neither by force.
+    for (const manager of ["argocd-controller", "kustomize-controller"]) {
+      const server = ["--server-side", `--field-manager=${manager}`, "-f", MANIFEST];
+      await cluster.machine.run(["kubectl", "apply", ...server], at);
+      expect(await cluster.machine.run(["kubectl", "diff", ...server], at)).toBe("");
+    }
     await cluster.kubectl.apply(obsolete);
     expect(prunedBy(await cluster.machine.run(["sh", "-c", PRUNE], at))).toEqual(["configmap/obsolete pruned"]);
     await cluster.rolledOut();

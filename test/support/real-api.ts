@@ -27,7 +27,7 @@ export interface ApiObject {
 }
 
 /** Where objects of a kind are created. */
-function collectionOf({ apiVersion, kind, metadata: { namespace } }: ApiObject): string {
+export function collectionOf({ apiVersion, kind, metadata: { namespace } }: ApiObject): string {
   const group = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const plural = `${kind.toLowerCase().replace(/y$/, "ie")}s`;
   return `${group}${namespace === undefined ? "" : `/namespaces/${namespace}`}/${plural}`;

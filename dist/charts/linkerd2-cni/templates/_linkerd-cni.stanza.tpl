@@ -6,49 +6,49 @@ kubernetes:
   kubeconfig: __KUBECONFIG_FILEPATH__
 linkerd:
   inbound-ports-to-ignore:
-    - {{ .Values.proxyAdminPort | int | quote }}
-    - {{ .Values.proxyControlPort | int | quote }}
-    {{- range $range := .Values.ignoreInboundPorts | toString | nospace | splitList "," | compact }}
-    {{- if not (and (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
-      {{- fail (printf "ignoreInboundPorts: %v is not a port or a range low-high between 1 and 65535" $range) }}
+    - {{ .Values.proxyAdminPort | default 4191 | int | quote }}
+    - {{ .Values.proxyControlPort | default 4190 | int | quote }}
+    {{- range $range := regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (default "" .Values.ignoreInboundPorts))) -1 | compact }}
+    {{- if not (and (regexMatch "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
+      {{- fail (printf "ignoreInboundPorts: \"%v\" has %v, which is not a port or a range low-high between 1 and 65535" (toString (default "" $.Values.ignoreInboundPorts)) $range) }}
     {{- end }}
     - {{ $range | quote }}
     {{- end }}
-  incoming-proxy-port: {{ .Values.inboundProxyPort | int }}
-  iptables-mode: {{ .Values.iptablesMode | quote }}
-  ipv6: {{ not (eq (toString .Values.disableIPv6) "true") }}
-  {{- if .Values.ignoreOutboundPorts | toString | nospace | splitList "," | compact }}
+  incoming-proxy-port: {{ .Values.inboundProxyPort | default 4143 | int }}
+  iptables-mode: {{ .Values.iptablesMode | default "auto" | quote }}
+  ipv6: {{ not (ne (toString .Values.disableIPv6) "false") }}
+  {{- if regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (default "" .Values.ignoreOutboundPorts))) -1 | compact }}
   outbound-ports-to-ignore:
-    {{- range $range := .Values.ignoreOutboundPorts | toString | nospace | splitList "," | compact }}
-    {{- if not (and (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
-      {{- fail (printf "ignoreOutboundPorts: %v is not a port or a range low-high between 1 and 65535" $range) }}
+    {{- range $range := regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (default "" .Values.ignoreOutboundPorts))) -1 | compact }}
+    {{- if not (and (regexMatch "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
+      {{- fail (printf "ignoreOutboundPorts: \"%v\" has %v, which is not a port or a range low-high between 1 and 65535" (toString (default "" $.Values.ignoreOutboundPorts)) $range) }}
     {{- end }}
     - {{ $range | quote }}
     {{- else }}
     []
     {{- end }}
   {{- end }}
-  outgoing-proxy-port: {{ .Values.outboundProxyPort | int }}
+  outgoing-proxy-port: {{ .Values.outboundProxyPort | default 4140 | int }}
   ports-to-redirect:
-    {{- range $range := .Values.portsToRedirect | toString | nospace | splitList "," | compact }}
-    {{- if not (and (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
-      {{- fail (printf "portsToRedirect: %v is not a port or a range low-high between 1 and 65535" $range) }}
+    {{- range $range := regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (default "" .Values.portsToRedirect))) -1 | compact }}
+    {{- if not (and (regexMatch "^[1-9][0-9]{0,4}$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
+      {{- fail (printf "portsToRedirect: \"%v\" has %v, which is not a port between 1 and 65535" (toString (default "" $.Values.portsToRedirect)) $range) }}
     {{- end }}
     - {{ $range | int }}
     {{- else }}
     []
     {{- end }}
-  {{- if ge (int .Values.proxyGID) 0 }}
-  proxy-gid: {{ .Values.proxyGID | int }}
+  {{- if ge (int (ternary -1 .Values.proxyGID (kindIs "invalid" .Values.proxyGID))) 0 }}
+  proxy-gid: {{ .Values.proxyGID | kindIs "invalid" | ternary -1 .Values.proxyGID | int }}
   {{- end }}
-  proxy-uid: {{ .Values.proxyUID | int }}
+  proxy-uid: {{ .Values.proxyUID | default 2102 | int }}
   simulate: false
   use-wait-flag: {{ eq (toString .Values.useWaitFlag) "true" }}
-log_level: {{ .Values.logLevel | quote }}
+log_level: {{ .Values.logLevel | default "info" | quote }}
 own-pods:
   namespace: {{ .Release.Namespace | quote }}
   daemonset: linkerd-cni
-pod-lookup: {{ .Values.podLookup | quote }}
+pod-lookup: {{ .Values.podLookup | default "auto" | quote }}
 strict-status: {{ eq (toString .Values.strictStatus) "true" }}
 type: linkerd-cni
 {{- end }}
