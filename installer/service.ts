@@ -278,7 +278,7 @@ export class Service {
   }
 
   private async decide(): Promise<StopDecision> {
-    const { settings, sleep } = this.outside;
+    const { settings, sleep, log } = this.outside;
     const decided = decideBySettings(settings);
     if (decided !== undefined) return decided;
     await this.daemonSet?.learn();
@@ -293,7 +293,8 @@ export class Service {
       return askForDaemonSet({ daemonSet: { namespace: pod.namespace, name }, node, pod: pod.name, own, plugin });
     };
     try {
-      return await decide(ask, { sleep, now: () => performance.now() });
+      const tell = (why: string) => log.info(`stopping: ${why}: asking again`);
+      return await decide(ask, { sleep, now: () => performance.now() }, tell);
     } catch (error) {
       return { remove: false, why: error instanceof Error ? error.message : String(error) };
     }

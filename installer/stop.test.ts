@@ -112,6 +112,7 @@ test.each<readonly [string, Answers, Answers | undefined, Finding]>([
 /** Decides by findings, the last of which goes on; tells how long it waited. */
 async function decided(...findings: readonly Finding[]) {
   let [count, ms] = [0, 0];
+  const told: string[] = [];
   const next = async () => {
     count += 1;
     return findings[Math.min(count, findings.length) - 1] as Finding;
@@ -122,8 +123,8 @@ async function decided(...findings: readonly Finding[]) {
       ms += pause;
     },
   };
-  const decision = await decide(next, clock);
-  return { ...decision, count, ms };
+  const decision = await decide(next, clock, (why) => told.push(why));
+  return { ...decision, count, ms, told };
 }
 const certain = (remove: boolean): Finding => ({ is: "certain", remove, why: "sure" });
 const maybe = (remove: boolean, why = "once"): Finding => ({ is: "confirmable", remove, why });
@@ -140,6 +141,11 @@ test("what may be a passing fault has to be said twice", async () => {
     remove: true,
     count: 5,
   });
+});
+
+test("whoever reads the log sees each finding once", async () => {
+  expect((await decided(doubt, doubt, maybe(true), maybe(true))).told).toEqual(["403", "once"]);
+  expect((await decided(certain(true))).told).toEqual([]);
 });
 
 test("helm uninstall, which deletes bindings first and accounts last: a token that was remembered counts ten seconds more", async () => {

@@ -36,8 +36,15 @@ export interface Clock {
   readonly now: () => number;
 }
 
-/** Asks until the answer is certain, or has been confirmed. Where it never is, all stays. */
-export async function decide(ask: () => Promise<Finding>, { sleep, now }: Clock): Promise<StopDecision> {
+/**
+ * Asks until the answer is certain, or has been confirmed. Where it never is, all stays.
+ * @param tell is told what is found each time that it is asked again
+ */
+export async function decide(
+  ask: () => Promise<Finding>,
+  { sleep, now }: Clock,
+  tell: (why: string) => void,
+): Promise<StopDecision> {
   const until = now() + ASK_FOR_MS;
   let last: Finding | undefined;
   for (;;) {
@@ -45,6 +52,7 @@ export async function decide(ask: () => Promise<Finding>, { sleep, now }: Clock)
     const { is, remove, why } = finding;
     if (is === "certain" || (is === "confirmable" && last?.why === why)) return { remove, why };
     if (now() + ASK_AGAIN_MS > until) return { remove: false, why };
+    if (why !== last?.why) tell(why);
     last = finding;
     await sleep(ASK_AGAIN_MS);
   }
