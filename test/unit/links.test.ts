@@ -1,0 +1,38 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const root = join(__dirname, "..", "..");
+const FOLDERS = ["docs", "dist/charts", "examples", "bench"];
+const inside = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
+const pages = [...readdirSync(root), ...FOLDERS.flatMap(inside)].filter((name) => name.endsWith(".md"));
+
+/** The anchor that GitHub gives a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+
+const text = (page: string) => readFileSync(join(root, page), "utf8").replace(/^```.*?^```$/gms, "");
+
+const anchors = (page: string) =>
+  [...readFileSync(join(root, page), "utf8").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchor(heading));
+
+function broken(page: string): readonly string[] {
+  const targets = [...text(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  return targets.filter((target) => {
+    const [path = "", fragment] = target.split("#");
+    const found = path === "" ? page : join(dirname(page), path);
+    if (!existsSync(join(root, found))) return true;
+    return fragment !== undefined && found.endsWith(".md") && !anchors(found).includes(fragment);
+  });
+}
+
+test("the documents are found", () => {
+  expect(pages).toEqual(expect.arrayContaining(["README.md", "CONTRIBUTING.md", "docs/installer.md"]));
+});
+
+test.each(pages)("%s: each link leads to a file, and to a heading of it", (page) => {
+  expect(broken(page)).toEqual([]);
+});
