@@ -1,6 +1,7 @@
+import { SETTING_PREFIX } from "./contract";
 import { CniError, ErrorCode, quoted, shortened } from "./errors";
+import { idOf, isIdOrNone } from "./ids";
 import { MAX_ITEMS } from "./lists";
-import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
 import { parsePorts } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
@@ -39,7 +40,6 @@ export const SETTINGS = [
   "proxy-gid",
 ] as const;
 export type Setting = (typeof SETTINGS)[number];
-const PREFIX = "config.linkerd.io/";
 
 /** A text that says something about an option of the redirect. */
 export interface Source {
@@ -62,7 +62,7 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
     { from: "namespace", annotations: namespace?.annotations ?? {}, object: `namespace ${namespace?.name}` },
   ] as const;
   for (const { from, annotations, object } of places) {
-    for (const key of [name, ALIASES[name] ?? name].map((one) => `${PREFIX}${one}`)) {
+    for (const key of [name, ALIASES[name] ?? name].map((one) => `${SETTING_PREFIX}${one}`)) {
       const text = annotations[key]?.trim();
       if (text) return { from, text, where: `${key} on ${object}` };
     }
@@ -98,7 +98,7 @@ const MAX_DIGITS = 20;
 function parseId(source: Source): number {
   const { text } = source;
   const id = text.length <= MAX_DIGITS && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
-  return id <= MAX_ID ? id : refusal(source, "a numeric id")(text);
+  return isIdOrNone(id) ? id : refusal(source, "a numeric id")(text);
 }
 
 /** Options of the redirect that annotations change. */
@@ -111,7 +111,7 @@ export type Sources = Readonly<Record<Option, readonly Source[]>>;
 function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source[] {
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);
-  const isNone = Array.isArray(value) ? value.length === 0 : Number(value) < 1;
+  const isNone = Array.isArray(value) ? value.length === 0 : idOf(Number(value)) === undefined;
   return isNone
     ? []
     : [{ from: "configuration", text, where: `linkerd.${field} of network ${shortened(stanza.name)}` }];
@@ -145,11 +145,10 @@ export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sourc
   };
 }
 
-/** Root is never the proxy's, and an id below one means none: no rule, as with linkerd's own plugin. */
 function identity(sources: Sources): Pick<RedirectOptions, "proxyUid" | "proxyGid"> {
-  const [proxyUid = 0] = sources.proxyUid.map(parseId);
-  const [proxyGid = 0] = sources.proxyGid.map(parseId);
-  return { ...(proxyUid >= 1 ? { proxyUid } : {}), ...(proxyGid >= 1 ? { proxyGid } : {}) };
+  const [proxyUid] = sources.proxyUid.map(parseId).map(idOf);
+  const [proxyGid] = sources.proxyGid.map(parseId).map(idOf);
+  return { ...(proxyUid === undefined ? {} : { proxyUid }), ...(proxyGid === undefined ? {} : { proxyGid }) };
 }
 
 /**
@@ -160,18 +159,16 @@ export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision
   const reason = skipReason(pod);
   if (reason !== undefined) return { kind: "skip", reason };
   const sources = sourcesOf(pod, around, stanza);
-  return {
-    kind: "redirect",
-    options: {
-      inboundPort: stanza.linkerd["incoming-proxy-port"],
-      outboundPort: stanza.linkerd["outgoing-proxy-port"],
-      portsToRedirect: stanza.linkerd["ports-to-redirect"],
-      ipv6: stanza.linkerd.ipv6,
-      ...identity(sources),
-      skipInboundPorts: sources.skipInboundPorts.flatMap(ports),
-      skipOutboundPorts: sources.skipOutboundPorts.flatMap(ports),
-      skipInboundSubnets: sources.skipInboundSubnets.flatMap(subnets),
-      skipOutboundSubnets: sources.skipOutboundSubnets.flatMap(subnets),
-    },
+  const options: RedirectOptions = {
+    inboundPort: stanza.linkerd["incoming-proxy-port"],
+    outboundPort: stanza.linkerd["outgoing-proxy-port"],
+    portsToRedirect: stanza.linkerd["ports-to-redirect"],
+    ipv6: stanza.linkerd.ipv6,
+    ...identity(sources),
+    skipInboundPorts: sources.skipInboundPorts.flatMap(ports),
+    skipOutboundPorts: sources.skipOutboundPorts.flatMap(ports),
+    skipInboundSubnets: sources.skipInboundSubnets.flatMap(subnets),
+    skipOutboundSubnets: sources.skipOutboundSubnets.flatMap(subnets),
   };
+  return stanza.linkerd.simulate ? { kind: "skip", reason: "simulated" } : { kind: "redirect", options };
 }
