@@ -3,9 +3,11 @@ import { idOf, isIdOrNone, MAX_ID } from "./ids";
 import { isObject, type Json, type JsonObject, mismatch } from "./json";
 import {
   IPTABLES_MODES,
+  type IptablesMode,
   type LinkerdConfig,
   LOG_LEVELS,
   type LogLevel,
+  OWN_MODES,
   PLUGIN_TYPE,
   POD_LOOKUPS,
   type Stanza,
@@ -97,7 +99,11 @@ function readLinkerd(linkerd: Members): LinkerdConfig {
     "outbound-subnets-to-ignore": linkerd.list("outbound-subnets-to-ignore", text, "a network in CIDR notation"),
     simulate: linkerd.boolean("simulate", false),
     "use-wait-flag": linkerd.boolean("use-wait-flag", false),
-    "iptables-mode": linkerd.oneOf("iptables-mode", "auto", IPTABLES_MODES),
+    "iptables-mode": linkerd.oneOf<IptablesMode>(
+      "redirect-mode",
+      linkerd.oneOf("iptables-mode", "auto", IPTABLES_MODES),
+      OWN_MODES,
+    ),
     ipv6: linkerd.boolean("ipv6", false),
   };
 }
