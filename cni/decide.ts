@@ -13,7 +13,7 @@ export type Decision =
   | { readonly kind: "skip"; readonly reason: SkipReason }
   | { readonly kind: "redirect"; readonly options: RedirectOptions };
 
-/** A namespace, as far as it decides about its pods. */
+/** A namespace, reduced to what decides about its pods. */
 export interface Namespace {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export interface Namespace {
 /** The API server's ports where its Service cannot be read. */
 export const API_SERVER_PORTS: readonly number[] = [443, 6443];
 
-/** Besides the pod: what may stand elsewhere. */
+/** What decides about a pod and is not in the pod itself. */
 export interface Surroundings {
   readonly namespace?: Namespace;
   /** Ports of the API server, which a control-plane pod reaches directly. @default 443 and 6443 */
@@ -49,12 +49,12 @@ export interface Source {
   readonly where: string;
 }
 
-/** Another name of a setting: linkerd has one for inbound networks, whose name does not say so. */
+/** Other names of settings: linkerd's name for inbound networks does not say that they are inbound. */
 const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-subnets": "skip-inbound-subnets" };
 
 /**
- * A setting from the pod, else from its namespace; an empty value is as good as none. Where both names of one stand
- * side by side, linkerd's counts, as it does for linkerd's own plugin.
+ * A setting from the pod, else from its namespace; an empty value counts as none. Where an object has both names of a
+ * setting, linkerd's counts, as for linkerd's own plugin.
  */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {
   const places = [
@@ -70,14 +70,14 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
   return undefined;
 }
 
-/** Refuses an item, or the whole text, of a source. */
+/** Refuses an item of a source, or all of its text. */
 function refusal({ where }: Source, wanted: string): (given: string) => never {
   return (given) => {
     throw new CniError(ErrorCode.config, `${where}: ${quoted(given)} is not ${wanted}`);
   };
 }
 
-/** A pod's author must not make the node pay: every item is a rule, or an element of a set, in the kernel. */
+/** Limits what a pod costs its node: every item is a rule, or an element of a set, in the kernel. */
 function bounded<T>(source: Source, items: readonly T[], what: string): readonly T[] {
   if (items.length <= MAX_ITEMS) return items;
   throw new CniError(
@@ -91,7 +91,7 @@ const ports = (source: Source) =>
 const subnets = (source: Source) =>
   bounded(source, parseSubnets(source.text, refusal(source, "a network in CIDR notation")), "networks");
 
-/** No longer number is an id. */
+/** Longer numbers are no ids. */
 const MAX_DIGITS = 20;
 
 /** An id as Go's `strconv.Atoi` reads it; one below 1 means none. */
@@ -104,10 +104,10 @@ function parseId(source: Source): number {
 /** Options of the redirect that annotations change. */
 type Option = "proxyUid" | "proxyGid" | `skip${"Inbound" | "Outbound"}${"Ports" | "Subnets"}`;
 
-/** What each option is made of, in order; the items of all texts together are its value. */
+/** The sources of each option, in order. Its value is the items of all of them. */
 export type Sources = Readonly<Record<Option, readonly Source[]>>;
 
-/** What the stanza says; a list that is empty, and an id that means none, are no source. */
+/** A field of the stanza as a source. An empty list, and an id that means none, are no source. */
 function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source[] {
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);
@@ -122,7 +122,7 @@ function apiServer(pod: Pod, ports: readonly number[] = API_SERVER_PORTS): reado
   return isControlPlane(pod) ? [{ from: "service", text: ports.join(","), where: "service default/kubernetes" }] : [];
 }
 
-/** Where everything comes from that is said about a pod. Annotations add to inbound ports and replace all else. */
+/** The sources of every option for a pod. Annotations add to inbound ports, and replace everything else. */
 export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sources {
   const annotated = (name: Setting): readonly Source[] => {
     const found = setting(name, pod, around.namespace);

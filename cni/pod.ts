@@ -1,6 +1,6 @@
 import { Annotation, Label, LinkerdContainer } from "./contract";
 
-/** What decides about a pod, whatever it was learned from. */
+/** A pod, reduced to what decides about it. */
 export interface Pod {
   readonly namespace: string;
   readonly name: string;
@@ -14,16 +14,16 @@ export interface Pod {
 /** The name of the proxy's container, or of its init container where it is a native sidecar. */
 export const PROXY = LinkerdContainer.proxy;
 
-/** Why a pod's traffic is left alone. */
+/** Why a pod's traffic is not redirected. */
 export type SkipReason = "not a pod" | "own pod" | "no proxy" | "linkerd-init sets the rules" | "simulated";
 
-/** The reason to leave a pod alone, or none: it is meshed and ours to redirect. */
+/** The reason to leave a pod alone; undefined for a meshed pod that this plugin has to redirect. */
 export function skipReason(pod: Pod): SkipReason | undefined {
   if (!pod.containers.includes(PROXY) && !pod.initContainers.includes(PROXY)) return "no proxy";
   return pod.initContainers.includes(LinkerdContainer.init) ? "linkerd-init sets the rules" : undefined;
 }
 
-/** A pod of the mesh's own control plane, which has to reach the API server before its proxy is up. */
+/** Whether a pod is one of the control plane's, which has to reach the API server before its proxy is up. */
 export function isControlPlane({ labels }: Pick<Pod, "labels">): boolean {
   return Boolean(labels[Label.controlPlaneComponent]);
 }
@@ -32,12 +32,12 @@ const INJECTOR = "linkerd/proxy-injector";
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** The injector copied the namespace's settings onto the pod: its own annotations say everything. */
+/** Whether Linkerd's injector injected the pod. It copies the namespace's settings: the pod's annotations are complete. */
 export function isInjected(annotations: Annotations): boolean {
   return annotations[Annotation.createdBy]?.startsWith(INJECTOR) === true;
 }
 
-/** Every injector leaves this mark, so a pod without it has no proxy. */
+/** Whether a pod has the mark that every injector leaves; one without it has no proxy. */
 export function hasProxyMark(annotations: Annotations): boolean {
   return Boolean(annotations[Annotation.proxyVersion]);
 }

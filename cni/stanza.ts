@@ -1,3 +1,5 @@
+import { CNI_NAME } from "./contract";
+
 /**
  * The plugin's own configuration: one entry in the `plugins` list of a CNI configuration list.
  *
@@ -6,7 +8,7 @@
  */
 
 /** The value of `type`: the file name of the plugin's executable. */
-export const PLUGIN_TYPE = "linkerd-cni";
+export const PLUGIN_TYPE = CNI_NAME;
 
 /** What the ConfigMap holds in place of `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
 export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";

@@ -77,7 +77,7 @@ class Lookup {
 
 function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, kubeconfig: string): CniError {
   if (error instanceof CniError) return error;
-  const remedy = `check that the node reaches it and that ${kubeconfig} is current`;
+  const remedy = `check that the node can reach the API server and that ${kubeconfig} is current`;
   return new CniError(
     ErrorCode.tryAgainLater,
     `cannot look up pod ${namespace}/${name}: ${reasonOf(error)}; ${remedy}`,
