@@ -1,7 +1,6 @@
-import { CNI_NAME } from "./contract";
 import { LOG_LEVELS, type LogLevel } from "./stanza";
 
-/** The log of the installer and of the controllers, which do not import each other. */
+/** The log of the installer and of the controllers; it stands here since neither of them imports the other. */
 
 /** What a line is about, by name: `namespace`, `object`, … */
 export type LogFields = Readonly<Record<string, string | number | boolean>>;
@@ -31,12 +30,14 @@ const print: Readonly<Record<LogFormat, (line: Line) => string>> = {
   json: ({ fields, ...line }) => `${JSON.stringify({ time: new Date().toISOString(), ...line, ...fields })}\n`,
 };
 
-/** A log that writes lines of at least the given level; each begins with the logger's name. */
+const PROJECT = "linkerd-cni";
+
+/** A log that writes what is at least as grave as the threshold; a line begins with the logger's name. */
 export function createLog(
   threshold: LogLevel,
   format: LogFormat,
   write: (line: string) => void,
-  logger: string = CNI_NAME,
+  logger: string = PROJECT,
 ): Log {
   const at =
     (level: LogLevel) =>
