@@ -1,6 +1,7 @@
+import { SETTING_PREFIX } from "./contract";
 import { CniError, ErrorCode, quoted, shortened } from "./errors";
+import { idOf, isIdOrNone } from "./ids";
 import { MAX_ITEMS } from "./lists";
-import { MAX_ID } from "./parse-stanza";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
 import { parsePorts } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
@@ -12,7 +13,7 @@ export type Decision =
   | { readonly kind: "skip"; readonly reason: SkipReason }
   | { readonly kind: "redirect"; readonly options: RedirectOptions };
 
-/** A namespace, as far as it decides about its pods. */
+/** A namespace, reduced to what decides about its pods. */
 export interface Namespace {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -21,7 +22,7 @@ export interface Namespace {
 /** The API server's ports where its Service cannot be read. */
 export const API_SERVER_PORTS: readonly number[] = [443, 6443];
 
-/** Besides the pod: what may stand elsewhere. */
+/** What decides about a pod and is not in the pod itself. */
 export interface Surroundings {
   readonly namespace?: Namespace;
   /** Ports of the API server, which a control-plane pod reaches directly. @default 443 and 6443 */
@@ -39,7 +40,6 @@ export const SETTINGS = [
   "proxy-gid",
 ] as const;
 export type Setting = (typeof SETTINGS)[number];
-const PREFIX = "config.linkerd.io/";
 
 /** A text that says something about an option of the redirect. */
 export interface Source {
@@ -49,12 +49,12 @@ export interface Source {
   readonly where: string;
 }
 
-/** Another name of a setting: linkerd has one for inbound networks, whose name does not say so. */
+/** Other names of settings: linkerd's name for inbound networks does not say that they are inbound. */
 const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-subnets": "skip-inbound-subnets" };
 
 /**
- * A setting from the pod, else from its namespace; an empty value is as good as none. Where both names of one stand
- * side by side, linkerd's counts, as it does for linkerd's own plugin.
+ * A setting from the pod, else from its namespace; an empty value counts as none. Where an object has both names of a
+ * setting, linkerd's counts, as for linkerd's own plugin.
  */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {
   const places = [
@@ -62,7 +62,7 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
     { from: "namespace", annotations: namespace?.annotations ?? {}, object: `namespace ${namespace?.name}` },
   ] as const;
   for (const { from, annotations, object } of places) {
-    for (const key of [name, ALIASES[name] ?? name].map((one) => `${PREFIX}${one}`)) {
+    for (const key of [name, ALIASES[name] ?? name].map((one) => `${SETTING_PREFIX}${one}`)) {
       const text = annotations[key]?.trim();
       if (text) return { from, text, where: `${key} on ${object}` };
     }
@@ -70,14 +70,14 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
   return undefined;
 }
 
-/** Refuses an item, or the whole text, of a source. */
+/** Refuses an item of a source, or all of its text. */
 function refusal({ where }: Source, wanted: string): (given: string) => never {
   return (given) => {
     throw new CniError(ErrorCode.config, `${where}: ${quoted(given)} is not ${wanted}`);
   };
 }
 
-/** A pod's author must not make the node pay: every item is a rule, or an element of a set, in the kernel. */
+/** Limits what a pod costs its node: every item is a rule, or an element of a set, in the kernel. */
 function bounded<T>(source: Source, items: readonly T[], what: string): readonly T[] {
   if (items.length <= MAX_ITEMS) return items;
   throw new CniError(
@@ -91,27 +91,27 @@ const ports = (source: Source) =>
 const subnets = (source: Source) =>
   bounded(source, parseSubnets(source.text, refusal(source, "a network in CIDR notation")), "networks");
 
-/** No longer number is an id. */
+/** Longer numbers are no ids. */
 const MAX_DIGITS = 20;
 
 /** An id as Go's `strconv.Atoi` reads it; one below 1 means none. */
 function parseId(source: Source): number {
   const { text } = source;
   const id = text.length <= MAX_DIGITS && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
-  return id <= MAX_ID ? id : refusal(source, "a numeric id")(text);
+  return isIdOrNone(id) ? id : refusal(source, "a numeric id")(text);
 }
 
 /** Options of the redirect that annotations change. */
 type Option = "proxyUid" | "proxyGid" | `skip${"Inbound" | "Outbound"}${"Ports" | "Subnets"}`;
 
-/** What each option is made of, in order; the items of all texts together are its value. */
+/** The sources of each option, in order. Its value is the items of all of them. */
 export type Sources = Readonly<Record<Option, readonly Source[]>>;
 
-/** What the stanza says; a list that is empty, and an id that means none, are no source. */
+/** A field of the stanza as a source. An empty list, and an id that means none, are no source. */
 function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source[] {
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);
-  const isNone = Array.isArray(value) ? value.length === 0 : Number(value) < 1;
+  const isNone = Array.isArray(value) ? value.length === 0 : idOf(Number(value)) === undefined;
   return isNone
     ? []
     : [{ from: "configuration", text, where: `linkerd.${field} of network ${shortened(stanza.name)}` }];
@@ -122,7 +122,7 @@ function apiServer(pod: Pod, ports: readonly number[] = API_SERVER_PORTS): reado
   return isControlPlane(pod) ? [{ from: "service", text: ports.join(","), where: "service default/kubernetes" }] : [];
 }
 
-/** Where everything comes from that is said about a pod. Annotations add to inbound ports and replace all else. */
+/** The sources of every option for a pod. Annotations add to inbound ports, and replace everything else. */
 export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sources {
   const annotated = (name: Setting): readonly Source[] => {
     const found = setting(name, pod, around.namespace);
@@ -145,11 +145,10 @@ export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sourc
   };
 }
 
-/** Root is never the proxy's, and an id below one means none: no rule, as with linkerd's own plugin. */
 function identity(sources: Sources): Pick<RedirectOptions, "proxyUid" | "proxyGid"> {
-  const [proxyUid = 0] = sources.proxyUid.map(parseId);
-  const [proxyGid = 0] = sources.proxyGid.map(parseId);
-  return { ...(proxyUid >= 1 ? { proxyUid } : {}), ...(proxyGid >= 1 ? { proxyGid } : {}) };
+  const [proxyUid] = sources.proxyUid.map(parseId).map(idOf);
+  const [proxyGid] = sources.proxyGid.map(parseId).map(idOf);
+  return { ...(proxyUid === undefined ? {} : { proxyUid }), ...(proxyGid === undefined ? {} : { proxyGid }) };
 }
 
 /**
@@ -160,18 +159,16 @@ export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision
   const reason = skipReason(pod);
   if (reason !== undefined) return { kind: "skip", reason };
   const sources = sourcesOf(pod, around, stanza);
-  return {
-    kind: "redirect",
-    options: {
-      inboundPort: stanza.linkerd["incoming-proxy-port"],
-      outboundPort: stanza.linkerd["outgoing-proxy-port"],
-      portsToRedirect: stanza.linkerd["ports-to-redirect"],
-      ipv6: stanza.linkerd.ipv6,
-      ...identity(sources),
-      skipInboundPorts: sources.skipInboundPorts.flatMap(ports),
-      skipOutboundPorts: sources.skipOutboundPorts.flatMap(ports),
-      skipInboundSubnets: sources.skipInboundSubnets.flatMap(subnets),
-      skipOutboundSubnets: sources.skipOutboundSubnets.flatMap(subnets),
-    },
+  const options: RedirectOptions = {
+    inboundPort: stanza.linkerd["incoming-proxy-port"],
+    outboundPort: stanza.linkerd["outgoing-proxy-port"],
+    portsToRedirect: stanza.linkerd["ports-to-redirect"],
+    ipv6: stanza.linkerd.ipv6,
+    ...identity(sources),
+    skipInboundPorts: sources.skipInboundPorts.flatMap(ports),
+    skipOutboundPorts: sources.skipOutboundPorts.flatMap(ports),
+    skipInboundSubnets: sources.skipInboundSubnets.flatMap(subnets),
+    skipOutboundSubnets: sources.skipOutboundSubnets.flatMap(subnets),
   };
+  return stanza.linkerd.simulate ? { kind: "skip", reason: "simulated" } : { kind: "redirect", options };
 }

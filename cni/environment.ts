@@ -33,7 +33,7 @@ function interfaceNameProblem(name: string): string | undefined {
   return /[/:\p{White_Space}]/u.test(name) ? "holds a slash, a colon or white space" : undefined;
 }
 
-/** Says what is wrong with a value that is there, or nothing. */
+/** What is wrong with a value that is set, if anything. */
 const problems: Readonly<Partial<Record<Variable, (value: string) => string | undefined>>> = {
   CNI_CONTAINERID: (value) => (isIdentifier(value) ? undefined : "is not a container id"),
   CNI_IFNAME: interfaceNameProblem,
@@ -50,8 +50,8 @@ function refuseInvalid(env: Environment, needed: readonly Variable[]): void {
 }
 
 /**
- * What a call is about, checked as its verb needs it; an unknown verb needs nothing.
- * @throws CniError 4: an invalid value first, else all that are missing at once
+ * What a call is about, checked as its verb needs it. An unknown verb needs nothing.
+ * @throws CniError 4 for an invalid value, else for all that are missing at once
  */
 export function readTarget(env: Environment, command: string): CallTarget {
   const needed = isVerb(command) ? REQUIRED[command] : [];
@@ -73,7 +73,7 @@ export interface PodName {
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
- * The pod named in `CNI_ARGS`, or none where a namespace or a name is missing: then the sandbox is no pod's.
+ * The pod named in `CNI_ARGS`; undefined where namespace or name is missing: then the sandbox is not a pod's.
  * @throws CniError 4 where a name cannot be a Kubernetes object's
  */
 export function readPodName(env: Environment): PodName | undefined {

@@ -16,7 +16,7 @@ export const ErrorCode = {
   internal: 102,
 } as const;
 
-/** A failure as a CNI runtime is told of it. */
+/** A failure, as the plugin reports it to a CNI runtime. */
 export class CniError extends Error {
   override readonly name = "CniError";
   constructor(
@@ -41,8 +41,8 @@ const SHOWN = 80;
 const cut = (text: string) => text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, "");
 
 /**
- * A given text as messages show it: one that is long is cut and its length said, since a runtime logs what it is told,
- * and puts it into an Event.
+ * A given text as messages show it. A long one is cut, and its length is added: a runtime logs the message, and puts it
+ * into an Event.
  */
 export function shortened(text: string): string {
   return text.length <= SHOWN ? text : `${cut(text)}… (${text.length} characters)`;

@@ -1,6 +1,6 @@
 /**
- * Where values stand in the text of a JSON document that is known to be valid. What is handed on unchanged is handed
- * on as text, since parsing would round large numbers. Scanned by hand: standard input may be large, and a regular
+ * Finds values in the text of a JSON document that is known to be valid. What is passed on unchanged is passed on as
+ * text, since parsing would round large numbers. It is scanned by hand: standard input may be large, and a regular
  * expression of the plugin's engine keeps a state for every character that it passes.
  */
 

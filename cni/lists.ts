@@ -1,12 +1,13 @@
 /**
- * Comma-separated lists, as annotations hold them. Whoever may create a pod writes them, up to 256 KiB: everything here
- * takes time in proportion to the text. There are no regular expressions, since the plugin's engine keeps a state for
+ * Comma-separated lists, as annotations hold them. Anyone who may create a pod can write one of 256 KiB, so everything
+ * here takes time in proportion to the text. Regular expressions are not used: the plugin's engine keeps a state for
  * every character that one passes.
  */
 
 /**
- * The most ranges of ports, or networks, that one list may have. A list up to this is kept as it was written, so that
- * the rules equal those of linkerd's plugin, which merges nothing; a longer one is merged, and refused if still longer.
+ * The most ranges of ports, or networks, that one list may have. Up to this number, a list is kept as it was written, so
+ * that the rules equal those of linkerd's plugin, which merges nothing. A longer list is merged, and refused if it is
+ * still longer.
  */
 export const MAX_ITEMS = 1000;
 
@@ -15,14 +16,14 @@ function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }
 
-/** Where a part of a text begins without the white space in front. */
+/** Where a part of a text begins, after white space. */
 export function startOf(text: string, from: number, to: number): number {
   let start = from;
   while (start < to && isSpace(text.charCodeAt(start))) start += 1;
   return start;
 }
 
-/** Where a part of a text ends without the white space behind. */
+/** Where a part of a text ends, before white space. */
 export function endOf(text: string, from: number, to: number): number {
   let end = to;
   while (end > from && isSpace(text.charCodeAt(end - 1))) end -= 1;
@@ -30,8 +31,8 @@ export function endOf(text: string, from: number, to: number): number {
 }
 
 /**
- * Calls back for each item with where it stands, without the white space around it. Items that are empty are left out,
- * as linkerd's plugin does: `80,,443,` is 80 and 443.
+ * Calls back with the position of each item, without the white space around it. Empty items are left out, as linkerd's
+ * plugin does: `80,,443,` is 80 and 443.
  */
 export function eachItem(text: string, take: (start: number, end: number) => void): void {
   for (let from = 0; from < text.length; ) {

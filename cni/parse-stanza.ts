@@ -1,30 +1,97 @@
-import { isObject, type JsonObject, ObjectReader } from "./json";
+import type { CniError } from "./errors";
+import { idOf, isIdOrNone, MAX_ID } from "./ids";
+import { isObject, type Json, type JsonObject, mismatch } from "./json";
 import {
   IPTABLES_MODES,
+  type IptablesMode,
   type LinkerdConfig,
   LOG_LEVELS,
   type LogLevel,
+  OWN_MODES,
   PLUGIN_TYPE,
   POD_LOOKUPS,
   type Stanza,
 } from "./stanza";
 
-/** Ids as the kernel has them; the highest means "no id". */
-export const MAX_ID = 0xffff_fffe;
 const MAX_PORT = 0xffff;
+
+/** Reads the members of one object. A member that does not fit is reported, and has its default like an absent one. */
+class Members {
+  constructor(
+    private readonly source: JsonObject,
+    /** Where the object stands, for messages. */
+    private readonly at: string,
+    private readonly report: (problem: CniError) => void,
+  ) {}
+
+  object(key: string): Members {
+    const value = this.read(key, {}, (given) => (isObject(given) ? given : undefined), "an object");
+    return new Members(value, this.path(key), this.report);
+  }
+
+  boolean(key: string, fallback: boolean): boolean {
+    return this.read(key, fallback, (value) => (typeof value === "boolean" ? value : undefined), "true or false");
+  }
+
+  string(key: string, fallback: string): string {
+    return this.read(key, fallback, (value) => (typeof value === "string" ? value : undefined), "a string");
+  }
+
+  /** The proxy's own port: 0 is none. */
+  port(key: string, fallback: number): number {
+    const accept = (value: Json) => (value === 0 ? undefined : port(value));
+    return this.read(key, fallback, accept, `a whole number from 1 to ${MAX_PORT}`);
+  }
+
+  id(key: string, fallback: number): number {
+    const accept = (value: Json) => (typeof value === "number" && isIdOrNone(value) ? value : undefined);
+    return this.read(key, fallback, accept, `a whole number up to ${MAX_ID}`);
+  }
+
+  oneOf<T extends string>(key: string, fallback: T, allowed: readonly T[]): T {
+    const accept = (value: Json) => allowed.find((candidate) => candidate === value);
+    return this.read(key, fallback, accept, `one of ${allowed.join(", ")}`);
+  }
+
+  /** A list of items that `accept` takes; it returns undefined for one that does not fit. */
+  list<T>(key: string, accept: (item: Json) => T | undefined, wanted: string): readonly T[] {
+    const given = this.read(key, [], (value) => (Array.isArray(value) ? value : undefined), `a list of ${wanted}`);
+    const accepted: T[] = [];
+    for (const [index, item] of given.entries()) {
+      const value = accept(item);
+      if (value === undefined) {
+        this.report(mismatch(`${this.path(key)}[${index}]`, item, wanted));
+        return [];
+      }
+      accepted.push(value);
+    }
+    return accepted;
+  }
+
+  private path(key: string): string {
+    return this.at === "" ? key : `${this.at}.${key}`;
+  }
+
+  private read<T>(key: string, fallback: T, accept: (value: Json) => T | undefined, wanted: string): T {
+    const value = this.source[key];
+    if (value === undefined || value === null) return fallback;
+    const accepted = accept(value);
+    if (accepted === undefined) this.report(mismatch(this.path(key), value, wanted));
+    return accepted ?? fallback;
+  }
+}
 
 const text = (item: unknown) => (typeof item === "string" ? item : undefined);
 const port = (item: unknown) =>
   typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= MAX_PORT ? item : undefined;
 
-function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
-  // An id below 1 means none, however far, as with linkerd's plugin.
-  const gid = linkerd.integer("proxy-gid", 0, -Infinity, MAX_ID);
+function readLinkerd(linkerd: Members): LinkerdConfig {
+  const gid = idOf(linkerd.id("proxy-gid", 0));
   return {
-    "incoming-proxy-port": linkerd.integer("incoming-proxy-port", 4143, 1, MAX_PORT),
-    "outgoing-proxy-port": linkerd.integer("outgoing-proxy-port", 4140, 1, MAX_PORT),
-    "proxy-uid": linkerd.integer("proxy-uid", 2102, -Infinity, MAX_ID),
-    ...(gid >= 1 ? { "proxy-gid": gid } : {}),
+    "incoming-proxy-port": linkerd.port("incoming-proxy-port", 4143),
+    "outgoing-proxy-port": linkerd.port("outgoing-proxy-port", 4140),
+    "proxy-uid": linkerd.id("proxy-uid", 2102),
+    ...(gid === undefined ? {} : { "proxy-gid": gid }),
     "ports-to-redirect": linkerd.list("ports-to-redirect", port, "a port"),
     "inbound-ports-to-ignore": linkerd.list("inbound-ports-to-ignore", text, "a port or a range in a string"),
     "outbound-ports-to-ignore": linkerd.list("outbound-ports-to-ignore", text, "a port or a range in a string"),
@@ -32,7 +99,11 @@ function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
     "outbound-subnets-to-ignore": linkerd.list("outbound-subnets-to-ignore", text, "a network in CIDR notation"),
     simulate: linkerd.boolean("simulate", false),
     "use-wait-flag": linkerd.boolean("use-wait-flag", false),
-    "iptables-mode": linkerd.oneOf("iptables-mode", "auto", IPTABLES_MODES),
+    "iptables-mode": linkerd.oneOf<IptablesMode>(
+      "redirect-mode",
+      linkerd.oneOf("iptables-mode", "auto", IPTABLES_MODES),
+      OWN_MODES,
+    ),
     ipv6: linkerd.boolean("ipv6", false),
   };
 }
@@ -40,35 +111,49 @@ function parseLinkerd(linkerd: ObjectReader): LinkerdConfig {
 /** Names that linkerd's plugin knows too. */
 const LEVEL_ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
 
-/** How much is logged must not keep a pod from starting: what is not known is `info`. */
-export function logLevel({ log_level: given }: JsonObject): LogLevel {
+/** The log level never keeps a pod from starting: an unknown one is `info`. */
+function logLevel(given: unknown): LogLevel {
   const name = typeof given === "string" ? given.toLowerCase() : "";
   return LEVEL_ALIASES[name] ?? LOG_LEVELS.find((level) => level === name) ?? "info";
 }
 
-/** The installer's own pods; read before all else and leniently, so that a broken stanza does not keep them away. */
-export function ownPods(source: JsonObject): Stanza["own-pods"] {
-  const own = source["own-pods"];
+/** Neither do the installer's own pods, which repair the rest. */
+function ownPods(own: unknown): Stanza["own-pods"] {
   if (!isObject(own)) return undefined;
   const { namespace, daemonset } = own;
   return typeof namespace === "string" && typeof daemonset === "string" ? { namespace, daemonset } : undefined;
 }
 
-/**
- * The plugin's own configuration out of what a runtime sent, every default filled in.
- * @throws CniError 7 that names the field
- */
-export function parseStanza(source: JsonObject, name: string): Stanza {
-  const stanza = ObjectReader.of(source, "");
-  const own = ownPods(source);
-  return {
+/** A stanza with every default filled in, and the first problem that was found in it. */
+export interface StanzaReading {
+  readonly stanza: Stanza;
+  /** CniError 7 that names the field. What does not fit has its default in `stanza`. */
+  readonly problem?: CniError;
+}
+
+/** Reads the plugin's own configuration from what a runtime sent. Whoever needs all of it throws the problem. */
+export function readStanza(source: JsonObject, name: string): StanzaReading {
+  let problem: CniError | undefined;
+  const members = new Members(source, "", (found) => {
+    problem ??= found;
+  });
+  const own = ownPods(source["own-pods"]);
+  const stanza: Stanza = {
     name,
     type: PLUGIN_TYPE,
-    log_level: logLevel(source),
-    kubernetes: { kubeconfig: stanza.object("kubernetes").string("kubeconfig", "") },
-    linkerd: parseLinkerd(stanza.object("linkerd")),
-    "pod-lookup": stanza.oneOf("pod-lookup", "auto", POD_LOOKUPS),
-    "strict-status": stanza.boolean("strict-status", false),
+    log_level: logLevel(source["log_level"]),
+    kubernetes: { kubeconfig: members.object("kubernetes").string("kubeconfig", "") },
+    linkerd: readLinkerd(members.object("linkerd")),
+    "pod-lookup": members.oneOf("pod-lookup", "auto", POD_LOOKUPS),
+    "strict-status": members.boolean("strict-status", false),
     ...(own === undefined ? {} : { "own-pods": own }),
   };
+  return problem === undefined ? { stanza } : { stanza, problem };
+}
+
+/** Reads a stanza that must have no problem. @throws CniError 7 that names the field */
+export function parseStanza(source: JsonObject, name: string): Stanza {
+  const { stanza, problem } = readStanza(source, name);
+  if (problem !== undefined) throw problem;
+  return stanza;
 }

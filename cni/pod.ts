@@ -1,4 +1,6 @@
-/** What decides about a pod, whatever it was learned from. */
+import { Annotation, Label, LinkerdContainer } from "./contract";
+
+/** A pod, reduced to what decides about it. */
 export interface Pod {
   readonly namespace: string;
   readonly name: string;
@@ -10,39 +12,34 @@ export interface Pod {
 }
 
 /** The name of the proxy's container, or of its init container where it is a native sidecar. */
-export const PROXY = "linkerd-proxy";
-const INIT = "linkerd-init";
+export const PROXY = LinkerdContainer.proxy;
 
-/** Why a pod's traffic is left alone. */
+/** Why a pod's traffic is not redirected. */
 export type SkipReason = "not a pod" | "own pod" | "no proxy" | "linkerd-init sets the rules" | "simulated";
 
-/** The reason to leave a pod alone, or none: it is meshed and ours to redirect. */
+/** The reason to leave a pod alone; undefined for a meshed pod that this plugin has to redirect. */
 export function skipReason(pod: Pod): SkipReason | undefined {
   if (!pod.containers.includes(PROXY) && !pod.initContainers.includes(PROXY)) return "no proxy";
-  return pod.initContainers.includes(INIT) ? "linkerd-init sets the rules" : undefined;
+  return pod.initContainers.includes(LinkerdContainer.init) ? "linkerd-init sets the rules" : undefined;
 }
 
-const CONTROL_PLANE = "linkerd.io/control-plane-component";
-
-/** A pod of the mesh's own control plane, which has to reach the API server before its proxy is up. */
+/** Whether a pod is one of the control plane's, which has to reach the API server before its proxy is up. */
 export function isControlPlane({ labels }: Pick<Pod, "labels">): boolean {
-  return Boolean(labels[CONTROL_PLANE]);
+  return Boolean(labels[Label.controlPlaneComponent]);
 }
 
-const CREATED_BY = "linkerd.io/created-by";
 const INJECTOR = "linkerd/proxy-injector";
-const PROXY_VERSION = "linkerd.io/proxy-version";
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** The injector copied the namespace's settings onto the pod: its own annotations say everything. */
+/** Whether Linkerd's injector injected the pod. It copies the namespace's settings: the pod's annotations are complete. */
 export function isInjected(annotations: Annotations): boolean {
-  return annotations[CREATED_BY]?.startsWith(INJECTOR) === true;
+  return annotations[Annotation.createdBy]?.startsWith(INJECTOR) === true;
 }
 
-/** Every injector leaves this mark, so a pod without it has no proxy. */
+/** Whether a pod has the mark that every injector leaves; one without it has no proxy. */
 export function hasProxyMark(annotations: Annotations): boolean {
-  return Boolean(annotations[PROXY_VERSION]);
+  return Boolean(annotations[Annotation.proxyVersion]);
 }
 
 /** The alphabet Kubernetes takes generated suffixes from. */

@@ -1,7 +1,7 @@
 /**
  * What a previous plugin's result must look like: the types into which libcni decodes one (its `pkg/types/020`, `040`
- * and `100`). Runtimes decode this plugin's answer into them too, so what does not fit would fail the pod later, and
- * without a word about where it comes from. Members that the types do not know are not looked at.
+ * and `100`). Runtimes decode this plugin's answer into them too: what does not fit would fail the pod later, without a
+ * word about its origin. Members that the types do not have are ignored.
  */
 import { CniError, ErrorCode } from "./errors";
 import { isObject, type JsonObject, refuse } from "./json";

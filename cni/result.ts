@@ -5,7 +5,7 @@ import type { NetworkConfig } from "./network-config";
 import { requireResult } from "./result-types";
 import { atLeast, type CniVersion, requireSupported } from "./versions";
 
-/** The previous plugin's result, as the runtime hands it on; undefined where there is none. */
+/** The previous plugin's result, as the runtime passes it on; undefined where there is none. */
 export function previousResult(source: JsonObject): JsonObject | undefined {
   const previous = source["prevResult"];
   if (previous === undefined || previous === null) return undefined;
@@ -53,7 +53,7 @@ function refuseOldShape(from: CniVersion, to: CniVersion): void {
   );
 }
 
-/** The result of an ADD as text: as the previous plugin wrote it, unless its version has to change. */
+/** The result of an ADD as text, unchanged unless its version has to change. */
 export function resultText(config: NetworkConfig, version: CniVersion): string {
   const previous = previousResult(config.source);
   const result = passResult(previous, version);

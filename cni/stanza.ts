@@ -1,3 +1,5 @@
+import { CNI_NAME } from "./contract";
+
 /**
  * The plugin's own configuration: one entry in the `plugins` list of a CNI configuration list.
  *
@@ -6,7 +8,7 @@
  */
 
 /** The value of `type`: the file name of the plugin's executable. */
-export const PLUGIN_TYPE = "linkerd-cni";
+export const PLUGIN_TYPE = CNI_NAME;
 
 /** What the ConfigMap holds in place of `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
 export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";
@@ -14,7 +16,10 @@ export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";
 /** CNI capability by which a runtime passes the pod's annotations in `runtimeConfig` (containerd 1.5, CRI-O 1.29). */
 export const POD_ANNOTATIONS = "io.kubernetes.cri.pod-annotations";
 
-export const IPTABLES_MODES = ["auto", "native", "nft", "legacy", "plain"] as const;
+/** Modes that linkerd's plugin does not know, and refuses in `iptables-mode`. */
+export const OWN_MODES = ["auto", "native"] as const;
+export type OwnMode = (typeof OWN_MODES)[number];
+export const IPTABLES_MODES = [...OWN_MODES, "nft", "legacy", "plain"] as const;
 /** How the rules are programmed; see `cni/redirect`. */
 export type IptablesMode = (typeof IPTABLES_MODES)[number];
 
@@ -53,8 +58,13 @@ export interface LinkerdConfig {
   readonly simulate: boolean;
   /** Wait for the xtables lock (`-w`) in modes `nft`, `legacy` and `plain`. @default false */
   readonly "use-wait-flag": boolean;
-  /** @default "auto" */
+  /**
+   * How the rules are programmed. The chart writes a mode that linkerd's plugin takes, too, and says ours in
+   * `redirect-mode`, so that either plugin runs by the same ConfigMap. @default "auto"
+   */
   readonly "iptables-mode": IptablesMode;
+  /** Counts before `iptables-mode`; once parsed, it stands there. @default none */
+  readonly "redirect-mode"?: OwnMode;
   /** Program the same rules for IPv6. @default false */
   readonly ipv6: boolean;
 }

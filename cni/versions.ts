@@ -1,6 +1,6 @@
 import { CniError, ErrorCode, quoted } from "./errors";
 
-/** Versions of the CNI specification that the plugin speaks, oldest first. */
+/** Versions of the CNI specification that the plugin supports, oldest first. */
 export const VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
 export type CniVersion = (typeof VERSIONS)[number];
 
@@ -19,11 +19,11 @@ export function atLeast(version: CniVersion, floor: CniVersion): boolean {
   return VERSIONS.indexOf(version) >= VERSIONS.indexOf(floor);
 }
 
-/** @throws CniError 1 where the version is not spoken here */
+/** @throws CniError 1 where the version is not supported */
 export function requireSupported(version: string, where: string): CniVersion {
   if (isSupported(version)) return version;
   throw new CniError(
     ErrorCode.incompatibleVersion,
-    `${where}: CNI version ${quoted(version)} is not supported: supported are ${VERSIONS.join(", ")}`,
+    `${where}: CNI version ${quoted(version)} is not supported; supported versions are ${VERSIONS.join(", ")}`,
   );
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart, JsonPatch } from "cdk8s";
+import { parseStanza } from "../cni/parse-stanza";
+import { IPTABLES_MODES } from "../cni/stanza";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 import { LinkerdNamespace } from "./namespace";
 import { version } from "./version";
@@ -90,7 +92,8 @@ test("the stanza by default", () => {
       "inbound-ports-to-ignore": ["4191", "4190"],
       simulate: false,
       "use-wait-flag": false,
-      "iptables-mode": "auto",
+      "iptables-mode": "nft",
+      "redirect-mode": "auto",
       ipv6: false,
     },
     "pod-lookup": "auto",
@@ -98,6 +101,12 @@ test("the stanza by default", () => {
     "own-pods": { namespace: "linkerd-cni", daemonset: "linkerd-cni" },
     capabilities: { "io.kubernetes.cri.pod-annotations": true },
   });
+});
+
+test.each(IPTABLES_MODES)("mode %s stands in the stanza so that linkerd's plugin takes it, too", (iptablesMode) => {
+  const made = stanza({ iptablesMode });
+  expect(["nft", "legacy", "plain"]).toContain(made.linkerd["iptables-mode"]);
+  expect(parseStanza(made, "pods").linkerd["iptables-mode"]).toBe(iptablesMode);
 });
 
 test("the stanza with changed values", () => {

@@ -72,11 +72,10 @@ export class LinkerdCni extends Installation<typeof values> {
     };
   }
 
+  /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),
-      // Only the pods of this chart need the token, and they ask for it.
-      automountServiceAccountToken: false,
       imagePullSecrets: present(this.values.imagePullSecrets),
     });
   }

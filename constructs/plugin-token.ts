@@ -1,9 +1,9 @@
 import type { k8s } from "cdk8s-plus-27";
+import { PLUGIN_ACCOUNT } from "../cni/contract";
 import { flag, integer, type Templated } from "./helm";
 import { group } from "./value-groups";
 
-/** The name of what belongs to the plugin's own service account. */
-export const PLUGIN_ACCOUNT = "linkerd-cni-plugin";
+export { PLUGIN_ACCOUNT };
 
 export const pluginToken = group({
   dedicated: flag()

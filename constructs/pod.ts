@@ -1,4 +1,15 @@
 import type { k8s } from "cdk8s-plus-27";
+import {
+  AdminPath,
+  ConfigMapKey,
+  Container as ContainerName,
+  InstallerVariable,
+  MOUNT_PREFIX,
+  NodePath,
+  PodVariable,
+  RepairFlag,
+  RepairVariable,
+} from "../cni/contract";
 import { controllerCommand, fromField, imageOf, installerCommand, resourcesOf } from "./container";
 import {
   and,
@@ -27,9 +38,9 @@ type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
 type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
 
 /** Where the container sees the node's directories. */
-const HOST = "/host";
+const HOST = MOUNT_PREFIX;
 /** Where the plugin writes its log on the node. */
-const RUN_DIR = "/run/linkerd-cni";
+const RUN_DIR = NodePath.runDir;
 
 /**
  * Directories of the node may belong to another user (kubespray's do, and those that some archives of CNI plugins were
@@ -77,25 +88,28 @@ function installerLevel({ logLevel }: Refs<Values>): Input<string> {
 
 function installerEnv(values: Refs<Values>, name: string): Env {
   return [
-    configured(name, "DEST_CNI_NET_DIR", "dest_cni_net_dir"),
-    configured(name, "DEST_CNI_BIN_DIR", "dest_cni_bin_dir"),
-    configured(name, "CNI_NETWORK_CONFIG", "cni_network_config"),
-    when(not(values.chained), { name: "CHAINED", value: "false" }),
-    { name: "DAEMONSET_NAME", value: name },
-    { name: "HEALTH_PORT", value: text(values.healthPort) },
-    { name: "LOG_LEVEL", value: installerLevel(values) },
-    when(not(eq<string>(values.uninstallOnStop, "auto")), { name: "UNINSTALL_ON_STOP", value: values.uninstallOnStop }),
-    when(values.pluginToken.dedicated, { name: "PLUGIN_SERVICE_ACCOUNT", value: PLUGIN_ACCOUNT }),
+    configured(name, InstallerVariable.netDir, ConfigMapKey.netDir),
+    configured(name, InstallerVariable.binDir, ConfigMapKey.binDir),
+    configured(name, InstallerVariable.stanza, ConfigMapKey.stanza),
+    when(not(values.chained), { name: InstallerVariable.chained, value: "false" }),
+    { name: InstallerVariable.daemonSet, value: name },
+    { name: InstallerVariable.healthPort, value: text(values.healthPort) },
+    { name: InstallerVariable.logLevel, value: installerLevel(values) },
+    when(not(eq<string>(values.uninstallOnStop, "auto")), {
+      name: InstallerVariable.stopPolicy,
+      value: values.uninstallOnStop,
+    }),
+    when(values.pluginToken.dedicated, { name: InstallerVariable.pluginAccount, value: PLUGIN_ACCOUNT }),
     when(values.pluginToken.dedicated, {
-      name: "PLUGIN_TOKEN_SECONDS",
+      name: InstallerVariable.pluginTokenSeconds,
       value: text(values.pluginToken.expirationSeconds),
     }),
-    when(values.podEvents, { name: "POD_EVENTS", value: "true" }),
-    when(values.nodeTaint.enabled, { name: "NODE_TAINT", value: values.nodeTaint.key }),
-    fromField("NODE_NAME", "spec.nodeName"),
-    fromField("POD_NAME", "metadata.name"),
-    fromField("POD_NAMESPACE", "metadata.namespace"),
-    fromField("POD_UID", "metadata.uid"),
+    when(values.podEvents, { name: InstallerVariable.podEvents, value: "true" }),
+    when(values.nodeTaint.enabled, { name: InstallerVariable.nodeTaint, value: values.nodeTaint.key }),
+    fromField(PodVariable.nodeName, "spec.nodeName"),
+    fromField(PodVariable.podName, "metadata.name"),
+    fromField(PodVariable.podNamespace, "metadata.namespace"),
+    fromField(PodVariable.podUid, "metadata.uid"),
   ];
 }
 
@@ -104,18 +118,18 @@ export function installer(values: Refs<Values>, name: string): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
-    name: "install-cni",
+    name: ContainerName.installer,
     ...imageOf(values),
     command: installerCommand,
     env: installerEnv(values, name),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
     livenessProbe: when(probed, {
-      httpGet: { path: "/live", port },
+      httpGet: { path: AdminPath.live, port },
       initialDelaySeconds: 10,
       periodSeconds: 10,
       timeoutSeconds: 3,
     }),
-    readinessProbe: when(probed, { httpGet: { path: "/ready", port }, periodSeconds: 5, timeoutSeconds: 3 }),
+    readinessProbe: when(probed, { httpGet: { path: AdminPath.ready, port }, periodSeconds: 5, timeoutSeconds: 3 }),
     resources: resourcesOf(values.resources),
     securityContext: {
       allowPrivilegeEscalation: values.privileged,
@@ -140,32 +154,36 @@ function ownPort({ healthPort, repairController }: Refs<Values>): Input<number> 
 export function repairController(values: Refs<Values>, name: string): Container {
   const { repairController: repair } = values;
   return {
-    name: "repair-controller",
+    name: ContainerName.repairController,
     ...imageOf(values),
     command: controllerCommand("repair"),
     args: [
-      `--admin-addr=:${REPAIR_PORT}`,
-      concat("--log-level=", repair.logLevel),
-      concat("--log-format=", repair.logFormat),
+      `--${RepairFlag.adminAddress}=:${REPAIR_PORT}`,
+      concat(`--${RepairFlag.logLevel}=`, repair.logLevel),
+      concat(`--${RepairFlag.logFormat}=`, repair.logFormat),
       when(
         isServed(values.healthPort),
-        concat("--installer-ready=http://127.0.0.1:", text(values.healthPort), "/ready"),
-        "--installer-ready=",
+        concat(`--${RepairFlag.installerReady}=http://127.0.0.1:`, text(values.healthPort), AdminPath.ready),
+        `--${RepairFlag.installerReady}=`,
       ),
-      concat("--deletions-per-second=", text(repair.deletionsPerSecond)),
-      concat("--deletion-burst=", text(repair.deletionBurst)),
-      concat("--delete-unvalidated=", text(repair.deleteUnvalidated)),
+      concat(`--${RepairFlag.deletionsPerSecond}=`, text(repair.deletionsPerSecond)),
+      concat(`--${RepairFlag.deletionBurst}=`, text(repair.deletionBurst)),
+      concat(`--${RepairFlag.deleteUnvalidated}=`, text(repair.deleteUnvalidated)),
     ],
     env: [
       // What should be redirected, so that it can see what is not.
-      configured(name, "CNI_NETWORK_CONFIG", "cni_network_config"),
-      fromField("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "spec.nodeName"),
-      fromField("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "metadata.name"),
+      configured(name, InstallerVariable.stanza, ConfigMapKey.stanza),
+      fromField(RepairVariable.nodeName, "spec.nodeName"),
+      fromField(RepairVariable.podName, "metadata.name"),
     ],
     // As PodMonitors for linkerd's chart name it.
     ports: [{ name: "repair-admin", containerPort: ownPort(values), protocol: "TCP" }],
-    livenessProbe: { httpGet: { path: "/live", port: REPAIR_PORT } },
-    readinessProbe: { httpGet: { path: "/ready", port: REPAIR_PORT }, failureThreshold: 7, initialDelaySeconds: 10 },
+    livenessProbe: { httpGet: { path: AdminPath.live, port: REPAIR_PORT } },
+    readinessProbe: {
+      httpGet: { path: AdminPath.ready, port: REPAIR_PORT },
+      failureThreshold: 7,
+      initialDelaySeconds: 10,
+    },
     resources: resourcesOf(repair.resources),
     securityContext: when(repair.enableSecurityContext, {
       allowPrivilegeEscalation: false,

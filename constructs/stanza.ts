@@ -1,4 +1,13 @@
-import { KUBECONFIG_PLACEHOLDER, type LogLevel, PLUGIN_TYPE, POD_ANNOTATIONS, type Stanza } from "../cni/stanza";
+import {
+  type IptablesMode,
+  KUBECONFIG_PLACEHOLDER,
+  type LogLevel,
+  OWN_MODES,
+  type OwnMode,
+  PLUGIN_TYPE,
+  POD_ANNOTATIONS,
+  type Stanza,
+} from "../cni/stanza";
 import {
   and,
   assert,
@@ -54,6 +63,18 @@ function checked<T>({ name, list, item }: PortList, make: (range: Input<string>)
   });
 }
 
+/**
+ * The mode, so that linkerd's plugin takes the stanza, too: after `kubectl rollout undo` to linkerd's DaemonSet its
+ * installer runs by our ConfigMap. It then has linkerd's own default in place of a mode of ours.
+ */
+function modeOf({ iptablesMode }: Refs<Values>) {
+  const isOurs = matches(iptablesMode, `^(${OWN_MODES.join("|")})$`);
+  return {
+    "iptables-mode": when(isOurs, "nft", iptablesMode) as Input<IptablesMode>,
+    "redirect-mode": when(isOurs, iptablesMode) as Input<OwnMode>,
+  };
+}
+
 /** The plugin's stanza for some values, as the ConfigMap holds it. */
 export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate {
   const inbound: PortList = { name: "ignoreInboundPorts", list: values.ignoreInboundPorts, item: PORT_RANGE };
@@ -79,7 +100,7 @@ export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate
       "outbound-ports-to-ignore": when(listed(values.ignoreOutboundPorts), checked(outbound, text)),
       simulate: false,
       "use-wait-flag": values.useWaitFlag,
-      "iptables-mode": values.iptablesMode,
+      ...modeOf(values),
       ipv6: not(values.disableIPv6),
     },
     "pod-lookup": values.podLookup,

@@ -1,13 +1,23 @@
 import { join } from "node:path";
 import { isConfigName } from "../cni/conflist/read";
+import {
+  ApiServerVariable,
+  CALL_LOG,
+  InstallerVariable,
+  KUBECONFIG_FILE,
+  MOUNT_PREFIX,
+  NodePath,
+  PodVariable,
+  SERVICE_ACCOUNT_DIR,
+  STOP_POLICIES,
+  type StopPolicy,
+} from "../cni/contract";
 import { LOG_FORMATS, type LogFormat } from "../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import type { InCluster } from "../kubernetes/in-cluster";
 import type { PluginAccount } from "./api/credentials";
 
-export const STOP_POLICIES = ["auto", "always", "never"] as const;
-/** Whether a stopping installer removes what it installed; `auto` asks the API whether its DaemonSet is gone. */
-export type StopPolicy = (typeof STOP_POLICIES)[number];
+export { STOP_POLICIES, type StopPolicy };
 
 /** A directory of the node: where the node has it, and where it is mounted here. */
 export interface NodeDirectory {
@@ -91,12 +101,12 @@ class Reader {
 
   /** Empty is a value here: no prefix. */
   prefix(): string {
-    return (this.environment["CONTAINER_MOUNT_PREFIX"] ?? "/host").replace(/\/+$/, "");
+    return (this.environment[InstallerVariable.mountPrefix] ?? MOUNT_PREFIX).replace(/\/+$/, "");
   }
 
   stanza(): Settings["stanza"] {
-    const file = this.optional("CNI_NETWORK_CONFIG_FILE");
-    const text = this.optional("CNI_NETWORK_CONFIG");
+    const file = this.optional(InstallerVariable.stanzaFile);
+    const text = this.optional(InstallerVariable.stanza);
     if (file === undefined && text === undefined) {
       this.problems.push("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set: the chart sets one of them");
     }
@@ -104,7 +114,7 @@ class Reader {
   }
 
   kubeconfigName(): string {
-    const name = this.optional("KUBECONFIG_FILE_NAME") ?? "ZZZ-linkerd-cni-kubeconfig";
+    const name = this.optional(InstallerVariable.kubeconfigName) ?? KUBECONFIG_FILE;
     if (name.includes("/") || isConfigName(name)) {
       this.problems.push(
         `KUBECONFIG_FILE_NAME "${name}" must be a plain file name that container runtimes do not read`,
@@ -115,19 +125,19 @@ class Reader {
 }
 
 function pluginAccount(read: Reader): Pick<Settings, "pluginAccount"> {
-  const namespace = read.optional("POD_NAMESPACE");
-  const name = read.optional("PLUGIN_SERVICE_ACCOUNT");
-  const seconds = read.integer("PLUGIN_TOKEN_SECONDS", DAY_SECONDS, TOKEN_SECONDS);
+  const namespace = read.optional(PodVariable.podNamespace);
+  const name = read.optional(InstallerVariable.pluginAccount);
+  const seconds = read.integer(InstallerVariable.pluginTokenSeconds, DAY_SECONDS, TOKEN_SECONDS);
   if (name === undefined) return {};
   if (namespace === undefined) read.problems.push("PLUGIN_SERVICE_ACCOUNT needs POD_NAMESPACE, the namespace it is in");
-  const node = read.optional("NODE_NAME");
+  const node = read.optional(PodVariable.nodeName);
   return { pluginAccount: { namespace: namespace ?? "", name, seconds, ...(node === undefined ? {} : { node }) } };
 }
 
 function names(read: Reader): Pick<Settings, "nodeName" | "pod"> {
-  const nodeName = read.optional("NODE_NAME");
-  const namespace = read.optional("POD_NAMESPACE");
-  const name = read.optional("POD_NAME");
+  const nodeName = read.optional(PodVariable.nodeName);
+  const namespace = read.optional(PodVariable.podNamespace);
+  const name = read.optional(PodVariable.podName);
   return {
     ...(nodeName === undefined ? {} : { nodeName }),
     ...(namespace === undefined || name === undefined ? {} : { pod: { namespace, name } }),
@@ -135,23 +145,23 @@ function names(read: Reader): Pick<Settings, "nodeName" | "pod"> {
 }
 
 function nodeTaint(read: Reader): Pick<Settings, "nodeTaint"> {
-  const key = read.optional("NODE_TAINT");
-  const node = read.optional("NODE_NAME");
+  const key = read.optional(InstallerVariable.nodeTaint);
+  const node = read.optional(PodVariable.nodeName);
   if (key === undefined) return {};
   if (node === undefined) read.problems.push("NODE_TAINT needs NODE_NAME, the node whose taint it is");
   return { nodeTaint: { node: node ?? "", key } };
 }
 
 function cluster(read: Reader): InCluster {
-  const host = read.optional("KUBERNETES_SERVICE_HOST");
-  const caFile = read.optional("KUBE_CA_FILE");
+  const host = read.optional(ApiServerVariable.host);
+  const caFile = read.optional(ApiServerVariable.caFile);
   if (host === undefined) {
     read.problems.push("KUBERNETES_SERVICE_HOST is not set: outside a pod, set it to the API server's address");
   }
   return {
     host: (host ?? "").replace(/^\[|\]$/g, ""),
-    port: read.integer("KUBERNETES_SERVICE_PORT", 443, PORTS),
-    serviceAccountDir: read.directory("SERVICE_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount"),
+    port: read.integer(ApiServerVariable.port, 443, PORTS),
+    serviceAccountDir: read.directory(ApiServerVariable.serviceAccountDir, SERVICE_ACCOUNT_DIR),
     ...(caFile === undefined ? {} : { caFile }),
   };
 }
@@ -174,24 +184,36 @@ export function readSettings(args: readonly string[], environment: Environment):
   const prefix = read.prefix();
   const at = (onNode: string): NodeDirectory => ({ onNode, here: join(prefix === "" ? "/" : prefix, onNode) });
   const settings: Settings = {
-    logLevel: read.oneOf("log level", level ?? read.optional("LOG_LEVEL") ?? "info", LOG_LEVELS),
-    logFormat: read.oneOf("LOG_FORMAT", read.optional("LOG_FORMAT") ?? "plain", LOG_FORMATS),
+    logLevel: read.oneOf("log level", level ?? read.optional(InstallerVariable.logLevel) ?? "info", LOG_LEVELS),
+    logFormat: read.oneOf(
+      InstallerVariable.logFormat,
+      read.optional(InstallerVariable.logFormat) ?? "plain",
+      LOG_FORMATS,
+    ),
     mountPrefix: prefix,
-    netDir: at(read.directory("DEST_CNI_NET_DIR", "/etc/cni/net.d")),
-    binDir: at(read.directory("DEST_CNI_BIN_DIR", "/opt/cni/bin")),
-    pluginDir: read.directory("CONTAINER_CNI_BIN_DIR", "/opt/cni/bin"),
+    netDir: at(read.directory(InstallerVariable.netDir, NodePath.netDir)),
+    binDir: at(read.directory(InstallerVariable.binDir, NodePath.binDir)),
+    pluginDir: read.directory(InstallerVariable.pluginDir, NodePath.binDir),
     kubeconfigName: read.kubeconfigName(),
-    chained: read.flag("CHAINED", true),
+    chained: read.flag(InstallerVariable.chained, true),
     stanza: read.stanza(),
     cluster: cluster(read),
-    stopPolicy: read.oneOf("UNINSTALL_ON_STOP", read.optional("UNINSTALL_ON_STOP") ?? "auto", STOP_POLICIES),
-    identity: read.optional("POD_UID") ?? read.optional("POD_NAME") ?? read.optional("HOSTNAME") ?? "installer",
+    stopPolicy: read.oneOf(
+      InstallerVariable.stopPolicy,
+      read.optional(InstallerVariable.stopPolicy) ?? "auto",
+      STOP_POLICIES,
+    ),
+    identity:
+      read.optional(PodVariable.podUid) ??
+      read.optional(PodVariable.podName) ??
+      read.optional("HOSTNAME") ??
+      "installer",
     ...pluginAccount(read),
     ...names(read),
     ...nodeTaint(read),
-    pluginLog: at(read.directory("PLUGIN_LOG", "/run/linkerd-cni/plugin.log")).here,
-    podEvents: read.flag("POD_EVENTS", false),
-    healthPort: read.integer("HEALTH_PORT", 0, PORTS),
+    pluginLog: at(read.directory(InstallerVariable.pluginLog, CALL_LOG)).here,
+    podEvents: read.flag(InstallerVariable.podEvents, false),
+    healthPort: read.integer(InstallerVariable.healthPort, 0, PORTS),
   };
   if (settings.binDir.here === join(settings.pluginDir)) {
     read.problems.push(

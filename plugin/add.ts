@@ -1,82 +1,76 @@
+import { type Decision, decide } from "../cni/decide";
 import { readPodName } from "../cni/environment";
-import { type Learned, type PassedPod, passesAtOnce, settle } from "../cni/known";
+import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
 import { passedAnnotations } from "../cni/network-config";
-import { logLevel, parseStanza } from "../cni/parse-stanza";
-import type { SkipReason } from "../cni/pod";
+import { readStanza } from "../cni/parse-stanza";
 import { redirectRules } from "../cni/redirect/rules";
 import { resultText } from "../cni/result";
 import type { Stanza } from "../cni/stanza";
 import type { ApiServer } from "../kubernetes/api-server";
 import { get } from "./api/request";
 import type { Call } from "./call";
+import { type Get, gatherEvidence } from "./evidence";
 import { readKubeconfig } from "./kubeconfig";
 import { type Log, lineLog } from "./log";
-import { lookUp } from "./lookup";
 import { applyRules } from "./modes";
 import { inNamespace } from "./namespace";
 
 /** Milliseconds for all requests of one call together. */
 const LOOKUP_DEADLINE_MS = 5000;
 
-/** What is known about a pod; reads the kubeconfig only where a request is made. */
-function learn({ host, record }: Call, passed: PassedPod, stanza: Stanza): Learned {
-  const { kubeconfig } = stanza.kubernetes;
+/** Requests to the API server; the kubeconfig is read when the first one is made. */
+function requests({ host, record }: Call, kubeconfig: string): Get {
   const begin = host.elapsed();
   let server: ApiServer | undefined;
-  return lookUp({ ...passed, policy: stanza["pod-lookup"], kubeconfig }, (path) => {
+  return (path) => {
     server ??= readKubeconfig(host, kubeconfig);
     record.countRequest();
     return get(host, server, path, Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin)));
-  });
+  };
 }
 
-function skip({ record }: Call, reason: SkipReason, log: Log): void {
-  record.note({ decision: "skip", reason });
-  log("info", `left alone: ${reason}`);
-}
-
-/** Redirects the pod's traffic where it is meshed. Nothing has been changed when this fails. */
-function redirect(call: Call): void {
-  const { host, env, config, record } = call;
-  const log = lineLog(host, logLevel(config.source));
+/** What to do for the pod that a call is about. Reads, and changes nothing. */
+function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log: Log): Decision {
+  const { env, config, record } = call;
   const pod = readPodName(env);
-  if (pod === undefined) {
-    skip(call, "not a pod", log);
-    return;
-  }
+  if (pod === undefined) return { kind: "skip", reason: "not a pod" };
   record.note({ pod: `${pod.namespace}/${pod.name}` });
-  const passed = { pod, annotations: passedAnnotations(config) };
-  const passes = passesAtOnce(passed, config.source);
-  if (passes !== undefined) {
-    skip(call, passes, log);
-    return;
-  }
+  const passed: PassedPod = { pod, annotations: passedAnnotations(config) };
 
-  const stanza = parseStanza(config.source, config.name);
-  const learned = record.time("lookupMs", () => learn(call, passed, stanza));
-  if (learned.kind === "pod" && learned.because !== undefined) {
-    record.note({ reason: learned.because });
-    log("warn", `deciding by the annotations alone: ${learned.because}`);
-  }
+  const reason = skipWithoutLookup(passed, stanza);
+  if (reason !== undefined) return { kind: "skip", reason };
+  if (problem !== undefined) throw problem;
 
-  const decision = settle(learned, stanza);
+  const { evidence, unanswered } = record.time("lookupMs", () =>
+    gatherEvidence(passed, stanza, requests(call, stanza.kubernetes.kubeconfig)),
+  );
+  if (unanswered !== undefined) {
+    record.note({ reason: unanswered });
+    log("warn", `deciding by the annotations alone: ${unanswered}`);
+  }
+  return decide(evidence.pod, evidence.around, stanza);
+}
+
+/** Redirects a meshed pod's traffic and passes the previous plugin's result on. A call that fails changes nothing. */
+export function add(call: Call): string {
+  const { host, config, version, target, record } = call;
+  const result = resultText(config, version);
+  const { stanza, problem } = readStanza(config.source, config.name);
+  const log = lineLog(host, stanza.log_level);
+
+  const decision = decideCall(call, stanza, problem, log);
   if (decision.kind === "skip") {
-    skip(call, decision.reason, log);
-    return;
+    record.note({ decision: "skip", reason: decision.reason });
+    log("info", `left alone: ${decision.reason}`);
+    return result;
   }
+
   record.note({ decision: "redirect" });
-  const { options } = decision;
   const mode = record.time("rulesMs", () => {
-    const sets = redirectRules(options);
-    return inNamespace(host, call.target.netns, () => applyRules(host, stanza.linkerd, sets, log));
+    const sets = redirectRules(decision.options);
+    return inNamespace(host, target.netns, () => applyRules(host, stanza.linkerd, sets, log));
   });
   record.note({ mode });
   log("info", `redirected, by ${mode}`);
-}
-
-/** Redirects the traffic of a meshed pod and passes the previous plugin's result on. */
-export function add(call: Call): string {
-  const result = resultText(call.config, call.version);
-  redirect(call);
   return result;
 }

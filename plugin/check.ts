@@ -6,10 +6,10 @@ import { compareRules } from "./modes";
 import { inNamespace } from "./namespace";
 
 /**
- * Compares the rules in force in a pod's namespace with what ADD set there. It asks nobody: annotations may have been
- * edited since, the pod's object be gone and the API server be down, when a runtime calls CHECK at its restart and lets
- * go of the pod's address where it fails. Where there is nothing of ours, ADD set nothing as far as anybody can tell:
- * also a meshed pod has no rules yet where linkerd-init is to set them.
+ * Compares the rules in force in a pod's namespace with those that ADD programmed there. It makes no request: since the
+ * ADD, annotations may have been edited, the pod's object may be gone, and the API server may be down. A runtime calls
+ * CHECK when it restarts, and releases the pod's address where CHECK fails. Where there are none of our rules, CHECK
+ * succeeds: ADD may not have programmed any, for instance where linkerd-init does.
  */
 export function check({ host, config, target }: Call): string {
   if (previousResult(config.source) === undefined) throw new CniError(ErrorCode.config, "CHECK needs a prevResult");

@@ -56,6 +56,7 @@ const likely = {
         "inbound-ports-to-ignore": fc.oneof(fc.array(anyText), anyJson),
         "subnets-to-ignore": fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), anyText).map((address) => `${address}/8`)),
         "iptables-mode": fc.constantFrom("auto", "native", "nft", "x"),
+        "redirect-mode": fc.constantFrom("auto", "native", "nft"),
         ipv6: fc.oneof(fc.boolean(), anyJson),
       },
       { requiredKeys: [] },

@@ -6,14 +6,14 @@ import { isVerb, SINCE, VARIABLES, type Verb } from "../cni/verbs";
 import { atLeast, type CniVersion, CURRENT_VERSION, isSupported, requireSupported, VERSIONS } from "../cni/versions";
 import { add } from "./add";
 import type { Call } from "./call";
+import { Recorder } from "./call-log";
 import { check } from "./check";
 import { readAll } from "./host/files";
 import type { Host } from "./host/port";
 import { requireOtherNamespace } from "./namespace";
-import { Recorder } from "./record";
 import { status } from "./status";
 
-/** What a call prints and leaves with. */
+/** What a call prints, and its exit status. */
 export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
@@ -32,7 +32,7 @@ type Handler = (call: Call) => string;
 
 const VALID_ATTACHMENTS = "cni.dev/valid-attachments";
 
-/** Nothing outlives a pod's namespace, so there is nothing to collect; the request has to be well-formed all the same. */
+/** Rules end with the pod's network namespace, so there is nothing to collect. The request still has to be well-formed. */
 function gc({ config }: Call): string {
   const valid = config.source[VALID_ATTACHMENTS];
   if (valid === undefined) throw new CniError(ErrorCode.config, `GC needs ${VALID_ATTACHMENTS}`);
@@ -40,12 +40,14 @@ function gc({ config }: Call): string {
   return "";
 }
 
-/** What each verb does, and whether it is about a pod's network namespace. */
-const handlers: Readonly<Record<Exclude<Verb, "VERSION">, { readonly handle: Handler; readonly isInside?: true }>> = {
-  ADD: { handle: add, isInside: true },
-  // Nothing of a pod outlives its namespace, so there is nothing to undo.
+/** What each verb does, and whether it enters a pod's network namespace. */
+const handlers: Readonly<
+  Record<Exclude<Verb, "VERSION">, { readonly handle: Handler; readonly entersNamespace?: true }>
+> = {
+  ADD: { handle: add, entersNamespace: true },
+  // Rules end with the pod's network namespace, so there is nothing to undo.
   DEL: { handle: () => "" },
-  CHECK: { handle: check, isInside: true },
+  CHECK: { handle: check, entersNamespace: true },
   GC: { handle: gc },
   STATUS: { handle: status },
 };
@@ -83,7 +85,7 @@ function readEnvironment(host: Host): Environment {
   return Object.fromEntries([...VARIABLES, "CNI_ARGS"].map((name) => [name, host.env(name)]));
 }
 
-/** Out of memory, the engine throws nothing at all. */
+/** When memory runs out, the engine throws null. */
 function defect(thrown: unknown): CniError {
   if (thrown === null || thrown === undefined) return new CniError(ErrorCode.internal, "out of memory");
   const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
@@ -96,22 +98,27 @@ export function dispatch(host: Host): Outcome {
   if (!command) return { stdout: "", stderr: ABOUT, status: 0 };
   if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0 };
   const record = new Recorder(command, () => host.elapsed());
-  // The caller's version, which an error must carry.
-  let speaks: string = CURRENT_VERSION;
+  // An error document has the caller's version, once it is known.
+  let callerVersion: string = CURRENT_VERSION;
   try {
     const env = readEnvironment(host);
     const target = readTarget(env, command);
     const config = parseNetworkConfig(readInput(host));
-    if (isSupported(config.cniVersion)) speaks = config.cniVersion;
+    if (isSupported(config.cniVersion)) callerVersion = config.cniVersion;
     const { verb, version } = requireVerb(command, config);
-    const { handle, isInside } = handlers[verb];
-    if (isInside) requireOtherNamespace(host, target.netns);
+    const { handle, entersNamespace } = handlers[verb];
+    if (entersNamespace) requireOtherNamespace(host, target.netns);
     const stdout = handle({ host, env, target, config, version, record });
     return { stdout, stderr: "", status: 0, record: record.line() };
   } catch (error) {
     const { code, message, details } = error instanceof CniError ? error : defect(error);
     record.note({ code, error: message });
     const stderr = `linkerd-cni: error: ${message.replaceAll("\n", " ")}\n`;
-    return { stdout: errorDocument({ code, message, details }, speaks), stderr, status: 1, record: record.line() };
+    return {
+      stdout: errorDocument({ code, message, details }, callerVersion),
+      stderr,
+      status: 1,
+      record: record.line(),
+    };
   }
 }

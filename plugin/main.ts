@@ -1,5 +1,6 @@
 /** The CNI plugin's executable: one call, one answer. */
-import { appendLine, CALL_LOG } from "./call-log";
+import { CALL_LOG } from "../cni/contract";
+import { appendLine } from "./call-log";
 import { dispatch } from "./dispatch";
 import { writeAll } from "./host/files";
 import type { Host } from "./host/port";
@@ -12,6 +13,6 @@ const STDERR = 2;
 
 const { stdout, stderr, status, record } = dispatch(host);
 writeAll(host, STDERR, stderr);
-const isTold = writeAll(host, STDOUT, stdout === "" ? "" : `${stdout}\n`);
+const isWritten = writeAll(host, STDOUT, stdout === "" ? "" : `${stdout}\n`);
 if (record !== undefined) appendLine(host, CALL_LOG, record);
-host.exit(isTold ? status : 1);
+host.exit(isWritten ? status : 1);

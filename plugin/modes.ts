@@ -11,14 +11,14 @@ import { applyNative } from "./netlink/apply";
 import { type Comparison, compareNative } from "./netlink/compare";
 import { netfilter } from "./netlink/socket";
 
-/** What a kernel without nf_tables, its nat chains or its redirect answers. */
+/** Errors of a kernel without nf_tables, its nat chains or its redirect. */
 const UNSUPPORTED: readonly number[] = [Errno.ENOENT, Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.EAFNOSUPPORT];
 
 function isUnsupported(error: unknown): boolean {
   return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
 }
 
-/** Native, and where the kernel has no nf_tables, by legacy iptables. */
+/** Mode native, or legacy where the kernel has no nf_tables. */
 function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
   try {
     applyNative(netfilter(host), sets);
@@ -55,7 +55,7 @@ export function applyRules(
   return mode;
 }
 
-/** Compares native rules; there are none where the kernel has no nf_tables. */
+/** Compares native rules. A kernel without nf_tables has none. */
 function compareNativeOrNone(host: Host): Comparison {
   try {
     return compareNative(netfilter(host));

@@ -7,8 +7,7 @@ const OWN = "/proc/self/ns/net";
 const CLONE_NEWNET = 0x40000000;
 
 /**
- * Makes sure that a call is about a network namespace, and another than the plugin's own: rules there would redirect
- * the whole node.
+ * Checks that CNI_NETNS is a network namespace, and not the plugin's own: rules there would redirect the whole node.
  * @throws CniError 4
  */
 export function requireOtherNamespace(host: Host, netns: string): void {
@@ -30,7 +29,7 @@ export function requireOtherNamespace(host: Host, netns: string): void {
   }
 }
 
-/** @throws CniError 4 where it is gone by now, or a namespace of another kind */
+/** @throws CniError 4 where it no longer exists, or is a namespace of another kind */
 function enter(host: Host, netns: string): void {
   try {
     const descriptor = openFile(host, netns, Open.readOnly);
@@ -42,7 +41,7 @@ function enter(host: Host, netns: string): void {
 }
 
 /**
- * Does work inside a namespace; the process stays there.
+ * Does work in a namespace. The process stays there.
  * @throws CniError 101 with what the kernel refused
  */
 export function inNamespace<T>(host: Host, netns: string, work: () => T): T {

@@ -1,12 +1,12 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import { parseStanza } from "../cni/parse-stanza";
+import { readStanza } from "../cni/parse-stanza";
 import { readClaims } from "../kubernetes/service-account-token";
 import type { Call } from "./call";
 import type { Host } from "./host/port";
 import { decodeBase64, readKubeconfig } from "./kubeconfig";
 
-/** What keeps the kubeconfig from working, as far as it can be told without a request. */
-function problem(host: Host, kubeconfig: string): string | undefined {
+/** Why the kubeconfig cannot work, as far as it shows without a request. */
+function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {
   const { token, certificate } = readKubeconfig(host, kubeconfig);
   if (token === undefined) return certificate === undefined ? `${kubeconfig} holds no credentials` : undefined;
   const expiry = readClaims(token, (text) => decodeBase64(host, text))?.expiresAt;
@@ -15,16 +15,17 @@ function problem(host: Host, kubeconfig: string): string | undefined {
 }
 
 /**
- * Ready by default: a failing STATUS keeps the node from becoming ready, and so the installer from repairing it. With
- * `strict-status` a kubeconfig or a token that cannot work is reported.
+ * Ready by default: while STATUS fails, the node is not ready, and the installer cannot start to repair it. With
+ * `strict-status`, a kubeconfig or a token that cannot work is an error.
  * @throws CniError 50
  */
 export function status({ host, config }: Call): string {
-  if (config.source["strict-status"] !== true) return "";
-  const { kubernetes } = parseStanza(config.source, config.name);
+  const { stanza, problem } = readStanza(config.source, config.name);
+  if (!stanza["strict-status"]) return "";
+  if (problem !== undefined) throw problem;
   let found: string | undefined;
   try {
-    found = problem(host, kubernetes.kubeconfig);
+    found = kubeconfigProblem(host, stanza.kubernetes.kubeconfig);
   } catch (error) {
     found = reasonOf(error);
   }

@@ -1,16 +1,9 @@
+import { apiServerPorts, namespaceFromObject, podFromObject } from "../../cni/api-objects";
+import { decide } from "../../cni/decide";
 import { CniError } from "../../cni/errors";
+import { evidenceFromAnnotations, extraLookup, type PassedPod, skipWithoutLookup } from "../../cni/evidence";
 import type { JsonObject } from "../../cni/json";
-import {
-  apiServerPorts,
-  besides,
-  knownFromAnnotations,
-  namespaceFromObject,
-  type PassedPod,
-  passesAtOnce,
-  podFromObject,
-  settle,
-} from "../../cni/known";
-import { parseStanza } from "../../cni/parse-stanza";
+import { readStanza } from "../../cni/parse-stanza";
 import { type Pod, PROXY, type SkipReason } from "../../cni/pod";
 import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../../cni/stanza";
 import { type Evidence, type Known, nameOf, type Outcome } from "./evidence";
@@ -28,7 +21,7 @@ export interface Explanation {
 }
 
 function surroundings(pod: Pod, { namespace, apiServer }: Evidence): Known["around"] {
-  const needed = besides(pod);
+  const needed = extraLookup(pod);
   if (needed === "apiServerPorts") {
     const ports = apiServer === undefined ? undefined : apiServerPorts(apiServer);
     return ports === undefined ? {} : { apiServerPorts: ports };
@@ -55,17 +48,18 @@ function leftAlone(reason: SkipReason, pod: Pod): Outcome {
 
 function decided(passed: PassedPod, evidence: Evidence): Outcome {
   const pod = podFromObject(passed.pod, evidence.pod);
-  const passes = passesAtOnce(passed, evidence.stanza);
-  if (passes !== undefined) return leftAlone(passes, pod);
   const { name } = evidence.stanza;
-  const stanza = parseStanza(evidence.stanza, typeof name === "string" ? name : PLUGIN_TYPE);
-  const asked = { kind: "pod", pod, around: surroundings(pod, evidence) } as const;
-  const learned = knownFromAnnotations(passed, stanza["pod-lookup"]) ?? asked;
-  const decision = settle(learned, stanza);
-  if (learned.kind === "skip") return leftAlone(learned.reason, pod);
+  const { stanza, problem } = readStanza(evidence.stanza, typeof name === "string" ? name : PLUGIN_TYPE);
+  const reason = skipWithoutLookup(passed, stanza);
+  if (reason !== undefined) return leftAlone(reason, pod);
+  if (problem !== undefined) throw problem;
+  const policy = stanza["pod-lookup"];
+  const annotated = policy === "annotations" ? evidenceFromAnnotations(passed, policy) : undefined;
+  const { pod: judged, around } = annotated ?? { pod, around: surroundings(pod, evidence) };
+  const decision = decide(judged, around, stanza);
   if (decision.kind === "skip") return leftAlone(decision.reason, pod);
   const because = `it has ${pod.containers.includes(PROXY) ? "a container" : "a native sidecar"} ${PROXY}`;
-  return { kind: "redirected", because, options: decision.options, known: { ...learned, stanza } };
+  return { kind: "redirected", because, options: decision.options, known: { pod: judged, around, stanza } };
 }
 
 function outcomeOf(passed: PassedPod, evidence: Evidence): Outcome {

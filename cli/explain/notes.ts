@@ -1,5 +1,6 @@
+import { podFromObject } from "../../cni/api-objects";
 import { SETTINGS } from "../../cni/decide";
-import { besides, podFromObject } from "../../cni/known";
+import { extraLookup } from "../../cni/evidence";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import { type Evidence, nameOf, type Outcome } from "./evidence";
 
@@ -19,7 +20,7 @@ const PREFIX = "config.linkerd.io/";
 /** Linkerd's injector copies its own annotations, of which these are none (pkg/inject, AppendNamespaceAnnotations). */
 const NOT_COPIED: readonly string[] = [`${PREFIX}skip-inbound-subnets`, `${PREFIX}skip-outbound-subnets`];
 
-function whyUnheard(key: string, needed: ReturnType<typeof besides>): string {
+function whyUnheard(key: string, needed: ReturnType<typeof extraLookup>): string {
   if (needed === "apiServerPorts") return "a pod of the control plane is redirected by its own alone";
   if (NOT_COPIED.includes(key)) return "the injector does not copy it: put it on the pod";
   return "the injector copied the namespace's settings when it made the pod: make it anew";
@@ -29,7 +30,7 @@ function whyUnheard(key: string, needed: ReturnType<typeof besides>): string {
 function namespaceNotes(evidence: Evidence): readonly string[] {
   const name = nameOf(evidence.pod);
   const pod = podFromObject(name, evidence.pod);
-  const needed = besides(pod);
+  const needed = extraLookup(pod);
   if (needed === "namespace" && evidence.namespace === undefined) {
     return [`the namespace ${name.namespace} is not known here: its annotations would count too`];
   }

@@ -1,4 +1,4 @@
-/** The rules as iptables has them: the text that `iptables-restore` takes and `iptables-save` prints. */
+/** The rules as iptables has them: the text that `iptables-restore` reads and `iptables-save` prints. */
 import type { PortRange } from "../ports";
 import { formatSubnet, type Subnet } from "../subnets";
 import { ignorePorts, type Match, perSubnet, portText, type Rule, type RuleSet, type Verdict } from "./rules";
@@ -26,7 +26,7 @@ export const IPTABLES_CHAINS: readonly IptablesChain[] = [
   },
 ];
 
-/** What one rule of iptables' multiport can hold; a range takes two. */
+/** How many ports one rule of iptables' multiport can hold; a range counts as two. */
 const MAX_SLOTS = 15;
 
 const slots = (range: PortRange) => (range.low === range.high ? 1 : 2);
@@ -46,7 +46,7 @@ export function chunkedPorts(ports: readonly PortRange[]): readonly (readonly Po
   return made;
 }
 
-/** A rule as the rules that iptables can hold: a few ports each, or one network. */
+/** A rule, split into rules that iptables can hold: a few ports each, or one network. */
 function split(rule: Rule): readonly Rule[] {
   const [match] = rule.matches;
   return match?.kind === "tcp-ports" ? chunkedPorts(match.ports).map(ignorePorts) : perSubnet(rule);
@@ -104,7 +104,7 @@ export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[
 }
 
 /**
- * One transaction: our chains emptied and filled, and the jumps to them where they are not there yet.
+ * One transaction that empties and fills our chains, and adds the jumps to them where they are missing.
  * @param saved what `iptables-save` printed before
  */
 export function restoreText(set: RuleSet, saved: string): string {
@@ -120,7 +120,7 @@ export function restoreText(set: RuleSet, saved: string): string {
 }
 
 /**
- * One transaction that puts our chains back to what they were.
+ * One transaction that restores our chains.
  * @param saved what `iptables-save` printed before
  */
 export function undoText(saved: string): string {
@@ -135,7 +135,7 @@ export function undoText(saved: string): string {
 }
 
 /**
- * One transaction that takes our chains away, and all jumps to them.
+ * One transaction that removes our chains, and all jumps to them.
  * @param saved what `iptables-save` printed before
  */
 export function removalText(saved: string): string {

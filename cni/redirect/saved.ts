@@ -1,7 +1,7 @@
 /**
- * Compares what `iptables-save` prints with what the rules say of themselves: each has a comment that tells what it is
- * for, and a chain of ours has a known first and last part. Modes nft, legacy and plain have no room for more, since
- * their rules equal linkerd's. What others add to the built-in chains is theirs.
+ * Compares the output of `iptables-save` with what the rules say about themselves: each has a comment that tells its
+ * purpose, and a chain of ours has a known first and last part. Modes nft, legacy and plain have no room for more, since
+ * their rules equal linkerd's. Rules that others add to the built-in chains do not count.
  */
 import { parsePorts } from "../ports";
 import { type Family, parseSubnet } from "../subnets";

@@ -1,9 +1,11 @@
+import { Label, MULTUS_NAME, OperatorPath, WEBHOOK_SECRET, WEBHOOK_SERVICE } from "../../cni/contract";
+
 /** The name of the operator's resources. */
-export const NAME = "linkerd-multus";
+export const NAME = MULTUS_NAME;
 /** The Service that the API server calls. */
-export const SERVICE = `${NAME}-webhook`;
+export const SERVICE = WEBHOOK_SERVICE;
 /** The Secret with the webhook's certificate that the operator makes. */
-export const OWN_SECRET = `${SERVICE}-tls`;
+export const OWN_SECRET = WEBHOOK_SECRET;
 /** The Secret with the one that cert-manager makes; a name of its own, so that neither takes the other's for its own. */
 export const ISSUED_SECRET = `${SERVICE}-certificate`;
 /** The authority that signs it unless an issuer is given: a Certificate of cert-manager's, and its Secret. */
@@ -11,7 +13,7 @@ export const AUTHORITY = `${SERVICE}-ca`;
 /** The issuer by which this authority signs itself. */
 export const ROOT = `${SERVICE}-root`;
 /** The path at which the webhook answers. */
-export const WEBHOOK_PATH = "/annotate-multus-v1-pod";
+export const WEBHOOK_PATH = OperatorPath.webhook;
 
 /** What selects the operator's pods. */
-export const SELECTOR = { "app.kubernetes.io/name": NAME } as const;
+export const SELECTOR = { [Label.name]: NAME } as const;

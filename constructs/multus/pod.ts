@@ -1,4 +1,11 @@
 import type { k8s } from "cdk8s-plus-27";
+import {
+  CERTIFICATE_DIR,
+  Container as ContainerName,
+  OperatorFlag,
+  OperatorPath,
+  PodVariable,
+} from "../../cni/contract";
 import { controllerCommand, fromField, imageOf, resourcesOf } from "../container";
 import {
   assert,
@@ -18,37 +25,39 @@ import {
 import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
 import type { MultusValues } from "./values";
 
-/** Where the container sees the certificate that cert-manager makes. */
-const CERTIFICATE_DIR = "/tls";
-
 /** Whether cert-manager makes the webhook's certificate. */
 export const isIssued = ({ webhook }: Refs<MultusValues>): Input<boolean> =>
   eq<string>(webhook.certificates, "cert-manager");
 
-const flag = (name: string, value: Input<string>): Input<string> => concat(`--${name}=`, value);
+const flag = (name: (typeof OperatorFlag)[keyof typeof OperatorFlag], value: Input<string>): Input<string> =>
+  concat(`--${name}=`, value);
 
 function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
   const { controller, webhook, service } = values;
   const issued = isIssued(values);
   return [
-    flag("cni-namespace", controller.cniNamespace),
-    flag("linkerd-namespace", controller.linkerdControlPlaneNamespace),
-    flag("cni-kubeconfig", controller.cniKubeconfigNodePath),
-    flag("namespace-uid-range-annotation", controller.namespaceUIDRangeAnnotation),
-    flag("linkerd-proxy-uid-offset", text(controller.linkerdProxyUIDOffset)),
-    flag("leader-elect", text(controller.leaderElection)),
-    flag("requests-per-second", text(controller.requestsPerSecond)),
-    flag("request-burst", text(controller.requestBurst)),
-    flag("webhook-port", text(service.webhookPort)),
-    flag("metrics-bind-address", concat(":", text(service.metricsPort))),
-    flag("health-probe-bind-address", concat(":", text(service.healthPort))),
-    flag("webhook-service", SERVICE),
-    flag("webhook-configuration", NAME),
-    flag("webhook-certificates", when(issued, "mounted", "self") as Input<string>),
-    when(issued, `--webhook-certificate-dir=${CERTIFICATE_DIR}`, `--webhook-certificate-secret=${OWN_SECRET}`),
-    when(not(issued), flag("webhook-certificate-validity-hours", text(webhook.certificateValidityHours))),
-    flag("log-level", values.logLevel),
-    flag("log-format", values.logFormat),
+    flag(OperatorFlag.cniNamespace, controller.cniNamespace),
+    flag(OperatorFlag.linkerdNamespace, controller.linkerdControlPlaneNamespace),
+    flag(OperatorFlag.cniKubeconfig, controller.cniKubeconfigNodePath),
+    flag(OperatorFlag.uidRangeAnnotation, controller.namespaceUIDRangeAnnotation),
+    flag(OperatorFlag.proxyUidOffset, text(controller.linkerdProxyUIDOffset)),
+    flag(OperatorFlag.leaderElect, text(controller.leaderElection)),
+    flag(OperatorFlag.requestsPerSecond, text(controller.requestsPerSecond)),
+    flag(OperatorFlag.requestBurst, text(controller.requestBurst)),
+    flag(OperatorFlag.webhookPort, text(service.webhookPort)),
+    flag(OperatorFlag.metricsAddress, concat(":", text(service.metricsPort))),
+    flag(OperatorFlag.healthAddress, concat(":", text(service.healthPort))),
+    flag(OperatorFlag.webhookService, SERVICE),
+    flag(OperatorFlag.webhookConfiguration, NAME),
+    flag(OperatorFlag.certificates, when(issued, "mounted", "self") as Input<string>),
+    when(
+      issued,
+      `--${OperatorFlag.certificateDir}=${CERTIFICATE_DIR}`,
+      `--${OperatorFlag.certificateSecret}=${OWN_SECRET}`,
+    ),
+    when(not(issued), flag(OperatorFlag.certificateValidity, text(webhook.certificateValidityHours))),
+    flag(OperatorFlag.logLevel, values.logLevel),
+    flag(OperatorFlag.logFormat, values.logFormat),
   ];
 }
 
@@ -63,18 +72,18 @@ function container(values: Refs<MultusValues>): Templated<k8s.Container> {
   const { service } = values;
   const probe = (path: string) => ({ httpGet: { path, port: "health" }, periodSeconds: 10, timeoutSeconds: 3 });
   return {
-    name: "operator",
+    name: ContainerName.operator,
     ...imageOf(values),
     command: controllerCommand("multus"),
     args: args(values),
-    env: [fromField("POD_NAMESPACE", "metadata.namespace"), fromField("POD_NAME", "metadata.name")],
+    env: [fromField(PodVariable.podNamespace, "metadata.namespace"), fromField(PodVariable.podName, "metadata.name")],
     ports: [
       { name: "webhook", containerPort: distinct(service), protocol: "TCP" },
       { name: "metrics", containerPort: service.metricsPort, protocol: "TCP" },
       { name: "health", containerPort: service.healthPort, protocol: "TCP" },
     ],
-    livenessProbe: { ...probe("/healthz"), initialDelaySeconds: 10 },
-    readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
+    livenessProbe: { ...probe(OperatorPath.live), initialDelaySeconds: 10 },
+    readinessProbe: { ...probe(OperatorPath.ready), periodSeconds: 5 },
     resources: resourcesOf(values.resources),
     securityContext: {
       allowPrivilegeEscalation: false,

@@ -1,5 +1,5 @@
-import type { Namespace } from "../../cni/decide";
-import { podFromObject, settle } from "../../cni/known";
+import { podFromObject } from "../../cni/api-objects";
+import { decide, type Namespace } from "../../cni/decide";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import type { Stanza } from "../../cni/stanza";
 import type { Knock } from "./knock";
@@ -36,7 +36,7 @@ export function planAudit(pod: Pod, namespace: Namespace, stanza: Stanza): Audit
   const name = pod.metadata?.name ?? "";
   // An item of a list has no kind of its own.
   const known = podFromObject({ namespace: namespace.name, name }, { ...pod, kind: "Pod" });
-  const decision = settle({ kind: "pod", pod: known, around: { namespace } }, stanza);
+  const decision = decide(known, { namespace }, stanza);
   const host = pod.status?.podIP ?? "";
   if (decision.kind === "skip" || host === "") return undefined;
   const { options } = decision;

@@ -1,10 +1,10 @@
-/** Connections to an API server that proved who it is. */
+/** Verified connections to an API server. */
 import type { ApiServer } from "../../kubernetes/api-server";
 import { Errno } from "../host/errno";
 import { readText } from "../host/files";
 import type { Host, TlsFailure } from "../host/port";
 
-/** There is no connection; `dropped` where the server broke it off rather than refused it. */
+/** There is no connection; `dropped` where the server closed it after it was made. */
 export class ConnectionFailed extends Error {
   constructor(
     message: string,
@@ -52,7 +52,7 @@ const refusals: Readonly<Record<number, string>> = {
 
 const BROKEN: readonly number[] = [-Errno.ECONNRESET, -Errno.EPIPE];
 
-/** What the TLS library's words mean for whoever issues certificates. */
+/** What messages of the TLS library mean for those who issue certificates. */
 const HINTS: readonly (readonly [RegExp, string])[] = [
   // RFC 8446, section 6.2: handshake_failure.
   [/alert 40\b/, "its certificate may have an Ed25519 key, which is not supported: use RSA or ECDSA"],
@@ -84,8 +84,8 @@ function failure({ step, error, text: given }: TlsFailure, limit: number): Conne
 }
 
 /**
- * Connects to the first of the server's addresses that takes the connection, verified as the kubeconfig asks.
- * @param milliseconds for all of it
+ * Connects to the first of the server's addresses that accepts a connection, and verifies it as the kubeconfig says.
+ * @param milliseconds for everything
  * @throws ConnectionFailed
  */
 export function connect(host: Host, server: ApiServer, milliseconds: number): void {
@@ -105,7 +105,7 @@ export function connect(host: Host, server: ApiServer, milliseconds: number): vo
     if (problem === undefined) return;
     host.tlsClose();
     failed = failure(problem, milliseconds);
-    // Only where nobody answers at an address, another one may.
+    // Another address can help only where nobody answers at this one.
     if (problem.step !== "connect") break;
   }
   throw failed ?? new ConnectionFailed("it has no address");

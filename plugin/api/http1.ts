@@ -14,7 +14,7 @@ export function encodeRequest(server: ApiServer, path: string): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** How the end of a body is known. */
+/** What marks the end of a body. */
 type Extent = { readonly kind: "length"; readonly length: number } | { readonly kind: "chunked" | "until close" };
 
 interface Head {
@@ -25,7 +25,7 @@ interface Head {
   readonly end: number;
 }
 
-/** A response, and how long the server asks to wait before the next request, as it says it. */
+/** A response, and the header with which the server asks to wait before the next request. */
 export interface HttpResponse extends ApiResponse {
   readonly retryAfter?: string;
 }
@@ -35,11 +35,11 @@ const LF = 10;
 const HEAD_END = Uint8Array.of(CR, LF, CR, LF);
 const LINE_END = Uint8Array.of(CR, LF);
 const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;
-/** No pod is larger: the API server's own limit for an object is 3 MiB. */
+/** More than any pod has: the API server's limit for an object is 3 MiB. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_HEAD = 64 * 1024;
 
-/** Where a sequence that begins with CR stands; -1 where it does not. */
+/** The index of a sequence that begins with CR, or -1. */
 function find(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
   for (let at = bytes.indexOf(CR, from); at >= 0; at = bytes.indexOf(CR, at + 1)) {
     if (wanted.every((byte, index) => bytes[at + index] === byte)) return at;
@@ -55,7 +55,7 @@ function extentOf(headers: ReadonlyMap<string, string>): Extent {
   return { kind: "length", length: Number(length) };
 }
 
-/** Puts a response together from what arrives. */
+/** Assembles a response from what arrives. */
 export class ResponseReader {
   private parts: Uint8Array[] = [];
   private size = 0;
@@ -67,7 +67,7 @@ export class ResponseReader {
     return this.size === 0;
   }
 
-  /** Gives the response once it is whole. @throws Error for what is not HTTP/1.1 or has no end */
+  /** Returns the response once it is complete. @throws Error for what is not HTTP/1.1 or has no end */
   receive(bytes: Uint8Array): HttpResponse | undefined {
     this.parts.push(bytes.slice());
     this.size += bytes.length;
@@ -76,7 +76,7 @@ export class ResponseReader {
     return this.head !== undefined && this.mayBeWhole(this.head) ? this.response(this.head) : undefined;
   }
 
-  /** The connection was closed: gives the response where what arrived is all of one. */
+  /** The connection was closed: returns the response if it is complete. */
   end(): HttpResponse | undefined {
     if (this.head === undefined) return undefined;
     const isWhole = this.head.extent.kind === "until close" || this.mayBeWhole(this.head);
@@ -105,7 +105,7 @@ export class ResponseReader {
     }
   }
 
-  /** Whether it is worth looking at all that arrived: looking at each small piece would take quadratic time. */
+  /** Whether to look at all that arrived: to do so for each small piece would take quadratic time. */
   private mayBeWhole({ extent, end }: Head): boolean {
     if (extent.kind === "length") return this.size >= end + extent.length;
     return extent.kind === "chunked" && find(this.tail(), HEAD_END, 0) === 0;
@@ -123,7 +123,7 @@ export class ResponseReader {
     return extent.kind === "length" ? received.subarray(start, start + extent.length) : received.subarray(start);
   }
 
-  /** The body of a chunked response, or undefined while it is not whole. */
+  /** The body of a chunked response, or undefined while it is incomplete. */
   private unchunk(received: Uint8Array, start: number): Uint8Array | undefined {
     const chunks: Uint8Array[] = [];
     for (let at = start; ; ) {

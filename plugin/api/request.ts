@@ -1,4 +1,4 @@
-/** Requests to the API server: one connection each, two deadlines, one more attempt where the server asks for it. */
+/** Requests to the API server: one connection each, two deadlines, one retry. */
 import { type ApiServer, ApiUnreachable, authority } from "../../kubernetes/api-server";
 import { Errno } from "../host/errno";
 import type { Host } from "../host/port";
@@ -16,8 +16,8 @@ interface Deadline {
   readonly limit: number;
 }
 
-/** The number of bytes that a step moved. @throws ConnectionFailed where it failed; `dropped` where nothing came back */
-function moved(result: number, isUnanswered: boolean, { limit }: Deadline): number {
+/** The number of bytes that a step transferred. @throws ConnectionFailed where it failed; `dropped` where nothing came back */
+function transferred(result: number, isUnanswered: boolean, { limit }: Deadline): number {
   if (result === -Errno.ETIMEDOUT) throw new ConnectionFailed(`no answer within ${limit} ms`);
   if (result < 0) throw new ConnectionFailed("the connection was reset", isUnanswered);
   return result;
@@ -25,12 +25,12 @@ function moved(result: number, isUnanswered: boolean, { limit }: Deadline): numb
 
 function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResponse {
   for (let at = 0; at < request.length; ) {
-    at += moved(host.tlsSend(request.subarray(at), deadline.left()), true, deadline);
+    at += transferred(host.tlsSend(request.subarray(at), deadline.left()), true, deadline);
   }
   const reader = new ResponseReader(host);
   const chunk = new Uint8Array(CHUNK);
   for (;;) {
-    const size = moved(host.tlsReceive(chunk, deadline.left()), reader.isEmpty, deadline);
+    const size = transferred(host.tlsReceive(chunk, deadline.left()), reader.isEmpty, deadline);
     const response = size === 0 ? reader.end() : reader.receive(chunk.subarray(0, size));
     if (response !== undefined) return response;
     if (size === 0) throw new ConnectionFailed("closed the connection without a whole answer", reader.isEmpty);
@@ -53,8 +53,8 @@ function pauseOf(retryAfter: string | undefined): number {
 }
 
 /**
- * Gets an object. A connection that is dropped before the answer begins is tried once more, and so is a request that
- * the server has no room for, after the pause that it asks for.
+ * Gets an object. Retries once where the connection is dropped before the answer begins, and where the server answers
+ * that it has too many requests, after the pause that it asks for.
  * @param deadlineMs milliseconds for everything
  * @throws ApiUnreachable where there is no answer
  */
@@ -62,19 +62,19 @@ export function get(host: Host, server: ApiServer, path: string, deadlineMs: num
   const begin = host.elapsed();
   const remaining = () => deadlineMs - (host.elapsed() - begin);
   const left = () => Math.max(0, Math.round(remaining()));
-  const once = () => attempt(host, server, path, left);
+  const request = () => attempt(host, server, path, left);
   try {
     let response: HttpResponse;
     try {
-      response = once();
+      response = request();
     } catch (error) {
       if (!(error instanceof ConnectionFailed && error.dropped && remaining() > 0)) throw error;
-      response = once();
+      response = request();
     }
     const pause = pauseOf(response.retryAfter);
     if (response.status !== TOO_MANY_REQUESTS || pause >= remaining()) return response;
     host.poll(-1, 0, pause);
-    return once();
+    return request();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ApiUnreachable(authority(server), reason, { cause: error });

@@ -24,7 +24,7 @@ interface Plan {
   readonly text: string;
 }
 
-/** The host's iptables in one mode; where the program of that mode is missing, plain iptables takes its place. */
+/** The host's iptables in one mode. Where it has no program for that mode, plain iptables is used. */
 export class Iptables {
   constructor(
     private readonly host: Host,
@@ -33,7 +33,7 @@ export class Iptables {
   ) {}
 
   /**
-   * Programs the families one after the other, each in one transaction; where one fails, those before it are undone.
+   * Programs one family after the other, each in one transaction. If one fails, those before it are undone.
    * @throws CniError 101
    */
   apply(sets: readonly RuleSet[]): void {
@@ -52,17 +52,17 @@ export class Iptables {
     }
   }
 
-  /** What takes away the rules of families that an earlier ADD set rules for and this one does not. */
+  /** Removes the rules of families for which an earlier ADD programmed rules and this one does not. */
   private removals(wanted: readonly Plan[]): readonly Plan[] {
     if (!wanted.some(({ saved }) => hasChains(saved))) return [];
     const others = FAMILIES.filter((family) => !wanted.some((plan) => plan.family === family));
     return others
-      .map((family) => ({ family, saved: this.peek(family) }))
+      .map((family) => ({ family, saved: this.saveIfPossible(family) }))
       .filter(({ saved }) => hasChains(saved))
       .map(({ family, saved }) => ({ family, saved, text: removalText(saved) }));
   }
 
-  /** Undoes what was done before a failure; gives the failure, with what could not be undone. */
+  /** Undoes what was done before a failure. Returns the failure, and with it what could not be undone. */
   private undo(plans: readonly Plan[], failure: CniError): CniError {
     const left = plans.flatMap(({ family, saved }) => {
       try {
@@ -77,22 +77,24 @@ export class Iptables {
     return new CniError(code, message, [details, ...left].join("\n"), { cause: failure });
   }
 
-  /** Compares what is in force with what the rules say of themselves, as far as a program can tell. */
+  /** Compares the rules in force with their own descriptions, where the node has a program to list them. */
   compare(): Comparison {
-    const saved = FAMILIES.map((family) => ({ family, text: this.peek(family) })).filter(({ text }) => hasChains(text));
+    const saved = FAMILIES.map((family) => ({ family, text: this.saveIfPossible(family) })).filter(({ text }) =>
+      hasChains(text),
+    );
     const differences = saved.map(({ family, text }) => savedDifference(family, text));
     const difference = differences.find((each) => each !== undefined);
     return { isThere: saved.length > 0, ...(difference === undefined ? {} : { difference }) };
   }
 
-  /** What a family has, where a program can tell. */
-  private peek(family: Family): string {
-    const program = this.look(family, "save");
+  /** The nat table of a family; empty where the node has no program to list it. */
+  private saveIfPossible(family: Family): string {
+    const program = this.lookFor(family, "save");
     return program === undefined ? "" : runProgram(this.host, program, SAVE, "").stdout;
   }
 
   private restore(family: Family, text: string): void {
-    // Who chose auto did not choose iptables, and may not know that there is a lock to wait for.
+    // Mode auto: nobody chose iptables, and nobody may know that it has a lock.
     const waits = this.linkerd["use-wait-flag"] || this.linkerd["iptables-mode"] === "auto";
     this.run(family, "restore", ["--noflush", ...(waits ? WAIT : [])], text);
   }
@@ -112,13 +114,13 @@ export class Iptables {
     );
   }
 
-  /** The names of a program, the mode's own first. */
+  /** The names that a program may have; the one of this mode is first. */
   private names(family: Family, action: string): readonly string[] {
     const names = [SUFFIX[this.mode], ""].map((suffix) => `${PROGRAM[family]}${suffix}-${action}`);
     return [...new Set(names)];
   }
 
-  private look(family: Family, action: string): string | undefined {
+  private lookFor(family: Family, action: string): string | undefined {
     for (const name of this.names(family, action)) {
       const path = findProgram(this.host, name);
       if (path !== undefined) return path;
@@ -127,7 +129,7 @@ export class Iptables {
   }
 
   private find(family: Family, action: string): string {
-    const found = this.look(family, action);
+    const found = this.lookFor(family, action);
     if (found !== undefined) return found;
     const names = this.names(family, action);
     const missing = names.length > 1 ? `neither ${names.join(" nor ")}` : `no ${names[0]}`;

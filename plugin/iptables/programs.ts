@@ -2,7 +2,7 @@
 import { SystemError } from "../host/errno";
 import type { Host } from "../host/port";
 
-/** Where distributions keep them, whatever little PATH a runtime has. */
+/** Where distributions install them: the PATH of a runtime may be short. */
 const USUAL = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
 const TIMEOUT_MS = 10_000;
 

@@ -8,7 +8,7 @@ import type { Netfilter } from "./socket";
 
 const NLMSG_ERROR = 2;
 
-/** The first failure among the kernel's replies, 0 for success, undefined where it said neither. */
+/** The first failure among the kernel's replies, 0 for success, undefined where there is neither. */
 function outcome(replies: readonly Uint8Array[]): number | undefined {
   let acknowledged: number | undefined;
   for (const reply of replies.flatMap((datagram) => [...messages(datagram)])) {
@@ -24,13 +24,13 @@ function transact(netfilter: Netfilter, request: Uint8Array): number {
   return outcome(netfilter(request)) ?? Errno.EAGAIN;
 }
 
-/** Families that an earlier ADD set rules for and this one does not. */
+/** Families for which an earlier ADD programmed rules and this one does not. */
 function unwantedFamilies(netfilter: Netfilter, sets: readonly RuleSet[]): readonly Family[] {
   return FAMILIES.filter((family) => !sets.some((set) => set.family === family) && hasTable(netfilter, family));
 }
 
 /**
- * Programs the rules in the namespace of the socket, all families in one transaction. What an earlier ADD left is
+ * Programs the rules in the namespace of the socket, all families in one transaction. Rules of an earlier ADD are
  * replaced.
  * @throws SystemError
  */

@@ -1,4 +1,5 @@
 /** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
+import { CNI_NAME } from "../../cni/contract";
 import { perSubnet, type Rule, type RuleSet } from "../../cni/redirect/rules";
 import type { Family } from "../../cni/subnets";
 import { ascii, concat } from "../bytes";
@@ -7,8 +8,8 @@ import { expressionLists, MAX_ALTERNATIVES } from "./expressions";
 import { elementAttributes, type IntervalSet, setAttributes } from "./interval-set";
 import { encodeMark } from "./mark";
 
-/** The name of the table, in each family, that is this plugin's alone. */
-export const TABLE = "linkerd-cni";
+/** The name of this plugin's own table, the same in each family. */
+export const TABLE = CNI_NAME;
 export const CHAINS = { inbound: "inbound", outbound: "outbound" } as const;
 export type Chain = keyof typeof CHAINS;
 
@@ -33,10 +34,10 @@ export const NFTA_HOOK = { number: 1, priority: 2 };
 export const NFTA_RULE = { table: 1, chain: 2, expressions: 4, userdata: 7 };
 
 export const HOOK: Readonly<Record<Chain, number>> = { inbound: 0, outbound: 3 };
-/** Where destinations are rewritten, as iptables' nat table does it. */
+/** The priority at which iptables' nat table rewrites destinations. */
 export const PRIORITY = -100;
 
-/** A message but for its number in the batch. */
+/** A message without its number in the batch. */
 interface Step {
   readonly type: number;
   readonly flags: number;
@@ -87,13 +88,13 @@ function newSet(family: Family, id: number, set: IntervalSet): readonly Step[] {
   ];
 }
 
-/** A few networks are a rule each, with a comment of its own. */
+/** A short list of networks makes one rule for each, with its own comment. */
 function listed(rule: Rule): readonly Rule[] {
   const each = perSubnet(rule);
   return each.length > MAX_ALTERNATIVES ? [rule] : each;
 }
 
-/** The rules of a chain, each behind the set that it looks up. Each says in its user data what it should be, so that CHECK needs nothing else. */
+/** The rules of a chain, each after the set that it looks up. Its user data describes each rule, so that CHECK needs nothing else. */
 function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[] {
   const made = set[chain].flatMap(listed).flatMap((rule) =>
     expressionLists(rule).map((list) => ({
@@ -138,7 +139,7 @@ function frame(type: number, sequence: number): Uint8Array {
   return message({ type, flags: REQUEST, sequence, family: AF_UNSPEC, resource: SUBSYSTEM, attributes: [] });
 }
 
-/** Only the last message asks for an acknowledgement; failures are reported for every one anyway. */
+/** Only the last message asks for an acknowledgement: failures are reported for all of them anyway. */
 function batch(steps: readonly Step[]): Uint8Array {
   const last = steps.length - 1;
   const body = steps.map((step, index) =>
@@ -147,14 +148,14 @@ function batch(steps: readonly Step[]): Uint8Array {
   return concat([frame(BATCH_BEGIN, 0), ...body, frame(BATCH_END, steps.length + 1)]);
 }
 
-/** Creates the tables; fails with EEXIST where one is there. */
+/** Creates the tables; fails with EEXIST if one exists. */
 export function creationBatch(sets: readonly RuleSet[]): Uint8Array {
   return batch(sets.flatMap((set) => [table(NEW.table, CREATE | EXCLUSIVE, set.family), ...content(set, sets.length)]));
 }
 
 /**
- * Puts the tables in place of those that are there, and removes those of other families. Slower than creation: the
- * kernel waits for readers of the old ones.
+ * Replaces the tables that exist, and removes those of other families. This is slower than creation: the kernel waits
+ * for readers of the old tables.
  */
 export function replacementBatch(sets: readonly RuleSet[], unwanted: readonly Family[]): Uint8Array {
   return batch([

@@ -1,6 +1,7 @@
 /**
- * Compares the rules in force with what each of them says that ADD set, and says what differs first. Tables of others are
- * theirs: a container of the pod may set rules, as dockerd does, and the pod must not lose its address for it.
+ * Compares the rules in force with the descriptions that ADD gave them, and reports the first difference. Tables of
+ * others do not count: a container of the pod may have rules of its own, as dockerd does, and must not cost the pod its
+ * address.
  */
 import { FAMILIES, type Family } from "../../cni/subnets";
 import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
@@ -10,7 +11,7 @@ import { decodeMark, type Mark } from "./mark";
 import { hasTable, type ListedRule, type NatChain, natChains, setElements } from "./readback";
 import type { Netfilter } from "./socket";
 
-/** The first rule that is changed, added or gone. A version before marks says nothing of its rules. */
+/** The first rule that is changed, added or missing. Rules of versions without marks have no description. */
 function rulesDifference(where: string, rules: readonly ListedRule[], set: SetInWords): string | undefined {
   const marks = rules.map(({ userdata }) => decodeMark(userdata));
   const marked = marks.filter((mark): mark is Mark => mark !== undefined);
@@ -51,15 +52,15 @@ function chainDifference(
   return rulesDifference(where, ours.rules, set);
 }
 
-/** For how many families the rules say that ADD set rules; undefined where they do not say. */
+/** For how many families ADD programmed rules, according to the rules; undefined where they do not say. */
 function familiesOf(chains: readonly NatChain[]): number | undefined {
   const ours = chains.filter(({ table }) => table === TABLE).flatMap(({ rules }) => rules);
   return ours.map(({ userdata }) => decodeMark(userdata)?.families).find((families) => families !== undefined);
 }
 
-/** What is in force in a namespace, compared with what ADD set there. */
+/** The rules in force in a namespace, compared with those that ADD programmed. */
 export interface Comparison {
-  /** Whether this plugin's table is there, for any family. */
+  /** Whether any family has this plugin's table. */
   readonly isThere: boolean;
   readonly difference?: string;
 }

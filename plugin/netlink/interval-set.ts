@@ -7,21 +7,21 @@ import { type Family, mergeSubnets, netmask, type Subnet } from "../../cni/subne
 import { attribute, attributeList, attributes, nested, number32, readNumber32, text } from "./codec";
 import { bytesInWords } from "./describe";
 
-/** Where an interval begins, or the first value behind one. */
+/** The start of an interval, or the first value after one. */
 export interface Element {
   readonly key: Uint8Array;
   readonly isEnd: boolean;
 }
 
 export interface IntervalSet {
-  /** What `nft` shows the values as: its number of a data type. */
+  /** The number of the data type as which `nft` shows the values. */
   readonly type: number;
   readonly keyLength: number;
   /** In ascending order, and no interval touches another. */
   readonly elements: readonly Element[];
 }
 
-/** What the kernel makes a name of that no other set of the table has. */
+/** A pattern from which the kernel makes a unique name. */
 const ANY_NAME = "__set%d";
 const FLAGS = 0x1 /* anonymous */ | 0x2 /* constant */ | 0x4; /* interval */
 /** `enum datatypes` of nft. */
@@ -36,7 +36,7 @@ const NFTA_LOOKUP = { set: 1, register: 2, id: 4 };
 /** An attribute, here the list of a message's elements, has at most 64 KiB; an element of IPv6 takes 36 bytes. */
 const ELEMENTS_PER_MESSAGE = 1000;
 
-/** The value behind this one; undefined behind the highest, where an interval stays open. */
+/** The next value; undefined after the highest one, where an interval stays open. */
 function next(bytes: Uint8Array): Uint8Array | undefined {
   const made = bytes.slice();
   for (let at = made.length - 1; at >= 0; at--) {
@@ -79,7 +79,7 @@ export function subnetSet(family: Family, subnets: readonly Subnet[]): IntervalS
 
 const isEqual = (one: Uint8Array, other: Uint8Array) => one.every((byte, at) => byte === other[at]);
 
-/** The attributes of the message that makes a set. @param id unique within the batch */
+/** The attributes of the message that creates a set. @param id unique within the batch */
 export function setAttributes(table: string, id: number, set: IntervalSet): readonly Uint8Array[] {
   return [
     text(NFTA_SET.table, table),
@@ -142,7 +142,7 @@ function digest(text: string): string {
   return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
-/** A set in words short enough for a rule's user data: how many intervals, and what tells them from others. */
+/** A set in words short enough for a rule's user data: the number of intervals, and a hash of them. */
 export function elementsInWords(elements: readonly Element[]): string {
   const texts = elements.map(({ key, isEnd }) => `${bytesInWords(key).padStart(5, "0")}${isEnd ? ")" : "["}`).sort();
   return `in ${elements.filter(({ isEnd }) => !isEnd).length} intervals ${digest(texts.join(""))}`;

@@ -1,27 +1,27 @@
 /**
- * What a rule says about itself, in its user data beside the comment: its place, and what it should be in the words of
- * describe.ts. CHECK compares the rules in force with that, so it needs neither the pod nor the API server.
+ * The description that a rule carries of itself, in its user data after the comment: its place, and its content in the
+ * words of describe.ts. CHECK compares the rules in force with it, so it needs neither the pod nor the API server.
  */
 import { ascii, asciiText } from "../bytes";
 
 export interface Mark {
-  /** The rule's place in its chain, from 1, and how many rules ADD put there. */
+  /** The rule's place in its chain, from 1, and how many rules ADD programmed there. */
   readonly index: number;
   readonly count: number;
-  /** For how many address families ADD set rules. */
+  /** For how many address families ADD programmed rules. */
   readonly families: number;
   readonly words: string;
-  /** The words of the next rule, of the last one those of the first: they name a rule that is gone. */
+  /** The words of the next rule; the last rule has those of the first. They name a rule that is missing. */
   readonly next: string;
 }
 
-/** A type that libnftnl does not know, and so leaves alone. Another layout of the text takes another type. */
+/** A type that libnftnl does not know and ignores. Another layout of the text needs another type. */
 const MARK_TYPE = 0x4c;
 const HEADER = 2;
 /** NFT_USERDATA_MAXLEN of the kernel. */
 const MAX_USERDATA = 256;
 
-/** @param used bytes of the user data that are taken already; what does not fit is left out */
+/** @param used bytes of the user data that are already in use; what does not fit is left out */
 export function encodeMark({ index, count, families, words, next }: Mark, used: number): Uint8Array {
   const texts = [`${index}/${count}/${families} ${words}|${next}`, `${index}/${count}/${families} ${words}|`];
   const text = texts.find(({ length }) => used + HEADER + length <= MAX_USERDATA);

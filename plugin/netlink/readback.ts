@@ -1,4 +1,4 @@
-/** Reads from the kernel what nat chains and rules there are. */
+/** Reads the nat chains and their rules from the kernel. */
 import type { Family } from "../../cni/subnets";
 import { asciiText } from "../bytes";
 import { Errno, SystemError } from "../host/errno";
@@ -21,7 +21,7 @@ export interface ListedRule {
   readonly userdata: Uint8Array;
 }
 
-/** A base chain of type nat: where it hangs, and its rules. */
+/** A base chain of type nat: its hook, and its rules. */
 export interface NatChain {
   readonly table: string;
   readonly name: string;
@@ -33,8 +33,8 @@ export interface NatChain {
 type Attributes = ReadonlyMap<number, Uint8Array>;
 
 /**
- * A well-formed request to list is invalid only where the kernel has no nf_tables (nfnetlink.c, `nfnetlink_rcv_msg`: no
- * such subsystem); to a batch it answers then that it does not support it.
+ * A kernel without nf_tables calls a well-formed request to list invalid (nfnetlink.c, `nfnetlink_rcv_msg`: no such
+ * subsystem), and a batch unsupported.
  */
 const refusal = (errno: number): SystemError =>
   new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
@@ -88,7 +88,7 @@ export function setElements(netfilter: Netfilter, family: Family, name: string):
   return dump(netfilter, GET.elements, family, elementsOf(TABLE, name)).flatMap(listedElements);
 }
 
-/** Whether this plugin's table is there. */
+/** Whether this plugin's table exists. */
 export function hasTable(netfilter: Netfilter, family: Family): boolean {
   return dump(netfilter, GET.table, family).some((table) => textOf(table, NFTA_TABLE_NAME) === TABLE);
 }

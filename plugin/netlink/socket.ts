@@ -13,31 +13,31 @@ const MSG_DONTWAIT = 0x40;
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
 const SO_SNDBUFFORCE = 32;
-/** What a socket's buffer holds on every kernel without asking. */
+/** What a socket's buffer holds by default on every kernel. */
 const USUAL_ROOM = 65536;
-/** No reply of netlink is longer. */
+/** The longest reply of netlink. */
 const RECEIVE_SIZE = 65536;
 
-/** A request goes out as one datagram, however long; where the kernel gives no more room, sending says so. */
+/** A request is one datagram, however long. Where the kernel gives it no room, sending fails. */
 function makeRoom(host: Host, socket: number, length: number): void {
   if (length < USUAL_ROOM) return;
   const room = new Uint8Array(Int32Array.of(length).buffer);
   const set = (option: number) => host.setsockopt(socket, SOL_SOCKET, option, room);
-  // In a user namespace it cannot be forced, but asked for up to net.core.wmem_max.
+  // A user namespace cannot force a size; it gets up to net.core.wmem_max.
   if (set(SO_SNDBUFFORCE) < 0) set(SO_SNDBUF);
 }
 
-/** What the kernel answered so far; undefined where it has said everything. */
+/** The next datagram that the kernel answered; undefined after the last one. */
 function receive(host: Host, socket: number, buffer: Uint8Array): Uint8Array | undefined {
   const size = host.receive(socket, buffer, MSG_DONTWAIT);
   if (size >= 0) return buffer.slice(0, size);
   if (size === -Errno.EAGAIN) return undefined;
-  // Replies were lost, but never the first ones, and those say what failed.
+  // Replies were lost, but not the first ones, which say what failed.
   if (size === -Errno.ENOBUFS) return new Uint8Array(0);
   throw new SystemError("receive from netfilter", -size);
 }
 
-/** Opens the socket when it is first used. It is never closed: the process leaves soon. */
+/** Opens the socket when it is first used. It is never closed: the process exits soon. */
 export function netfilter(host: Host): Netfilter {
   let socket: number | undefined;
   const buffer = new Uint8Array(RECEIVE_SIZE);
@@ -46,7 +46,7 @@ export function netfilter(host: Host): Netfilter {
     makeRoom(host, socket, request.length);
     checked("send to netfilter", host.send(socket, request, 0));
     const replies: Uint8Array[] = [];
-    // The kernel answers within the call that sends: what is not there now never comes.
+    // The kernel answers during the call that sends: nothing comes later.
     for (let reply = receive(host, socket, buffer); reply !== undefined; reply = receive(host, socket, buffer)) {
       replies.push(reply);
     }

@@ -24,7 +24,6 @@ export async function withPeer(executable: string, primary: string): Promise<str
     ...stanza,
     type: TYPE,
     kubernetes: { kubeconfig: KUBECONFIG },
-    linkerd: { ...stanza.linkerd, "iptables-mode": "nft" },
   };
   const { plugins, ...rest } = JSON.parse(primary);
   return JSON.stringify({ ...rest, plugins: [...plugins, chained] });

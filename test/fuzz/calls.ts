@@ -75,6 +75,7 @@ const linkerd = fc.record(
       { weight: 6, arbitrary: fc.constantFrom("auto", "native") },
       { weight: 1, arbitrary: fc.constantFrom("nft", "legacy", "plain", "x") },
     ),
+    "redirect-mode": fc.constantFrom("auto", "native", "native", "x"),
     ipv6: mostly(fc.boolean(), anyJson),
   },
   { requiredKeys: [] },

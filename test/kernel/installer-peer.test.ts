@@ -1,12 +1,24 @@
+/** Our installer beside linkerd's own: on the same node, and by the same ConfigMap. */
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { App, Chart } from "cdk8s";
+import { IPTABLES_MODES, type IptablesMode } from "../../cni/stanza";
+import { LinkerdCni } from "../../constructs/linkerd-cni";
+import { config } from "../../plugin/protocol-cases.testing";
+import { ApiStub, json } from "../support/api-server";
+import { PluginNode } from "../support/plugin";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, TestNode } from "./installer-node";
+import { buildInstaller, SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const peer = process.env["LINKERD_CNI_INSTALL_PEER"];
+const peerPlugin = process.env["LINKERD_CNI_PEER"];
 const lacks = peer === undefined ? "LINKERD_CNI_INSTALL_PEER" : missing({ root: true, programs: ["unshare", "mount"] });
+const pluginLacks =
+  lacks ??
+  (peerPlugin === undefined ? "LINKERD_CNI_PEER" : undefined) ??
+  missing({ programs: ["iptables-nft", "iptables-legacy"] });
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"},\n  {"type":"portmap"}\n]}\n';
 const SINGLE = '{"cniVersion":"0.4.0","name":"mynet","type":"ptp"}\n';
@@ -15,11 +27,21 @@ const SINGLE = '{"cniVersion":"0.4.0","name":"mynet","type":"ptp"}\n';
 const RUN = `mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io &&
 cp -r "$1" /run/secrets/kubernetes.io/serviceaccount && exec "$2"`;
 
-/** Lets linkerd's own installer install, and ends it as a node's crash would: it removes nothing. */
-async function installPeer(node: TestNode): Promise<void> {
+/**
+ * Lets linkerd's own installer install, and ends it as a node's crash would: it removes nothing.
+ * @param last the configuration that it comes to last
+ */
+async function installPeer(
+  node: TestNode,
+  last: string,
+  stanza: object = { name: "linkerd-cni", type: "linkerd-cni", kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" } },
+  port = 443,
+): Promise<void> {
   const image = join(node.root, "peer");
-  mkdirSync(image);
-  writeFileSync(join(image, "linkerd-cni"), "#!/bin/sh\necho old\n", { mode: 0o755 });
+  mkdirSync(image, { recursive: true });
+  const plugin = join(image, "linkerd-cni");
+  writeFileSync(plugin, SMALL_PLUGIN, { mode: 0o755 });
+  if (peerPlugin !== undefined) copyFileSync(peerPlugin, plugin);
   const child = spawn("unshare", ["--mount", "sh", "-c", RUN, "sh", node.accountDir, peer ?? ""], {
     stdio: "ignore",
     detached: true,
@@ -29,14 +51,13 @@ async function installPeer(node: TestNode): Promise<void> {
       DEST_CNI_NET_DIR: "/net.d",
       DEST_CNI_BIN_DIR: "/bin",
       CONTAINER_CNI_BIN_DIR: image,
-      KUBERNETES_SERVICE_HOST: "10.0.0.1",
-      KUBERNETES_SERVICE_PORT: "443",
-      CNI_NETWORK_CONFIG:
-        '{"name":"linkerd-cni","type":"linkerd-cni","kubernetes":{"kubeconfig":"__KUBECONFIG_FILEPATH__"}}',
+      KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      KUBERNETES_SERVICE_PORT: String(port),
+      CNI_NETWORK_CONFIG: JSON.stringify(stanza),
     },
   });
   const until = performance.now() + 10_000;
-  while (!("net.d/20-single.conflist" in node.content()) && performance.now() < until) await sleep(20);
+  while (!node.isChained(last) && performance.now() < until) await sleep(20);
   await sleep(200);
   execFileSync("kill", ["-KILL", "--", `-${child.pid}`]);
 }
@@ -47,7 +68,7 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
 
   test("is taken over: one chain, our plugin, a private kubeconfig; what was renamed is named", async () => {
     const node = new TestNode({ "10-k.conflist": LIST, "20-single.conf": SINGLE, "notes.txt": "x" });
-    await installPeer(node);
+    await installPeer(node, "20-single.conflist");
     const theirs = JSON.parse(node.read("10-k.conflist"));
     expect(node.isChained("20-single.conflist")).toBe(true);
 
@@ -70,5 +91,122 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
       "net.d/notes.txt",
     ]);
     node.delete();
+  });
+});
+
+/** What the chart's ConfigMap holds. */
+function stanzaOf(iptablesMode: IptablesMode) {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdCni(chart, "cni", { namespace: "linkerd-cni", iptablesMode });
+  const objects = chart.toJson() as { kind: string; data: { cni_network_config: string } }[];
+  const map = objects.find(({ kind }) => kind === "ConfigMap");
+  return JSON.parse(map?.data.cni_network_config ?? "") as { linkerd: object };
+}
+
+/** What linkerd's chart writes by default. */
+const LINKERDS = {
+  name: "linkerd-cni",
+  type: "linkerd-cni",
+  log_level: "info",
+  policy: {
+    type: "k8s",
+    k8s_api_root: "https://__KUBERNETES_SERVICE_HOST__:__KUBERNETES_SERVICE_PORT__",
+    k8s_auth_token: "__SERVICEACCOUNT_TOKEN__",
+  },
+  kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
+  linkerd: {
+    "incoming-proxy-port": 4143,
+    "outgoing-proxy-port": 4140,
+    "proxy-uid": 2102,
+    "ports-to-redirect": [],
+    "inbound-ports-to-ignore": ["4191", "4190"],
+    simulate: false,
+    "use-wait-flag": false,
+    "iptables-mode": "nft",
+    ipv6: false,
+  },
+};
+
+suite("either installer by the other's ConfigMap", pluginLacks, () => {
+  jest.setTimeout(60_000);
+  let api: ApiStub;
+  let plugin: PluginNode;
+  let node: TestNode;
+
+  beforeAll(async () => {
+    await buildInstaller();
+    const cart = { metadata: { name: "cart-1", namespace: "shop" }, spec: { containers: [{ name: "linkerd-proxy" }] } };
+    const found: Record<string, object> = {
+      "/api/v1/namespaces/shop/pods/cart-1": { kind: "Pod", apiVersion: "v1", ...cart },
+      "/api/v1/namespaces/shop": { kind: "Namespace", apiVersion: "v1", metadata: { name: "shop" } },
+    };
+    api = await ApiStub.start((request, response) => {
+      const object = found[request.url ?? ""];
+      json(object === undefined ? 404 : 200, object ?? {})(request, response);
+    });
+    plugin = await PluginNode.open(api);
+  }, 240_000);
+  beforeEach(() => {
+    node = new TestNode({ "10-k.conflist": LIST });
+    writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+    copyFileSync(plugin.executable, join(node.imageDir, "linkerd-cni"));
+  });
+  afterEach(() => node.delete());
+  afterAll(async () => {
+    await plugin.close();
+    api.close();
+  });
+
+  /** Runs what the node's chain ends in, for a meshed pod, as a runtime does. */
+  async function rules(): Promise<string> {
+    const list = JSON.parse(node.read("10-k.conflist")) as { name: string; cniVersion: string; plugins: object[] };
+    const { name, cniVersion, plugins } = list;
+    const last = plugins.at(-1) as { kubernetes: { kubeconfig: string } };
+    // Each wrote the path that its node would have.
+    const kubeconfig = existsSync(last.kubernetes.kubeconfig)
+      ? last.kubernetes.kubeconfig
+      : join(node.root, last.kubernetes.kubeconfig);
+    const { prevResult } = config;
+    const stdin = JSON.stringify({ ...last, name, cniVersion, prevResult, kubernetes: { kubeconfig } });
+    const pod = await plugin.node.pod();
+    const env = plugin.environment(pod, { PATH: process.env["PATH"] ?? "" });
+    const { status, stdout, stderr } = await plugin.node.run(join(node.binDir, "linkerd-cni"), [], {
+      input: stdin,
+      env,
+    });
+    expect([status, status === 0 ? "" : stderr + stdout]).toEqual([0, ""]);
+    return ["iptables-nft-save", "iptables-legacy-save"]
+      .map((program) => plugin.node.within(pod, program, ["-t", "nat"]))
+      .join("");
+  }
+
+  const isLinkerds = () => readFileSync(join(node.binDir, "linkerd-cni")).equals(readFileSync(peerPlugin ?? ""));
+
+  test.each(IPTABLES_MODES)("linkerd's, by ours with mode %s, and then ours again", async (mode) => {
+    const stanza = stanzaOf(mode);
+    await installPeer(node, "10-k.conflist", stanza, api.port);
+    expect(isLinkerds()).toBe(true);
+    expect(await rules()).toContain("proxy-init/redirect-all-outgoing-to-proxy-port");
+    const environment = { KUBERNETES_SERVICE_PORT: String(api.port), CNI_NETWORK_CONFIG: JSON.stringify(stanza) };
+    const installer = node.start(environment);
+    await installer.says("ends in our stanza");
+    expect(isLinkerds()).toBe(false);
+    await rules();
+    expect(await installer.stop()).toBe(0);
+  });
+
+  test("ours, by linkerd's, after linkerd's, and then linkerd's again", async () => {
+    await installPeer(node, "10-k.conflist", LINKERDS, api.port);
+    const theirs = await rules();
+    const environment = { KUBERNETES_SERVICE_PORT: String(api.port), CNI_NETWORK_CONFIG: JSON.stringify(LINKERDS) };
+    const installer = node.start({ ...environment, UNINSTALL_ON_STOP: "never" });
+    await installer.says("ends in our stanza");
+    const lines = (text: string) => text.split("\n").filter((line) => line.startsWith("-A"));
+    expect(isLinkerds()).toBe(false);
+    expect(lines(await rules())).toEqual(lines(theirs));
+    expect(await installer.stop()).toBe(0);
+    await installPeer(node, "10-k.conflist", LINKERDS, api.port);
+    expect(isLinkerds()).toBe(true);
+    expect(lines(await rules())).toEqual(lines(theirs));
   });
 });

@@ -1,4 +1,4 @@
-import { MAX_ID } from "../../../cni/parse-stanza";
+import { MAX_ID } from "../../../cni/ids";
 
 /** User ids that a namespace's pods may run as. */
 export interface UidRange {

@@ -15,7 +15,11 @@ linkerd:
     - {{ $range | quote }}
     {{- end }}
   incoming-proxy-port: {{ .Values.inboundProxyPort | default 4143 | int }}
+  {{- if .Values.iptablesMode | default "auto" | regexMatch "^(auto|native)$" }}
+  iptables-mode: nft
+  {{- else }}
   iptables-mode: {{ .Values.iptablesMode | default "auto" | quote }}
+  {{- end }}
   ipv6: {{ not (ne (toString .Values.disableIPv6) "false") }}
   {{- if regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (default "" .Values.ignoreOutboundPorts))) -1 | compact }}
   outbound-ports-to-ignore:
@@ -42,6 +46,9 @@ linkerd:
   proxy-gid: {{ .Values.proxyGID | kindIs "invalid" | ternary -1 .Values.proxyGID | int }}
   {{- end }}
   proxy-uid: {{ .Values.proxyUID | default 2102 | int }}
+  {{- if .Values.iptablesMode | default "auto" | regexMatch "^(auto|native)$" }}
+  redirect-mode: {{ .Values.iptablesMode | default "auto" | quote }}
+  {{- end }}
   simulate: false
   use-wait-flag: {{ eq (toString .Values.useWaitFlag) "true" }}
 log_level: {{ .Values.logLevel | default "info" | quote }}

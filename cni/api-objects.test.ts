@@ -1,5 +1,5 @@
+import { apiServerPorts, namespaceFromObject, podFromObject } from "./api-objects";
 import { CniError } from "./errors";
-import { apiServerPorts, namespaceFromObject, podFromObject } from "./known";
 
 const name = { namespace: "shop", name: "cart-1" };
 const metadata = { name: "cart-1" };

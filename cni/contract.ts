@@ -1,0 +1,209 @@
+/**
+ * The names by which the charts, the programs in the image and the command line find each other, and the names that
+ * Linkerd, Kubernetes and Multus gave. A name that two of them use stands here, once.
+ *
+ * The plugin's configuration is a contract of its own: see stanza.ts.
+ */
+
+/** The name of the chart linkerd2-cni's resources, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
+export const CNI_NAME = "linkerd-cni";
+/** The name of the chart linkerd-multus' resources: its Deployment, Lease and MutatingWebhookConfiguration. */
+export const MULTUS_NAME = "linkerd-multus";
+
+/** The ConfigMap of the chart linkerd2-cni, in its namespace. */
+export const CONFIG_MAP = `${CNI_NAME}-config`;
+/** The keys of this ConfigMap. */
+export const ConfigMapKey = {
+  netDir: "dest_cni_net_dir",
+  binDir: "dest_cni_bin_dir",
+  /** The plugin's configuration, as JSON. */
+  stanza: "cni_network_config",
+} as const;
+
+/** The service account whose token the plugin gets. */
+export const PLUGIN_ACCOUNT = `${CNI_NAME}-plugin`;
+
+/** Containers that the charts make. */
+export const Container = {
+  installer: "install-cni",
+  repairController: "repair-controller",
+  operator: "operator",
+} as const;
+
+/** Containers that Linkerd's injector adds to a pod. */
+export const LinkerdContainer = {
+  /** Also the init container's name where the proxy is a native sidecar. */
+  proxy: "linkerd-proxy",
+  init: "linkerd-init",
+  validator: "linkerd-network-validator",
+} as const;
+
+/** Directories and files of the node. */
+export const NodePath = {
+  /** Configuration of CNI plugins. */
+  netDir: "/etc/cni/net.d",
+  /** Executables of CNI plugins. */
+  binDir: "/opt/cni/bin",
+  /** Where the plugin records its calls, if the installer's pod mounts it. */
+  runDir: "/run/linkerd-cni",
+} as const;
+/** The plugin's record of its calls. */
+export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
+/** The plugin's kubeconfig, in the node's directory of CNI configuration. */
+export const KUBECONFIG_FILE = "ZZZ-linkerd-cni-kubeconfig";
+
+/** Directory under which the installer's container sees the node's directories. */
+export const MOUNT_PREFIX = "/host";
+/** Where the operator's container sees the certificate that cert-manager makes. */
+export const CERTIFICATE_DIR = "/tls";
+/** Where a kubelet mounts the token of a pod's service account. */
+export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** Environment variables that a pod's own fields fill in. */
+export const PodVariable = {
+  nodeName: "NODE_NAME",
+  podName: "POD_NAME",
+  podNamespace: "POD_NAMESPACE",
+  podUid: "POD_UID",
+} as const;
+
+/** Environment variables of the installer, besides {@link PodVariable}. */
+export const InstallerVariable = {
+  logLevel: "LOG_LEVEL",
+  logFormat: "LOG_FORMAT",
+  mountPrefix: "CONTAINER_MOUNT_PREFIX",
+  netDir: "DEST_CNI_NET_DIR",
+  binDir: "DEST_CNI_BIN_DIR",
+  /** Directory in the image that holds the plugin. */
+  pluginDir: "CONTAINER_CNI_BIN_DIR",
+  kubeconfigName: "KUBECONFIG_FILE_NAME",
+  chained: "CHAINED",
+  daemonSet: "DAEMONSET_NAME",
+  /** The plugin's configuration as JSON, or the file that holds it. */
+  stanza: "CNI_NETWORK_CONFIG",
+  stanzaFile: "CNI_NETWORK_CONFIG_FILE",
+  stopPolicy: "UNINSTALL_ON_STOP",
+  pluginAccount: "PLUGIN_SERVICE_ACCOUNT",
+  pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
+  nodeTaint: "NODE_TAINT",
+  podEvents: "POD_EVENTS",
+  pluginLog: "PLUGIN_LOG",
+  healthPort: "HEALTH_PORT",
+} as const;
+
+/** Environment variables of the repair controller: the names that linkerd's has. */
+export const RepairVariable = {
+  nodeName: "LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME",
+  podName: "LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME",
+  stanza: InstallerVariable.stanza,
+} as const;
+
+/** Environment variables by which a program in a pod finds the API server. */
+export const ApiServerVariable = {
+  host: "KUBERNETES_SERVICE_HOST",
+  port: "KUBERNETES_SERVICE_PORT",
+  caFile: "KUBE_CA_FILE",
+  serviceAccountDir: "SERVICE_ACCOUNT_DIR",
+} as const;
+
+/** Flags of the repair controller. */
+export const RepairFlag = {
+  adminAddress: "admin-addr",
+  logLevel: "log-level",
+  logFormat: "log-format",
+  installerReady: "installer-ready",
+  deletionsPerSecond: "deletions-per-second",
+  deletionBurst: "deletion-burst",
+  deleteUnvalidated: "delete-unvalidated",
+} as const;
+
+/** Flags of the Multus operator; the first nine are those of linkerd's. */
+export const OperatorFlag = {
+  cniNamespace: "cni-namespace",
+  linkerdNamespace: "linkerd-namespace",
+  cniKubeconfig: "cni-kubeconfig",
+  uidRangeAnnotation: "namespace-uid-range-annotation",
+  proxyUidOffset: "linkerd-proxy-uid-offset",
+  webhookPort: "webhook-port",
+  metricsAddress: "metrics-bind-address",
+  healthAddress: "health-probe-bind-address",
+  leaderElect: "leader-elect",
+  logLevel: "log-level",
+  logFormat: "log-format",
+  webhookService: "webhook-service",
+  webhookConfiguration: "webhook-configuration",
+  certificates: "webhook-certificates",
+  certificateSecret: "webhook-certificate-secret",
+  certificateDir: "webhook-certificate-dir",
+  certificateValidity: "webhook-certificate-validity-hours",
+  requestsPerSecond: "requests-per-second",
+  requestBurst: "request-burst",
+} as const;
+
+/** Who makes the webhook's certificate: the operator, or cert-manager, whose Secret is mounted. */
+export const CERTIFICATE_SOURCES = ["self", "mounted"] as const;
+export type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
+
+export const STOP_POLICIES = ["auto", "always", "never"] as const;
+/** Whether a stopping installer removes what it installed; `auto` asks the API server if its DaemonSet is gone. */
+export type StopPolicy = (typeof STOP_POLICIES)[number];
+
+/** The repair controller's port on the pod. */
+export const REPAIR_PORT = 9990;
+
+/** HTTP paths of the installer and the repair controller. */
+export const AdminPath = { live: "/live", ready: "/ready", metrics: "/metrics" } as const;
+
+/** HTTP paths of the operator: those that linkerd's has. */
+export const OperatorPath = {
+  live: "/healthz",
+  ready: "/readyz",
+  metrics: AdminPath.metrics,
+  /** Reviews of pods. */
+  webhook: "/annotate-multus-v1-pod",
+} as const;
+
+/** The operator's Service, which the API server calls. */
+export const WEBHOOK_SERVICE = `${MULTUS_NAME}-webhook`;
+/** The Secret with the certificate that the operator makes. */
+export const WEBHOOK_SECRET = `${WEBHOOK_SERVICE}-tls`;
+
+/** Labels of Linkerd and of Kubernetes. */
+export const Label = {
+  /** On every meshed pod. */
+  controlPlaneNamespace: "linkerd.io/control-plane-ns",
+  /** On the pods of the control plane itself. */
+  controlPlaneComponent: "linkerd.io/control-plane-component",
+  /** On every resource of the chart linkerd2-cni. */
+  cniResource: "linkerd.io/cni-resource",
+  app: "k8s-app",
+  name: "app.kubernetes.io/name",
+  managedBy: "app.kubernetes.io/managed-by",
+  os: "kubernetes.io/os",
+} as const;
+
+/** Annotations of Linkerd, Kubernetes, Multus and OpenShift. */
+export const Annotation = {
+  createdBy: "linkerd.io/created-by",
+  inject: "linkerd.io/inject",
+  proxyVersion: "linkerd.io/proxy-version",
+  /** On a namespace: `enabled` asks the operator for a definition. */
+  multus: "linkerd.io/multus",
+  proxyUid: "config.linkerd.io/proxy-uid",
+  /** What Multus attaches a pod to. */
+  networks: "k8s.v1.cni.cncf.io/networks",
+  /** On a namespace: the range of user ids of its pods, `FIRST/SIZE`. */
+  uidRange: "openshift.io/sa.scc.uid-range",
+  /** On the API's copy of a pod that a kubelet started from a file. */
+  mirror: "kubernetes.io/config.mirror",
+} as const;
+
+/** What the annotations that change the redirect begin with. */
+export const SETTING_PREFIX = "config.linkerd.io/";
+
+/** The NetworkAttachmentDefinition that the operator writes, one in each meshed namespace. */
+export const Definition = {
+  apiVersion: "k8s.cni.cncf.io/v1",
+  kind: "NetworkAttachmentDefinition",
+  name: CNI_NAME,
+} as const;

@@ -1,0 +1,64 @@
+/**
+ * What a decision about a pod is based on, and where it can be found. The plugin and the command line, which explains
+ * the plugin's decisions, share it.
+ */
+import type { Surroundings } from "./decide";
+import type { PodName } from "./environment";
+import {
+  hasProxyMark,
+  isControlPlane,
+  isDaemonSetPod,
+  isInjected,
+  type Pod,
+  PROXY,
+  type SkipReason,
+  skipReason,
+} from "./pod";
+import type { PodLookup, Stanza } from "./stanza";
+
+/** A pod as a runtime passes it to the plugin. */
+export interface PassedPod {
+  readonly pod: PodName;
+  /** The pod's annotations; undefined where the runtime does not pass them. */
+  readonly annotations: Readonly<Record<string, string>> | undefined;
+}
+
+/** Everything that a decision takes besides the stanza. */
+export interface Evidence {
+  readonly pod: Pod;
+  readonly around: Surroundings;
+}
+
+/**
+ * The reason to leave a pod alone without looking it up, if there is one. It holds even where the stanza has a problem:
+ * neither the pods that repair the stanza nor pods without a proxy have to wait for a correct one.
+ */
+export function skipWithoutLookup(
+  { pod, annotations }: PassedPod,
+  stanza: Pick<Stanza, "own-pods" | "pod-lookup">,
+): SkipReason | undefined {
+  const own = stanza["own-pods"];
+  if (own !== undefined && isDaemonSetPod(pod, own)) return "own pod";
+  const isUnmeshed = annotations !== undefined && !hasProxyMark(annotations);
+  return isUnmeshed && stanza["pod-lookup"] !== "api" ? "no proxy" : undefined;
+}
+
+/**
+ * The evidence that the annotations of an injected pod are, where they may be used in place of the pod itself. Such a
+ * pod has a proxy, and no linkerd-init where this plugin runs. A meshed pod that Linkerd's injector did not inject may
+ * be one of the control plane, which only its labels tell, or have settings from its namespace.
+ */
+export function evidenceFromAnnotations({ pod, annotations }: PassedPod, policy: PodLookup): Evidence | undefined {
+  if (policy === "api" || annotations === undefined || !isInjected(annotations)) return undefined;
+  return { pod: { ...pod, annotations, labels: {}, containers: [PROXY], initContainers: [] }, around: {} };
+}
+
+/**
+ * What has to be looked up besides a pod, if anything. Settings of the control plane come from its chart, not from its
+ * namespace; the injector copies those of a namespace onto the pods.
+ */
+export function extraLookup(pod: Pod): keyof Surroundings | undefined {
+  if (skipReason(pod) !== undefined) return undefined;
+  if (isControlPlane(pod)) return "apiServerPorts";
+  return isInjected(pod.annotations) ? undefined : "namespace";
+}
