@@ -56,6 +56,13 @@ const LASTING_FIGHT = 3;
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+/**
+ * What is tried: a step, or to replace another's stanza in a chain that calls our plugin all the same. linkerd's own
+ * installer puts its stanza back for as long as it runs, and takes the chain away when it ends: then it must not have to
+ * wait that this was tried often.
+ */
+type Attempt = Step | "stanza";
+
 /** The last try of a step. */
 interface Try {
   readonly damper: Damper;
@@ -70,12 +77,16 @@ function contestedPath(changes: readonly Change[]): string {
   return (last?.do === "rename" ? last.from : last?.path) ?? "";
 }
 
-/** Whether everything is in place, in whatever version. */
-function isWhole(state: NodeState, plan: Plan, { chained }: Wanted): boolean {
+/** Whether the chain ends in our plugin, by whatever stanza. */
+function callsPlugin(state: NodeState, plan: Plan): boolean {
   const file = state.configs.find(({ name }) => name === plan.chain);
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
-  const last = config?.kind === "list" ? config.types.at(-1) : undefined;
-  return (last === PLUGIN_TYPE || !chained) && state.plugin.is !== "missing" && state.kubeconfig !== undefined;
+  return config?.kind === "list" && config.types.at(-1) === PLUGIN_TYPE;
+}
+
+/** Whether everything is in place, in whatever version. */
+function isWhole(state: NodeState, plan: Plan, { chained }: Wanted): boolean {
+  return (callsPlugin(state, plan) || !chained) && state.plugin.is !== "missing" && state.kubeconfig !== undefined;
 }
 
 /** Brings one node into the wanted state, keeps it there, and puts it back. */
@@ -83,7 +94,7 @@ export class Keeper {
   private readonly warn: (messages: readonly string[]) => void;
   private readonly complain: (messages: readonly string[]) => void;
   private readonly announce: (messages: readonly string[]) => void;
-  private readonly tries = new Map<Step, Try>();
+  private readonly tries = new Map<Attempt, Try>();
   private readonly changer: Changer;
   private readonly patience = new Patience();
   private installed = false;
@@ -179,7 +190,7 @@ export class Keeper {
       ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
       ...withoutNeighbours(places, plan),
     ]);
-    return this.take(plan, wanted, now);
+    return this.take(plan, wanted, now, callsPlugin(state, plan));
   }
 
   /** Another installer that came after us and keeps the node chained. */
@@ -195,7 +206,7 @@ export class Keeper {
   }
 
   /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
-  private async take(plan: Plan, wanted: Wanted, now: number): Promise<Status | undefined> {
+  private async take(plan: Plan, wanted: Wanted, now: number, isCalled: boolean): Promise<Status | undefined> {
     let changed = false;
     for (const step of STEPS) {
       if (step === "chain") {
@@ -203,9 +214,9 @@ export class Keeper {
         // Copying the plugin takes its time, in which owners write their files.
         if (changed) return undefined;
       }
-      const outcome = await this.step(step, plan, wanted, now);
+      const outcome = await this.step(step, plan, wanted, now, isCalled);
       // A plugin that stays goes on needing a token that is accepted.
-      if (step === "plugin" && typeof outcome === "object") await this.step("kubeconfig", plan, wanted, now);
+      if (step === "plugin" && typeof outcome === "object") await this.step("kubeconfig", plan, wanted, now, isCalled);
       if (outcome === "out of date") return undefined;
       if (typeof outcome === "object") return outcome;
       changed ||= outcome === "changed";
@@ -213,17 +224,24 @@ export class Keeper {
     return this.taken(plan, wanted);
   }
 
-  private taken(plan: Plan, wanted: Wanted): Status {
+  /** What keeps the runtime from the chain, however it ends. */
+  private hindrance(plan: Plan): { readonly problem?: string } {
     const { places } = this.tools;
-    this.installed = true;
-    this.patience.settled(plan);
     const blocks = this.tools.passesOverBroken() === false;
     const [problem] = plan.findings.flatMap(({ file, reason, hidden }) => {
       const path = join(places.netDir, file);
       if (hidden !== undefined) return [hiddenMessage(path, reason, hidden)];
       return blocks ? [blockedMessage(path, reason)] : [];
     });
-    if (problem !== undefined) return { problem };
+    return problem === undefined ? {} : { problem };
+  }
+
+  private taken(plan: Plan, wanted: Wanted): Status {
+    const { places } = this.tools;
+    this.installed = true;
+    this.patience.settled(plan);
+    const hindrance = this.hindrance(plan);
+    if (hindrance.problem !== undefined) return hindrance;
     if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
     if (!wanted.chained) return {};
     return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
@@ -248,12 +266,18 @@ export class Keeper {
     plan: Plan,
     wanted: Wanted,
     now: number,
+    isCalled: boolean,
   ): Promise<Status | "nothing" | "changed" | "out of date"> {
     const changes = plan.steps[step];
     if (changes.length === 0) return "nothing";
-    const next = this.nextTry(step, plan, wanted, now);
-    this.tries.set(step, next);
+    const attempt = step === "chain" && isCalled ? "stanza" : step;
+    const next = this.nextTry(attempt, step, plan, wanted, now);
+    this.tries.set(attempt, next);
     const againInMs = waitMs(next.damper, now);
+    // A pod that starts now is chained.
+    if (againInMs > 0 && attempt === "stanza" && next.failure === undefined) {
+      return { ...this.hindrance(plan), againInMs };
+    }
     if (againInMs > 0) {
       return {
         problem: next.failure ?? `${contestedPath(changes)} is contested: waiting to change it again`,
@@ -261,15 +285,15 @@ export class Keeper {
       };
     }
     const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
-    this.tries.set(step, tried);
+    this.tries.set(attempt, tried);
     try {
       if (!(await this.changer.run(changes))) {
-        this.tries.set(step, next);
+        this.tries.set(attempt, next);
         return "out of date";
       }
     } catch (error) {
       const failure = textOf(error);
-      this.tries.set(step, { ...tried, failure });
+      this.tries.set(attempt, { ...tried, failure });
       this.tools.instruments.failures.add();
       return { problem: failure };
     }
@@ -278,9 +302,9 @@ export class Keeper {
   }
 
   /** The step's next try; a first one where what is wanted has changed, since then nobody else is to blame. */
-  private nextTry(step: Step, plan: Plan, wanted: Wanted, now: number): Try {
+  private nextTry(attempt: Attempt, step: Step, plan: Plan, wanted: Wanted, now: number): Try {
     const text = step === "kubeconfig" ? wanted.kubeconfig : `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
-    const last = this.tries.get(step);
+    const last = this.tries.get(attempt);
     if (last?.wanted !== text) return { damper: PEACE, wanted: text };
     const damper = undone(last.damper, now);
     if (last.failure === undefined && damper !== last.damper && isContested(damper)) {

@@ -118,7 +118,7 @@ class ValidatedStream {
   /** Waits until each pod is ready, or lost for good. @returns addresses of those that are ready */
   private async settled(name: string): Promise<string[]> {
     let items: readonly MeshedPod[] = [];
-    for (const end = Date.now() + 120_000; Date.now() < end; await sleep(500)) {
+    for (const end = Date.now() + 120_000; Date.now() < end; await sleep(1000)) {
       ({ items } = await this.kubectl.json<{ items: MeshedPod[] }>("get", "pods", `--selector=batch=${name}`));
       for (const each of items.filter(isLost)) this.lost.add(each.metadata.name);
       const ready = items.filter(isReady);

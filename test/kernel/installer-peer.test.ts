@@ -23,20 +23,26 @@ const pluginLacks =
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"},\n  {"type":"portmap"}\n]}\n';
 const SINGLE = '{"cniVersion":"0.4.0","name":"mynet","type":"ptp"}\n';
 
+const OURS = { type: "linkerd-cni", kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" }, ours: true };
+const PORT = 19_879;
+
 /** The peer wants its service account under /run/secrets, so it gets a /run of its own. */
 const RUN = `mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io &&
 cp -r "$1" /run/secrets/kubernetes.io/serviceaccount && exec "$2"`;
 
+const MINIMAL = { name: "linkerd-cni", type: "linkerd-cni", kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" } };
+
 /**
- * Lets linkerd's own installer install, and ends it as a node's crash would: it removes nothing.
+ * Lets linkerd's own installer install.
  * @param last the configuration that it comes to last
+ * @returns what ends it by a signal
  */
-async function installPeer(
+async function startPeer(
   node: TestNode,
   last: string,
-  stanza: object = { name: "linkerd-cni", type: "linkerd-cni", kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" } },
+  stanza: object = MINIMAL,
   port = 443,
-): Promise<void> {
+): Promise<(signal: NodeJS.Signals) => void> {
   const image = join(node.root, "peer");
   mkdirSync(image, { recursive: true });
   const plugin = join(image, "linkerd-cni");
@@ -59,8 +65,11 @@ async function installPeer(
   const until = performance.now() + 10_000;
   while (!node.isChained(last) && performance.now() < until) await sleep(20);
   await sleep(200);
-  execFileSync("kill", ["-KILL", "--", `-${child.pid}`]);
+  return (signal) => execFileSync("kill", [`-${signal.slice(3)}`, "--", `-${child.pid}`]);
 }
+
+/** Lets linkerd's own installer install, and ends it as a node's crash would: it removes nothing. */
+const installPeer = async (...args: Parameters<typeof startPeer>) => (await startPeer(...args))("SIGKILL");
 
 suite("a node that linkerd's own installer has changed", lacks, () => {
   jest.setTimeout(60_000);
@@ -91,6 +100,34 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
       "net.d/notes.txt",
     ]);
     node.delete();
+  });
+});
+
+suite("a node where linkerd's own installer still runs, as in an update that starts the new pod first", lacks, () => {
+  jest.setTimeout(60_000);
+  beforeAll(buildInstaller);
+
+  test("is ready with either's chain, and chained at once when linkerd's takes its own out", async () => {
+    const node = new TestNode({ "10-k.conflist": LIST });
+    const end = await startPeer(node, "10-k.conflist");
+    const installer = node.start({ HEALTH_PORT: String(PORT), CNI_NETWORK_CONFIG: JSON.stringify(OURS) });
+    const ready = async () => (await fetch(`http://127.0.0.1:${PORT}/ready`).catch(() => undefined))?.status === 200;
+    try {
+      // linkerd's puts its own back each time, and the wait for the next try grows to many seconds.
+      await installer.says("(6 in a row)");
+      expect(node.isChained("10-k.conflist")).toBe(true);
+      expect(node.read("10-k.conflist")).not.toContain('"ours"');
+      expect(await ready()).toBe(true);
+      end("SIGTERM");
+      await installer.says("ends in our stanza");
+      const until = performance.now() + 5_000;
+      while (!node.read("10-k.conflist").includes('"ours"') && performance.now() < until) await sleep(5);
+      expect(node.read("10-k.conflist")).toContain('"ours"');
+      expect(node.broken()).toEqual([]);
+    } finally {
+      await installer.stop("SIGKILL");
+      node.delete();
+    }
   });
 });
 
