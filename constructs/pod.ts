@@ -204,11 +204,21 @@ const shareOf = (value: Input<string>) => when(matches(value, "%"), value, int(v
 const NONE = "^0%?$";
 
 /**
+ * Kubernetes 1.34 takes such a DaemonSet, and its update never ends: no node has the ports twice. Later versions may
+ * refuse it (kubernetes/kubernetes#106417).
+ */
+const SURGE_WITH_HOST_NETWORK =
+  "updateStrategy.rollingUpdate: with hostNetwork a new pod cannot start before the old one ends, since both need the " +
+  "same ports: leave maxSurge and maxUnavailable out, or set maxSurge to 0 and maxUnavailable to 1";
+
+/**
  * How pods are replaced. Of surge and unavailability the API server takes exactly one, and what is not given follows from
  * the other. With neither, the new pod comes first: a node without an installer would start pods without their redirect
  * when the plugin changes. But on the node's network it could not have the old one's ports.
  */
-export function updateStrategy({ updateStrategy: { type, rollingUpdate }, hostNetwork }: Refs<Values>) {
+export function updateStrategy(values: Refs<Values>) {
+  const { updateStrategy, healthPort, hostNetwork, repairController } = values;
+  const { type, rollingUpdate } = updateStrategy;
   const { maxSurge, maxUnavailable } = rollingUpdate;
   const isSurgeTold = not(eq<string>(maxSurge, ""));
   const isUnavailabilityTold = not(eq<string>(maxUnavailable, ""));
@@ -220,7 +230,11 @@ export function updateStrategy({ updateStrategy: { type, rollingUpdate }, hostNe
   return {
     type,
     rollingUpdate: when(eq<string>(type, "RollingUpdate"), {
-      maxSurge: when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)),
+      maxSurge: assert(
+        or(not(hostNetwork), replacesFirst, not(or(isServed(healthPort), repairController.enabled))),
+        SURGE_WITH_HOST_NETWORK,
+        when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)) as Input<number>,
+      ),
       maxUnavailable: when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)),
     }),
   } as Templated<k8s.DaemonSetUpdateStrategy>;
