@@ -221,6 +221,14 @@ describe("the update strategy", () => {
     expect(strategy({ hostNetwork: true })).toMatchObject({ rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } });
   });
 
+  test("on the node's network a new pod that starts first is refused, unless the pods have no ports", () => {
+    const given = { hostNetwork: true, updateStrategy: { rollingUpdate: { maxSurge: 1 } } };
+    expect(() => strategy(given)).toThrow("leave maxSurge and maxUnavailable out, or set maxSurge to 0");
+    expect(() => strategy({ ...given, healthPort: 0, repairController: { enabled: true } })).toThrow("same ports");
+    expect(strategy({ ...given, healthPort: 0 })).toMatchObject({ rollingUpdate: { maxSurge: 1 } });
+    expect(strategy({ ...given, updateStrategy: { type: "OnDelete" } })).toEqual({ type: "OnDelete" });
+  });
+
   test("OnDelete has no numbers", () => {
     expect(strategy({ updateStrategy: { type: "OnDelete" } })).toEqual({ type: "OnDelete" });
   });

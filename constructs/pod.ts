@@ -29,6 +29,7 @@ import {
   text,
   when,
 } from "./helm";
+import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { PLUGIN_ACCOUNT } from "./plugin-token";
 import { REPAIR_PORT, type Values } from "./values";
 
@@ -59,22 +60,28 @@ const configured = (chart: string, variable: string, key: string) => ({
   valueFrom: { configMapKeyRef: { name: `${chart}-config`, key } },
 });
 
-/** Both directories may be one: then it is mounted once. */
-const netDirApart = (values: Refs<Values>): Input<boolean> => not(eq(values.destCNIBinDir, values.destCNINetDir));
+/** The CNI directories of the nodes. */
+export interface Directories {
+  readonly netDir: Input<string>;
+  readonly binDir: Input<string>;
+}
 
-function mounts(values: Refs<Values>): Mounts {
+/** Both directories may be one: then it is mounted once. */
+const netDirApart = ({ binDir, netDir }: Directories): Input<boolean> => not(eq(binDir, netDir));
+
+function mounts(values: Refs<Values>, directories: Directories): Mounts {
   return [
-    { name: "cni-bin-dir", mountPath: concat(HOST, values.destCNIBinDir) },
-    when(netDirApart(values), { name: "cni-net-dir", mountPath: concat(HOST, values.destCNINetDir) }),
+    { name: "cni-bin-dir", mountPath: concat(HOST, directories.binDir) },
+    when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(HOST, directories.netDir) }),
     when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${HOST}${RUN_DIR}` }),
     { name: "linkerd-tmp-dir", mountPath: "/tmp" },
   ];
 }
 
-function volumes(values: Refs<Values>): Volumes {
+function volumes(values: Refs<Values>, directories: Directories): Volumes {
   return [
-    { name: "cni-bin-dir", hostPath: { path: values.destCNIBinDir } },
-    when(netDirApart(values), { name: "cni-net-dir", hostPath: { path: values.destCNINetDir } }),
+    { name: "cni-bin-dir", hostPath: { path: directories.binDir } },
+    when(netDirApart(directories), { name: "cni-net-dir", hostPath: { path: directories.netDir } }),
     when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: RUN_DIR, type: "DirectoryOrCreate" } }),
     { name: "linkerd-tmp-dir", emptyDir: {} },
   ];
@@ -113,8 +120,21 @@ function installerEnv(values: Refs<Values>, name: string): Env {
   ];
 }
 
+const confined = PLATFORM_NAMES.filter((name) => PLATFORMS[name].seLinuxOptions !== undefined);
+
+/** The SELinux context of the installer: the one given, else the platform's. */
+function seLinuxOptionsOf({ platform, seLinuxOptions }: Refs<Values>): Templated<k8s.SeLinuxOptions> | undefined {
+  const preset = confined.reduce<unknown>(
+    (otherwise, name) => when(eq<string>(platform, name), PLATFORMS[name].seLinuxOptions, otherwise),
+    undefined,
+  );
+  return (
+    seLinuxOptions === undefined ? preset : when(seLinuxOptions, seLinuxOptions, preset)
+  ) as Templated<k8s.SeLinuxOptions>;
+}
+
 /** The container that installs the plugin on the node. */
-export function installer(values: Refs<Values>, name: string): Container {
+export function installer(values: Refs<Values>, name: string, directories: Directories): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
@@ -137,10 +157,10 @@ export function installer(values: Refs<Values>, name: string): Container {
       privileged: values.privileged,
       readOnlyRootFilesystem: true,
       runAsUser: 0,
-      seLinuxOptions: present(values.seLinuxOptions),
+      seLinuxOptions: seLinuxOptionsOf(values),
       seccompProfile: { type: "RuntimeDefault" },
     },
-    volumeMounts: mounts(values),
+    volumeMounts: mounts(values, directories),
   };
 }
 
@@ -202,11 +222,21 @@ const shareOf = (value: Input<string>) => when(matches(value, "%"), value, int(v
 const NONE = "^0%?$";
 
 /**
+ * Kubernetes 1.34 takes such a DaemonSet, and its update never ends: no node has the ports twice. Later versions may
+ * refuse it (kubernetes/kubernetes#106417).
+ */
+const SURGE_WITH_HOST_NETWORK =
+  "updateStrategy.rollingUpdate: with hostNetwork a new pod cannot start before the old one ends, since both need the " +
+  "same ports: leave maxSurge and maxUnavailable out, or set maxSurge to 0 and maxUnavailable to 1";
+
+/**
  * How pods are replaced. Of surge and unavailability the API server takes exactly one, and what is not given follows from
  * the other. With neither, the new pod comes first: a node without an installer would start pods without their redirect
  * when the plugin changes. But on the node's network it could not have the old one's ports.
  */
-export function updateStrategy({ updateStrategy: { type, rollingUpdate }, hostNetwork }: Refs<Values>) {
+export function updateStrategy(values: Refs<Values>) {
+  const { updateStrategy, healthPort, hostNetwork, repairController } = values;
+  const { type, rollingUpdate } = updateStrategy;
   const { maxSurge, maxUnavailable } = rollingUpdate;
   const isSurgeTold = not(eq<string>(maxSurge, ""));
   const isUnavailabilityTold = not(eq<string>(maxUnavailable, ""));
@@ -218,7 +248,11 @@ export function updateStrategy({ updateStrategy: { type, rollingUpdate }, hostNe
   return {
     type,
     rollingUpdate: when(eq<string>(type, "RollingUpdate"), {
-      maxSurge: when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)),
+      maxSurge: assert(
+        or(not(hostNetwork), replacesFirst, not(or(isServed(healthPort), repairController.enabled))),
+        SURGE_WITH_HOST_NETWORK,
+        when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)) as Input<number>,
+      ),
       maxUnavailable: when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)),
     }),
   } as Templated<k8s.DaemonSetUpdateStrategy>;
@@ -234,7 +268,7 @@ function tolerationsOf({ nodeTaint, tolerations }: Refs<Values>): Templated<k8s.
 }
 
 /** The DaemonSet's pods. */
-export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSpec> {
+export function podSpec(values: Refs<Values>, name: string, directories: Directories): Templated<k8s.PodSpec> {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
@@ -246,7 +280,10 @@ export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSp
     priorityClassName: present(values.priorityClassName),
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: present(values.extraInitContainers),
-    containers: [installer(values, name), when(values.repairController.enabled, repairController(values, name))],
-    volumes: volumes(values),
+    containers: [
+      installer(values, name, directories),
+      when(values.repairController.enabled, repairController(values, name)),
+    ],
+    volumes: volumes(values, directories),
   };
 }

@@ -9,6 +9,9 @@ export const word = () => z.string().regex(/^[^\p{Cc}]*$/u, "is not a text on on
 /** An absolute path, with any character but control characters. */
 export const directory = () => z.string().regex(/^\/[^\p{Cc}]*$/u, "is not an absolute path");
 
+/** The same, or nothing. */
+export const directoryOrNothing = () => z.string().regex(/^\/[^\p{Cc}]*$|^$/u, "is not an absolute path");
+
 export const MAX_PORT = 65535;
 
 /** What the items of a list of ports are. */
@@ -39,19 +42,15 @@ function isRight(item: string, { pattern }: PortItem): boolean {
  */
 const listOf = (item: PortItem) =>
   numberOrText(
-    z
-      .string()
-      .superRefine((text, context) => {
-        const items = text
-          .trim()
-          .split(new RegExp(COMMA))
-          .filter((one) => one !== "");
-        for (const one of items.filter((one) => !isRight(one, item))) {
-          context.addIssue({ code: "custom", message: `has ${one}, which ${item.wrong}` });
-        }
-      })
-      // Of one that comes as a number: zero would be no port.
-      .meta({ minimum: 1 }),
+    z.string().superRefine((text, context) => {
+      const items = text
+        .trim()
+        .split(new RegExp(COMMA))
+        .filter((one) => one !== "");
+      for (const one of items.filter((one) => !isRight(one, item))) {
+        context.addIssue({ code: "custom", message: `has ${one}, which ${item.wrong}` });
+      }
+    }),
   );
 
 /** Ports, comma-separated. */

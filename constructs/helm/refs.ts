@@ -65,7 +65,9 @@ function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
   if (base.type === "boolean") return usual === true ? boolOrTrue(value) : bool(value);
   const isScalar = ["number", "string", "enum"].includes(base.type) && usual !== undefined;
   const isEmptyTaken = [0, ""].some((empty) => empty !== usual && schema.safeParse(empty).success);
-  const filled = isScalar ? (isEmptyTaken ? orAbsent : orElse)(value, usual as never) : value;
+  // A text that came as the number 0 is not an empty one.
+  const isZeroText = base.type === "string" && base.loose;
+  const filled = isScalar ? (isEmptyTaken || isZeroText ? orAbsent : orElse)(value, usual as never) : value;
   if (base.type === "number") return int(filled);
   if (base.type !== "string" || !base.loose) return filled;
   return text(schema.safeParse(LARGE).success ? orNumber(value, filled) : filled);

@@ -8,6 +8,7 @@ interface JsonSchema {
   minimum?: number;
   maximum?: number;
   properties?: Readonly<Record<string, unknown>>;
+  additionalProperties?: JsonSchema;
   required?: string[];
 }
 
@@ -31,11 +32,18 @@ const loosened: Readonly<Record<string, (schema: JsonSchema) => void>> = {
   },
 };
 
+function nullable(schema: JsonSchema): void {
+  if (typeof schema.type !== "string") return;
+  schema.type = [schema.type, "null"];
+  if (schema.enum !== undefined) schema.enum = [...schema.enum, null];
+}
+
 function loosen({ zodSchema, jsonSchema }: Overridden): void {
   const { def } = zodSchema as z.ZodType;
   if (def.type === "pipe" && typeof jsonSchema.type === "string") loosened[jsonSchema.type]?.(jsonSchema);
   // Helm passes null on where the chart has no default that it could take away.
-  if (def.type === "optional" && jsonSchema.type === "object") jsonSchema.type = ["object", "null"];
+  if (def.type === "optional") nullable(jsonSchema);
+  if (def.type === "record" && jsonSchema.additionalProperties !== undefined) nullable(jsonSchema.additionalProperties);
   if (def.type === "object" && jsonSchema.required !== undefined) {
     // Null takes a default away.
     const { shape } = zodSchema as z.ZodObject;

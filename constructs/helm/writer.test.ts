@@ -51,11 +51,13 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
   "a map": [labels, "key:\n  {{- toYaml .Values.labels | nindent 2 }}"],
   "a map among entries": [
     { ...spread(labels), own: "x" },
-    'key:\n  own: x\n  {{- with omit .Values.labels "own" }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}',
+    'key:\n  own: x\n  {{- range $key, $value := omit .Values.labels "own" }}\n  {{- if not (kindIs "invalid" $value) }}' +
+      "\n  {{ $key | quote }}: {{ $value | toJson }}\n  {{- end }}\n  {{- end }}",
   ],
   "maps merged": [
     { ...spread(merge(labels, labels)) },
-    "key:\n  {{- with merge dict .Values.labels .Values.labels }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}",
+    'key:\n  {{- range $key, $value := merge dict .Values.labels .Values.labels }}\n  {{- if not (kindIs "invalid" $value) }}' +
+      "\n  {{ $key | quote }}: {{ $value | toJson }}\n  {{- end }}\n  {{- end }}",
   ],
   "many lines": [toPrettyJson(list), "key: |-\n  {{- .Values.list | toPrettyJson | nindent 2 }}"],
   "a key on condition": [

@@ -136,12 +136,18 @@ function writeMap(map: Readonly<Record<string, unknown>>, spot: Spot): readonly 
   return isExpr(spread) ? [...lines, ...spreadLines(spread, keys, spot)] : lines;
 }
 
-/** The entries of another map, without those that are written out. */
+/** The entries of another map, without those that are written out, and without those that users took away by null. */
 function spreadLines(map: Expr<unknown>, own: readonly string[], spot: Spot): readonly string[] {
   const keys = own.map(goString).join(" ");
   const written = pipeline(map, spot);
   const others = keys === "" ? written : `omit ${written.includes(" ") ? `(${written})` : written} ${keys}`;
-  return [action(spot, `with ${others}`), dumped(".", spot), action(spot, "end")];
+  return [
+    action(spot, `range $key, $value := ${others}`),
+    action(spot, 'if not (kindIs "invalid" $value)'),
+    `${pad(spot)}{{ $key | quote }}: {{ $value | toJson }}`,
+    action(spot, "end"),
+    action(spot, "end"),
+  ];
 }
 
 function entry(key: string, value: unknown, spot: Spot): readonly string[] {

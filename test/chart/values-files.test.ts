@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { constructed, linkerd2Cni } from "./charts";
+import { byName, helm, root, template, templateRefusal } from "./helm";
+
+const suite = helm === undefined ? describe.skip : describe;
+const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
+const folder = join(root, "test", "fixtures", "values");
+
+/** What a parent chart gives besides values: no part of the constructs. */
+const FROM_PARENTS = ["global", "enabled"];
+
+const IMAGE = "is the image of linkerd's own chart, which cannot run here: take `image` out of your values";
+
+/** Files that are refused: what helm says, and what the constructs say. */
+const refused: Readonly<Record<string, readonly [string, string]>> = {
+  "linkerd-defaults-with-image.yaml": [IMAGE, IMAGE],
+  "refused-linkerds-image.yaml": [IMAGE, IMAGE],
+  "refused-root-proxy.yaml": ["at '/proxyUID': minimum: got 0, want 1", "proxyUID: 0 is less than 1"],
+  "refused-reversed-range.yaml": both(
+    'ignoreInboundPorts: "8100-8000" has 8100-8000, which is not a port or a range low-high between 1 and 65535',
+  ),
+  "refused-port-name.yaml": both(
+    'ignoreOutboundPorts: "25,mysql" has mysql, which is not a port or a range low-high between 1 and 65535',
+  ),
+  "refused-port-zero.yaml": ['portsToRedirect: "0" has 0, which is', "portsToRedirect: 0 has 0, which is"],
+  "refused-host-network-surge.yaml": both("leave maxSurge and maxUnavailable out, or set maxSurge to 0"),
+  "refused-repair-port.yaml": both("healthPort: 9990 is the repair controller's own port"),
+  "refused-iptables-mode.yaml": [
+    "at '/iptablesMode': value must be one of 'auto', 'native', 'nft', 'legacy', 'plain'",
+    'iptablesMode: "nftables" is not one of auto, native, nft, legacy, plain',
+  ],
+  "refused-relative-directory.yaml": ["at '/destCNIBinDir': 'opt/cni/bin' does not match", "is not an absolute path"],
+  "refused-unknown-key.yaml": [
+    "additional properties 'repairControler' not allowed",
+    "repairControler is not a value: did you mean repairController?",
+  ],
+};
+
+function both(message: string): readonly [string, string] {
+  return [message, message];
+}
+
+function given(name: string): object {
+  const read = parse(readFileSync(join(folder, name), "utf8"), { merge: true }) as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(read).filter(([key]) => !FROM_PARENTS.includes(key)));
+}
+
+const files = readdirSync(folder).sort();
+const taken = files.filter((name) => !(name in refused));
+
+suite(`values files of users${title}`, () => {
+  test("linkerd's own values and at least twenty others are tried", () => {
+    expect(files).toEqual(expect.arrayContaining(["linkerd-defaults.yaml", ...Object.keys(refused)]));
+    expect(taken.length).toBeGreaterThanOrEqual(21);
+  });
+
+  test.each(taken)("%s renders, as the constructs do", (name) => {
+    const rendered = template("--values", join(folder, name));
+    expect(byName(rendered)).toEqual(byName(constructed(linkerd2Cni, given(name), "linkerd-cni")));
+  });
+
+  test.each(Object.entries(refused))("%s is refused", (name, [byHelm, byConstructs]) => {
+    expect(templateRefusal("--values", join(folder, name))).toContain(byHelm);
+    expect(() => constructed(linkerd2Cni, given(name), "linkerd-cni")).toThrow(byConstructs);
+  });
+});
