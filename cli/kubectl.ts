@@ -18,6 +18,11 @@ export function clusterFlags(): readonly Option[] {
 /** kubectl could not be run, or did not give what it was asked for. */
 export class KubectlError extends Error {
   override readonly name = "KubectlError";
+
+  /** Whether the API server answered that the user may not do this. */
+  get isForbidden(): boolean {
+    return this.message.includes("(Forbidden)");
+  }
 }
 
 /** What is asked for. */

@@ -49,6 +49,8 @@ export function cluster(given: Partial<Snapshot> = {}): Snapshot {
       value: [node("one"), node("two"), { metadata: { name: "w", labels: { "kubernetes.io/os": "windows" } } }],
     },
     refusals: { value: [] },
+    pending: { value: [] },
+    sandboxFailures: { value: [] },
     grants: requiredGrants(set, NAMESPACE).map((wanted) => ({ wanted, found: { value: wanted } })),
     webhook: { value: undefined },
     operator: { value: undefined },

@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander";
 import pc from "picocolors";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
-import { NAME } from "../check/names";
-import { type DaemonSet, installerOf } from "../check/objects";
+import { type DaemonSet, installerOf, NAME } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject, defaultStanza, stanzaSource } from "../configuration";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";

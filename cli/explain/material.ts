@@ -1,8 +1,8 @@
 import { type Document, parseAllDocuments } from "yaml";
 import { isObject } from "../../cni/json";
 import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
-import { NAME } from "../check/names";
 import type { DaemonSet } from "../check/objects";
+import { NAME } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
 import { YAML } from "../yaml";
 
