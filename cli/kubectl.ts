@@ -36,9 +36,19 @@ export interface Question {
   readonly everywhere?: boolean;
   readonly selector?: string;
   readonly fieldSelector?: string;
+  /** With who wrote which field when. */
+  readonly showManagedFields?: boolean;
 }
 
-function words({ kind, name, namespace, everywhere, selector, fieldSelector }: Question): readonly string[] {
+function words({
+  kind,
+  name,
+  namespace,
+  everywhere,
+  selector,
+  fieldSelector,
+  showManagedFields,
+}: Question): readonly string[] {
   return [
     kind,
     ...(name === undefined ? [] : [name]),
@@ -46,6 +56,7 @@ function words({ kind, name, namespace, everywhere, selector, fieldSelector }: Q
     ...(everywhere === true ? ["--all-namespaces"] : []),
     ...(selector === undefined ? [] : [`--selector=${selector}`]),
     ...(fieldSelector === undefined ? [] : [`--field-selector=${fieldSelector}`]),
+    ...(showManagedFields === true ? ["--show-managed-fields"] : []),
   ];
 }
 

@@ -186,7 +186,7 @@ class Rollout {
       const trouble = {
         problem: `node ${name} has the startup taint ${key}${pods}: ${why}`,
         remedy,
-        link: docs("startup-taint.md"),
+        link: docs("runbooks/startup-taint.md"),
       };
       const what = `node ${name} has no startup taint`;
       return [waiting > 0 ? category.bad(what, trouble) : category.odd(what, trouble)];
