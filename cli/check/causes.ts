@@ -1,4 +1,4 @@
-import { docs, readme, runbook } from "../links";
+import { docs, runbook } from "../links";
 import type { Trouble } from "./finding";
 import {
   type CheckedPod,
@@ -29,7 +29,7 @@ interface Known {
   readonly link?: string;
 }
 
-const DIRECTORIES = readme("hosts-and-their-directories");
+const DIRECTORIES = docs("hosts.md");
 const NOT_READY = runbook("LinkerdCNINotReady");
 
 /** The first of a table that knows a text. */

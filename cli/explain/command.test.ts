@@ -63,7 +63,7 @@ function withOwners() {
     "deployments.apps web": { metadata, spec: { selector: { matchLabels: { app: "web" }, matchExpressions } } },
     "cronjobs.batch web": { metadata },
     "statefulsets.apps web": { metadata, spec: { selector: { matchLabels: { app: "none" } } } },
-    "namespace shop": { metadata: { name: "shop" } },
+    "namespace shop": { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
   };
   const job = { metadata: { ownerReferences: [{ uid: "1" }] }, spec: { selector: { matchLabels: { uid: "j" } } } };
   const lists: Readonly<Record<string, readonly object[]>> = {
