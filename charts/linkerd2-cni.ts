@@ -1,9 +1,26 @@
 import { type App, Chart } from "cdk8s";
-import { LinkerdCni, LinkerdNamespace, values, version } from "../constructs";
+import { LinkerdCni, LinkerdNamespace, PLATFORM_NAMES, PLATFORMS, values, version } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
 import { labelNamespace, makeNamespace } from "./namespace";
+
+/** The presets of the value `platform` as a table in Markdown. */
+function platformsTable(): string {
+  const rows = PLATFORM_NAMES.map((name) => {
+    const platform = PLATFORMS[name];
+    const parts = [
+      platform.seLinuxOptions === undefined ? "" : `seLinuxOptions type ${platform.seLinuxOptions.type}`,
+      platform.securityContextConstraint === undefined ? "" : `use of ${platform.securityContextConstraint}`,
+      platform.quota === true ? "ResourceQuota, with a `system-` priorityClassName" : "",
+    ];
+    const cells = [platform.destCNINetDir, platform.destCNIBinDir].map((directory) => `\`${directory}\``);
+    const others = parts.filter((part) => part !== "").join("; ");
+    return `| ${name} | ${platform.title} | ${cells.join(" | ")} | ${others} | ${platform.note ?? ""} |`;
+  });
+  const head = "| Platform | | destCNINetDir | destCNIBinDir | Also | Note |\n|---|---|---|---|---|---|";
+  return [head, ...rows].join("\n");
+}
 
 const introduction = `
 The [Linkerd](https://linkerd.io) CNI plugin on every node, made by cdk8s from typed constructs: pods join the mesh
@@ -15,8 +32,14 @@ helm install linkerd-cni -n linkerd-cni linkerd2-cni
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 
-The labels: the pods mount directories of the node, which Pod Security allows in such a namespace only, and must not
-wait for Linkerd's webhooks, whose own pods wait for them.
+The first label keeps Linkerd's webhooks away from the pods: the webhooks' own pods cannot start before them. The second
+one lets the pods mount directories of the node.
+
+## Platforms
+
+Set \`platform\`, and the chart takes these values where you set none of your own:
+
+${platformsTable()}
 `;
 
 /** A line for each value that is given and not used. */

@@ -6,6 +6,14 @@ export type { MultusValuesProps } from "./multus/props";
 export { type MultusValues, multusValues } from "./multus/values";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
 export { overlaid } from "./overlaid";
+export {
+  DEFAULT_DIRECTORIES,
+  directoriesOf,
+  PLATFORM_NAMES,
+  PLATFORMS,
+  type Platform,
+  type PlatformName,
+} from "./platforms";
 export { ValuesError } from "./problems";
 export type { ValuesProps } from "./props";
 export type { StanzaTemplate } from "./stanza";

@@ -1,13 +1,32 @@
 import { type ApiObject, Lazy } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import { and, concat, define, eq, type Input, merge, present, sha256, spread, toJson, toPrettyJson } from "./helm";
+import {
+  and,
+  concat,
+  define,
+  entryOf,
+  eq,
+  type Input,
+  matches,
+  merge,
+  not,
+  or,
+  orElse,
+  present,
+  sha256,
+  spread,
+  text,
+  toJson,
+  toPrettyJson,
+} from "./helm";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { Monitoring } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
+import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { PLUGIN_ACCOUNT, pluginRules, tokenRules } from "./plugin-token";
-import { podSpec, updateStrategy } from "./pod";
+import { type Directories, podSpec, updateStrategy } from "./pod";
 import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
@@ -41,6 +60,8 @@ export class LinkerdCni extends Installation<typeof values> {
     super(scope, id, props, { name: NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
+    this.createSecurityContextConstraint();
+    this.createResourceQuota();
     this.createNetworkPolicy();
     this.createTaintPolicies();
     this.createOwnNodePolicy();
@@ -66,10 +87,26 @@ export class LinkerdCni extends Installation<typeof values> {
   protected configuration(): Labels {
     const stanza = this.extras.reduce<Extra>(overlaid, this.stanza());
     return {
-      dest_cni_net_dir: this.values.destCNINetDir,
-      dest_cni_bin_dir: this.values.destCNIBinDir,
+      dest_cni_net_dir: this.directories().netDir,
+      dest_cni_bin_dir: this.directories().binDir,
       cni_network_config: toPrettyJson(define(this, `${NAME}.stanza`, stanza)),
     };
+  }
+
+  /** The CNI directories of the nodes: those given, else the platform's. */
+  private directories(): Directories {
+    const { destCNIBinDir, destCNINetDir, platform } = this.values;
+    const preset = (field: "destCNIBinDir" | "destCNINetDir") => {
+      const usual = DEFAULT_DIRECTORIES[field];
+      const others = PLATFORM_NAMES.filter((name) => PLATFORMS[name][field] !== usual);
+      const presets = Object.fromEntries(others.map((name) => [name, PLATFORMS[name][field]]));
+      return orElse(entryOf(presets, platform), usual);
+    };
+    const known = define(this, `${NAME}.directories`, {
+      binDir: orElse(destCNIBinDir, preset("destCNIBinDir")),
+      netDir: orElse(destCNINetDir, preset("destCNINetDir")),
+    });
+    return { binDir: entryOf(known, "binDir"), netDir: entryOf(known, "netDir") };
   }
 
   protected createServiceAccount(): ApiObject {
@@ -128,6 +165,40 @@ export class LinkerdCni extends Installation<typeof values> {
       when,
       metadata: this.metadata(),
       ...binding("Role", NAME, this.namespace),
+    });
+  }
+
+  /** With platform `openshift`: the right to use the security context constraint that the installer needs. */
+  protected createSecurityContextConstraint(): void {
+    for (const name of PLATFORM_NAMES) {
+      const { securityContextConstraint: role } = PLATFORMS[name];
+      if (role === undefined) continue;
+      const { subjects, roleRef } = binding("ClusterRole", NAME, this.namespace);
+      this.add<k8s.KubeRoleBindingProps>(`scc-${name}`, k8s.KubeRoleBinding.GVK, {
+        when: eq<string>(this.values.platform, name),
+        metadata: { ...this.metadata(), name: `${NAME}-scc` },
+        subjects,
+        roleRef: { ...roleRef, name: role },
+      });
+    }
+  }
+
+  /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
+  protected createResourceQuota(): void {
+    const { platform, priorityClassName, resourceQuota } = this.values;
+    const limited = PLATFORM_NAMES.filter((name) => PLATFORMS[name].quota === true);
+    const needed = and(matches(platform, `^(${limited.join("|")})$`), matches(priorityClassName, "^system-"));
+    const auto = and(eq<string>(resourceQuota.create, "auto"), needed);
+    const always = and(eq<string>(resourceQuota.create, "always"), not(eq<string>(priorityClassName, "")));
+    this.add<{ spec: object }>("resource-quota", k8s.KubeResourceQuota.GVK, {
+      when: or(auto, always),
+      metadata: this.metadata(),
+      spec: {
+        hard: { pods: text(resourceQuota.pods) },
+        scopeSelector: {
+          matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: [priorityClassName] }],
+        },
+      },
     });
   }
 
@@ -218,7 +289,7 @@ export class LinkerdCni extends Installation<typeof values> {
         updateStrategy: updateStrategy(this.values),
         template: {
           metadata: { labels: this.labels(SELECTOR, podLabels), annotations },
-          spec: podSpec(this.values, NAME),
+          spec: podSpec(this.values, NAME, this.directories()),
         },
       },
     });

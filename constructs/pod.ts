@@ -18,6 +18,7 @@ import {
   text,
   when,
 } from "./helm";
+import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { PLUGIN_ACCOUNT } from "./plugin-token";
 import { REPAIR_PORT, type Values } from "./values";
 
@@ -48,22 +49,28 @@ const configured = (chart: string, variable: string, key: string) => ({
   valueFrom: { configMapKeyRef: { name: `${chart}-config`, key } },
 });
 
-/** Both directories may be one: then it is mounted once. */
-const netDirApart = (values: Refs<Values>): Input<boolean> => not(eq(values.destCNIBinDir, values.destCNINetDir));
+/** The CNI directories of the nodes. */
+export interface Directories {
+  readonly netDir: Input<string>;
+  readonly binDir: Input<string>;
+}
 
-function mounts(values: Refs<Values>): Mounts {
+/** Both directories may be one: then it is mounted once. */
+const netDirApart = ({ binDir, netDir }: Directories): Input<boolean> => not(eq(binDir, netDir));
+
+function mounts(values: Refs<Values>, directories: Directories): Mounts {
   return [
-    { name: "cni-bin-dir", mountPath: concat(HOST, values.destCNIBinDir) },
-    when(netDirApart(values), { name: "cni-net-dir", mountPath: concat(HOST, values.destCNINetDir) }),
+    { name: "cni-bin-dir", mountPath: concat(HOST, directories.binDir) },
+    when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(HOST, directories.netDir) }),
     when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${HOST}${RUN_DIR}` }),
     { name: "linkerd-tmp-dir", mountPath: "/tmp" },
   ];
 }
 
-function volumes(values: Refs<Values>): Volumes {
+function volumes(values: Refs<Values>, directories: Directories): Volumes {
   return [
-    { name: "cni-bin-dir", hostPath: { path: values.destCNIBinDir } },
-    when(netDirApart(values), { name: "cni-net-dir", hostPath: { path: values.destCNINetDir } }),
+    { name: "cni-bin-dir", hostPath: { path: directories.binDir } },
+    when(netDirApart(directories), { name: "cni-net-dir", hostPath: { path: directories.netDir } }),
     when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: RUN_DIR, type: "DirectoryOrCreate" } }),
     { name: "linkerd-tmp-dir", emptyDir: {} },
   ];
@@ -99,8 +106,21 @@ function installerEnv(values: Refs<Values>, name: string): Env {
   ];
 }
 
+const confined = PLATFORM_NAMES.filter((name) => PLATFORMS[name].seLinuxOptions !== undefined);
+
+/** The SELinux context of the installer: the one given, else the platform's. */
+function seLinuxOptionsOf({ platform, seLinuxOptions }: Refs<Values>): Templated<k8s.SeLinuxOptions> | undefined {
+  const preset = confined.reduce<unknown>(
+    (otherwise, name) => when(eq<string>(platform, name), PLATFORMS[name].seLinuxOptions, otherwise),
+    undefined,
+  );
+  return (
+    seLinuxOptions === undefined ? preset : when(seLinuxOptions, seLinuxOptions, preset)
+  ) as Templated<k8s.SeLinuxOptions>;
+}
+
 /** The container that installs the plugin on the node. */
-export function installer(values: Refs<Values>, name: string): Container {
+export function installer(values: Refs<Values>, name: string, directories: Directories): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
@@ -123,10 +143,10 @@ export function installer(values: Refs<Values>, name: string): Container {
       privileged: values.privileged,
       readOnlyRootFilesystem: true,
       runAsUser: 0,
-      seLinuxOptions: present(values.seLinuxOptions),
+      seLinuxOptions: seLinuxOptionsOf(values),
       seccompProfile: { type: "RuntimeDefault" },
     },
-    volumeMounts: mounts(values),
+    volumeMounts: mounts(values, directories),
   };
 }
 
@@ -216,7 +236,7 @@ function tolerationsOf({ nodeTaint, tolerations }: Refs<Values>): Templated<k8s.
 }
 
 /** The DaemonSet's pods. */
-export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSpec> {
+export function podSpec(values: Refs<Values>, name: string, directories: Directories): Templated<k8s.PodSpec> {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
@@ -228,7 +248,10 @@ export function podSpec(values: Refs<Values>, name: string): Templated<k8s.PodSp
     priorityClassName: present(values.priorityClassName),
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: present(values.extraInitContainers),
-    containers: [installer(values, name), when(values.repairController.enabled, repairController(values, name))],
-    volumes: volumes(values),
+    containers: [
+      installer(values, name, directories),
+      when(values.repairController.enabled, repairController(values, name)),
+    ],
+    volumes: volumes(values, directories),
   };
 }

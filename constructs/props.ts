@@ -25,14 +25,23 @@ export interface ValuesProps {
   readonly proxyGID?: Input<Values["proxyGID"]> | undefined;
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
-  /** Directory on the node with the CNI configuration. @default "/etc/cni/net.d" */
+  /**
+   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context,
+   * security context constraint and ResourceQuota that it needs; values that you set win.
+   * @default ""
+   */
+  readonly platform?: Input<Values["platform"]> | undefined;
+  /** Directory on the node with the CNI configuration; empty for the platform's, else /etc/cni/net.d. @default "" */
   readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
   /**
    * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus).
    * @default true
    */
   readonly chained?: Input<Values["chained"]> | undefined;
-  /** Directory on the node with the CNI plugins' executables. @default "/opt/cni/bin" */
+  /**
+   * Directory on the node with the CNI plugins' executables; empty for the platform's, else /opt/cni/bin.
+   * @default ""
+   */
   readonly destCNIBinDir?: Input<Values["destCNIBinDir"]> | undefined;
   /**
    * Wait for the xtables lock (`-w`) in modes nft, legacy and plain; `native` takes none, `auto` waits in any case.
@@ -78,6 +87,16 @@ export interface ValuesProps {
   readonly hostNetwork?: Input<Values["hostNetwork"]> | undefined;
   /** Priority class of the pods; recommended where the namespace may use it: system-node-critical. @default "" */
   readonly priorityClassName?: Input<Values["priorityClassName"]> | undefined;
+  readonly resourceQuota?: {
+    /**
+     * Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system
+     * only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`.
+     * @default "auto"
+     */
+    readonly create?: Input<Values["resourceQuota"]["create"]> | undefined;
+    /** How many pods this ResourceQuota allows. @default 5000 */
+    readonly pods?: Input<Values["resourceQuota"]["pods"]> | undefined;
+  };
   /** How many old revisions of the DaemonSet are kept. @default 10 */
   readonly revisionHistoryLimit?: Input<Values["revisionHistoryLimit"]> | undefined;
   readonly updateStrategy?: {
@@ -105,7 +124,10 @@ export interface ValuesProps {
    * @default false
    */
   readonly privileged?: Input<Values["privileged"]> | undefined;
-  /** SELinux context of the installer's container, as an alternative to `privileged`. @default none */
+  /**
+   * SELinux context of the installer's container, as an alternative to `privileged`; without one, the platform's.
+   * @default none
+   */
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
   readonly rbac?: {
     /**

@@ -9,6 +9,9 @@ export const word = () => z.string().regex(/^[^\p{Cc}]*$/u, "is not a text on on
 /** An absolute path, with any character but control characters. */
 export const directory = () => z.string().regex(/^\/[^\p{Cc}]*$/u, "is not an absolute path");
 
+/** The same, or nothing. */
+export const directoryOrNothing = () => z.string().regex(/^(\/[^\p{Cc}]*)?$/u, "is not an absolute path");
+
 export const MAX_PORT = 65535;
 
 /** What the items of a list of ports are. */

@@ -2,9 +2,10 @@ import { z } from "zod";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
+import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
-import { directory, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
+import { directoryOrNothing, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
 
 /** Port of the repair controller's probes and /metrics. */
 export const REPAIR_PORT = 9990;
@@ -99,6 +100,18 @@ const nodeTaint = group({
     }),
 });
 
+const resourceQuota = group({
+  create: z
+    .enum(["auto", "always", "never"])
+    .default("auto")
+    .meta({
+      description:
+        "Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system " +
+        "only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`",
+    }),
+  pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
+});
+
 const networkPolicy = group({
   enabled: flag().default(false).meta({
     description: "Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others",
@@ -189,16 +202,31 @@ export const values = z.strictObject({
     .default(-1)
     .meta({ description: "Group id that the proxy runs as; negative for no rule about it", examples: [2102] }),
   logLevel: z.enum(LOG_LEVEL_NAMES).default("info").meta({ description: "Log level of the plugin and the installer" }),
-  destCNINetDir: directory()
-    .default("/etc/cni/net.d")
-    .meta({ description: "Directory on the node with the CNI configuration" }),
+  platform: z
+    .enum(["", ...PLATFORM_NAMES])
+    .default("")
+    .meta({
+      description:
+        "Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux " +
+        "context, security context constraint and ResourceQuota that it needs; values that you set win",
+      examples: ["gke"],
+    }),
+  destCNINetDir: directoryOrNothing()
+    .default("")
+    .meta({
+      description: `Directory on the node with the CNI configuration; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNINetDir}`,
+      examples: ["/etc/cni/net.d"],
+    }),
   chained: flag().default(true).meta({
     description:
       "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus)",
   }),
-  destCNIBinDir: directory()
-    .default("/opt/cni/bin")
-    .meta({ description: "Directory on the node with the CNI plugins' executables", examples: ["/var/lib/cni/bin"] }),
+  destCNIBinDir: directoryOrNothing()
+    .default("")
+    .meta({
+      description: `Directory on the node with the CNI plugins' executables; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNIBinDir}`,
+      examples: ["/var/lib/cni/bin"],
+    }),
   useWaitFlag: flag().default(false).meta({
     description:
       "Wait for the xtables lock (`-w`) in modes nft, legacy and plain; `native` takes none, `auto` waits in any case",
@@ -253,6 +281,7 @@ export const values = z.strictObject({
       description: "Priority class of the pods; recommended where the namespace may use it: system-node-critical",
       examples: ["system-node-critical"],
     }),
+  resourceQuota,
   revisionHistoryLimit: integer(0, 2147483647)
     .default(10)
     .meta({ description: "How many old revisions of the DaemonSet are kept" }),
@@ -264,7 +293,8 @@ export const values = z.strictObject({
     description: "Run the installer's container privileged; needed where SELinux denies writing to the directories",
   }),
   seLinuxOptions: seLinuxOptions.optional().meta({
-    description: "SELinux context of the installer's container, as an alternative to `privileged`",
+    description:
+      "SELinux context of the installer's container, as an alternative to `privileged`; without one, the platform's",
     examples: [{ type: "spc_t" }],
   }),
   rbac,

@@ -45,6 +45,7 @@ const functions = declare({
   or: { kind: "bool", compute: (...values: readonly unknown[]) => values.some(isTrue) },
   default: { kind: "any", compute: (value: unknown, otherwise: unknown) => (isTrue(value) ? value : otherwise) },
   regexMatch: { kind: "bool", compute: (text: string, pattern: string) => new RegExp(pattern).test(text) },
+  get: { kind: "any", compute: (key: string, map: Readonly<Record<string, unknown>>) => map[key] ?? "" },
   toJson: { kind: "string", compute: goJson },
   toPrettyJson: { kind: "block", compute: goPrettyJson },
   sha256sum: { kind: "string", compute: (text: string) => createHash("sha256").update(text).digest("hex") },
@@ -118,6 +119,10 @@ export const orElse = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
 /** The value, or another one where it is absent. */
 export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
   call("ternary", call("kindIs", value, ["invalid"]), [otherwise, value], kindOf(otherwise));
+
+/** The text under a key of a map; empty where there is none. */
+export const entryOf = (map: Input<Readonly<Record<string, unknown>>>, key: Input<string>): Input<string> =>
+  call("get", key, [map], "string");
 
 /** Compact JSON, as Go writes it. */
 export const toJson = (value: unknown): Input<string> => call("toJson", value);

@@ -9,6 +9,7 @@ export {
   boolOrTrue,
   compact,
   concat,
+  entryOf,
   eq,
   first,
   ge,

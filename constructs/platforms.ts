@@ -1,0 +1,96 @@
+/** What a Kubernetes platform needs: the two CNI directories of its nodes, and what goes with them. */
+export interface Platform {
+  /** The platform's name as its own documents write it. */
+  readonly title: string;
+  /** Directory on the node that the container runtime reads CNI configuration from. */
+  readonly destCNINetDir: string;
+  /** Directory on the node that the container runtime looks for CNI plugins in. */
+  readonly destCNIBinDir: string;
+  /** SELinux context without which the installer may not write to these directories. @default none */
+  readonly seLinuxOptions?: { readonly type: string };
+  /** ClusterRole that lets the pods use a security context constraint. @default none */
+  readonly securityContextConstraint?: string;
+  /** Whether pods of a `system-` priority class need a ResourceQuota outside kube-system. @default false */
+  readonly quota?: boolean;
+  /** What the user has to know besides. @default nothing */
+  readonly note?: string;
+}
+
+/** The directories of containerd and CRI-O as they are distributed. */
+const USUAL = { destCNINetDir: "/etc/cni/net.d", destCNIBinDir: "/opt/cni/bin" } as const;
+
+/** SELinux allows this type everything; a runtime without SELinux ignores it. */
+const UNCONFINED = { type: "spc_t" } as const;
+
+export const PLATFORM_NAMES = [
+  "aks",
+  "bottlerocket",
+  "eks",
+  "gke",
+  "k3s",
+  "kind",
+  "microk8s",
+  "minikube",
+  "openshift",
+  "rke2",
+  "talos",
+] as const;
+
+/** A value of `platform` that is a preset. */
+export type PlatformName = (typeof PLATFORM_NAMES)[number];
+
+/** The presets of the value `platform`. A value that the user sets wins over its preset. */
+export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
+  aks: { title: "Azure Kubernetes Service", ...USUAL },
+  bottlerocket: { title: "Bottlerocket", ...USUAL },
+  eks: { title: "Amazon EKS", ...USUAL },
+  gke: {
+    title: "Google Kubernetes Engine",
+    destCNINetDir: "/etc/cni/net.d",
+    destCNIBinDir: "/home/kubernetes/bin",
+    quota: true,
+    note: "Standard clusters only: Autopilot does not allow pods to write to the node",
+  },
+  k3s: {
+    title: "k3s and k3d",
+    destCNINetDir: "/var/lib/rancher/k3s/agent/etc/cni/net.d",
+    destCNIBinDir: "/var/lib/rancher/k3s/data/cni",
+    note:
+      "before v1.28.15, v1.29.10, v1.30.6 and v1.31.2 also set destCNIBinDir to " +
+      "/var/lib/rancher/k3s/data/current/bin",
+  },
+  kind: { title: "kind", ...USUAL },
+  microk8s: {
+    title: "MicroK8s",
+    destCNINetDir: "/var/snap/microk8s/current/args/cni-network",
+    destCNIBinDir: "/var/snap/microk8s/current/opt/cni/bin",
+    note: "after a refresh of the snap, restart the DaemonSet: the directories lead through a link that has moved",
+  },
+  minikube: { title: "minikube", ...USUAL },
+  openshift: {
+    title: "OpenShift",
+    destCNINetDir: "/etc/kubernetes/cni/net.d",
+    destCNIBinDir: "/var/lib/cni/bin",
+    seLinuxOptions: UNCONFINED,
+    securityContextConstraint: "system:openshift:scc:privileged",
+    note: "where Multus is to call the plugin, also set chained=false and install the chart linkerd-multus",
+  },
+  rke2: { title: "RKE2", ...USUAL, seLinuxOptions: UNCONFINED },
+  talos: { title: "Talos Linux", ...USUAL },
+};
+
+/** The directories where no platform and no directory is given. */
+export const DEFAULT_DIRECTORIES = USUAL;
+
+/** The directories that some values lead to. */
+export function directoriesOf(values: {
+  readonly platform: "" | PlatformName;
+  readonly destCNINetDir: string;
+  readonly destCNIBinDir: string;
+}): { readonly destCNINetDir: string; readonly destCNIBinDir: string } {
+  const preset = values.platform === "" ? DEFAULT_DIRECTORIES : PLATFORMS[values.platform];
+  return {
+    destCNINetDir: values.destCNINetDir || preset.destCNINetDir,
+    destCNIBinDir: values.destCNIBinDir || preset.destCNIBinDir,
+  };
+}
