@@ -80,7 +80,8 @@ const kinds: Readonly<Record<string, string>> = {
 /** `clusterroles` of `clusterroles.rbac.authorization.k8s.io`, and `namespaces` of `namespace`. */
 const plural = (kind: string): string => kind.replace(/\..*/, "").replace(/s?$/, "s");
 
-async function read<T>(kind: string, answer: Promise<T>): Promise<Read<T>> {
+/** Takes what kubectl refuses for an answer. */
+export async function read<T>(kind: string, answer: Promise<T>): Promise<Read<T>> {
   try {
     return { value: await answer };
   } catch (error) {
