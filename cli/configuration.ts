@@ -8,7 +8,7 @@ export const CONFIG_MAP = "linkerd-cni-config";
 const KEY = "cni_network_config";
 
 export interface ConfigMapObject {
-  readonly metadata?: ObjectMeta;
+  readonly metadata?: ObjectMeta & { readonly managedFields?: readonly { readonly time?: string }[] };
   readonly data?: Readonly<Record<string, string>>;
 }
 

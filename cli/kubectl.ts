@@ -19,6 +19,11 @@ export function clusterFlags(): readonly Option[] {
 /** kubectl could not be run, or did not give what it was asked for. */
 export class KubectlError extends Error {
   override readonly name = "KubectlError";
+
+  /** Whether the API server answered that the user may not do this. */
+  get isForbidden(): boolean {
+    return this.message.includes("(Forbidden)");
+  }
 }
 
 /** What is asked for. */
@@ -32,9 +37,19 @@ export interface Question {
   readonly everywhere?: boolean;
   readonly selector?: string;
   readonly fieldSelector?: string;
+  /** With who wrote which field when. */
+  readonly showManagedFields?: boolean;
 }
 
-function words({ kind, name, namespace, everywhere, selector, fieldSelector }: Question): readonly string[] {
+function words({
+  kind,
+  name,
+  namespace,
+  everywhere,
+  selector,
+  fieldSelector,
+  showManagedFields,
+}: Question): readonly string[] {
   return [
     kind,
     ...(name === undefined ? [] : [name]),
@@ -42,6 +57,7 @@ function words({ kind, name, namespace, everywhere, selector, fieldSelector }: Q
     ...(everywhere === true ? ["--all-namespaces"] : []),
     ...(selector === undefined ? [] : [`--selector=${selector}`]),
     ...(fieldSelector === undefined ? [] : [`--field-selector=${fieldSelector}`]),
+    ...(showManagedFields === true ? ["--show-managed-fields"] : []),
   ];
 }
 

@@ -93,7 +93,6 @@ export class LinkerdCni extends Installation<typeof values> {
     };
   }
 
-  /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */
   /** The CNI directories of the nodes: those given, else the platform's. */
   private directories(): Directories {
     const { destCNIBinDir, destCNINetDir, platform } = this.values;
@@ -110,6 +109,7 @@ export class LinkerdCni extends Installation<typeof values> {
     return { binDir: entryOf(known, "binDir"), netDir: entryOf(known, "netDir") };
   }
 
+  /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),

@@ -5,8 +5,11 @@ import {
   cluster,
   configured,
   daemonSet,
+  forbidden,
   multus,
   NAMESPACE,
+  node,
+  notReady,
   onTwo,
   operator,
   pod,
@@ -14,15 +17,26 @@ import {
   rolledOut,
   said,
   stanza,
+  TAINTED,
   underMultus,
   unready,
+  unscheduled,
+  validated,
+  wantsNothing,
   webhook,
+  withImage,
 } from "./cluster.testing";
 import { requiredGrants } from "./grants";
 import { inspect } from "./inspect";
 import type { CheckedPod } from "./objects";
 import { reportText } from "./report";
 import type { Snapshot } from "./snapshot";
+
+const AFFINITY = {
+  requiredDuringSchedulingIgnoredDuringExecution: {
+    nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In" as const, values: ["mesh"] }] }],
+  },
+};
 
 /** What is other than well, and all that is said then. */
 const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[] = [
@@ -152,6 +166,216 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     { pods: { value: [pod("one"), pod("two"), pod("three", {}, { ownerReferences: [] })] } },
     [],
   ],
+  [
+    "a roll-out that only needs time",
+    rolledOut({ updatedNumberScheduled: 1, numberReady: 1 }),
+    ["error: 1 of 2 pods are of an older version"],
+  ],
+  [
+    "an image that cannot be pulled, of which alone is told",
+    {
+      ...rolledOut({ numberReady: 1 }),
+      ...onTwo({
+        containerStatuses: [
+          { name: "install-cni", state: { waiting: { reason: "ErrImagePull", message: "no such image" } } },
+        ],
+      }),
+    },
+    ["error: pod linkerd-cni-two is not ready: container install-cni: ErrImagePull: no such image"],
+  ],
+  [
+    "a new pod that never gets ready beside the old one",
+    {
+      ...rolledOut({ updatedNumberScheduled: 1 }),
+      pods: {
+        value: [
+          pod("one"),
+          pod("two"),
+          pod(
+            "two",
+            { containerStatuses: [{ name: "install-cni", state: { waiting: { reason: "ErrImagePull" } } }] },
+            { name: "linkerd-cni-new" },
+          ),
+        ],
+      },
+    },
+    ["error: pod linkerd-cni-new is not ready: container install-cni: ErrImagePull"],
+  ],
+  [
+    "a foreign image under another name",
+    onTwo({
+      containerStatuses: [
+        {
+          name: "install-cni",
+          image: "mirror/cni:1",
+          state: { waiting: { reason: "CrashLoopBackOff", message: "back-off" } },
+          lastState: { terminated: { message: 'exec: "/opt/linkerd-cni/bun": stat: no such file or directory' } },
+        },
+      ],
+    }),
+    [
+      "error: pod linkerd-cni-two is not ready: container install-cni: image mirror/cni:1 is not this project's: it lacks the programs that the chart starts; it may be linkerd's own under another name",
+    ],
+  ],
+  [
+    "linkerd's own image",
+    { daemonSet: { value: withImage("cr.l5d.io/linkerd/cni-plugin:v1.6.7") } },
+    [
+      "error: DaemonSet linkerd-cni/linkerd-cni: cr.l5d.io/linkerd/cni-plugin:v1.6.7 is the image of linkerd's own chart, which cannot run here",
+    ],
+  ],
+  [
+    "a container that needs more memory",
+    onTwo({
+      containerStatuses: [
+        {
+          name: "install-cni",
+          state: { waiting: { reason: "CrashLoopBackOff" } },
+          lastState: { terminated: { reason: "OOMKilled" } },
+        },
+      ],
+    }),
+    ["error: pod linkerd-cni-two is not ready: container install-cni: OOMKilled: it needs more memory than its limit"],
+  ],
+  [
+    "a priority class that is not there, while old pods run",
+    {
+      ...rolledOut({ updatedNumberScheduled: 0 }),
+      refusals: {
+        value: [{ message: "no PriorityClass with name mesh was found", lastTimestamp: "2026-01-02T00:00:00Z" }],
+      },
+    },
+    ["error: no PriorityClass with name mesh was found"],
+  ],
+  [
+    "an Event that is older than the pods",
+    {
+      ...rolledOut({ updatedNumberScheduled: 1 }),
+      refusals: { value: [{ message: "violates PodSecurity", lastTimestamp: "2026-01-02T00:00:00Z" }] },
+      pods: { value: [pod("one"), pod("two", undefined, { creationTimestamp: "2026-01-03T00:00:00Z" })] },
+    },
+    ["error: 1 of 2 pods are of an older version"],
+  ],
+  [
+    "a DaemonSet that wants no node",
+    { ...wantsNothing({ nodeAffinity: AFFINITY }), nodes: { value: [node("one")] } },
+    [
+      "error: DaemonSet linkerd-cni wants a pod on no node: of the only node none fits: one: nodeAffinity wants pool In mesh, and it has no label pool",
+    ],
+  ],
+  [
+    "a node that is left out by its taint",
+    {
+      ...rolledOut({ desiredNumberScheduled: 1, numberReady: 1, updatedNumberScheduled: 1 }, { tolerations: [] }),
+      pods: { value: [pod("one")] },
+      nodes: {
+        value: [node("one"), node("gpu", { spec: { taints: [{ key: "gpu", value: "a", effect: "NoSchedule" }] } })],
+      },
+    },
+    [
+      "warning: it is to have none, since tolerations do not cover its taint gpu=a:NoSchedule: meshed pods that start there are not redirected",
+    ],
+  ],
+  [
+    "a node without a network",
+    {
+      nodes: {
+        value: [node("one"), node("two", notReady("container runtime network not ready: NetworkReady=false"))],
+      },
+    },
+    ["error: node two is NotReady: container runtime network not ready: NetworkReady=false"],
+  ],
+  [
+    "a node whose kubelet is gone",
+    {
+      ...onTwo({ conditions: unready }),
+      nodes: {
+        value: [node("one"), node("two", notReady("Kubelet stopped posting node status.", "Unknown"))],
+      },
+    },
+    ["error: pod linkerd-cni-two is not ready: node two is NotReady: Kubelet stopped posting node status."],
+  ],
+  [
+    "a startup taint that nobody removes",
+    {
+      nodes: { value: [node("one"), node("two", TAINTED)] },
+      pending: { value: [unscheduled] },
+    },
+    [
+      "error: node two has the startup taint linkerd.io/cni-not-ready, and 1 pod waits for a node: nothing takes it away, since nodeTaint.enabled is false",
+    ],
+  ],
+  [
+    "a startup taint that its pod is about to remove",
+    {
+      ...rolledOut({}, { nodeTaint: { enabled: true } }),
+      ...onTwo({ conditions: unready }),
+      nodes: { value: [node("one"), node("two", TAINTED)] },
+    },
+    ["error: pod linkerd-cni-two is not ready: containers with unready status: [install-cni]"],
+  ],
+  [
+    "pods that started before the chain",
+    { pending: { value: [validated("a", 95), validated("b", 95), validated("c", 1)] } },
+    ["error: shop/a and 1 other started before the chain: linkerd-network-validator ended with code 95"],
+  ],
+  [
+    "a runtime that looks elsewhere for plugins",
+    {
+      pending: { value: [validated("a", 0)] },
+      sandboxFailures: {
+        value: [
+          {
+            message:
+              'Failed to create pod sandbox: plugin type="linkerd-cni" failed (add): failed to find plugin "linkerd-cni" in path [/opt/other/bin]',
+            involvedObject: { uid: "a" },
+          },
+          {
+            message: 'failed to find plugin "linkerd-cni" in path [/gone]',
+            involvedObject: { uid: "of a pod that is gone" },
+          },
+        ],
+      },
+    },
+    [
+      'error: shop/a cannot start: plugin type="linkerd-cni" failed (add): failed to find plugin "linkerd-cni" in path [/opt/other/bin]',
+    ],
+  ],
+  [
+    "a ready installer that finds no other plugins",
+    {
+      warnings: new Map([
+        ["linkerd-cni-two", "linkerd-cni: warn: /x holds none of the other plugins of /y (bridge): set destCNIBinDir"],
+      ]),
+    },
+    ["warning: /x holds none of the other plugins of /y (bridge): set destCNIBinDir"],
+  ],
+  [
+    "what may not be read",
+    { nodes: forbidden("nodes"), definitions: forbidden("customresourcedefinitions"), webhook: forbidden("webhooks") },
+    ["warning: not allowed to read nodes, webhooks, customresourcedefinitions: what these show is not checked"],
+  ],
+  [
+    "nobody who may read anything",
+    {
+      daemonSet: forbidden("daemonsets"),
+      daemonSets: forbidden("daemonsets"),
+      pods: forbidden("pods"),
+      nodes: forbidden("nodes"),
+    },
+    ["error: not allowed to read daemonsets, pods, nodes: nothing can be told: (Forbidden)"],
+  ],
+  [
+    "a wrong namespace",
+    {
+      namespace: "mesh",
+      namespaceObject: { value: undefined },
+      configMap: { value: undefined },
+      daemonSet: { value: undefined },
+      pods: { value: [] },
+    },
+    ["error: there is none in namespace mesh: found in linkerd-cni"],
+  ],
   ["pods that may not be read", { pods: { problem: "Forbidden" } }, ["error: Forbidden"]],
   [
     "no chain and no Multus",
@@ -236,6 +460,56 @@ describe("rights", () => {
     ]);
     expect(change({ roleRef: { kind: "ClusterRole", name: "view" } })).toHaveLength(2);
   });
+});
+
+/** What is found, and what its remedy says. */
+test.each<readonly [string, Partial<Snapshot>, string]>([
+  [
+    "Pod Security",
+    {
+      ...rolledOut({ updatedNumberScheduled: 1 }),
+      pods: { value: [pod("one")] },
+      refusals: { value: [{ message: 'forbidden: violates PodSecurity "restricted:latest"' }] },
+    },
+    "kubectl label namespace linkerd-cni pod-security.kubernetes.io/enforce=privileged --overwrite",
+  ],
+  [
+    "no configuration",
+    {
+      ...onTwo({ conditions: unready, containerStatuses: [{ name: "install-cni", state: { running: {} } }] }),
+      warnings: new Map([["linkerd-cni-two", "linkerd-cni: error: no valid CNI configuration in /etc/x yet: install"]]),
+    },
+    "set destCNINetDir to the directory from which the node's container runtime reads its configuration, which /etc/x is not",
+  ],
+  [
+    "another directory",
+    {
+      pending: { value: [validated("a", 0)] },
+      sandboxFailures: {
+        value: [
+          { message: 'failed to find plugin "linkerd-cni" in path [/opt/other/bin]', involvedObject: { uid: "a" } },
+        ],
+      },
+    },
+    "destCNIBinDir is /opt/cni/bin, where the container runtime does not look: uninstall, and install again with destCNIBinDir=/opt/other/bin",
+  ],
+  [
+    "95, with the repair controller",
+    { ...rolledOut({}, { repairController: { enabled: true } }), pending: { value: [validated("a", 95)] } },
+    "the repair controller deletes it in turn",
+  ],
+  [
+    "a foreign DaemonSet beside a healthy one of ours",
+    {
+      namespace: "old",
+      daemonSet: { value: { metadata: { name: "linkerd-cni", namespace: "old" } } },
+      daemonSets: { value: [daemonSet(), { metadata: { name: "linkerd-cni", namespace: "old" } }] },
+    },
+    "keep that one, and uninstall old/linkerd-cni, which is of another chart",
+  ],
+])("the remedy for %s", (_, given, remedy) => {
+  const remedies = inspect(cluster(given)).flatMap((finding) => finding.remedy ?? []);
+  expect(remedies.join("\n")).toContain(remedy);
 });
 
 test("the log to see is that of the container that is not ready", () => {

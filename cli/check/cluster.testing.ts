@@ -3,14 +3,40 @@ import type { ConfigMapObject } from "../configuration";
 import { installed } from "../resources";
 import type { Finding } from "./finding";
 import { requiredGrants } from "./grants";
-import type { CheckedPod, DaemonSet, Deployment, Named, WebhookConfiguration } from "./objects";
+import type { CheckedPod, DaemonSet, Deployment, NodeObject, WebhookConfiguration } from "./objects";
 import type { Snapshot } from "./snapshot";
 
 export const NAMESPACE = "linkerd-cni";
 const uid = "1";
 export const READY = [{ type: "Ready", status: "True" }];
 
-const node = (name: string): Named => ({ metadata: { name, labels: { "kubernetes.io/os": "linux" } } });
+export const node = (name: string, given: Partial<NodeObject> = {}): NodeObject => ({
+  metadata: { name, labels: { "kubernetes.io/os": "linux" } },
+  ...given,
+});
+export const notReady = (message: string, status = "False") => ({
+  status: { conditions: [{ type: "Ready", status, message }] },
+});
+export const TAINTED = { spec: { taints: [{ key: "linkerd.io/cni-not-ready", effect: "NoSchedule" }] } };
+/** A pod of the mesh, of which the validator ended with a code; 0 where it has not run. */
+export const validated = (name: string, exitCode: number): CheckedPod => ({
+  metadata: { name, namespace: "shop", uid: name },
+  status: {
+    initContainerStatuses: [
+      {
+        name: "linkerd-network-validator",
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+        ...(exitCode === 0 ? {} : { lastState: { terminated: { exitCode } } }),
+      },
+    ],
+  },
+});
+const message = "0/2 nodes are available: 2 node(s) had untolerated taint {linkerd.io/cni-not-ready: }";
+export const unscheduled: CheckedPod = {
+  metadata: { name: "web", namespace: "shop", uid: "web" },
+  status: { conditions: [{ type: "PodScheduled", status: "False", message }] },
+};
+export const forbidden = (kind: string) => ({ problem: "(Forbidden)", forbidden: kind });
 export const pod = (
   on: string,
   status: CheckedPod["status"] = { conditions: READY },
@@ -49,6 +75,8 @@ export function cluster(given: Partial<Snapshot> = {}): Snapshot {
       value: [node("one"), node("two"), { metadata: { name: "w", labels: { "kubernetes.io/os": "windows" } } }],
     },
     refusals: { value: [] },
+    pending: { value: [] },
+    sandboxFailures: { value: [] },
     grants: requiredGrants(set, NAMESPACE).map((wanted) => ({ wanted, found: { value: wanted } })),
     webhook: { value: undefined },
     operator: { value: undefined },
@@ -67,6 +95,14 @@ export const configured = (change: (stanza: { linkerd: object; [key: string]: un
   stanza(JSON.stringify(change(JSON.parse(manifest<ConfigMapObject>("ConfigMap").data?.["cni_network_config"] ?? ""))));
 export const rolledOut = (status: DaemonSet["status"], props?: LinkerdCniProps) => ({
   daemonSet: { value: daemonSet(status, props) },
+});
+export const withImage = (image: string): DaemonSet => {
+  const made = JSON.stringify(daemonSet());
+  return JSON.parse(made.replace(/"image":"[^"]+"/g, `"image":"${image}"`)) as DaemonSet;
+};
+export const wantsNothing = (props: LinkerdCniProps) => ({
+  daemonSet: { value: daemonSet({ desiredNumberScheduled: 0, updatedNumberScheduled: 0, numberReady: 0 }, props) },
+  pods: { value: [] },
 });
 export const onTwo = (status: CheckedPod["status"], metadata?: object) => ({
   pods: { value: [pod("one"), pod("two", status, metadata)] },

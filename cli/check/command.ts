@@ -3,13 +3,16 @@ import pc from "picocolors";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
 import { docs } from "../links";
-import { Category, type Finding } from "./finding";
+import { Category } from "./finding";
 import { inspect } from "./inspect";
+import { installText, type Preparation, prepare, readBefore } from "./pre";
 import { reportJson, reportText, succeeded } from "./report";
 import { takeSnapshot } from "./snapshot";
 
 interface Options extends ClusterOptions {
   readonly cniNamespace: string;
+  /** Before anything is installed. */
+  readonly pre?: true;
   /** Milliseconds. */
   readonly wait: number;
   readonly output: "table" | "json";
@@ -27,8 +30,11 @@ function duration(text: string): number {
   return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
 }
 
+/** What one look came to; the values to install with where that was asked for. */
+type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
+
 /** Asks first what needs no rights, so that a cluster that does not answer is said once. */
-async function findingsOf(kubectl: Kubectl, namespace: string): Promise<readonly Finding[]> {
+async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
   const category = new Category("kubernetes-api");
   const what = "the Kubernetes API answers";
   let version: string;
@@ -37,24 +43,27 @@ async function findingsOf(kubectl: Kubectl, namespace: string): Promise<readonly
   } catch (error) {
     if (!(error instanceof KubectlError)) throw error;
     const remedy = "see that kubectl works: kubectl version; --context and --kubeconfig choose the cluster";
-    return [category.bad(what, { problem: error.message, remedy, link: docs("cli.md#who-asks") })];
+    return { findings: [category.bad(what, { problem: error.message, remedy, link: docs("cli.md#who-asks") })] };
   }
-  return [category.good(what, version), ...inspect(await takeSnapshot(kubectl, namespace))];
+  const answers = category.good(what, version);
+  if (pre !== true) return { findings: [answers, ...inspect(await takeSnapshot(kubectl, namespace))] };
+  const { findings, values } = prepare(await readBefore(kubectl, namespace));
+  return { findings: [answers, ...findings], values };
 }
 
 const LOOK_EVERY_MS = 2_000;
 const CLEAR = "\r\u001b[2K";
 
 /** Looks until nothing fails, or the time is over. A terminal sees what is waited for. */
-async function settled(look: () => Promise<readonly Finding[]>, wait: number, io: Io): Promise<readonly Finding[]> {
+async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise<Look> {
   const begin = io.now();
   for (;;) {
-    const findings = await look();
+    const seen = await look();
     const left = wait - (io.now() - begin);
-    const failed = findings.find(({ result }) => result === "error");
+    const failed = seen.findings.find(({ result }) => result === "error");
     if (failed === undefined || left <= 0) {
       if (io.watched && wait > 0) io.err(CLEAR);
-      return findings;
+      return seen;
     }
     if (io.watched) io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, 79));
     await io.sleep(Math.min(LOOK_EVERY_MS, left));
@@ -63,8 +72,12 @@ async function settled(look: () => Promise<readonly Finding[]>, wait: number, io
 
 async function run(options: Options, io: Io): Promise<void> {
   const kubectl = new Kubectl(io, options);
-  const findings = await settled(() => findingsOf(kubectl, options.cniNamespace), options.wait, io);
-  io.out(options.output === "json" ? reportJson(findings) : reportText(findings, pc.createColors(io.colour)));
+  const { findings, values } = await settled(() => lookAt(kubectl, options), options.wait, io);
+  if (options.output === "json") io.out(reportJson(findings, values));
+  else {
+    io.out(reportText(findings, pc.createColors(io.colour)));
+    if (values !== undefined && succeeded(findings)) io.out(installText(values, options.cniNamespace));
+  }
   if (!succeeded(findings)) throw new Unsuccessful();
 }
 
@@ -73,6 +86,7 @@ export function addCheck(program: Command, io: Io): void {
   const command = program
     .command("check")
     .description("Look for what is wrong with the plugin in a cluster, and say what to do")
+    .option("--pre", "Look at the cluster before an installation, and print the values to install with")
     .option("-n, --cni-namespace <name>", "Namespace of the plugin", "linkerd-cni")
     .addOption(
       new Option("--wait <duration>", "How long to wait for failed checks to pass, in seconds or as 1m30s")

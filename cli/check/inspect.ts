@@ -1,11 +1,17 @@
+import { accessFindings } from "./access";
 import type { Finding } from "./finding";
 import { multusFindings } from "./multus";
-import { resourceFindings } from "./resources";
+import { nodeFindings } from "./nodes";
+import { podFindings } from "./pods";
+import { elsewhere, resourceFindings } from "./resources";
 import { rightsFindings } from "./rights";
-import { rolloutFindings } from "./rollout";
 import type { Snapshot } from "./snapshot";
+
+/** In the order in which one thing causes another, so that the first failure is the cause of those behind it. */
+const CHECKS = [accessFindings, resourceFindings, rightsFindings, nodeFindings, podFindings, multusFindings];
 
 /** All that is found in a cluster. Pure: no I/O, no clock. */
 export function inspect(snapshot: Snapshot): readonly Finding[] {
-  return [resourceFindings, rightsFindings, rolloutFindings, multusFindings].flatMap((find) => find(snapshot));
+  const other = elsewhere(snapshot);
+  return other === undefined ? CHECKS.flatMap((find) => find(snapshot)) : [other];
 }

@@ -1,7 +1,7 @@
 import { docs } from "../links";
+import { ifUnreadable } from "./access";
 import { Category, type Finding, type Trouble } from "./finding";
 import { installerOf, type WebhookConfiguration } from "./objects";
-import { unreadable } from "./resources";
 import type { Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-multus");
@@ -11,7 +11,8 @@ const link = docs("multus.md");
 function caller(): Finding {
   return category.odd("webhook linkerd-multus is there", {
     problem: "the plugin is not chained (chained: false), and there is no webhook that has Multus call it",
-    remedy: "install the chart linkerd-multus, or set chained to true",
+    remedy:
+      "install the chart linkerd-multus, and annotate meshed namespaces with linkerd.io/multus=enabled, or set chained to true",
     link,
   });
 }
@@ -26,38 +27,39 @@ function certificates({ webhooks = [] }: WebhookConfiguration): Finding {
   return category.judge("webhook linkerd-multus has its certificate", bare === undefined ? undefined : trouble);
 }
 
-function operator({ operator: found }: Snapshot, { webhooks = [] }: WebhookConfiguration): Finding {
+function operator({ operator: found }: Snapshot, { webhooks = [] }: WebhookConfiguration): readonly Finding[] {
   const what = "an operator answers for the webhook";
-  if ("problem" in found) return category.bad(what, unreadable(found.problem));
+  if ("problem" in found) return ifUnreadable(category, what, found);
   const { replicas = 1 } = found.value?.spec ?? {};
   const { readyReplicas = 0 } = found.value?.status ?? {};
-  if (readyReplicas > 0) return category.good(what, `${readyReplicas} of ${replicas} ready`);
+  if (readyReplicas > 0) return [category.good(what, `${readyReplicas} of ${replicas} ready`)];
   const strict = webhooks.some(({ failurePolicy }) => failurePolicy === "Fail");
   const effect = strict ? "pods are not created" : "meshed pods are not redirected";
   const where = found.value?.metadata.namespace ?? "linkerd-multus";
-  return category.bad(what, {
+  const trouble: Trouble = {
     problem: `no replica of Deployment linkerd-multus is ready: ${effect}`,
     remedy: `see: kubectl describe pods -n ${where} -l app.kubernetes.io/name=linkerd-multus`,
     link,
-  });
+  };
+  return [category.bad(what, trouble)];
 }
 
-function definitions({ definitions: found }: Snapshot): Finding {
+function definitions({ definitions: found }: Snapshot): readonly Finding[] {
   const what = "Multus is installed";
-  if ("problem" in found) return category.bad(what, unreadable(found.problem));
+  if ("problem" in found) return ifUnreadable(category, what, found);
   const trouble: Trouble = {
     problem: "the API server knows no NetworkAttachmentDefinitions",
     remedy: "install Multus before the chart linkerd-multus",
     link,
   };
-  return category.judge(what, found.value === undefined ? trouble : undefined);
+  return [category.judge(what, found.value === undefined ? trouble : undefined)];
 }
 
 /** Where Multus is to call the plugin: whether it does. */
 export function multusFindings(snapshot: Snapshot): readonly Finding[] {
   const { webhook, daemonSet } = snapshot;
   const chained = installerOf("value" in daemonSet ? daemonSet.value : undefined).get("CHAINED") !== "false";
-  if ("problem" in webhook) return [category.bad("webhook linkerd-multus", unreadable(webhook.problem))];
+  if ("problem" in webhook) return ifUnreadable(category, "webhook linkerd-multus", webhook);
   if (webhook.value === undefined) return chained ? [] : [caller()];
-  return [definitions(snapshot), certificates(webhook.value), operator(snapshot, webhook.value)];
+  return [...definitions(snapshot), certificates(webhook.value), ...operator(snapshot, webhook.value)];
 }

@@ -1,22 +1,62 @@
 /** What is read of a cluster, as far as it is checked. */
 import type { ObjectMeta } from "../../kubernetes/types";
 
+/** The name of the chart's resources. */
+export const NAME = "linkerd-cni";
+/** What selects the chart's pods. */
+export const SELECTOR = { key: "k8s-app", value: NAME } as const;
+/** The container that installs. */
+export const INSTALLER = "install-cni";
+
 interface Container {
   readonly name: string;
+  readonly image?: string;
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
+}
+
+/** A condition on a node's labels or fields. */
+export interface Requirement {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly values?: readonly string[];
+}
+
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+}
+
+interface Affinity {
+  readonly nodeAffinity?: {
+    readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+      readonly nodeSelectorTerms?: readonly {
+        readonly matchExpressions?: readonly Requirement[];
+        readonly matchFields?: readonly Requirement[];
+      }[];
+    };
+  };
+}
+
+/** What a pod says about where it runs, and what. */
+export interface PodTemplate {
+  readonly containers?: readonly Container[];
+  readonly volumes?: readonly {
+    readonly name: string;
+    readonly hostPath?: { readonly path: string };
+  }[];
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: Affinity;
+  readonly tolerations?: readonly Toleration[];
 }
 
 export interface DaemonSet {
   readonly metadata: ObjectMeta & { readonly generation?: number };
   readonly spec?: {
     readonly updateStrategy?: { readonly type?: string };
-    readonly template?: {
-      readonly spec?: {
-        readonly containers?: readonly Container[];
-        readonly nodeSelector?: Readonly<Record<string, string>>;
-      };
-    };
+    readonly template?: { readonly spec?: PodTemplate };
   };
   readonly status?: {
     readonly observedGeneration?: number;
@@ -27,36 +67,37 @@ export interface DaemonSet {
   };
 }
 
-interface ContainerStatus {
+interface Stopped {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly exitCode?: number;
+}
+
+interface State {
+  readonly running?: object;
+  readonly waiting?: Stopped;
+  readonly terminated?: Stopped;
+}
+
+export interface ContainerStatus {
   readonly name: string;
+  readonly image?: string;
   readonly ready?: boolean;
-  readonly state?: {
-    readonly running?: object;
-    readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly terminated?: { readonly reason?: string; readonly message?: string; readonly exitCode?: number };
-  };
+  readonly started?: boolean;
+  readonly state?: State;
+  readonly lastState?: State;
 }
 
 interface Condition {
   readonly type: string;
   readonly status: string;
+  readonly reason?: string;
   readonly message?: string;
 }
 
 export interface CheckedPod {
   readonly metadata: ObjectMeta & { readonly ownerReferences?: readonly { readonly uid?: string }[] };
-  readonly spec?: {
-    readonly nodeName?: string;
-    readonly affinity?: {
-      readonly nodeAffinity?: {
-        readonly requiredDuringSchedulingIgnoredDuringExecution?: {
-          readonly nodeSelectorTerms?: readonly {
-            readonly matchFields?: readonly { readonly key?: string; readonly values?: readonly string[] }[];
-          }[];
-        };
-      };
-    };
-  };
+  readonly spec?: PodTemplate & { readonly nodeName?: string };
   readonly status?: {
     readonly conditions?: readonly Condition[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
@@ -64,9 +105,28 @@ export interface CheckedPod {
   };
 }
 
+export interface NodeObject extends Named {
+  readonly spec?: {
+    readonly providerID?: string;
+    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+  };
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly nodeInfo?: {
+      readonly architecture?: string;
+      readonly containerRuntimeVersion?: string;
+      readonly kernelVersion?: string;
+      readonly kubeletVersion?: string;
+      readonly operatingSystem?: string;
+      readonly osImage?: string;
+    };
+  };
+}
+
 export interface Event {
   readonly message?: string;
-  readonly lastTimestamp?: string;
+  readonly lastTimestamp?: string | null;
+  readonly involvedObject?: { readonly uid?: string };
 }
 
 export interface Rule {
@@ -109,14 +169,58 @@ export interface Deployment extends Named {
   readonly status?: { readonly readyReplicas?: number };
 }
 
-/** The installer's container, and its variables. */
+const containersOf = (daemonSet: DaemonSet | undefined) => daemonSet?.spec?.template?.spec?.containers ?? [];
+
+/** The variables of the installer's container. */
 export function installerOf(daemonSet: DaemonSet | undefined): ReadonlyMap<string, string | undefined> {
-  const containers = daemonSet?.spec?.template?.spec?.containers ?? [];
-  const env = containers.find(({ name }) => name === "install-cni")?.env ?? [];
+  const env = containersOf(daemonSet).find(({ name }) => name === INSTALLER)?.env ?? [];
   return new Map(env.map(({ name, value }) => [name, value]));
+}
+
+/** The image of the installer's container. */
+export const imageOf = (daemonSet: DaemonSet | undefined): string | undefined =>
+  containersOf(daemonSet).find(({ name }) => name === INSTALLER)?.image;
+
+/** The container that replaces pods which started before the chain was complete, where it is switched on. */
+export const repairOf = (daemonSet: DaemonSet | undefined): Container | undefined =>
+  containersOf(daemonSet).find(({ name }) => name === "repair-controller");
+
+/** A directory of the node that the installer's pod mounts. */
+export function directoryOf(daemonSet: DaemonSet | undefined, volume: "cni-bin-dir" | "cni-net-dir") {
+  const volumes = daemonSet?.spec?.template?.spec?.volumes ?? [];
+  // Where both are one directory, it is mounted once.
+  const found = volumes.find(({ name }) => name === volume) ?? volumes.find(({ name }) => name === "cni-bin-dir");
+  return found?.hostPath?.path;
 }
 
 /** Whether a DaemonSet is of this project's chart, and not of linkerd's own. */
 export function isOurs(daemonSet: DaemonSet): boolean {
   return installerOf(daemonSet).has("DAEMONSET_NAME");
 }
+
+/** A condition of a pod or a node. */
+export const conditionOf = (
+  object: { readonly status?: { readonly conditions?: readonly Condition[] } },
+  type: string,
+) => object.status?.conditions?.find((each) => each.type === type);
+
+/** Whether a pod serves now, and is not about to end. */
+export const isReady = (pod: CheckedPod): boolean =>
+  pod.metadata.deletionTimestamp === undefined && conditionOf(pod, "Ready")?.status === "True";
+
+/** A DaemonSet's pod that has no node yet says for which one it was made. */
+export function nodeOf({ spec }: CheckedPod): string {
+  if (spec?.nodeName !== undefined) return spec.nodeName;
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const fields = (required?.nodeSelectorTerms ?? []).flatMap(({ matchFields }) => matchFields ?? []);
+  return fields.find(({ key }) => key === "metadata.name")?.values?.[0] ?? "(none)";
+}
+
+/** All containers' states, the init containers' first. */
+export const statusesOf = ({ status = {} }: CheckedPod): readonly ContainerStatus[] => [
+  ...(status.initContainerStatuses ?? []),
+  ...(status.containerStatuses ?? []),
+];
+
+/** What is read of one object, for messages: `shop/web-1`. */
+export const pathOf = ({ metadata }: Named): string => `${metadata.namespace}/${metadata.name}`;

@@ -46,8 +46,8 @@ export function reportText(findings: readonly Finding[], colours: Colors): strin
   return [...sections, `Status check results are ${result}${failed === 0 ? "" : `: ${failed} failed`}`, ""].join("\n");
 }
 
-/** A report for programs, with the members that linkerd's own has. */
-export function reportJson(findings: readonly Finding[]): string {
+/** A report for programs, with the members that linkerd's own has. @param values to install with */
+export function reportJson(findings: readonly Finding[], values?: Readonly<Record<string, string>>): string {
   const categories = byCategory(findings).map(([categoryName, own]) => ({
     categoryName,
     checks: own.map(({ what, result, detail, problem, remedy, link }) => ({
@@ -57,5 +57,5 @@ export function reportJson(findings: readonly Finding[]): string {
       ...(problem === undefined ? {} : { error: problem, remedy, hint: link }),
     })),
   }));
-  return `${JSON.stringify({ success: succeeded(findings), categories }, undefined, 2)}\n`;
+  return `${JSON.stringify({ success: succeeded(findings), categories, ...(values && { values }) }, undefined, 2)}\n`;
 }

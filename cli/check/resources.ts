@@ -2,30 +2,25 @@ import { decide } from "../../cni/decide";
 import { reasonOf } from "../../cni/errors";
 import { parseStanza } from "../../cni/parse-stanza";
 import { PROXY } from "../../cni/pod";
+import { LINKERDS_IMAGE } from "../../constructs/value-groups";
 import { CONFIG_MAP, type ConfigMapObject, stanzaSource } from "../configuration";
 import { docs, readme, runbook } from "../links";
+import { ifUnreadable } from "./access";
 import { Category, type Finding, type Trouble } from "./finding";
-import { NAME } from "./names";
-import { isOurs } from "./objects";
-import type { Read, Snapshot } from "./snapshot";
+import { type DaemonSet, imageOf, isOurs, NAME, pathOf } from "./objects";
+import { known, type Read, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-resources");
 
-/** What is said where something could not be read. */
-export const unreadable = (problem: string): Trouble => ({
-  problem,
-  remedy: "ask as somebody who may read it",
-  link: docs("cli.md#who-asks"),
-});
-
-/** Trouble with what has to be there. */
-function troubleOf<T>(
-  what: Read<T | undefined>,
+/** Judges what has to be there; what may not be read is left to the one warning about that. */
+function judged<T>(
+  what: string,
+  read: Read<T | undefined>,
   missing: Trouble,
   judge: (value: T) => Trouble | undefined = () => undefined,
-): Trouble | undefined {
-  if ("problem" in what) return unreadable(what.problem);
-  return what.value === undefined ? missing : judge(what.value);
+): readonly Finding[] {
+  if ("problem" in read) return ifUnreadable(category, what, read);
+  return [category.judge(what, read.value === undefined ? missing : judge(read.value))];
 }
 
 const install = (namespace: string) =>
@@ -45,16 +40,36 @@ function judgeStanza(map: ConfigMapObject, namespace: string): Trouble | undefin
   }
 }
 
-function only({ daemonSets, namespace }: Snapshot): Finding {
+/** Which one to uninstall of those that write the same files: never the one that is of this project and healthy. */
+function rivalTrouble(others: readonly DaemonSet[], own: DaemonSet | undefined): Trouble {
+  const [foreign = others[0]] = others.filter((other) => !isOurs(other));
+  const link = runbook("LinkerdCNIConfigContested");
+  const problem = `${others.map(pathOf).join(", ")} ${others.length === 1 ? "writes" : "write"} the same files on the nodes`;
+  const { namespace, name } = foreign?.metadata ?? {};
+  if (own !== undefined && !isOurs(own) && foreign !== undefined && isOurs(foreign)) {
+    return { problem, remedy: `keep that one, and uninstall ${pathOf(own)}, which is of another chart`, link };
+  }
+  const which = foreign !== undefined && isOurs(foreign) ? "uninstall one of the two" : "uninstall it";
+  return { problem, remedy: `${which}: helm uninstall, or kubectl delete daemonset -n ${namespace} ${name}`, link };
+}
+
+function only({ daemonSets, daemonSet, namespace }: Snapshot): readonly Finding[] {
   const what = "no other DaemonSet installs into the nodes";
-  if ("problem" in daemonSets) return category.bad(what, unreadable(daemonSets.problem));
+  if ("problem" in daemonSets) return ifUnreadable(category, what, daemonSets);
   const others = daemonSets.value.filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== NAME);
-  if (others.length === 0) return category.good(what);
-  const names = others.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
-  return category.bad(what, {
-    problem: `${names.join(", ")} ${names.length === 1 ? "writes" : "write"} the same files on the nodes`,
-    remedy: `uninstall it: helm uninstall, or kubectl delete daemonset -n ${others[0]?.metadata.namespace} ${others[0]?.metadata.name}`,
-    link: runbook("LinkerdCNIConfigContested"),
+  const trouble = others.length === 0 ? undefined : rivalTrouble(others, known(daemonSet));
+  return [category.judge(what, trouble)];
+}
+
+/** Where the plugin is, if it is not where it was looked for: then there is nothing else to say. */
+export function elsewhere({ namespace, daemonSet, daemonSets }: Snapshot): Finding | undefined {
+  if ("problem" in daemonSet || daemonSet.value !== undefined) return undefined;
+  const [other] = (known(daemonSets) ?? []).filter(({ metadata }) => metadata.namespace !== namespace);
+  if (other === undefined) return undefined;
+  return category.bad(`DaemonSet ${NAME} is there`, {
+    problem: `there is none in namespace ${namespace}: found in ${other.metadata.namespace}`,
+    remedy: `use -n ${other.metadata.namespace}`,
+    link: docs("cli.md#check"),
   });
 }
 
@@ -68,16 +83,24 @@ export function resourceFindings(snapshot: Snapshot): readonly Finding[] {
     remedy: "upgrade it: helm upgrade linkerd-cni with this project's chart takes its place",
     link,
   };
+  const linkerds = (set: DaemonSet): Trouble => ({
+    problem: `DaemonSet ${namespace}/${NAME}: ${imageOf(set)} ${LINKERDS_IMAGE.wrong.replace(/:.*/, "")}`,
+    remedy: LINKERDS_IMAGE.wrong.replace(/^.*?: /, ""),
+    link,
+  });
+  const judge = (set: DaemonSet) => {
+    if (!isOurs(set)) return foreign;
+    return new RegExp(LINKERDS_IMAGE.pattern).test(imageOf(set) ?? "") ? linkerds(set) : undefined;
+  };
   return [
-    category.judge(`Namespace ${namespace} is there`, troubleOf(namespaceObject, missing(`namespace ${namespace}`))),
-    category.judge(
+    ...judged(`Namespace ${namespace} is there`, namespaceObject, missing(`namespace ${namespace}`)),
+    ...judged(`DaemonSet ${NAME} is there`, daemonSet, missing(`DaemonSet ${namespace}/${NAME}`), judge),
+    ...judged(
       `ConfigMap ${CONFIG_MAP} holds what the plugin understands`,
-      troubleOf(configMap, missing(`ConfigMap ${namespace}/${CONFIG_MAP}`), (map) => judgeStanza(map, namespace)),
+      configMap,
+      missing(`ConfigMap ${namespace}/${CONFIG_MAP}`),
+      (map) => judgeStanza(map, namespace),
     ),
-    category.judge(
-      `DaemonSet ${NAME} is there`,
-      troubleOf(daemonSet, missing(`DaemonSet ${namespace}/${NAME}`), (set) => (isOurs(set) ? undefined : foreign)),
-    ),
-    only(snapshot),
+    ...only(snapshot),
   ];
 }

@@ -1,7 +1,8 @@
 import { docs } from "../links";
+import { ifUnreadable } from "./access";
 import { Category, type Finding, type Trouble } from "./finding";
 import type { Grant, Rule } from "./objects";
-import type { Read, Snapshot } from "./snapshot";
+import type { Snapshot } from "./snapshot";
 
 /** One verb on one kind of object. */
 interface Right {
@@ -54,13 +55,10 @@ function titleOf({ kind, metadata, rules, roleRef }: Grant): string {
   return roleRef === undefined ? `${name} is there` : `${name} binds ${roleRef.kind} ${roleRef.name}`;
 }
 
-function troubleOf(wanted: Grant, found: Read<Grant | undefined>): Trouble | undefined {
+function troubleOf(wanted: Grant, found: Grant | undefined): Trouble | undefined {
   const name = `${wanted.kind} ${wanted.metadata.name}`;
   const link = docs("cli.md#rights");
-  if ("problem" in found) {
-    return { problem: found.problem, remedy: "ask as somebody who may read it", link: docs("cli.md#who-asks") };
-  }
-  const problem = found.value === undefined ? "is not there" : lackOf(wanted, found.value);
+  const problem = found === undefined ? "is not there" : lackOf(wanted, found);
   if (problem === undefined) return undefined;
   return {
     problem: `${name} ${problem}`,
@@ -72,5 +70,10 @@ function troubleOf(wanted: Grant, found: Read<Grant | undefined>): Trouble | und
 /** What the installer and the plugin are allowed to do. */
 export function rightsFindings({ grants }: Snapshot): readonly Finding[] {
   const category = new Category("linkerd-cni-rights");
-  return grants.map(({ wanted, found }) => category.judge(titleOf(wanted), troubleOf(wanted, found)));
+  return grants.flatMap(({ wanted, found }) => {
+    const what = titleOf(wanted);
+    return "value" in found
+      ? [category.judge(what, troubleOf(wanted, found.value))]
+      : ifUnreadable(category, what, found);
+  });
 }

@@ -1,21 +1,24 @@
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
 import { requiredGrants } from "./grants";
-import { INSTALLER, NAME, SELECTOR } from "./names";
 import {
   type CheckedPod,
   type DaemonSet,
   type Deployment,
   type Event,
   type Grant,
+  INSTALLER,
   isOurs,
+  isReady,
+  NAME,
   type Named,
+  type NodeObject,
+  SELECTOR,
   type WebhookConfiguration,
 } from "./objects";
-import { isReady, lastTrouble } from "./readiness";
 
-/** What was read; a problem where it may not be, or cannot be. */
-export type Read<T> = { readonly value: T } | { readonly problem: string };
+/** What was read; a problem where it cannot be, or may not be: then `forbidden` names the kind. */
+export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };
 
 /** A cluster at one moment. */
 export interface Snapshot {
@@ -27,11 +30,15 @@ export interface Snapshot {
   /** Of all namespaces. */
   readonly daemonSets: Read<readonly DaemonSet[]>;
   readonly pods: Read<readonly CheckedPod[]>;
-  /** What the installer's log says in pods that are not ready, by the pod's name. */
+  /** What the installer's log says, by the pod's name: what keeps it from being ready, or what a ready one warns of. */
   readonly warnings: ReadonlyMap<string, string>;
-  readonly nodes: Read<readonly Named[]>;
+  readonly nodes: Read<readonly NodeObject[]>;
   /** Why pods of the DaemonSet could not be created. */
   readonly refusals: Read<readonly Event[]>;
+  /** Pods of all namespaces that have not started. */
+  readonly pending: Read<readonly CheckedPod[]>;
+  /** Why sandboxes could not be made, in all namespaces. */
+  readonly sandboxFailures: Read<readonly Event[]>;
   /** What is needed, beside what is there. */
   readonly grants: readonly { readonly wanted: Grant; readonly found: Read<Grant | undefined> }[];
   readonly webhook: Read<WebhookConfiguration | undefined>;
@@ -39,8 +46,28 @@ export interface Snapshot {
   readonly definitions: Read<Named | undefined>;
 }
 
-/** How many pods' logs are read: what ails many nodes is the same on most of them. */
+/** What was read, where it could be. */
+export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? what.value : undefined);
+
+/** How many pods' logs are read, those that are not ready first: what ails many nodes is the same on most of them. */
 const MOST_LOGS = 5;
+/** The plugin's lines stand in the same log, one for each pod that starts. */
+const TAIL = "--tail=20000";
+/** A ready installer has warned when it started. */
+const HEAD = "--limit-bytes=65536";
+
+/** How the installer begins its lines; what the plugin said, it only passes on. */
+const OWN_LINE = /^linkerd-cni: (?:warn|error): (?!plugin: )/;
+const DIRECTORY_WARNING = /holds none of the other plugins/;
+
+/** What a log says of the installer itself, of which what keeps it from being ready is an error. */
+function lastTrouble(log: string): string | undefined {
+  const lines = log.split("\n").filter((line) => OWN_LINE.test(line));
+  return lines.findLast((line) => line.startsWith("linkerd-cni: error: ")) ?? lines.at(-1);
+}
+
+const directoryWarning = (log: string): string | undefined =>
+  log.split("\n").findLast((line) => OWN_LINE.test(line) && DIRECTORY_WARNING.test(line));
 
 const kinds: Readonly<Record<string, string>> = {
   ServiceAccount: "serviceaccount",
@@ -50,12 +77,17 @@ const kinds: Readonly<Record<string, string>> = {
   ClusterRoleBinding: "clusterrolebindings.rbac.authorization.k8s.io",
 };
 
-async function read<T>(answer: Promise<T>): Promise<Read<T>> {
+/** `clusterroles` of `clusterroles.rbac.authorization.k8s.io`, and `namespaces` of `namespace`. */
+const plural = (kind: string): string => kind.replace(/\..*/, "").replace(/s?$/, "s");
+
+/** Takes what kubectl refuses for an answer. */
+export async function read<T>(kind: string, answer: Promise<T>): Promise<Read<T>> {
   try {
     return { value: await answer };
   } catch (error) {
-    if (error instanceof KubectlError) return { problem: error.message };
-    throw error;
+    if (!(error instanceof KubectlError)) throw error;
+    const { message } = error;
+    return { problem: message, ...(error.isForbidden ? { forbidden: plural(kind) } : {}) };
   }
 }
 
@@ -67,11 +99,11 @@ class Reader {
   ) {}
 
   get<T>(kind: string, name: string, namespace?: string): Promise<Read<T | undefined>> {
-    return read(this.kubectl.get<T>({ kind, name, ...(namespace === undefined ? {} : { namespace }) }));
+    return read(kind, this.kubectl.get<T>({ kind, name, ...(namespace === undefined ? {} : { namespace }) }));
   }
 
   list<T>(question: Question): Promise<Read<readonly T[]>> {
-    return read(this.kubectl.list<T>(question));
+    return read(question.kind, this.kubectl.list<T>(question));
   }
 
   grants(daemonSet: DaemonSet | undefined): Promise<Snapshot["grants"]> {
@@ -86,12 +118,14 @@ class Reader {
   }
 
   async warnings(pods: readonly CheckedPod[]): Promise<Snapshot["warnings"]> {
-    const names = pods.filter((pod) => !isReady(pod)).map(({ metadata }) => metadata.name ?? "");
+    const unready = pods.filter((pod) => !isReady(pod));
+    const wanted = [...unready, ...pods.filter(isReady)].slice(0, MOST_LOGS);
     const logs = await Promise.all(
-      names.slice(0, MOST_LOGS).map(async (name) => {
-        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${INSTALLER}`, "--tail=100"];
-        const log = await read(this.kubectl.run(...args));
-        return [name, "value" in log ? lastTrouble(log.value) : undefined] as const;
+      wanted.map(async (pod) => {
+        const { name = "" } = pod.metadata;
+        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${INSTALLER}`];
+        const log = known(await read("pods/log", this.kubectl.run(...args, isReady(pod) ? HEAD : TAIL))) ?? "";
+        return [name, isReady(pod) ? directoryWarning(log) : lastTrouble(log)] as const;
       }),
     );
     return new Map(logs.flatMap(([name, line]) => (line === undefined ? [] : [[name, line] as const])));
@@ -103,36 +137,30 @@ class Reader {
   }
 }
 
-const known = <T>(what: Read<T>): T | undefined => ("value" in what ? what.value : undefined);
-
 /** Reads all that is checked. What cannot be read is noted, and ends nothing. */
 export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise<Snapshot> {
   const reader = new Reader(kubectl, namespace);
   const selector = `${SELECTOR.key}=${SELECTOR.value}`;
-  const [daemonSet, pods] = await Promise.all([
-    reader.get<DaemonSet>("daemonset", NAME, namespace),
-    reader.list<CheckedPod>({ kind: "pods", namespace, selector }),
-  ]);
-  const operators = read(
-    kubectl.list<Deployment>({
-      kind: "deployments",
-      everywhere: true,
-      fieldSelector: "metadata.name=linkerd-multus",
-    }),
-  );
-  const [namespaceObject, configMap, daemonSets, nodes, refusals, webhook, operator, definitions, grants, warnings] =
+  const everywhere = true;
+  const [daemonSet, pods, namespaceObject, configMap, daemonSets, nodes, refusals, pending, sandboxFailures] =
     await Promise.all([
+      reader.get<DaemonSet>("daemonset", NAME, namespace),
+      reader.list<CheckedPod>({ kind: "pods", namespace, selector }),
       reader.get<Named>("namespace", namespace),
       reader.get<ConfigMapObject>("configmap", CONFIG_MAP, namespace),
-      reader.list<DaemonSet>({ kind: "daemonsets", everywhere: true, selector }),
-      reader.list<Named>({ kind: "nodes" }),
+      reader.list<DaemonSet>({ kind: "daemonsets", everywhere, selector }),
+      reader.list<NodeObject>({ kind: "nodes" }),
       reader.refusals(),
-      reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", "linkerd-multus"),
-      operators.then((found) => ("value" in found ? { value: found.value[0] } : found)),
-      reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
-      reader.grants(known(daemonSet)),
-      reader.warnings(known(pods) ?? []),
+      reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Pending" }),
+      reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
     ]);
+  const [webhook, operators, definitions, grants, warnings] = await Promise.all([
+    reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", "linkerd-multus"),
+    reader.list<Deployment>({ kind: "deployments", everywhere, fieldSelector: "metadata.name=linkerd-multus" }),
+    reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
+    reader.grants(known(daemonSet)),
+    reader.warnings(known(pods) ?? []),
+  ]);
   return {
     namespace,
     namespaceObject,
@@ -143,9 +171,11 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
     warnings,
     nodes,
     refusals,
+    pending,
+    sandboxFailures,
     grants,
     webhook,
-    operator,
+    operator: "value" in operators ? { value: operators.value[0] } : operators,
     definitions,
   };
 }

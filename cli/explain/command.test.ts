@@ -30,6 +30,7 @@ test("a date is text, as for kubectl; and JSON is read as JSON", async () => {
 /** Command lines that fail, and what is said then. */
 test.each([
   ["", "say which pod, [NAMESPACE/]POD, or give --file"],
+  ["-f pod.yaml deploy/web", "deploy/web: of a file, name its pods: [NAMESPACE/]POD"],
   ["a/b/c", '"a/b/c" is not a pod: write [NAMESPACE/]POD'],
   ["shop/", '"shop/" is not a pod'],
   ["shop/cart -n other", "shop/cart and --namespace other name two namespaces: give one"],
@@ -46,4 +47,62 @@ test.each([
   const { code, out, err } = await runIn({ files }, ["explain", ...line.split(" ").filter(Boolean)]);
   expect([code, out]).toEqual([1, ""]);
   expect(err).toContain(message);
+});
+
+/** A Deployment with pods, a CronJob with a Job, and what they are asked by. */
+function withOwners() {
+  const pod = (name: string) => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "shop", annotations: { "linkerd.io/proxy-version": "edge" } },
+    spec: { containers: [{ name: "linkerd-proxy" }] },
+  });
+  const metadata = { name: "web", namespace: "shop", uid: "1" };
+  const matchExpressions = [{ key: "tier", operator: "In", values: ["a", "b"] }];
+  const objects: Readonly<Record<string, object>> = {
+    "deployments.apps web": { metadata, spec: { selector: { matchLabels: { app: "web" }, matchExpressions } } },
+    "cronjobs.batch web": { metadata },
+    "statefulsets.apps web": { metadata, spec: { selector: { matchLabels: { app: "none" } } } },
+    "namespace shop": { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+  };
+  const job = { metadata: { ownerReferences: [{ uid: "1" }] }, spec: { selector: { matchLabels: { uid: "j" } } } };
+  const lists: Readonly<Record<string, readonly object[]>> = {
+    "app=web,tier in (a,b)": [pod("web-1"), pod("web-2"), { ...pod("web-3"), spec: { containers: [] } }],
+    "uid=j": [pod("web-4")],
+  };
+  return (args: readonly string[]) => {
+    const [, kind, name] = args.filter((word) => !word.startsWith("-"));
+    const selector = args.find((word) => word.startsWith("--selector="))?.slice("--selector=".length);
+    const found =
+      name === undefined
+        ? { items: kind === "jobs.batch" ? [job] : (lists[selector ?? ""] ?? []) }
+        : objects[`${kind} ${name}`];
+    return { code: 0, out: found === undefined ? "" : JSON.stringify(found), err: "" };
+  };
+}
+
+test.each(["deploy/web", "deployment.apps/web", "Deployment/web"])(
+  "explain %s explains its pods, the like ones once",
+  async (owner) => {
+    const { code, out } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", owner, "-n", "shop"]);
+    expect(code).toBe(0);
+    expect(out.match(/^shop.*$/gm)).toEqual([
+      "shop/web-1: redirected: it has a container linkerd-proxy",
+      "shop/web-3: left alone: it has no container linkerd-proxy",
+    ]);
+    expect(out).toContain("  the same: shop/web-2\n");
+  },
+);
+
+test("explain cronjob/web explains its Jobs' pods", async () => {
+  const { out } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", "cj/web", "-n", "shop"]);
+  expect(out).toContain("shop/web-4: redirected");
+});
+
+test.each([
+  ["sts/web", "sts shop/web has no pod now"],
+  ["ds/web", "no ds web in namespace shop"],
+])("explain %s: %s", async (owner, message) => {
+  const { code, err } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", owner, "-n", "shop"]);
+  expect([code, err]).toEqual([1, expect.stringContaining(message)]);
 });

@@ -1,15 +1,15 @@
 import { type Command, Option } from "commander";
 import pc from "picocolors";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
-import { NAME } from "../check/names";
-import { type DaemonSet, installerOf } from "../check/objects";
+import { type DaemonSet, installerOf, NAME } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject, defaultStanza, stanzaSource } from "../configuration";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
 import { type Evidence, nameOf } from "./evidence";
 import { type Explanation, explain } from "./explanation";
 import { type Material, type PodManifest, readMaterial } from "./material";
-import { explanationJson, explanationText } from "./text";
+import { isOwner, onePod, podsOf } from "./owner";
+import { explanationJson, explanationText, groupedText } from "./text";
 
 interface Options extends ClusterOptions {
   readonly file?: string;
@@ -22,15 +22,19 @@ interface Options extends ClusterOptions {
 interface Wanted {
   readonly namespace?: string;
   readonly name: string;
+  /** As kubectl takes it, where what owns pods is meant. */
+  readonly owner?: string;
 }
 
-/** `[NAMESPACE/]POD`, where kubectl's `pod/NAME` is a pod as well. */
-function wantedPod(text: string, namespace: string | undefined): Wanted {
+/** `[NAMESPACE/]POD`, or `KIND/NAME` as for kubectl. */
+function wanted(text: string, namespace: string | undefined): Wanted {
   const [first = "", second, ...rest] = text.replace(/^pods?\//, "").split("/");
   if (rest.length > 0 || first === "" || second === "") {
-    throw new Error(`${JSON.stringify(text)} is not a pod: write [NAMESPACE/]POD`);
+    throw new Error(`${JSON.stringify(text)} is not a pod: write [NAMESPACE/]POD, or KIND/NAME with --namespace`);
   }
-  if (second === undefined) return { name: first, ...(namespace === undefined ? {} : { namespace }) };
+  const own = namespace === undefined ? {} : { namespace };
+  if (second === undefined) return { name: first, ...own };
+  if (isOwner(first)) return { owner: first, name: second, ...own };
   if (namespace === undefined || namespace === first) return { namespace: first, name: second };
   throw new Error(`${text} and --namespace ${namespace} name two namespaces: give one`);
 }
@@ -46,24 +50,21 @@ async function readable<T>(object: Promise<T | undefined>, io: Io): Promise<T | 
   }
 }
 
-async function fromCluster(pod: Wanted, options: Options, io: Io): Promise<Material> {
+async function fromCluster({ owner, ...wanted }: Wanted, options: Options, io: Io): Promise<Material> {
   const kubectl = new Kubectl(io, options);
-  const found = await kubectl.get<PodManifest>({ kind: "pod", ...pod });
-  if (found === undefined) {
-    const where = pod.namespace === undefined ? "in the context's namespace" : `in namespace ${pod.namespace}`;
-    throw new Error(`no pod ${pod.name} ${where}`);
-  }
-  const { namespace: name } = nameOf(found);
+  const pods = owner === undefined ? [await onePod(kubectl, wanted)] : await podsOf(kubectl, { owner, ...wanted });
+  const names = [...new Set(pods.map((pod) => nameOf(pod).namespace))];
   const own = { namespace: options.cniNamespace };
-  const [namespace, configMap, daemonSet, apiServer] = await Promise.all([
-    readable(kubectl.get<NamespaceObject>({ kind: "namespace", name }), io),
-    readable(kubectl.get<ConfigMapObject>({ kind: "configmap", name: CONFIG_MAP, ...own }), io),
+  const configured = { kind: "configmap", name: CONFIG_MAP, showManagedFields: true, ...own };
+  const [namespaces, configMap, daemonSet, apiServer] = await Promise.all([
+    Promise.all(names.map((name) => readable(kubectl.get<NamespaceObject>({ kind: "namespace", name }), io))),
+    readable(kubectl.get<ConfigMapObject>(configured), io),
     readable(kubectl.get<DaemonSet>({ kind: "daemonset", name: NAME, ...own }), io),
     readable(kubectl.get<ServiceObject>({ kind: "service", name: "kubernetes", namespace: "default" }), io),
   ]);
   return {
-    pods: [found],
-    namespaces: namespace === undefined ? [] : [namespace],
+    pods,
+    namespaces: namespaces.flatMap((namespace) => namespace ?? []),
     configMaps: configMap === undefined ? [] : [configMap],
     daemonSets: daemonSet === undefined ? [] : [daemonSet],
     ...(apiServer === undefined ? {} : { apiServer }),
@@ -74,6 +75,7 @@ function fromFile(path: string, pod: Wanted | undefined, io: Io): Material {
   const from = path === "-" ? "standard input" : path;
   const material = readMaterial(io.readFile(path), from);
   if (pod === undefined) return material;
+  if (pod.owner !== undefined) throw new Error(`${pod.owner}/${pod.name}: of a file, name its pods: [NAMESPACE/]POD`);
   const isWanted = (manifest: PodManifest) => {
     const { namespace, name } = nameOf(manifest);
     return name === pod.name && (pod.namespace === undefined || namespace === pod.namespace);
@@ -93,15 +95,26 @@ function ofPlugin<T extends Pick<ConfigMapObject, "metadata">>(
   return inNamespace ?? (objects.length === 1 ? objects[0] : undefined);
 }
 
+/** When an object was last written, by whoever keeps its fields. */
+function lastWritten(metadata: ConfigMapObject["metadata"]): string | undefined {
+  const times = [metadata?.creationTimestamp, ...(metadata?.managedFields ?? []).map(({ time }) => time)];
+  return times
+    .filter((time) => time !== undefined)
+    .sort()
+    .at(-1);
+}
+
 function explanations(material: Material, cniNamespace: string): readonly Explanation[] {
   const configMap = ofPlugin(material.configMaps, cniNamespace);
   const chained = installerOf(ofPlugin(material.daemonSets, cniNamespace)).get("CHAINED") !== "false";
   const defaults = defaultStanza(cniNamespace);
+  const writtenAt = lastWritten(configMap?.metadata);
   const shared = {
     chained,
     defaults,
     stanza: configMap === undefined ? defaults : stanzaSource(configMap),
     ...(configMap === undefined ? {} : { configMap: `${configMap.metadata?.namespace}/${CONFIG_MAP}` }),
+    ...(writtenAt === undefined ? {} : { configuredAt: writtenAt }),
     ...(material.apiServer === undefined ? {} : { apiServer: material.apiServer }),
   };
   return material.pods.map((pod) => {
@@ -111,13 +124,15 @@ function explanations(material: Material, cniNamespace: string): readonly Explan
   });
 }
 
+async function materialFor(which: Wanted | undefined, options: Options, io: Io): Promise<Material> {
+  if (options.file !== undefined) return fromFile(options.file, which, io);
+  if (which === undefined) throw new Error("say which pod, [NAMESPACE/]POD, or give --file");
+  return fromCluster(which, options, io);
+}
+
 async function run(pod: string | undefined, options: Options, io: Io): Promise<void> {
-  const wanted = pod === undefined ? undefined : wantedPod(pod, options.namespace);
-  if (wanted === undefined && options.file === undefined) {
-    throw new Error("say which pod, [NAMESPACE/]POD, or give --file");
-  }
-  const material =
-    options.file === undefined ? await fromCluster(wanted as Wanted, options, io) : fromFile(options.file, wanted, io);
+  const which = pod === undefined ? undefined : wanted(pod, options.namespace);
+  const material = await materialFor(which, options, io);
   const made = explanations(material, options.cniNamespace);
   const rules = options.rules === true;
   if (options.output === "json") {
@@ -130,7 +145,8 @@ async function run(pod: string | undefined, options: Options, io: Io): Promise<v
     );
   } else {
     const colours = pc.createColors(io.colour);
-    io.out(made.map((each) => explanationText(each, rules, colours)).join("\n"));
+    const texts = made.map((each) => explanationText(each, rules, colours));
+    io.out(which?.owner === undefined ? texts.join("\n") : groupedText(made, rules, colours));
   }
   if (made.some(({ outcome }) => outcome.kind === "does not start")) throw new Unsuccessful();
 }
@@ -140,9 +156,12 @@ export function addExplain(program: Command, io: Io): void {
   const command = program
     .command("explain")
     .description("Say what the plugin does for a pod, and why")
-    .argument("[pod]", "[NAMESPACE/]POD, read from the cluster by kubectl, or one of --file")
+    .argument(
+      "[pod]",
+      "[NAMESPACE/]POD, or KIND/NAME of what owns pods (deploy/web), read from the cluster by kubectl, or a pod of --file",
+    )
     .option("-f, --file <file>", "Pods, and what they are judged by, from YAML or JSON; - for standard input")
-    .option("-n, --namespace <name>", "Namespace of the pod")
+    .option("-n, --namespace <name>", "Namespace of the pod, or of what owns it")
     .option("--cni-namespace <name>", "Namespace of the plugin's ConfigMap", "linkerd-cni")
     .option("--rules", "Print the rules too, as iptables-restore takes them")
     .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"));

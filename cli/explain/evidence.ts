@@ -20,6 +20,8 @@ export interface Evidence {
   readonly defaults: JsonObject;
   /** Which ConfigMap the configuration is of; without it: the chart's defaults. */
   readonly configMap?: string;
+  /** When that ConfigMap was last written, as far as it says. */
+  readonly configuredAt?: string;
 }
 
 /** What the plugin does for a pod. */

@@ -26,6 +26,7 @@ const namespace = (annotations: object = {}) => ({
 });
 const configMap = (props: LinkerdCniProps = {}, stanza: object = {}) => {
   const made = installed(props, "linkerd-cni").find(({ kind }) => kind === "ConfigMap") as unknown as {
+    metadata: object;
     data: { cni_network_config: string };
   };
   const read = JSON.parse(made.data.cni_network_config);
@@ -88,7 +89,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   [
     "Multus, which is not asked to call the plugin",
     [pod(), unchained],
-    "left alone: the plugin is not chained (chained: false), and k8s.v1.cni.cncf.io/networks does not have Multus call it",
+    "left alone: the plugin is not chained (chained: false), and k8s.v1.cni.cncf.io/networks does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabled, where chart linkerd-multus is installed, and make the pod anew, or give the pod k8s.v1.cni.cncf.io/networks: linkerd-cni",
   ],
   [
     "Multus, which is",
@@ -212,8 +213,81 @@ describe("notes", () => {
   const around = namespace(settings({ "skip-inbound-ports": "25" }));
   const shop = namespace();
 
+  const written = {
+    ...map,
+    metadata: {
+      ...map.metadata,
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      managedFields: [{ time: "2026-01-03T00:00:00Z" }],
+    },
+  };
+  const run = (name: string, runAsUser?: number) => ({
+    name,
+    ...(runAsUser === undefined ? {} : { securityContext: { runAsUser } }),
+  });
+  const failed = {
+    name: "linkerd-network-validator",
+    ready: false,
+    state: { waiting: {} },
+    lastState: { terminated: { exitCode: 95 } },
+  };
+  const sidecar = {
+    containers: [run("app")],
+    initContainers: [run("migrate"), run("linkerd-proxy", 2102), run("warm")],
+  };
+
   test.each([
     ["nothing", [map, shop, pod()], []],
+    [
+      "a pod that started before the ConfigMap was written",
+      [written, shop, pod({}, PROXY, { startTime: "2026-01-02T00:00:00Z" })],
+      [
+        "it started at 2026-01-02T00:00:00Z, before the ConfigMap was last written (2026-01-03T00:00:00Z): it may be redirected by another configuration, or not at all: delete it, or switch repairController.enabled on",
+      ],
+    ],
+    ["a pod that started after it", [written, shop, pod({}, PROXY, { startTime: "2026-01-04T00:00:00Z" })], []],
+    [
+      "a pod that its validator found without the redirect",
+      [map, shop, pod({}, PROXY, { initContainerStatuses: [failed] })],
+      [
+        "its linkerd-network-validator ended with code 95: shop/cart is not redirected now, since it started before the chain was complete: delete it, or switch repairController.enabled on",
+      ],
+    ],
+    [
+      "an application that runs as the proxy does",
+      [map, shop, pod({}, { containers: [run("app", 2102), run("linkerd-proxy", 2102)] })],
+      [
+        "container app runs as user 2102, as the proxy does: its outbound traffic passes the mesh by: give it another runAsUser",
+      ],
+    ],
+    [
+      "all containers of which do",
+      [map, shop, pod({}, { ...PROXY, securityContext: { runAsUser: 2102 } })],
+      [
+        "container app runs as user 2102, as the proxy does: its outbound traffic passes the mesh by: give it another runAsUser",
+      ],
+    ],
+    [
+      "an init container before the proxy",
+      [
+        map,
+        shop,
+        pod(
+          {},
+          { ...PROXY, initContainers: [run("linkerd-network-validator"), run("migrate", 1000), run("dns", 2102)] },
+        ),
+      ],
+      [
+        'init container migrate: it runs before the proxy, and connections are refused then: where it needs the network, make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true"), have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
+      ],
+    ],
+    [
+      "an init container before a native sidecar",
+      [map, shop, pod({}, sidecar)],
+      [
+        "init container migrate: it runs before the proxy, and connections are refused then: where it needs the network, put it behind linkerd-proxy, have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
+      ],
+    ],
     ["no ConfigMap", [shop, pod()], ["no ConfigMap linkerd-cni-config is known here: this is by the chart's defaults"]],
     ["no namespace", [map, pod()], ["the namespace shop is not known here: its annotations would count too"]],
     [

@@ -1,15 +1,32 @@
 import { type Document, parseAllDocuments } from "yaml";
 import { isObject } from "../../cni/json";
 import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
-import { NAME } from "../check/names";
-import type { DaemonSet } from "../check/objects";
+import { type CheckedPod, type DaemonSet, NAME } from "../check/objects";
 import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
 import { YAML } from "../yaml";
 
+interface SecurityContext {
+  readonly runAsUser?: number;
+  readonly runAsGroup?: number;
+}
+
+interface ExplainedContainer {
+  readonly name: string;
+  readonly securityContext?: SecurityContext;
+}
+
 /** A pod as `kubectl get` prints it, as far as it is explained. */
 export interface PodManifest extends PodObject {
-  readonly spec?: PodObject["spec"] & { readonly hostNetwork?: boolean };
-  readonly status?: { readonly podIPs?: readonly { readonly ip?: string }[] };
+  readonly spec?: {
+    readonly hostNetwork?: boolean;
+    readonly securityContext?: SecurityContext;
+    readonly containers?: readonly ExplainedContainer[];
+    readonly initContainers?: readonly ExplainedContainer[];
+  };
+  readonly status?: CheckedPod["status"] & {
+    readonly startTime?: string;
+    readonly podIPs?: readonly { readonly ip?: string }[];
+  };
 }
 
 /** What explanations rest on. */

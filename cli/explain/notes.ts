@@ -1,7 +1,9 @@
 import { podFromObject } from "../../cni/api-objects";
 import { SETTINGS } from "../../cni/decide";
 import { extraLookup } from "../../cni/evidence";
+import { PROXY } from "../../cni/pod";
 import type { RedirectOptions } from "../../cni/redirect/options";
+import { isUnchained, NOT_REDIRECTED } from "../check/causes";
 import { type Evidence, nameOf, type Outcome } from "./evidence";
 
 function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions): readonly string[] {
@@ -47,13 +49,85 @@ function describe(outcome: Outcome): string {
   return `${outcome.kind === "does not start" ? "it does not start" : `it is ${outcome.kind}`}: ${outcome.because}`;
 }
 
+/** What became of the pod that is there, beside what becomes of one that starts now. */
+function historyNotes({ pod, configuredAt }: Evidence): readonly string[] {
+  const name = `${nameOf(pod).namespace}/${nameOf(pod).name}`;
+  const repair = "delete it, or switch repairController.enabled on";
+  const { startTime } = pod.status ?? {};
+  const isOlder =
+    startTime !== undefined && configuredAt !== undefined && Date.parse(startTime) < Date.parse(configuredAt);
+  return [
+    ...(isUnchained({ ...pod, metadata: pod.metadata ?? {} })
+      ? [
+          `its linkerd-network-validator ended with code ${NOT_REDIRECTED}: ${name} is not redirected now, since it started before the chain was complete: ${repair}`,
+        ]
+      : []),
+    ...(isOlder
+      ? [
+          `it started at ${startTime}, before the ConfigMap was last written (${configuredAt}): it may be redirected by another configuration, or not at all: ${repair}`,
+        ]
+      : []),
+  ];
+}
+
+/** Linkerd's own containers, which are made for this. */
+const LINKERDS = /^linkerd-/;
+
+/** Containers whose traffic is not redirected, since they run as the proxy does. */
+function proxysUserNotes({ pod: { spec = {} } }: Evidence, { proxyUid, proxyGid }: RedirectOptions): readonly string[] {
+  const usual = spec.securityContext ?? {};
+  const own = (spec.containers ?? []).filter(({ name }) => !LINKERDS.test(name));
+  return own.flatMap(({ name, securityContext = {} }) => {
+    const user = securityContext.runAsUser ?? usual.runAsUser;
+    const group = securityContext.runAsGroup ?? usual.runAsGroup;
+    const as = [
+      ...(user !== undefined && user === proxyUid ? [`user ${user}`] : []),
+      ...(group !== undefined && group === proxyGid ? [`group ${group}`] : []),
+    ];
+    if (as.length === 0) return [];
+    const field = user === proxyUid ? "runAsUser" : "runAsGroup";
+    return [
+      `container ${name} runs as ${as.join(" and ")}, as the proxy does: its outbound traffic passes the mesh by: give it another ${field}`,
+    ];
+  });
+}
+
+/** Init containers that run while nobody listens on the proxy's ports. */
+function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOptions): readonly string[] {
+  const all = spec.initContainers ?? [];
+  const proxy = all.findIndex(({ name }) => name === PROXY);
+  const early = (proxy < 0 ? all : all.slice(0, proxy)).filter(({ name, securityContext }) => {
+    const user = securityContext?.runAsUser ?? spec.securityContext?.runAsUser;
+    return !LINKERDS.test(name) && (user === undefined || user !== proxyUid);
+  });
+  if (early.length === 0) return [];
+  const names = early.map(({ name }) => name).join(", ");
+  const [what, they] = early.length === 1 ? ["init container", "it runs"] : ["init containers", "they run"];
+  const order =
+    proxy < 0
+      ? 'make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true")'
+      : "put it behind linkerd-proxy";
+  const user = proxyUid === undefined ? "" : `, have it run as user ${proxyUid}`;
+  return [
+    `${what} ${names}: ${they} before the proxy, and connections are refused then: where it needs the network, ${order}${user}, or name its ports in config.linkerd.io/skip-outbound-ports`,
+  ];
+}
+
 /** What is worth knowing besides. @param without the outcome where the runtime passes no annotations */
 export function notesOf(evidence: Evidence, outcome: Outcome, without: Outcome): readonly string[] {
   return [
+    ...(outcome.kind === "left alone" ? [] : historyNotes(evidence)),
     ...(evidence.configMap === undefined && outcome.kind !== "left alone"
       ? ["no ConfigMap linkerd-cni-config is known here: this is by the chart's defaults"]
       : []),
-    ...(outcome.kind === "redirected" ? [...namespaceNotes(evidence), ...addressNotes(evidence, outcome.options)] : []),
+    ...(outcome.kind === "redirected"
+      ? [
+          ...proxysUserNotes(evidence, outcome.options),
+          ...earlyNotes(evidence, outcome.options),
+          ...namespaceNotes(evidence),
+          ...addressNotes(evidence, outcome.options),
+        ]
+      : []),
     ...(outcome.kind === without.kind
       ? []
       : [`where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), ${describe(without)}`]),

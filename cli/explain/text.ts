@@ -34,6 +34,20 @@ export function explanationText({ pod, outcome, rows, notes }: Explanation, rule
   return parts.filter((part) => part !== "").join("\n");
 }
 
+/** Explanations of one owner's pods for people: where the same is said but for the names, it is said once. */
+export function groupedText(made: readonly Explanation[], rules: boolean, colours: Colors): string {
+  const groups = new Map<string, Explanation[]>();
+  for (const each of made) {
+    const text = explanationText(each, rules, colours).replaceAll(each.pod, "");
+    groups.set(text, [...(groups.get(text) ?? []), each]);
+  }
+  const texts = [...groups.values()].map(([first, ...others]) => {
+    const text = explanationText(first as Explanation, rules, colours);
+    return others.length === 0 ? text : `${text}\n  the same: ${others.map(({ pod }) => pod).join(", ")}\n`;
+  });
+  return texts.join("\n");
+}
+
 /** An explanation for programs. */
 export function explanationJson({ pod, outcome, rows, notes }: Explanation, rules: boolean): object {
   const { kind, because } = outcome;

@@ -1,0 +1,41 @@
+import { docs } from "../links";
+import { Category, type Finding, type Trouble } from "./finding";
+import type { Read, Snapshot } from "./snapshot";
+
+const LINK = docs("cli.md#who-asks");
+const REMEDY = "ask as somebody who may read it";
+
+/** What is said where something cannot be read. */
+const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
+
+/** A failure where something cannot be read; nothing where it only may not be, which one warning says of all. */
+export function ifUnreadable(category: Category, what: string, read: Read<unknown>): readonly Finding[] {
+  if ("value" in read || read.forbidden !== undefined) return [];
+  return [category.bad(what, unreadable(read.problem))];
+}
+
+function forbiddenKinds(snapshot: Snapshot): readonly string[] {
+  const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
+  const { sandboxFailures, grants, webhook, operator, definitions } = snapshot;
+  const reads: readonly Read<unknown>[] = [
+    ...[namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending, sandboxFailures],
+    ...grants.map(({ found }) => found),
+    ...[webhook, operator, definitions],
+  ];
+  const named = reads.flatMap((read) => ("problem" in read && read.forbidden !== undefined ? [read.forbidden] : []));
+  return [...new Set(named)];
+}
+
+/** What the user may not read: a warning, unless nothing is left to judge by. */
+export function accessFindings(snapshot: Snapshot): readonly Finding[] {
+  const category = new Category("kubernetes-api");
+  const kinds = forbiddenKinds(snapshot);
+  if (kinds.length === 0) return [];
+  const { daemonSet } = snapshot;
+  const what = "the user may read all that is checked";
+  if ("problem" in daemonSet && daemonSet.forbidden !== undefined) {
+    const problem = `not allowed to read ${kinds.join(", ")}: nothing can be told: ${daemonSet.problem}`;
+    return [category.bad(what, unreadable(problem))];
+  }
+  return [category.odd(what, unreadable(`not allowed to read ${kinds.join(", ")}: what these show is not checked`))];
+}

@@ -1,0 +1,347 @@
+import { docs, runbook } from "../links";
+import type { Trouble } from "./finding";
+import {
+  type CheckedPod,
+  type ContainerStatus,
+  conditionOf,
+  type DaemonSet,
+  directoryOf,
+  INSTALLER,
+  isReady,
+  type NodeObject,
+  nodeOf,
+  pathOf,
+  statusesOf,
+} from "./objects";
+import { known, type Snapshot } from "./snapshot";
+
+/** One pod, and what it is judged by. */
+export interface Situation {
+  readonly pod: CheckedPod;
+  readonly daemonSet: DaemonSet;
+  readonly snapshot: Snapshot;
+}
+
+/** A text that is known, and what to do where it is read. */
+interface Known {
+  readonly says: RegExp;
+  readonly remedy: (match: RegExpExecArray, situation: Omit<Situation, "pod">) => string;
+  readonly link?: string;
+}
+
+const DIRECTORIES = docs("hosts.md");
+const NOT_READY = runbook("LinkerdCNINotReady");
+
+/** The first of a table that knows a text. */
+function lookUp(table: readonly Known[], problem: string, situation: Omit<Situation, "pod">): Trouble | undefined {
+  for (const { says, remedy, link = NOT_READY } of table) {
+    const match = says.exec(problem);
+    if (match !== null) return { problem, remedy: remedy(match, situation), link };
+  }
+  return undefined;
+}
+
+/** Why the API server refuses to make the DaemonSet's pods. */
+const REFUSALS: readonly Known[] = [
+  {
+    says: /violates PodSecurity/,
+    remedy: (_, { snapshot: { namespace } }) =>
+      `allow privileged pods in the namespace: kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged --overwrite`,
+    link: docs("cli.md#nodes"),
+  },
+  {
+    says: /no PriorityClass with name (\S+) was found/,
+    remedy: ([, name]) =>
+      `create PriorityClass ${name}, or set priorityClassName to one that is there, such as system-node-critical (kubectl get priorityclasses)`,
+    link: docs("cli.md#nodes"),
+  },
+  {
+    says: /quota/,
+    remedy: (_, { snapshot: { namespace } }) =>
+      `allow them by a ResourceQuota in namespace ${namespace} (GKE wants one for the priority class system-node-critical), or set priorityClassName to ""`,
+    link: docs("cli.md#nodes"),
+  },
+  {
+    says: /security context constraint/,
+    remedy: (_, { snapshot: { namespace } }) =>
+      `allow them on OpenShift: oc adm policy add-scc-to-user privileged -z linkerd-cni -n ${namespace}`,
+    link: docs("cli.md#nodes"),
+  },
+  {
+    says: /admission webhook "([^"]+)"/,
+    remedy: ([, name], { snapshot: { namespace } }) => `exempt namespace ${namespace} from webhook ${name}`,
+    link: docs("cli.md#nodes"),
+  },
+  {
+    says: /serviceaccount "?([\w-]+)"? not found/i,
+    remedy: () => "apply the chart again, with the values it was installed with",
+    link: docs("cli.md#rights"),
+  },
+];
+
+/** Why the DaemonSet cannot make a pod, by the last Event that says so. */
+export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | undefined {
+  const events = known(snapshot.refusals) ?? [];
+  const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
+  if (last?.message === undefined) return undefined;
+  const remedy = `see: kubectl describe daemonset -n ${snapshot.namespace} ${daemonSet.metadata.name}`;
+  return (
+    lookUp(REFUSALS, last.message, { daemonSet, snapshot }) ?? {
+      problem: last.message,
+      remedy,
+      link: docs("cli.md#nodes"),
+    }
+  );
+}
+
+/** What the container runtime says where it cannot make a pod's network by the plugin. */
+const SANDBOXES: readonly Known[] = [
+  {
+    says: /failed to find plugin "linkerd-cni" in path \[([^\]]*)\]/,
+    remedy: ([, paths], { daemonSet }) => {
+      const [first = ""] = (paths ?? "").split(/[ ,]+/);
+      const now = directoryOf(daemonSet, "cni-bin-dir");
+      const moved = "uninstall, and install again with";
+      return now === first
+        ? `the plugin's file is gone from ${first}: kubectl rollout restart -n ${daemonSet.metadata.namespace} daemonset/linkerd-cni`
+        : `destCNIBinDir is ${now}, where the container runtime does not look: ${moved} destCNIBinDir=${first}`;
+    },
+    link: DIRECTORIES,
+  },
+  {
+    says: /(?:code 11|\b401\b|\b403\b)/,
+    remedy: () => "see that the linkerd-cni pod on that node runs: it renews the plugin's token",
+    link: runbook("LinkerdCNIAddErrors"),
+  },
+  {
+    says: /config\.linkerd\.io\/(\S+) on (pod|namespace) (\S+):/,
+    remedy: ([, name, kind, where]) => `correct annotation config.linkerd.io/${name} on ${kind} ${where}`,
+    link: runbook("LinkerdCNIAddErrors"),
+  },
+  {
+    says: /linkerd-cni/,
+    remedy: () => "see the plugin's own words, and l5d-cni explain NAMESPACE/POD",
+    link: runbook("LinkerdCNIAddErrors"),
+  },
+];
+
+/** Why a pod has no network, where that is the plugin's doing. */
+export function sandboxTrouble(situation: Situation): Trouble | undefined {
+  const { uid } = situation.pod.metadata;
+  const events = (known(situation.snapshot.sandboxFailures) ?? []).filter(
+    ({ involvedObject }) => uid !== undefined && involvedObject?.uid === uid,
+  );
+  const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
+  const told = /(?:plugin type="linkerd-cni"|failed to find plugin "linkerd-cni").*/s.exec(last?.message ?? "")?.[0];
+  return told === undefined ? undefined : lookUp(SANDBOXES, told, situation);
+}
+
+/** What the installer says keeps it from being ready. */
+const INSTALLERS_WORDS: readonly Known[] = [
+  {
+    says: /no valid CNI configuration in (\S+)/,
+    remedy: ([, directory]) =>
+      `set destCNINetDir to the directory from which the node's container runtime reads its configuration, which ${directory} is not; or install a primary CNI, if the node has none`,
+    link: DIRECTORIES,
+  },
+  {
+    says: /(\S+) .*it comes first/,
+    remedy: ([, file]) =>
+      `correct ${file} on the node, or move it out of the directory: the installer goes on by itself`,
+  },
+  {
+    says: /destCNIBinDir/,
+    remedy: (_, { daemonSet }) =>
+      `uninstall, and install again with destCNIBinDir (now ${directoryOf(daemonSet, "cni-bin-dir")}) set to the directory in which the node's container runtime looks for plugins`,
+    link: DIRECTORIES,
+  },
+  {
+    says: /set destCNINetDir/,
+    remedy: () => "uninstall, and install again with destCNINetDir set to the node's directory",
+    link: DIRECTORIES,
+  },
+  {
+    says: /contested/,
+    remedy: () => "see which other agent writes that file, and have it leave the file alone",
+    link: runbook("LinkerdCNIConfigContested"),
+  },
+  {
+    says: /\(401\)|\(403\)/,
+    remedy: () => "apply the chart again, with the values it was installed with",
+    link: runbook("LinkerdCNITokenRenewalFailing"),
+  },
+  {
+    says: /does not answer VERSION/,
+    remedy: () => "go back to the version before (helm rollback), or mend what the line says the node lacks",
+  },
+  {
+    says: /read-only|not writable|bytes left|ENOSPC|EROFS|EACCES|EPERM/,
+    remedy: () =>
+      "mount that directory of the node writable, and free some space on it; where SELinux denies it, set privileged",
+  },
+];
+
+/** The words of the installer's log, without what each line begins with. */
+const wordsOf = (warning: string) => warning.replace(/^linkerd-cni: \w+: /, "");
+
+const stoppedOf = ({ state }: ContainerStatus) => state?.waiting ?? state?.terminated;
+
+/** The container that keeps a pod from being ready; the installer where the pod does not say. */
+const unreadyContainer = (pod: CheckedPod): string =>
+  statusesOf(pod).find(({ ready }) => ready !== true)?.name ?? INSTALLER;
+
+const logOf = ({ pod, snapshot: { namespace } }: Situation, container = unreadyContainer(pod)) =>
+  `see: kubectl logs -n ${namespace} ${pod.metadata.name} -c ${container}`;
+
+function installersWords(situation: Situation): string | undefined {
+  const { pod, snapshot } = situation;
+  if (unreadyContainer(pod) !== INSTALLER) return undefined;
+  const warning = snapshot.warnings.get(pod.metadata.name ?? "");
+  return warning === undefined ? undefined : wordsOf(warning);
+}
+
+const nodeOfPod = ({ pod, snapshot }: Situation): NodeObject | undefined =>
+  known(snapshot.nodes)?.find(({ metadata }) => metadata.name === nodeOf(pod));
+
+/** What a node says of itself where it is not ready. */
+export function notReady(node: NodeObject): string | undefined {
+  const ready = conditionOf(node, "Ready");
+  if (ready === undefined || ready.status === "True") return undefined;
+  return `node ${node.metadata.name} is NotReady: ${ready.message ?? ready.reason ?? "it does not say why"}`;
+}
+
+/** A container that does not run, with what it says. */
+function stoppedContainer(pod: CheckedPod, isMeant: (status: ContainerStatus) => boolean) {
+  const found = statusesOf(pod).find(
+    (status) => status.ready !== true && stoppedOf(status) !== undefined && isMeant(status),
+  );
+  if (found === undefined) return undefined;
+  const { reason = "stopped", message } = stoppedOf(found) ?? {};
+  return { ...found, words: `container ${found.name}: ${reason}${message === undefined ? "" : `: ${message}`}` };
+}
+
+const imageFrom = (pod: CheckedPod, { name, image }: ContainerStatus) =>
+  pod.spec?.containers?.find((each) => each.name === name)?.image ?? image ?? "its image";
+
+const NO_IMAGE = /^(?:Err.*Image.*|ImagePullBackOff|ImageInspectError|InvalidImageName|RegistryUnavailable)$/;
+const NO_PROGRAM = /no such file or directory|executable file not found/;
+
+/** Why the pod of a node is not ready: the first that applies is the cause. */
+const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
+  function lostNode(situation) {
+    const node = nodeOfPod(situation);
+    if (node === undefined || conditionOf(node, "Ready")?.status !== "Unknown") return undefined;
+    const remedy = `see that the kubelet of ${node.metadata.name} runs and reaches the API server`;
+    return { problem: notReady(node) ?? "", remedy, link: NOT_READY };
+  },
+  function unscheduled({ pod, snapshot }) {
+    const scheduled = conditionOf(pod, "PodScheduled");
+    if (scheduled?.status !== "False") return undefined;
+    const remedy = `see: kubectl describe pod -n ${snapshot.namespace} ${pod.metadata.name}; resources (values resources.cpu and resources.memory) and priorityClassName decide whether it fits`;
+    return { problem: scheduled.message ?? "it has no node", remedy, link: docs("cli.md#nodes") };
+  },
+  function image({ pod }) {
+    const found = stoppedContainer(pod, (status) => NO_IMAGE.test(stoppedOf(status)?.reason ?? ""));
+    if (found === undefined) return undefined;
+    const remedy = `see that node ${nodeOf(pod)} can pull ${imageFrom(pod, found)}: values image.name, image.version and imagePullSecrets`;
+    return { problem: found.words, remedy, link: docs("cli.md#nodes") };
+  },
+  function foreignImage({ pod }) {
+    const isForeign = ({ state, lastState }: ContainerStatus) =>
+      [state?.waiting, state?.terminated, lastState?.terminated].some((each) => NO_PROGRAM.test(each?.message ?? ""));
+    const found = stoppedContainer(pod, isForeign);
+    if (found === undefined) return undefined;
+    return {
+      problem: `container ${found.name}: image ${imageFrom(pod, found)} is not this project's: it lacks the programs that the chart starts; it may be linkerd's own under another name`,
+      remedy: "set image.name and image.version to this project's image, or to your mirror of it",
+      link: docs("cli.md#nodes"),
+    };
+  },
+  function container({ pod, snapshot }) {
+    const found = stoppedContainer(pod, (status) => stoppedOf(status)?.reason?.endsWith("ConfigError") === true);
+    if (found === undefined) return undefined;
+    const remedy = `apply the chart again; see: kubectl describe pod -n ${snapshot.namespace} ${pod.metadata.name}`;
+    return { problem: found.words, remedy, link: NOT_READY };
+  },
+  function memory({ pod }) {
+    const isKilled = ({ state, lastState }: ContainerStatus) =>
+      [state?.terminated, lastState?.terminated].some((each) => each?.reason === "OOMKilled");
+    const found = statusesOf(pod).find((status) => status.ready !== true && isKilled(status));
+    if (found === undefined) return undefined;
+    const remedy = "raise resources.memory.limit (for the repair controller: repairController.resources.memory.limit)";
+    return {
+      problem: `container ${found.name}: OOMKilled: it needs more memory than its limit`,
+      remedy,
+      link: NOT_READY,
+    };
+  },
+  sandboxTrouble,
+  function installer(situation) {
+    const words = installersWords(situation);
+    return words === undefined ? undefined : lookUp(INSTALLERS_WORDS, `it says: ${words}`, situation);
+  },
+  function stopped(situation) {
+    const found = stoppedContainer(situation.pod, ({ state }) => state?.waiting?.reason !== "ContainerCreating");
+    if (found === undefined || found.state?.waiting?.reason === "PodInitializing") return undefined;
+    const words = installersWords(situation);
+    const problem = words === undefined ? found.words : `${found.words}; it says: ${words}`;
+    return { problem, remedy: logOf(situation, found.name), link: NOT_READY };
+  },
+  function otherWords(situation) {
+    const words = installersWords(situation);
+    return words === undefined
+      ? undefined
+      : { problem: `it says: ${words}`, remedy: logOf(situation), link: NOT_READY };
+  },
+  function brokenNode(situation) {
+    const node = nodeOfPod(situation);
+    const problem = node && notReady(node);
+    if (problem === undefined) return undefined;
+    return { problem, remedy: `see: kubectl describe node ${nodeOf(situation.pod)}`, link: NOT_READY };
+  },
+];
+
+/** Why a pod of the DaemonSet is not ready; undefined where nothing but time may be missing. */
+export function causeOf(situation: Situation): Trouble | undefined {
+  if (situation.pod.metadata.deletionTimestamp !== undefined) return undefined;
+  for (const cause of CAUSES) {
+    const found = cause(situation);
+    if (found !== undefined) return { ...found, problem: found.problem.replaceAll("\n", " ") };
+  }
+  return undefined;
+}
+
+/** What is said of a pod that is not ready, where its cause is not known. */
+export function unknownCause(situation: Situation): Trouble {
+  const { metadata } = situation.pod;
+  const said = conditionOf(situation.pod, "Ready")?.message ?? "it has not said that it is";
+  const problem = metadata.deletionTimestamp === undefined ? said.replaceAll("\n", " ") : "it is being deleted";
+  return { problem, remedy: logOf(situation), link: NOT_READY };
+}
+
+/** What a ready installer warns of: the container runtime may look for plugins elsewhere. */
+export function warningOf(situation: Situation): Trouble | undefined {
+  const { pod, snapshot } = situation;
+  const warning = isReady(pod) ? snapshot.warnings.get(pod.metadata.name ?? "") : undefined;
+  return warning === undefined ? undefined : lookUp(INSTALLERS_WORDS, wordsOf(warning), situation);
+}
+
+const VALIDATOR = "linkerd-network-validator";
+/** How the validator ends where connections of its pod are not redirected. */
+export const NOT_REDIRECTED = 95;
+
+/** Whether a pod's validator found that its connections are not redirected. */
+export const isUnchained = (pod: CheckedPod): boolean =>
+  (pod.status?.initContainerStatuses ?? []).some(
+    ({ name, ready, state, lastState }) =>
+      name === VALIDATOR &&
+      ready !== true &&
+      [state?.terminated, lastState?.terminated].some((each) => each?.exitCode === NOT_REDIRECTED),
+  );
+
+/** A pod and how many others, for a message: `shop/web-1 and 3 others`. */
+export function severalText(pods: readonly CheckedPod[]): string {
+  const [first, ...others] = pods.map(pathOf);
+  if (others.length === 0) return first ?? "";
+  return `${first} and ${others.length} other${others.length === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,249 @@
+import { docs, runbook } from "../links";
+import { ifUnreadable } from "./access";
+import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
+import { Category, type Finding, type Trouble } from "./finding";
+import { type CheckedPod, type DaemonSet, installerOf, isReady, NAME, type NodeObject, nodeOf } from "./objects";
+import { isSelected, whyNotWanted } from "./placement";
+import { known, type Snapshot } from "./snapshot";
+
+const category = new Category("linkerd-cni-nodes");
+const NODES = docs("cli.md#nodes");
+/** What the chart calls the startup taint, unless nodeTaint.key says otherwise. */
+const STARTUP_TAINT = "linkerd.io/cni-not-ready";
+
+/** Where the DaemonSet stands, and what is on the nodes. */
+class Rollout {
+  readonly own: readonly CheckedPod[];
+  readonly nodes: readonly NodeObject[];
+  readonly ready: ReadonlySet<string>;
+  private readonly desired: number;
+
+  constructor(
+    readonly daemonSet: DaemonSet,
+    readonly snapshot: Snapshot,
+  ) {
+    this.own = (known(snapshot.pods) ?? []).filter(({ metadata }) =>
+      (metadata.ownerReferences ?? []).some(({ uid }) => uid === daemonSet.metadata.uid),
+    );
+    this.nodes = known(snapshot.nodes) ?? [];
+    this.ready = new Set(this.own.filter(isReady).map(nodeOf));
+    this.desired = daemonSet.status?.desiredNumberScheduled ?? 0;
+  }
+
+  private get template() {
+    return this.daemonSet.spec?.template?.spec ?? {};
+  }
+
+  private of(pod: CheckedPod): Situation {
+    return { pod, daemonSet: this.daemonSet, snapshot: this.snapshot };
+  }
+
+  private get isActedOn(): boolean {
+    const { metadata, status = {} } = this.daemonSet;
+    return (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  }
+
+  /** A DaemonSet that is to have no pod at all. */
+  private get selectsNothing(): boolean {
+    return this.isActedOn && this.desired === 0 && this.own.length === 0;
+  }
+
+  /** Numbers of a DaemonSet, in words, or undefined where all is as it should be. */
+  private unfinished(): Trouble | undefined {
+    const { spec, status = {} } = this.daemonSet;
+    const { updatedNumberScheduled: updated = 0, numberReady = 0 } = status;
+    const link = runbook("LinkerdCNINotReady");
+    const wait = `wait (--wait 120), then see: kubectl rollout status -n ${this.snapshot.namespace} daemonset/${NAME}`;
+    if (!this.isActedOn) return { problem: "its last change has not been acted on", remedy: wait, link };
+    if (updated < this.desired) {
+      const problem = `${this.desired - updated} of ${this.desired} pods are of an older version`;
+      if (spec?.updateStrategy?.type !== "OnDelete") return { problem, remedy: wait, link };
+      const remedy = `delete them, node by node: kubectl delete pod -n ${this.snapshot.namespace} POD`;
+      return { problem: `${problem}, and are replaced when they are deleted`, remedy, link };
+    }
+    if (numberReady >= this.desired) return undefined;
+    return { problem: `${numberReady} of ${this.desired} pods are ready`, remedy: wait, link };
+  }
+
+  private nothingSelected(): Finding {
+    const { nodes, template } = this;
+    const [first] = nodes;
+    const why = first && (whyNotWanted(first, template) ?? "the DaemonSet's controller has not said why");
+    const told =
+      first === undefined
+        ? "no node is known"
+        : `of ${nodes.length === 1 ? "the only node" : `${nodes.length} nodes`} none fits: ${first.metadata.name}: ${why}`;
+    return category.bad(`DaemonSet ${NAME} is rolled out`, {
+      problem: `DaemonSet ${NAME} wants a pod on no node: ${told}`,
+      remedy: "correct the chart's nodeAffinity or tolerations, or label the nodes",
+      link: NODES,
+    });
+  }
+
+  /** What keeps pods of the DaemonSet from being made; an Event that is older than a pod is out of date. */
+  private refused(): Finding | undefined {
+    const { updatedNumberScheduled = 0 } = this.daemonSet.status ?? {};
+    if (updatedNumberScheduled >= this.desired && this.own.length >= this.desired) return undefined;
+    const events = known(this.snapshot.refusals) ?? [];
+    const newest =
+      this.own
+        .map(({ metadata }) => metadata.creationTimestamp ?? "")
+        .sort()
+        .at(-1) ?? "";
+    const isLate = events.some(({ lastTimestamp }) => (lastTimestamp ?? "") >= newest);
+    const trouble = isLate ? refusalOf(this.daemonSet, this.snapshot) : undefined;
+    return trouble && category.bad(`DaemonSet ${NAME} can make its pods`, trouble);
+  }
+
+  /** Nodes whose pod is not ready; beside a ready one only where a cause is known, since it may need but time. */
+  private unready(): readonly Finding[] {
+    return this.own
+      .filter((pod) => !isReady(pod))
+      .flatMap((pod) => {
+        const node = nodeOf(pod);
+        const cause = causeOf(this.of(pod));
+        if (cause === undefined && this.ready.has(node)) return [];
+        const { problem, ...rest } = cause ?? unknownCause(this.of(pod));
+        const what = this.ready.has(node)
+          ? `node ${node} has a ready pod of this version`
+          : `node ${node} has a ready pod`;
+        return [category.bad(what, { problem: `pod ${pod.metadata.name} is not ready: ${problem}`, ...rest })];
+      });
+  }
+
+  /** A node without any pod: by mistake where fewer pods are there than are wanted, else by the chart's values. */
+  private bare(): readonly Finding[] {
+    const occupied = new Set(this.own.map(nodeOf));
+    const isWanted = this.desired > occupied.size;
+    const bare = this.nodes.filter(
+      (node) => isSelected(node, this.template) && !occupied.has(node.metadata.name ?? ""),
+    );
+    return bare.flatMap((node) => {
+      const what = `node ${node.metadata.name} has a ready pod`;
+      const why = whyNotWanted(node, this.template);
+      if (isWanted && why === undefined) return this.without(what);
+      return [
+        category.odd(what, {
+          problem: `it is to have none${why === undefined ? "" : `, since ${why}`}: meshed pods that start there are not redirected`,
+          remedy: "widen the chart's tolerations or nodeAffinity, or keep meshed pods off the node",
+          link: NODES,
+        }),
+      ];
+    });
+  }
+
+  private without(what: string): readonly Finding[] {
+    const refusal = refusalOf(this.daemonSet, this.snapshot);
+    const remedy = `see: kubectl describe daemonset -n ${this.snapshot.namespace} ${NAME}`;
+    return [
+      category.bad(what, {
+        problem: `it has no pod${refusal === undefined ? "" : `: ${refusal.problem}`}`,
+        remedy: refusal?.remedy ?? remedy,
+        link: NODES,
+      }),
+    ];
+  }
+
+  /** Nodes that say that they are not ready; whether that concerns the network is seen from their words. */
+  private broken(told: ReadonlySet<string>): readonly Finding[] {
+    return this.nodes
+      .filter((node) => isSelected(node, this.template) && !told.has(node.metadata.name ?? ""))
+      .flatMap((node) => {
+        const problem = notReady(node);
+        if (problem === undefined) return [];
+        const trouble = { problem, remedy: `see: kubectl describe node ${node.metadata.name}`, link: NODES };
+        const what = `node ${node.metadata.name} is ready`;
+        return [/network|cni/i.test(problem) ? category.bad(what, trouble) : category.odd(what, trouble)];
+      });
+  }
+
+  /** Nodes that keep the startup taint, though their pod is ready or nobody is to take it away. */
+  private tainted(): readonly Finding[] {
+    const configured = installerOf(this.daemonSet).get("NODE_TAINT");
+    const key = configured ?? STARTUP_TAINT;
+    const waiting = (known(this.snapshot.pending) ?? []).filter(({ status }) =>
+      (status?.conditions ?? []).some(
+        ({ type, status, message = "" }) => type === "PodScheduled" && status === "False" && message.includes("taint"),
+      ),
+    ).length;
+    const tainted = this.nodes.filter(({ spec }) => (spec?.taints ?? []).some((taint) => taint.key === key));
+    return tainted.flatMap((node) => {
+      const { name = "" } = node.metadata;
+      const isOccupied = this.own.some((pod) => nodeOf(pod) === name);
+      // Its pod is about to take it away, or is not ready, which is told already.
+      if (configured !== undefined && isOccupied && !this.ready.has(name)) return [];
+      const pods = waiting === 0 ? "" : `, and ${waiting} ${waiting === 1 ? "pod waits" : "pods wait"} for a node`;
+      const take = `kubectl taint node ${name} ${key}-`;
+      const [why, remedy] =
+        configured === undefined
+          ? ["nothing takes it away, since nodeTaint.enabled is false", `set nodeTaint.enabled to true, or: ${take}`]
+          : isOccupied
+            ? [
+                "its ready pod has not taken it away",
+                `see: kubectl logs -n ${this.snapshot.namespace} -l k8s-app=${NAME} -c install-cni | grep taint; or: ${take}`,
+              ]
+            : ["it has no pod that takes it away", `widen the chart's tolerations or nodeAffinity, or: ${take}`];
+      const trouble = {
+        problem: `node ${name} has the startup taint ${key}${pods}: ${why}`,
+        remedy,
+        link: docs("runbooks/startup-taint.md"),
+      };
+      const what = `node ${name} has no startup taint`;
+      return [waiting > 0 ? category.bad(what, trouble) : category.odd(what, trouble)];
+    });
+  }
+
+  /** What installers warn of that are ready. */
+  private warned(): readonly Finding[] {
+    return this.own.flatMap((pod) => {
+      const trouble = warningOf(this.of(pod));
+      return trouble === undefined ? [] : [category.odd(`node ${nodeOf(pod)} finds the plugin`, trouble)];
+    });
+  }
+
+  /** All of it; that the roll-out only needs time is said where nothing else was found. */
+  findings(): readonly Finding[] {
+    if (this.selectsNothing) return [this.nothingSelected()];
+    const unfinished = this.unfinished();
+    const {
+      desiredNumberScheduled: desired = 0,
+      numberReady: ready,
+      updatedNumberScheduled: updated,
+    } = this.daemonSet.status ?? {};
+    const what = `DaemonSet ${NAME} is rolled out`;
+    const done =
+      unfinished === undefined ? [category.good(what, `${desired} desired, ${ready} ready, ${updated} updated`)] : [];
+    const refused = this.refused();
+    const bare = "value" in this.snapshot.pods ? this.bare() : [];
+    const unready = this.unready();
+    const repeats = refused !== undefined && bare.some(({ problem = "" }) => problem.endsWith(refused.problem ?? ""));
+    const told = new Set(this.own.filter((pod) => !isReady(pod) && causeOf(this.of(pod)) !== undefined).map(nodeOf));
+    const found = [
+      ...(refused === undefined || repeats ? [] : [refused]),
+      ...unready,
+      ...bare,
+      ...this.broken(told),
+      ...this.tainted(),
+      ...this.warned(),
+    ];
+    const isExplained = found.some(({ result }) => result === "error");
+    const { size } = this.ready;
+    return [
+      ...done,
+      ...(size > 0 ? [category.good(size === 1 ? "1 node has a ready pod" : `${size} nodes have a ready pod`)] : []),
+      ...found,
+      ...(unfinished === undefined || isExplained ? [] : [category.bad(what, unfinished)]),
+    ];
+  }
+}
+
+/** Whether the plugin is on every node. */
+export function nodeFindings(snapshot: Snapshot): readonly Finding[] {
+  const { daemonSet, pods, nodes } = snapshot;
+  const found = known(daemonSet);
+  if (found === undefined) return [];
+  return [
+    ...[pods, nodes].flatMap((read) => ifUnreadable(category, "every node has a ready pod", read)),
+    ...new Rollout(found, snapshot).findings(),
+  ];
+}

@@ -1,0 +1,56 @@
+import { PLATFORMS, type PlatformName } from "../../constructs/platforms";
+import type { NodeObject } from "./objects";
+
+const label = (node: NodeObject, name: string) => node.metadata.labels?.[name];
+const info = (node: NodeObject) => node.status?.nodeInfo ?? {};
+const hasLabels = (node: NodeObject, prefix: string) =>
+  Object.keys(node.metadata.labels ?? {}).some((name) => name.startsWith(prefix));
+
+/** How a node tells its platform. An operating system decides before the cloud that it runs in. */
+const SIGNS: readonly (readonly [PlatformName, (node: NodeObject) => boolean])[] = [
+  ["talos", (node) => info(node).osImage?.startsWith("Talos") === true],
+  ["bottlerocket", (node) => info(node).osImage?.startsWith("Bottlerocket") === true],
+  ["openshift", (node) => hasLabels(node, "node.openshift.io/") || /CoreOS 4\d\d\./.test(info(node).osImage ?? "")],
+  ["gke", (node) => hasLabels(node, "cloud.google.com/gke-") || /-gke\./.test(info(node).kubeletVersion ?? "")],
+  ["aks", (node) => hasLabels(node, "kubernetes.azure.com/")],
+  ["rke2", (node) => /\+rke2/.test(info(node).kubeletVersion ?? "")],
+  ["k3s", (node) => /\+k3s/.test(info(node).kubeletVersion ?? "")],
+  ["microk8s", (node) => hasLabels(node, "microk8s.io/")],
+  ["eks", (node) => hasLabels(node, "eks.amazonaws.com/") || /-eks-/.test(info(node).kubeletVersion ?? "")],
+  ["minikube", (node) => hasLabels(node, "minikube.k8s.io/")],
+  ["kind", (node) => node.spec?.providerID?.startsWith("kind://") === true],
+];
+
+/** The platform of a node; undefined where nothing tells it, and then the usual directories are likely. */
+export const platformOf = (node: NodeObject): PlatformName | undefined => SIGNS.find(([, fits]) => fits(node))?.[0];
+
+/** Why a node cannot have the installer, whatever the values; undefined where it can. */
+export function impossible(node: NodeObject): string | undefined {
+  const { kernelVersion = "", architecture = "" } = info(node);
+  if (node.metadata.name?.startsWith("gk3-")) return "GKE Autopilot lets no pod write to the node";
+  if (label(node, "eks.amazonaws.com/compute-type") === "fargate") return "Fargate runs no DaemonSet";
+  if (label(node, "type") === "virtual-kubelet") return "a virtual node runs no DaemonSet";
+  if (/64k/.test(kernelVersion))
+    return `its kernel ${kernelVersion} has pages of 64 KB, with which the image does not start`;
+  if (!["", "amd64", "arm64"].includes(architecture)) return `the image has no program for ${architecture}`;
+  return undefined;
+}
+
+/** Releases of k3s from which on its plugins have the directory of the preset. */
+const K3S_MOVED: Readonly<Record<number, number>> = { 28: 15, 29: 10, 30: 6, 31: 2 };
+
+/** Whether a node runs a k3s that has its plugins where the preset does not look. */
+function isOldK3s(node: NodeObject): boolean {
+  const [, minor = 0, patch = 0] = (/^v1\.(\d+)\.(\d+)/.exec(info(node).kubeletVersion ?? "") ?? []).map(Number);
+  return minor < 28 || patch < (K3S_MOVED[minor] ?? 0);
+}
+
+/** The values for nodes of one platform: `platform`, and what goes over its preset. */
+export function valuesFor(platform: PlatformName, nodes: readonly NodeObject[]): Readonly<Record<string, string>> {
+  if (platform !== "k3s" || !nodes.some(isOldK3s)) return { platform };
+  return { platform, destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" };
+}
+
+/** The two directories of a platform's nodes. */
+export const directoriesText = (platform: PlatformName): string =>
+  `${PLATFORMS[platform].destCNINetDir} and ${PLATFORMS[platform].destCNIBinDir}`;

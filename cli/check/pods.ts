@@ -1,0 +1,58 @@
+import { docs } from "../links";
+import { isUnchained, NOT_REDIRECTED, sandboxTrouble, severalText } from "./causes";
+import { Category, type Finding, type Trouble } from "./finding";
+import { type CheckedPod, type DaemonSet, NAME, pathOf, repairOf, SELECTOR } from "./objects";
+import { known, type Snapshot } from "./snapshot";
+
+const category = new Category("linkerd-cni-pods");
+
+/** Pods that the plugin keeps from starting, by what it says: one finding for each text. */
+function unstarted(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: Snapshot): readonly Finding[] {
+  const byText = new Map<string, { readonly trouble: Trouble; readonly pods: CheckedPod[] }>();
+  for (const pod of pods) {
+    const trouble = sandboxTrouble({ pod, daemonSet, snapshot });
+    if (trouble === undefined) continue;
+    const group = byText.get(trouble.remedy) ?? { trouble, pods: [] };
+    group.pods.push(pod);
+    byText.set(trouble.remedy, group);
+  }
+  return [...byText.values()].map(({ trouble, pods: held }) =>
+    category.bad("pods start with the plugin in their chain", {
+      ...trouble,
+      problem: `${severalText(held)} cannot start: ${trouble.problem}`,
+      remedy: trouble.remedy.replace("NAMESPACE/POD", pathOf(held[0] as CheckedPod)),
+    }),
+  );
+}
+
+/** Pods whose validator found that they are not redirected: they started before the chain was complete. */
+function unchained(pods: readonly CheckedPod[], daemonSet: DaemonSet): readonly Finding[] {
+  const [first, ...others] = pods.filter(isUnchained);
+  if (first === undefined) return [];
+  const all = [first, ...others];
+  const { namespace, name } = first.metadata;
+  const each = all.length === 1 ? "it" : "them";
+  const del = `delete ${each}: kubectl delete pod -n ${namespace} ${name}`;
+  const remedy =
+    repairOf(daemonSet) === undefined
+      ? `${del}; or switch repairController.enabled on`
+      : `the repair controller deletes ${each} in turn; where it does not, see its Events (kubectl events -n ${namespace} --for pod/${name}), and ${del}`;
+  return [
+    category.bad("meshed pods started after the chain was complete", {
+      problem: `${severalText(all)} started before the chain: linkerd-network-validator ended with code ${NOT_REDIRECTED}`,
+      remedy: `${remedy}. If it fails again: l5d-cni explain ${pathOf(first)}`,
+      link: docs("repair.md"),
+    }),
+  ];
+}
+
+/** Whether meshed pods of all namespaces start, and behind the chain. */
+export function podFindings(snapshot: Snapshot): readonly Finding[] {
+  const daemonSet = known(snapshot.daemonSet);
+  const pending = known(snapshot.pending);
+  if (daemonSet === undefined || pending === undefined) return [];
+  // The installer's own are judged with their nodes.
+  const others = pending.filter(({ metadata }) => metadata.labels?.[SELECTOR.key] !== NAME);
+  const found = [...unstarted(others, daemonSet, snapshot), ...unchained(others, daemonSet)];
+  return found.length > 0 ? found : [category.good("no pod waits for the plugin")];
+}

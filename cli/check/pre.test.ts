@@ -1,0 +1,133 @@
+import { runIn } from "../io.testing";
+import { leadsSomewhere } from "../links.testing";
+import { said } from "./cluster.testing";
+import type { NodeObject } from "./objects";
+import { platformOf } from "./platform";
+import { type Before, prepare } from "./pre";
+
+type Info = NonNullable<NonNullable<NodeObject["status"]>["nodeInfo"]>;
+
+const node = (name: string, nodeInfo: Info = {}, labels: Record<string, string> = {}, providerID = ""): NodeObject => ({
+  metadata: { name, labels },
+  spec: { providerID },
+  status: { nodeInfo, conditions: [{ type: "Ready", status: "True" }] },
+});
+
+test.each<readonly [string | undefined, NodeObject]>([
+  [undefined, node("a", { kubeletVersion: "v1.34.4", osImage: "Ubuntu 24.04 LTS" })],
+  ["talos", node("a", { osImage: "Talos (v1.9.0)" }, { "eks.amazonaws.com/nodegroup": "a" })],
+  ["bottlerocket", node("a", { osImage: "Bottlerocket OS 1.30.0 (aws-k8s-1.31)", kubeletVersion: "v1.31.4-eks-a" })],
+  ["openshift", node("a", { osImage: "Red Hat Enterprise Linux CoreOS 418.94.2025" })],
+  ["openshift", node("a", {}, { "node.openshift.io/os_id": "rhcos" })],
+  ["gke", node("a", { kubeletVersion: "v1.31.5-gke.1169000" })],
+  ["aks", node("a", {}, { "kubernetes.azure.com/cluster": "mc" })],
+  ["eks", node("a", { kubeletVersion: "v1.31.4-eks-aeac579" })],
+  ["k3s", node("a", { kubeletVersion: "v1.32.1+k3s1" })],
+  ["rke2", node("a", { kubeletVersion: "v1.32.1+rke2r1" })],
+  ["microk8s", node("a", {}, { "microk8s.io/cluster": "true" })],
+  ["minikube", node("a", {}, { "minikube.k8s.io/name": "minikube" })],
+  ["kind", node("a", {}, {}, "kind://docker/kind/kind-control-plane")],
+])("a node of %s", (platform, given) => {
+  expect(platformOf(given)).toBe(platform);
+});
+
+const before = (given: Partial<Before> = {}): Before => ({
+  namespace: "linkerd-cni",
+  nodes: { value: [node("a")] },
+  namespaceObject: { value: undefined },
+  daemonSet: { value: undefined },
+  cilium: { value: undefined },
+  multus: { value: undefined },
+  refused: [],
+  ...given,
+});
+const nodes = (...value: NodeObject[]) => ({ nodes: { value } });
+const k3s = (version: string) => node(version, { kubeletVersion: `${version}+k3s1` });
+
+/** A cluster, what is said of it, and the values for it. */
+test.each<readonly [string, Partial<Before>, readonly string[], object]>([
+  ["a usual one", {}, [], {}],
+  ["GKE", nodes(node("gke-a", { kubeletVersion: "v1.31.5-gke.1" })), [], { platform: "gke" }],
+  ["k3s", nodes(k3s("v1.31.2")), [], { platform: "k3s" }],
+  [
+    "an old k3s",
+    nodes(k3s("v1.31.2"), k3s("v1.31.1")),
+    [],
+    { platform: "k3s", destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" },
+  ],
+  [
+    "GKE Autopilot",
+    nodes(node("gk3-a", { kubeletVersion: "v1.31.5-gke.1" })),
+    ["error: not possible on node gk3-a: GKE Autopilot lets no pod write to the node"],
+    {},
+  ],
+  [
+    "pages of 64 KB on one node of two",
+    nodes(node("a"), node("big", { kernelVersion: "5.14.0-427.el9.aarch64+64k", architecture: "arm64" })),
+    [
+      "warning: not possible on node big: its kernel 5.14.0-427.el9.aarch64+64k has pages of 64 KB, with which the image does not start",
+    ],
+    {},
+  ],
+  [
+    "nodes with two pairs of directories",
+    nodes(node("a"), node("b"), k3s("v1.34.1")),
+    ["error: node v1.34.1 has other directories than the rest"],
+    {},
+  ],
+  [
+    "Cilium, alone",
+    { cilium: { value: { data: {} } } },
+    [
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium takes away what others write beside it",
+    ],
+    {},
+  ],
+  ["Cilium beside others", { cilium: { value: { data: { "cni-exclusive": "false" } } } }, [], {}],
+  [
+    "Pod Security",
+    { namespaceObject: { value: { metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } } } } },
+    ["error: Pod Security enforces restricted in namespace linkerd-cni"],
+    {},
+  ],
+  [
+    "a user who may not install",
+    { refused: ["daemonsets.apps", "configmaps"] },
+    ["warning: not allowed to create daemonsets, configmaps in namespace linkerd-cni"],
+    {},
+  ],
+  ["nodes that may not be read", { nodes: { problem: "(Forbidden)", forbidden: "nodes" } }, ["error: (Forbidden)"], {}],
+])("before an installation on %s", (_, given, problems, values) => {
+  const prepared = prepare(before(given));
+  expect(said(prepared.findings)).toEqual(problems);
+  expect(prepared.values).toEqual(values);
+  for (const { problem, link } of prepared.findings) expect(problem === undefined || leadsSomewhere(link)).toBe(true);
+});
+
+describe("check --pre", () => {
+  const kubectl = (args: readonly string[]) => {
+    const [verb, kind, name] = args.filter((word) => !word.startsWith("-"));
+    if (args.includes("--raw")) return { code: 0, out: '{"gitVersion":"v1.31.4+k3s1"}', err: "" };
+    if (verb === "auth") return { code: 0, out: "yes\n", err: "" };
+    const items =
+      kind === "nodes"
+        ? [node("a", { kubeletVersion: "v1.31.4+k3s1", containerRuntimeVersion: "containerd://1.7.23" })]
+        : [];
+    return { code: 0, out: name === undefined ? JSON.stringify({ items }) : "", err: "" };
+  };
+
+  test("prints the platform, its directories and the command", async () => {
+    const { code, out } = await runIn({ programs: { kubectl } }, ["check", "--pre"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/√ platform k3s and k3d +1 node; v1\.31\.4\+k3s1, containerd 1\.7\.23; \/var\/lib\/rancher/);
+    expect(out).toContain(
+      "helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni --set platform=k3s\n",
+    );
+    expect(out).toContain("l5d-cni install-cni -n linkerd-cni --set platform=k3s | kubectl apply -f -\n");
+  });
+
+  test("gives programs the values", async () => {
+    const { out } = await runIn({ programs: { kubectl } }, ["check", "--pre", "-o", "json"]);
+    expect(JSON.parse(out)).toMatchObject({ success: true, values: { platform: "k3s" } });
+  });
+});

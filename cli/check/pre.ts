@@ -1,0 +1,257 @@
+import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
+import { type Kubectl, KubectlError } from "../kubectl";
+import { docs, readme } from "../links";
+import { notReady } from "./causes";
+import { Category, type Finding } from "./finding";
+import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
+import { directoriesText, impossible, platformOf, valuesFor } from "./platform";
+import { known, type Read, read } from "./snapshot";
+
+/** A cluster before anything is installed. */
+export interface Before {
+  readonly namespace: string;
+  readonly nodes: Read<readonly NodeObject[]>;
+  readonly namespaceObject: Read<Named | undefined>;
+  readonly daemonSet: Read<DaemonSet | undefined>;
+  /** Cilium's own, in kube-system. */
+  readonly cilium: Read<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
+  readonly multus: Read<Named | undefined>;
+  /** What of the chart's kinds the user may not create. */
+  readonly refused: readonly string[];
+}
+
+/** What the user has to do. */
+export interface Preparation {
+  readonly findings: readonly Finding[];
+  /** The values to install with. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+const KINDS = ["daemonsets.apps", "configmaps", "serviceaccounts", "clusterroles.rbac.authorization.k8s.io"];
+
+/** Whether the API server would let the user create something; its answer is not taken for a problem. */
+async function mayCreate(kubectl: Kubectl, kind: string, namespace: string): Promise<boolean> {
+  try {
+    return (await kubectl.run("auth", "can-i", "create", kind, `--namespace=${namespace}`)).includes("yes");
+  } catch (error) {
+    if (error instanceof KubectlError) return false;
+    throw error;
+  }
+}
+
+/** Reads what decides about an installation. */
+export async function readBefore(kubectl: Kubectl, namespace: string): Promise<Before> {
+  const get = <T>(kind: string, name: string, where?: string) =>
+    read(kind, kubectl.get<T>({ kind, name, ...(where === undefined ? {} : { namespace: where }) }));
+  const [nodes, namespaceObject, daemonSet, cilium, multus, allowed] = await Promise.all([
+    read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
+    get<Named>("namespace", namespace),
+    get<DaemonSet>("daemonset", NAME, namespace),
+    get<{ data?: Record<string, string> }>("configmap", "cilium-config", "kube-system"),
+    get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
+    Promise.all(KINDS.map((kind) => mayCreate(kubectl, kind, namespace))),
+  ]);
+  const refused = KINDS.filter((_, index) => allowed[index] !== true);
+  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, refused };
+}
+
+const category = new Category("linkerd-cni-pre");
+const HOSTS = readme("hosts");
+const PRE = docs("cli.md#before-an-installation");
+
+const count = (nodes: readonly unknown[]) => `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`;
+const namesOf = (nodes: readonly NodeObject[]) =>
+  `node${nodes.length === 1 ? "" : "s"} ${nodes
+    .slice(0, 3)
+    .map(({ metadata }) => metadata.name)
+    .join(", ")}${nodes.length > 3 ? ` and ${nodes.length - 3} more` : ""}`;
+
+function grouped<K>(
+  nodes: readonly NodeObject[],
+  keyOf: (node: NodeObject) => K,
+): ReadonlyMap<K, readonly NodeObject[]> {
+  const groups = new Map<K, NodeObject[]>();
+  for (const node of nodes) groups.set(keyOf(node), [...(groups.get(keyOf(node)) ?? []), node]);
+  return groups;
+}
+
+const versionsOf = (nodes: readonly NodeObject[]) => {
+  const told = nodes.flatMap(({ status }) => {
+    const { kubeletVersion, containerRuntimeVersion } = status?.nodeInfo ?? {};
+    return [kubeletVersion, containerRuntimeVersion?.replace("://", " ")].filter((each) => each !== undefined);
+  });
+  return [...new Set(told)].join(", ");
+};
+
+/** Nodes that no values help. */
+function impossibleFindings(nodes: readonly NodeObject[]): readonly Finding[] {
+  const groups = [...grouped(nodes, impossible)].flatMap(([why, own]) => (why === undefined ? [] : [{ why, own }]));
+  return groups.map(({ why, own }) => {
+    const trouble = {
+      problem: `not possible on ${namesOf(own)}: ${why}`,
+      remedy:
+        own.length === nodes.length
+          ? "there, let linkerd-init set the rules: install Linkerd without --linkerd-cni-enabled"
+          : "keep meshed pods off these nodes, and the DaemonSet by the chart's nodeAffinity",
+      link: PRE,
+    };
+    const what = "every node can have the plugin";
+    return own.length === nodes.length ? category.bad(what, trouble) : category.odd(what, trouble);
+  });
+}
+
+function platformFindings(nodes: readonly NodeObject[]): Preparation {
+  const groups = [...grouped(nodes, platformOf)];
+  const findings = groups.map(([platform, own]) =>
+    category.good(
+      platform === undefined
+        ? "no platform with a preset is known: the usual directories"
+        : `platform ${PLATFORMS[platform].title}`,
+      [
+        count(own),
+        versionsOf(own),
+        platform === undefined
+          ? `${DEFAULT_DIRECTORIES.destCNINetDir} and ${DEFAULT_DIRECTORIES.destCNIBinDir}`
+          : directoriesText(platform),
+      ]
+        .filter((part) => part !== "")
+        .join("; "),
+    ),
+  );
+  const [[platform, own] = [undefined, []]] = [...groups].sort(([, a], [, b]) => b.length - a.length);
+  const directories = (of: PlatformName | undefined) => {
+    const { destCNINetDir, destCNIBinDir } = of === undefined ? DEFAULT_DIRECTORIES : PLATFORMS[of];
+    return `${destCNINetDir} ${destCNIBinDir}`;
+  };
+  const strange = groups.filter(([other]) => directories(other) !== directories(platform)).flatMap(([, each]) => each);
+  const trouble = {
+    problem: `${namesOf(strange)} ${strange.length === 1 ? "has" : "have"} other directories than the rest`,
+    remedy:
+      "keep the DaemonSet and meshed pods off them (nodeAffinity): one installation knows one pair of directories",
+    link: HOSTS,
+  };
+  return {
+    findings: [
+      ...findings,
+      ...(strange.length === 0 ? [] : [category.bad("all nodes have the same directories", trouble)]),
+    ],
+    values: platform === undefined ? {} : valuesFor(platform, own),
+  };
+}
+
+function ciliumFindings({ cilium }: Before): readonly Finding[] {
+  const found = known(cilium);
+  if (found === undefined) return [];
+  const what = "Cilium leaves the configuration of others alone";
+  // Cilium's default.
+  if (found.data?.["cni-exclusive"] === "false") return [category.good(what, "cni-exclusive is false")];
+  return [
+    category.bad(what, {
+      problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${found.data?.["cni-exclusive"] ?? "not set, which means true"}: Cilium takes away what others write beside it`,
+      remedy: "set cni.exclusive=false in Cilium's values, and restart its agents",
+      link: PRE,
+    }),
+  ];
+}
+
+function namespaceFindings({ namespace, namespaceObject }: Before): readonly Finding[] {
+  const level = known(namespaceObject)?.metadata.labels?.["pod-security.kubernetes.io/enforce"];
+  const what = `namespace ${namespace} allows pods that write to the node`;
+  if (level === undefined || level === "privileged") return [category.good(what)];
+  return [
+    category.bad(what, {
+      problem: `Pod Security enforces ${level} in namespace ${namespace}`,
+      remedy: `kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged --overwrite`,
+      link: docs("cli.md#nodes"),
+    }),
+  ];
+}
+
+function installedFindings({ namespace, daemonSet }: Before): readonly Finding[] {
+  const found = known(daemonSet);
+  if (found === undefined) return [];
+  const what = "nothing is installed yet";
+  if (!isOurs(found)) {
+    return [category.good("linkerd's own chart is installed", "helm upgrade with this project's takes its place")];
+  }
+  return [
+    category.odd(what, {
+      problem: `DaemonSet ${namespace}/${NAME} is there`,
+      remedy: "see what it is like: l5d-cni check, without --pre",
+      link: docs("cli.md#check"),
+    }),
+  ];
+}
+
+function multusFindings({ multus }: Before): readonly Finding[] {
+  if (known(multus) === undefined) return [];
+  return [
+    category.good(
+      "Multus is installed",
+      "where container runtimes call Multus alone, add --set chained=false and install the chart linkerd-multus",
+    ),
+  ];
+}
+
+function accessFindings({ refused, namespace }: Before): readonly Finding[] {
+  const what = "the user may install";
+  if (refused.length === 0) return [category.good(what)];
+  return [
+    category.odd(what, {
+      problem: `not allowed to create ${refused.map((kind) => kind.replace(/\..*/, "")).join(", ")} in namespace ${namespace}`,
+      remedy: "install as somebody who may",
+      link: docs("cli.md#who-asks"),
+    }),
+  ];
+}
+
+/** Nodes that have no network yet, on which the installer waits for one. */
+function networkFindings(nodes: readonly NodeObject[]): readonly Finding[] {
+  return nodes.flatMap((node) => {
+    const problem = notReady(node);
+    if (problem === undefined) return [];
+    const remedy = "install a primary CNI before, or with it: the installer waits for its configuration";
+    return [category.odd(`node ${node.metadata.name} is ready`, { problem, remedy, link: docs("cli.md#nodes") })];
+  });
+}
+
+/** What to know before an installation. Pure: no I/O, no clock. */
+export function prepare(before: Before): Preparation {
+  const { nodes: all } = before;
+  if ("problem" in all) {
+    const trouble = { problem: all.problem, remedy: "ask as somebody who may read it", link: docs("cli.md#who-asks") };
+    return { findings: [category.bad("the nodes tell their platform", trouble)], values: {} };
+  }
+  const nodes = all.value.filter(({ metadata }) => metadata.labels?.["kubernetes.io/os"] !== "windows");
+  const possible = nodes.filter((node) => impossible(node) === undefined);
+  const platform = platformFindings(possible);
+  return {
+    findings: [
+      ...impossibleFindings(nodes),
+      ...platform.findings,
+      ...networkFindings(possible),
+      ...ciliumFindings(before),
+      ...namespaceFindings(before),
+      ...installedFindings(before),
+      ...multusFindings(before),
+      ...accessFindings(before),
+    ],
+    values: platform.values,
+  };
+}
+
+/** The command that installs with these values. */
+export function installText(values: Preparation["values"], namespace: string): string {
+  const set = Object.entries(values)
+    .map(([name, value]) => ` --set ${name}=${value}`)
+    .join("");
+  const note = PLATFORMS[values["platform"] as PlatformName]?.note;
+  return [
+    "",
+    "Install with:",
+    `  helm install linkerd-cni -n ${namespace} --create-namespace linkerd2-cni${set}`,
+    `or: l5d-cni install-cni -n ${namespace}${set} | kubectl apply -f -`,
+    ...(note === undefined ? [] : [`Mind: ${note}.`]),
+    "",
+  ].join("\n");
+}

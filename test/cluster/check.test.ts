@@ -1,0 +1,319 @@
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { buildCli } from "../../build/cli";
+import { outputs } from "../../build/paths";
+import { API_PORT, NODE } from "./addresses";
+import { moveCniDirectories } from "./directories";
+import { PROGRAMS_IMAGE } from "./images";
+import { onDisk, paths } from "./paths";
+import { pod, until } from "./pods";
+import { BIN_DIR, clusterSuite, NET_DIR, type TestCluster } from "./suite";
+
+interface Check {
+  readonly description: string;
+  readonly result: "success" | "warning" | "error";
+  readonly error?: string;
+  readonly remedy?: string;
+}
+
+/** What is broken, what the first failure then says, and what mends it. */
+interface Breakage {
+  readonly name: string;
+  readonly breaks: () => Promise<unknown>;
+  readonly mends: () => Promise<unknown>;
+  readonly problem: RegExp;
+  readonly remedy: RegExp;
+  /** Flags of the check. */
+  readonly flags?: readonly string[];
+}
+
+const nothing = async () => undefined;
+const OTHER = { bin: "/var/lib/cni/bin", conf: "/var/lib/cni/net.d" };
+const KEY = "linkerd.io/cni-not-ready";
+
+/** The ways to break an installation. */
+class Breaker {
+  private template: { metadata: object; spec: { containers: { name: string; image: string }[] } } | undefined;
+
+  constructor(private readonly cluster: TestCluster) {}
+
+  /** Remembers what is to be put back. */
+  async learn(): Promise<void> {
+    type DaemonSet = { spec: { template: NonNullable<Breaker["template"]> } };
+    const where = ["daemonset", "linkerd-cni", "--namespace=linkerd-cni"];
+    this.template = (await this.cluster.kubectl.json<DaemonSet>("get", ...where)).spec.template;
+  }
+
+  private async putTemplate(value: object): Promise<void> {
+    const patch = JSON.stringify([{ op: "replace", path: "/spec/template", value }]);
+    const where = ["daemonset", "linkerd-cni", "--namespace=linkerd-cni", "--type=json"];
+    await this.cluster.kubectl.run("patch", ...where, `--patch=${patch}`);
+  }
+
+  /** Changes the pods' specification. */
+  async spec(change: object): Promise<void> {
+    const { template } = this;
+    if (template === undefined) throw new Error("nothing is known of the DaemonSet yet");
+    await this.putTemplate({ ...template, spec: { ...template.spec, ...change } });
+  }
+
+  image(image: string): Promise<void> {
+    const containers = this.template?.spec.containers.map((each) =>
+      each.name === "install-cni" ? { ...each, image } : each,
+    );
+    return this.spec({ containers });
+  }
+
+  async restore(): Promise<void> {
+    await this.putTemplate(this.template ?? {});
+    await this.cluster.rolledOut();
+  }
+
+  /** Takes an object away. @returns what puts it back */
+  async take(kind: string, name: string): Promise<() => Promise<void>> {
+    const found = await this.cluster.kubectl.json<{ metadata: Record<string, unknown> }>("get", kind, name);
+    const { resourceVersion, uid, creationTimestamp, ...metadata } = found.metadata;
+    await this.cluster.kubectl.run("delete", kind, name);
+    return () => this.cluster.kubectl.apply({ ...found, metadata });
+  }
+}
+
+clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
+  const breaker = new Breaker(cluster);
+  let putBack: () => Promise<void> = nothing;
+  const { kubectl: admin } = { kubectl: () => cluster.kubectl };
+
+  /** Runs the check in the machine. */
+  async function check(flags: readonly string[] = []): Promise<readonly Check[]> {
+    const script = '"$@" || test $? -eq 1';
+    const command = [process.execPath, outputs.cli, "check", "--output=json", ...flags];
+    const out = await cluster.machine.run(["sh", "-c", script, "sh", ...command]);
+    return (JSON.parse(out) as { categories: { checks: Check[] }[] }).categories.flatMap(({ checks }) => checks);
+  }
+  const failures = async (flags?: readonly string[]) => (await check(flags)).filter(({ result }) => result === "error");
+
+  /** A kubeconfig of the administrator who acts as somebody else. */
+  async function actingAs(user: string): Promise<string> {
+    const path = join(paths.kubeconfigs, user);
+    const text = await cluster.kubectl.run("config", "view", "--raw", "--output=json");
+    const config = JSON.parse(text) as { users: { user: object }[] };
+    for (const each of config.users) Object.assign(each.user, { as: user });
+    await writeFile(path, JSON.stringify(config), { mode: 0o600 });
+    return path;
+  }
+
+  /** Waits until a check fails first by what is broken: the cluster takes its time to notice. */
+  async function firstFailure({ problem, flags }: Breakage): Promise<Check | undefined> {
+    let first: Check | undefined;
+    for (const end = Date.now() + 60_000; Date.now() < end; await sleep(500)) {
+      [first] = await failures(flags);
+      if (problem.test(first?.error ?? "")) break;
+    }
+    return first;
+  }
+
+  beforeAll(async () => {
+    await buildCli();
+    await cluster.install();
+    await breaker.learn();
+    const view = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+    await cluster.kubectl.apply({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: "viewer" },
+      roleRef: view,
+      subjects: [{ apiGroup: view.apiGroup, kind: "User", name: "viewer" }],
+    });
+  });
+
+  test("a healthy cluster has no failure, seen by the administrator or by a user who may view", async () => {
+    expect((await check()).filter(({ result }) => result !== "success")).toEqual([]);
+    const seen = await check([`--kubeconfig=${await actingAs("viewer")}`]);
+    expect(seen.filter(({ result }) => result === "error")).toEqual([]);
+    expect(seen.filter(({ result }) => result === "warning")).toEqual([
+      expect.objectContaining({ error: expect.stringMatching(/^not allowed to read .*nodes.*: what these show/) }),
+    ]);
+  });
+
+  const file = (name: string) => join(onDisk(NET_DIR), name);
+  const breakages: readonly Breakage[] = [
+    {
+      name: "an API server that cannot be reached",
+      flags: [`--kubeconfig=${join(paths.kubeconfigs, "nowhere")}`],
+      breaks: async () => {
+        const text = await admin().run("config", "view", "--raw", "--output=json");
+        await writeFile(join(paths.kubeconfigs, "nowhere"), text.replace(`:${API_PORT}`, ":1"), { mode: 0o600 });
+      },
+      mends: nothing,
+      problem: /refused/,
+      remedy: /kubectl version; --context and --kubeconfig/,
+    },
+    {
+      name: "a wrong namespace",
+      flags: ["-n", "default"],
+      breaks: nothing,
+      mends: nothing,
+      problem: /found in linkerd-cni/,
+      remedy: /^use -n linkerd-cni$/,
+    },
+    {
+      name: "a user who may read nothing",
+      flags: [`--kubeconfig=${join(paths.kubeconfigs, "nobody")}`],
+      breaks: () => actingAs("nobody"),
+      mends: nothing,
+      problem: /^not allowed to read .*daemonsets/,
+      remedy: /^ask as somebody who may read it$/,
+    },
+    {
+      name: "a binding that is gone",
+      breaks: async () => {
+        putBack = await breaker.take("clusterrolebinding", "linkerd-cni-plugin");
+      },
+      mends: () => putBack(),
+      problem: /^ClusterRoleBinding linkerd-cni-plugin is not there$/,
+      remedy: /apply the chart again/,
+    },
+    {
+      name: "a ConfigMap that the plugin does not understand",
+      breaks: async () => {
+        const where = ["configmap", "linkerd-cni-config", "--namespace=linkerd-cni"];
+        type Map = { data: Record<string, string> };
+        const { data } = await admin().json<Map>("get", ...where);
+        const patch = (text: string) =>
+          admin()
+            .run("patch", ...where, `--patch=${JSON.stringify({ data: { cni_network_config: text } })}`)
+            .then(() => undefined);
+        const text = data["cni_network_config"] ?? "";
+        putBack = () => patch(text);
+        await patch(text.replace(/"proxy-uid":\s*2102/, '"proxy-uid": "root"'));
+      },
+      mends: () => putBack(),
+      problem: /^linkerd\.proxy-uid: "root" is not/,
+      remedy: /ConfigMap linkerd-cni\/linkerd-cni-config/,
+    },
+    {
+      name: "an image that cannot be pulled",
+      breaks: () => breaker.image("registry.invalid/linkerd-cni:1"),
+      mends: () => breaker.restore(),
+      problem: /container install-cni: (ErrImagePull|ImagePullBackOff)/,
+      remedy: /can pull registry\.invalid\/linkerd-cni:1: values image\.name, image\.version and imagePullSecrets/,
+    },
+    {
+      name: "linkerd's image",
+      breaks: () => breaker.image("cr.l5d.io/linkerd/cni-plugin:v1.6.7"),
+      mends: () => breaker.restore(),
+      problem: /cr\.l5d\.io\/linkerd\/cni-plugin:v1\.6\.7 is the image of linkerd's own chart/,
+      remedy: /take `image` out of your values/,
+    },
+    {
+      name: "a foreign image under a mirror's name",
+      breaks: () => breaker.image(PROGRAMS_IMAGE),
+      mends: () => breaker.restore(),
+      problem: /is not this project's: .* it may be linkerd's own under another name/,
+      remedy: /set image\.name and image\.version/,
+    },
+    {
+      name: "a priority class that is not there",
+      breaks: () => breaker.spec({ priorityClassName: "mesh" }),
+      mends: () => breaker.restore(),
+      problem: /no PriorityClass with name mesh was found/,
+      remedy: /^create PriorityClass mesh, or set priorityClassName/,
+    },
+    {
+      name: "Pod Security",
+      breaks: async () => {
+        await admin().run("label", "namespace", "linkerd-cni", "pod-security.kubernetes.io/enforce=baseline");
+        await breaker.spec({ terminationGracePeriodSeconds: 31 });
+      },
+      mends: async () => {
+        await admin().run("label", "namespace", "linkerd-cni", "pod-security.kubernetes.io/enforce-");
+        await breaker.restore();
+      },
+      problem: /violates PodSecurity/,
+      remedy: /kubectl label namespace linkerd-cni pod-security\.kubernetes\.io\/enforce=privileged/,
+    },
+    {
+      name: "the startup taint, which nobody removes",
+      breaks: async () => {
+        await admin().run("taint", "node", NODE.name, `${KEY}=:NoSchedule`);
+        await admin().apply(pod("waiting"));
+      },
+      mends: async () => {
+        await admin().run("taint", "node", NODE.name, `${KEY}-`);
+        await admin().stop("waiting");
+      },
+      problem: /node node has the startup taint linkerd\.io\/cni-not-ready, and 1 pod waits for a node/,
+      remedy: /set nodeTaint\.enabled to true, or: kubectl taint node node linkerd\.io\/cni-not-ready-/,
+    },
+    {
+      name: "a broken file that comes first",
+      breaks: () => writeFile(file("05-broken.conflist"), '{ "plugins": ['),
+      mends: async () => {
+        await rm(file("05-broken.conflist"));
+        await cluster.rolledOut();
+        await admin().run("wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s");
+      },
+      problem: /05-broken\.conflist .*it comes first/,
+      remedy: /^correct \S*05-broken\.conflist on the node, or move it out/,
+    },
+    {
+      name: "a dangling link that comes first",
+      breaks: () => symlink("/nowhere/at/all.conflist", file("04-dangling.conflist")),
+      mends: async () => {
+        await rm(file("04-dangling.conflist"));
+        await cluster.rolledOut();
+        await admin().run("wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s");
+      },
+      problem: /04-dangling\.conflist .*it comes first/,
+      remedy: /^correct \S*04-dangling\.conflist on the node, or move it out/,
+    },
+    {
+      name: "a selector that no node fits",
+      breaks: () => breaker.spec({ nodeSelector: { pool: "mesh" } }),
+      mends: async () => {
+        await cluster.installerGone();
+        // It starts while nothing is chained, for the next one.
+        await admin().apply(pod("early", { proxy: "sidecar", validator: true }));
+        await until("the validator's end", async () =>
+          JSON.stringify(await admin().json("get", "pod", "early")).includes('"exitCode":95'),
+        );
+        await breaker.restore();
+      },
+      problem: /wants a pod on no node: of the only node none fits: node: nodeSelector wants pool=mesh/,
+      remedy: /nodeAffinity or tolerations, or label the nodes/,
+    },
+    {
+      name: "a pod that started before the chain",
+      breaks: nothing,
+      mends: () => admin().stop("early"),
+      problem: /^default\/early started before the chain: linkerd-network-validator ended with code 95$/,
+      remedy: /^delete it: kubectl delete pod -n default early; or switch repairController\.enabled on/,
+    },
+    {
+      name: "a node whose runtime reads other directories",
+      breaks: async () => {
+        await mkdir(onDisk(OTHER.bin), { recursive: true });
+        await moveCniDirectories(cluster.machine, OTHER.bin, OTHER.conf);
+      },
+      mends: () => moveCniDirectories(cluster.machine, BIN_DIR, NET_DIR),
+      problem: /no valid CNI configuration in \S*\/etc\/cni\/net\.d/,
+      remedy: /^set destCNINetDir to the directory from which the node's container runtime reads/,
+    },
+  ];
+
+  test.each(breakages.map((breakage) => [breakage.name, breakage] as const))(
+    "%s: the first failure names cause and remedy",
+    async (_, breakage) => {
+      await breakage.breaks();
+      const first = await firstFailure(breakage);
+      await breakage.mends();
+      expect(first?.error).toMatch(breakage.problem);
+      expect(first?.remedy).toMatch(breakage.remedy);
+    },
+  );
+
+  test("what was mended is healthy again", async () => {
+    await until("no failure", async () => (await failures()).length === 0, 60);
+  });
+});
