@@ -10,8 +10,12 @@ export class VirtualClock implements Clock {
   random = () => 0;
   sleep = (ms: number, signal?: AbortSignal) =>
     new Promise<void>((resolve) => {
-      this.after(ms, resolve);
-      signal?.addEventListener("abort", () => resolve());
+      const end = () => {
+        signal?.removeEventListener("abort", end);
+        resolve();
+      };
+      this.after(ms, end);
+      signal?.addEventListener("abort", end);
     });
 
   /** Does something after so many milliseconds. */
