@@ -1,7 +1,6 @@
 import { synthesize } from "../charts/synth";
 import { updateBenchmarks } from "./benchmarks";
 import { buildCli } from "./cli";
-import { writeSketch } from "./dashboard";
 import { buildImage, layOutImage } from "./image/image";
 import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
@@ -16,7 +15,6 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   controllers: () => buildControllers(),
   charts: () => synthesize(root),
   benchmarks: updateBenchmarks,
-  sketch: writeSketch,
   lib: buildLib,
   cli: () => buildCli(),
   image: () => buildImage(),
