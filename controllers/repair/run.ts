@@ -66,7 +66,7 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
     "/ready": () => health(pods.synced ? undefined : "the pods have not been listed yet"),
     "/metrics": () => metricsAnswer(metrics.registry),
   });
-  log.info(`looks after the pods of node ${settings.nodeName} that are labelled ${MESHED_LABEL}`);
+  log.info(`watches the pods of node ${settings.nodeName} that have label ${MESHED_LABEL}`);
   try {
     const failed = () => metrics.watchErrors.inc();
     await Promise.all([
