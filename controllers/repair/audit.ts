@@ -85,8 +85,9 @@ export class Auditor {
     const { clock, pods, signal } = this.deps;
     const auditAll = async () => {
       for (const pod of [...pods.values()]) {
-        if (!signal.aborted && pod.object !== undefined && pod.auditAt <= clock.now())
-          await this.audit(pod, pod.object);
+        // Another pod may have got the address of one that is gone.
+        const isDue = pods.get(pod.uid) === pod && pod.auditAt <= clock.now();
+        if (isDue && pod.object !== undefined && !signal.aborted) await this.audit(pod, pod.object);
       }
       return INTERVAL_MS;
     };
