@@ -60,9 +60,10 @@ test("Events about pods are the installer's to create, on request only", () => {
   expect(daemonSet({ podEvents: true })).toContain('{"name":"POD_EVENTS","value":"true"}');
 });
 
-test("the repair controller's own Events are for it to read, on request only", () => {
-  expect(rules({ podEvents: true })).not.toContain('"resources":["events"],"verbs":["list"]');
-  expect(rules({ repairController: { enabled: true } })).toContain('"resources":["events"],"verbs":["list"]');
+test("Events are the repair controller's to create and not to read, on request only", () => {
+  const repair = rules({ repairController: { enabled: true } });
+  expect(repair).toContain('"resources":["events"],"verbs":["create"]');
+  expect(repair).not.toContain('"resources":["events"],"verbs":["list"]');
 });
 
 test("a policy that taints new nodes, in the version that was asked for", () => {

@@ -24,8 +24,6 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     // Pods that serve go by way of their PodDisruptionBudgets.
     when(and(repair, deleteUnvalidated), { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"] }),
     when(or(repair, values.podEvents), { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
-    // Its own, by which the controllers of all nodes count an owner's rounds together.
-    when(repair, { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] }),
   ];
 }
 

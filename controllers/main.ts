@@ -45,12 +45,12 @@ function starting<S extends LogSettings>({ logger, readSettings, run }: Program<
 /** The controllers by name, which the first argument chooses; each is loaded only when it is the one. */
 const controllers: Readonly<Record<string, () => Start>> = {
   repair: () => {
-    const { RepairController } = require("./repair/controller") as typeof import("./repair/controller");
+    const { runRepairController } = require("./repair/run") as typeof import("./repair/run");
     const { readSettings } = require("./repair/settings") as typeof import("./repair/settings");
     return starting({
       logger: "linkerd-cni",
       readSettings,
-      run: (deps) => new RepairController(deps).run(),
+      run: runRepairController,
     });
   },
   multus: () => {

@@ -77,17 +77,17 @@ function repairAlerts(): readonly Alert[] {
     {
       alert: "LinkerdCNIRepairSuspended",
       severity: "warning",
-      expr: `${REPAIR}breakers_open > 0`,
-      summary: "Pods come back broken, and are left alone",
-      description: `${ON_NODE} the pods of ${VALUE} owners come back without redirect; the repair controller has stopped to delete them.`,
+      expr: `${REPAIR}suspended_owners > 0`,
+      summary: "Pods keep coming back broken",
+      description: `${ON_NODE} the pods of ${VALUE} owners keep coming back without redirect; the repair controller no longer deletes them.`,
     },
     {
       alert: "LinkerdCNINotRepaired",
       severity: "warning",
-      expr: `${REPAIR}pods_broken > 0 unless ${REPAIR}breakers_open > 0`,
+      expr: `${REPAIR}pods_broken > 0 unless ${REPAIR}suspended_owners > 0`,
       for: "15m",
       summary: "Broken pods are not replaced",
-      description: `${ON_NODE} ${VALUE} pods without redirect wait for being deleted.`,
+      description: `${ON_NODE} ${VALUE} pods without redirect are waiting to be deleted.`,
     },
     {
       alert: "LinkerdCNINotRedirected",

@@ -42,7 +42,7 @@ const definition: DashboardProps = {
         }),
         stat("Contests, 1 h", lastHour(cni("config_contested")), { alarm: 1 }),
         stat("Pods outside the mesh", `sum(${repair("pods_not_redirected")}) or vector(0)`, { alarm: 1 }),
-        stat("Owners left alone", `sum(${repair("breakers_open")}) or vector(0)`, { alarm: 1 }),
+        stat("Suspended owners", `sum(${repair("suspended_owners")}) or vector(0)`, { alarm: 1 }),
       ],
     },
     {
@@ -109,7 +109,7 @@ const definition: DashboardProps = {
             deleted: repair("pods_deleted_total"),
             refused: repair("pods_delete_errors_total"),
             "no answer": repair("pods_delete_timeout_total"),
-            "breaker opened": repair("breaker_opened_total"),
+            "owner suspended": repair("suspensions_total"),
           }),
         ),
         curves(

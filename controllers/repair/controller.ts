@@ -1,124 +1,178 @@
-import type { Server } from "node:http";
-import { isObject, type Json } from "../../cni/json";
-import type { Log } from "../../cni/log";
-import { parseStanza } from "../../cni/parse-stanza";
-import { PLUGIN_TYPE, type Stanza } from "../../cni/stanza";
-import { readApiServer } from "../../kubernetes/in-cluster";
-import { watch } from "../../kubernetes/watch";
-import { type Answer, serve } from "../admin";
-import { renewingTransport } from "../api";
-import { Bucket } from "../bucket";
-import type { Clock } from "../clock";
-import { Auditor } from "./auditor";
-import { BREAKER_POLICY, Breakers } from "./breaker";
-import { isBroken } from "./decide";
-import { MESHED_LABEL } from "./diagnose";
-import { askInstaller } from "./installer";
-import { createInstruments } from "./instruments";
-import { knock } from "./knock";
-import { Memory } from "./memory";
-import type { Pod } from "./pod";
-import { Repairer } from "./repairer";
-import { Roster } from "./roster";
+import { backoffMs } from "../../kubernetes/backoff";
+import { RateLimiter } from "../../kubernetes/rate-limiter";
+import { WorkQueue } from "../../kubernetes/work-queue";
+import type { Clock } from "../../process/clock";
+import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
+import { deletedUnconfigured, evictedUnvalidated, notRedirected, notReplaceable, suspended } from "./events";
+import type { Metrics } from "./metrics";
+import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";
+import type { PodActions } from "./pod-actions";
+import { PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
-import { Surgery } from "./surgery";
 
-interface Outside {
-  readonly settings: Settings;
-  readonly log: Log;
+interface Deps {
+  readonly settings: Pick<Settings, "rate" | "deleteUnvalidated">;
+  readonly actions: Pick<PodActions, "delete" | "publish">;
+  /** Whether the node's installer is ready, so that new pods get the plugin. */
+  readonly installerReady: () => Promise<boolean>;
+  readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** @throws where it is no stanza */
-function readStanza(text: string): Stanza {
-  const stanza = JSON.parse(text) as Json;
-  if (!isObject(stanza)) throw new Error("CNI_NETWORK_CONFIG is not a JSON object");
-  return parseStanza(stanza, PLUGIN_TYPE);
-}
+const INSTALLER_PAUSE_MS = 2_000;
+const RETRY = { firstMs: 2_000, longestMs: 60_000 };
+/** How long a pod that serves waits when others that do not are due. */
+const YIELD_MS = 1_000;
 
-/** The repair controller of one node, until its signal is given. */
+type Suspension = Extract<Permission, { kind: "suspend" }>;
+type Action = Permission | { readonly kind: "none" };
+
+const describe = ({ namespace, name }: TrackedPod) => `pod ${namespace}/${name}`;
+const hasFailed = ({ diagnosis }: TrackedPod) => diagnosis === "failed";
+
+/** Deletes the broken pods of one node, so that their controllers replace them. */
 export class RepairController {
-  private readonly instruments = createInstruments();
-  private readonly roster: Roster;
-  private readonly repairer: Repairer;
-  private readonly auditor: Auditor | undefined;
-  private readonly send: ReturnType<typeof renewingTransport>;
+  readonly pods: PodStore;
+  private readonly backoff = new OwnerBackoff(OWNER_BACKOFF);
+  private readonly limiter: RateLimiter;
+  private readonly queue: WorkQueue;
+  private installer = { ready: true, askedAt: 0 };
 
-  constructor(private readonly outside: Outside) {
-    const { settings, log, clock, signal } = outside;
-    const { instruments } = this;
-    this.send = renewingTransport(this.server);
-    const send = this.send;
-    const surgery = new Surgery({ send, clock, log, instruments, reporter: settings.podName });
-    const breakers = new Breakers(BREAKER_POLICY);
-    const { deleteUnvalidated } = settings;
-    const roster = new Roster(clock.now, () => instruments.queueOverflow.inc());
-    this.roster = roster;
-    const limits = { breakers, bucket: new Bucket(settings.rate), deleteUnvalidated };
-    const { installerReady: url } = settings;
-    const installerReady = async () => url === undefined || askInstaller(url);
-    const shared = { roster, surgery, clock, log, signal };
-    const { nodeName: node } = settings;
-    const memory = new Memory({ send, clock, log, node, returnMs: BREAKER_POLICY.returnMs });
-    const repairer = new Repairer({ ...shared, memory, node, limits, instruments, installerReady });
-    this.repairer = repairer;
-    const found = () => repairer.wake();
-    const auditing = { ...shared, send, knock, found, deletes: deleteUnvalidated };
-    this.auditor =
-      settings.stanza === undefined ? undefined : new Auditor({ ...auditing, stanza: readStanza(settings.stanza) });
-    instruments.read({
-      broken: () => roster.count((ward) => isBroken(ward, deleteUnvalidated)),
-      notRedirected: () => roster.count(({ redirect }) => redirect === "absent"),
-      breakersOpen: () => breakers.openCount(clock.now()),
-      installerReady: () => repairer.installerWasReady,
+  constructor(private readonly deps: Deps) {
+    const { clock, log, metrics, settings, signal } = deps;
+    this.pods = new PodStore({
+      now: () => clock.now(),
+      changed: (uid) => this.changed(uid),
+      overflow: () => metrics.queueOverflow.inc(),
+    });
+    this.limiter = new RateLimiter(settings.rate, clock);
+    const failed = (uid: string, error: unknown) => log.error(`pod with UID ${uid}: ${reasonOf(error)}`);
+    this.queue = new WorkQueue((uid) => this.reconcile(uid), { clock, signal, failed });
+    metrics.read({
+      broken: () => this.pods.count((pod) => this.isBroken(pod)),
+      notRedirected: () => this.pods.count(({ redirect }) => redirect === "absent"),
+      suspendedOwners: () => this.backoff.suspended(clock.now()),
+      installerReady: () => this.installer.ready,
     });
   }
 
-  /** Runs until the signal is given. @throws where the admin port is taken */
-  async run(): Promise<void> {
-    const { settings, log } = this.outside;
-    const admin = await this.listen();
-    log.info(`looks after the pods of node ${settings.nodeName}, labelled ${MESHED_LABEL}`);
-    try {
-      await Promise.all([this.follow(), this.repairer.run(), this.auditor?.run()]);
-    } finally {
-      admin.close();
-      admin.closeAllConnections();
-      this.send.close();
+  /** Runs until the signal is given. */
+  run(): Promise<void> {
+    return this.queue.run();
+  }
+
+  /** Takes in that connections to a pod are not redirected, as an audit found. */
+  async notRedirected(pod: TrackedPod): Promise<void> {
+    const { actions, settings } = this.deps;
+    if (this.isBroken(pod)) this.queue.add(pod.uid);
+    else await actions.publish(pod, settings.deleteUnvalidated ? notReplaceable : notRedirected);
+  }
+
+  private changed(uid: string): void {
+    const pod = this.pods.get(uid);
+    if (pod === undefined) return;
+    if (this.isBroken(pod)) this.queue.add(uid);
+    if (pod.diagnosis === "passed" && this.backoff.recordSuccess(pod.owner, pod.firstSeen)) this.release(pod.owner);
+  }
+
+  /** Looks at the broken pods of an owner again, which may have waited for the end of its suspension. */
+  private release(owner: string): void {
+    for (const pod of this.pods.values()) if (pod.owner === owner && this.isBroken(pod)) this.queue.add(pod.uid);
+  }
+
+  /** Whether a pod has to be deleted. One that serves is only evicted if a controller replaces it. */
+  private isBroken({ controller, deleted, diagnosis, redirect }: TrackedPod): boolean {
+    if (deleted) return false;
+    if (diagnosis === "failed") return true;
+    const { deleteUnvalidated } = this.deps.settings;
+    return deleteUnvalidated && controller !== undefined && diagnosis === "unvalidated" && redirect === "absent";
+  }
+
+  /** Does what a pod needs now. @returns milliseconds after which to look at it again; undefined: not before it changes */
+  private async reconcile(uid: string): Promise<number | undefined> {
+    const first = this.actionFor(uid);
+    if (first.kind === "none") return undefined;
+    if (first.kind === "wait") return first.ms;
+
+    await this.waitForLimiter();
+    if (this.deps.signal.aborted) return undefined;
+    if (!(await this.installerIsReady())) return INSTALLER_PAUSE_MS;
+
+    // By now the pod may work, or be gone.
+    const pod = this.pods.get(uid);
+    const action = this.actionFor(uid);
+    if (pod === undefined || action.kind === "none") return undefined;
+    if (action.kind === "wait") return action.ms;
+    return action.kind === "suspend" ? this.suspend(pod, action) : this.delete(pod);
+  }
+
+  private actionFor(uid: string): Action {
+    const pod = this.pods.get(uid);
+    if (pod === undefined || !this.isBroken(pod)) return { kind: "none" };
+    const permission = this.permission(pod);
+    if (permission.kind !== "delete" || hasFailed(pod)) return permission;
+    const isDue = (other: TrackedPod) =>
+      hasFailed(other) && this.isBroken(other) && this.permission(other).kind === "delete";
+    return this.pods.count(isDue) > 0 ? { kind: "wait", ms: YIELD_MS } : permission;
+  }
+
+  private permission({ owner, firstSeen, retryAt }: TrackedPod): Permission {
+    const now = this.deps.clock.now();
+    return retryAt > now ? { kind: "wait", ms: retryAt - now } : this.backoff.ask(owner, firstSeen, now);
+  }
+
+  private async delete(pod: TrackedPod): Promise<number | undefined> {
+    const { actions, clock, log } = this.deps;
+    const start = clock.now();
+    const spec = hasFailed(pod) ? deletedUnconfigured : evictedUnvalidated;
+    this.limiter.take();
+    const outcome = await actions.delete(pod);
+    // A deletion that got no answer may have happened.
+    if (outcome === "deleted" || outcome === "failed") this.backoff.recordDeletion(pod.owner, pod.firstSeen, start);
+    if (outcome !== "deleted") {
+      // A pod that is gone stays known until the watch says so: forgotten now, it would look like its own replacement.
+      pod.attempts += 1;
+      const pauseMs = backoffMs(RETRY, pod.attempts, clock.random());
+      pod.retryAt = clock.now() + pauseMs;
+      return pauseMs;
+    }
+    pod.deleted = true;
+    log.info(`deleted ${describe(pod)} (${spec.reason}): ${spec.note}`);
+    await actions.publish(pod, spec);
+    return undefined;
+  }
+
+  private async suspend(pod: TrackedPod, { rounds, ms }: Suspension): Promise<number> {
+    const { actions, clock, log, metrics } = this.deps;
+    const { controller, owner } = pod;
+    const spec = suspended(controller ? `${controller.kind} ${controller.name}` : `Pod ${pod.name}`, rounds, ms);
+    this.backoff.suspend(owner, clock.now());
+    metrics.suspensions.inc();
+    log.warn(`${describe(pod)} (${spec.reason}): ${spec.note}`);
+    await actions.publish(pod, spec);
+    return ms;
+  }
+
+  /** Waits until the rate allows one more deletion. The only worker of the queue asks, so nobody else takes it. */
+  private async waitForLimiter(): Promise<void> {
+    const { clock, signal } = this.deps;
+    for (let ms = this.limiter.waitMs(); ms > 0 && !signal.aborted; ms = this.limiter.waitMs()) {
+      await clock.sleep(ms, signal);
     }
   }
 
-  private readonly server = () => readApiServer(this.outside.settings.cluster);
-
-  private listen(): Promise<Server> {
-    const { registry } = this.instruments;
-    const ok: Answer = { status: 200, body: "ok\n" };
-    return serve(this.outside.settings.admin, {
-      "/live": () => ok,
-      "/ready": () => (this.roster.complete ? ok : { status: 503, body: "the pods have not been listed yet\n" }),
-      "/metrics": async () => ({ status: 200, body: await registry.metrics() }),
-    });
-  }
-
-  private async follow(): Promise<void> {
-    const { settings, log, clock, signal } = this.outside;
-    const source = {
-      path: "/api/v1/pods",
-      labelSelector: MESHED_LABEL,
-      // Completed pods stay for days. One that failed may have to be replaced.
-      fieldSelector: `spec.nodeName=${settings.nodeName},status.phase!=Succeeded`,
-    };
-    const troubled = (problem: string, pauseMs: number) => {
-      this.instruments.watchErrors.inc();
-      log.warn(`${problem}; next attempt in ${(pauseMs / 1000).toFixed(1)} s`);
-    };
-    const { now, random } = clock;
-    const sleep = (ms: number) => clock.sleep(ms, signal);
-    const tools = { server: this.server, send: this.send, now, sleep, random, troubled, signal };
-    for await (const notice of watch<Pod>(source, tools)) {
-      this.roster.apply(notice);
-      this.repairer.wake();
-    }
+  /** Whether the installer is ready. While it is not, many pods share one question. */
+  private async installerIsReady(): Promise<boolean> {
+    const { clock, installerReady, log } = this.deps;
+    const before = this.installer;
+    if (!before.ready && clock.now() - before.askedAt < INSTALLER_PAUSE_MS) return false;
+    const ready = await installerReady();
+    this.installer = { ready, askedAt: clock.now() };
+    if (ready && !before.ready) log.info("the node's installer is ready: broken pods are deleted");
+    if (!ready && before.ready) log.warn("the node's installer is not ready: no pod is deleted before it is");
+    return ready;
   }
 }

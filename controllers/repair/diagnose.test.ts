@@ -1,5 +1,5 @@
+import type { ContainerStatus, PodObject as Pod } from "../../kubernetes/types";
 import { type Diagnosis, diagnose } from "./diagnose";
-import type { ContainerStatus, Pod } from "./pod";
 
 const exited = (exitCode: number, finishedAt?: string) => ({
   terminated: { exitCode, ...(finishedAt === undefined ? {} : { finishedAt }) },
@@ -35,13 +35,13 @@ const cases: readonly (readonly [string, Pod, Diagnosis])[] = [
   ["failed before, nothing known of now", validated({ lastState: exited(95) }), "failed"],
   ["failed just now", validated({ state: exited(95) }), "failed"],
   ["runs again after it failed", validated({ state: { running: {} }, lastState: exited(95) }), "failed"],
-  ["passed at last", validated({ state: exited(0), lastState: exited(95) }), "fine"],
-  ["failed for another reason", validated({ state: exited(1), lastState: exited(95) }), "fine"],
-  ["runs for the first time", validated({ state: { running: {} } }), "fine"],
+  ["passed at last", validated({ state: exited(0), lastState: exited(95) }), "passed"],
+  ["failed for another reason", validated({ state: exited(1), lastState: exited(95) }), "unknown"],
+  ["runs for the first time", validated({ state: { running: {} } }), "unknown"],
   [
     "failed in a sandbox that is gone",
     validated({ state: { running: {} }, lastState: exited(95, early) }, { status: sandboxAt(late) }),
-    "fine",
+    "unknown",
   ],
   [
     "failed in this sandbox",
@@ -67,12 +67,12 @@ const cases: readonly (readonly [string, Pod, Diagnosis])[] = [
   ["of a Job, ended by another container", validated({ state: exited(0) }, job("Failed")), "leaving"],
   ["of a Job that succeeded", validated({ state: exited(0) }, job("Succeeded")), "leaving"],
   ["evicted while it failed", validated({ lastState: exited(95) }, { status: { phase: "Failed" } }), "leaving"],
-  ["a pod without a status", {}, "fine"],
+  ["a pod without a status", {}, "unknown"],
   ["a proxy that nothing validates", unvalidated(), "unvalidated"],
-  ["a proxy that is not ready", unvalidated({}, { ready: false }), "fine"],
-  ["a proxy that has ended", unvalidated({}, { state: exited(1) }), "fine"],
-  ["a proxy beside linkerd-init", unvalidated({ initContainers: [{ name: "linkerd-init" }] }), "fine"],
-  ["a proxy in the host's network", unvalidated({ hostNetwork: true }), "fine"],
+  ["a proxy that is not ready", unvalidated({}, { ready: false }), "unknown"],
+  ["a proxy that has ended", unvalidated({}, { state: exited(1) }), "unknown"],
+  ["a proxy beside linkerd-init", unvalidated({ initContainers: [{ name: "linkerd-init" }] }), "unknown"],
+  ["a proxy in the host's network", unvalidated({ hostNetwork: true }), "unknown"],
 ];
 
 function job(phase: string): Pod {

@@ -1,79 +1,60 @@
-import { parseArgs } from "node:util";
-import { LOG_FORMATS, type LogFormat } from "../../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../../cni/stanza";
-import type { InCluster } from "../../kubernetes/in-cluster";
-import type { ListenAddress } from "../admin";
-import type { Rate } from "../bucket";
-import { type Environment, Reader } from "../reader";
+import { type InCluster, readInCluster } from "../../kubernetes/in-cluster";
+import type { Rate } from "../../kubernetes/rate-limiter";
+import type { ListenAddress } from "../../process/http-server";
+import { LOG_FORMATS, type LogFormat } from "../../process/log";
+import { type Environment, SettingsReader } from "../../process/settings";
 
-/** What the repair controller is told. */
+/** Settings of the repair controller. */
 export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly admin: ListenAddress;
   /** Only pods of this node are looked after. */
   readonly nodeName: string;
-  /** This pod: who reports an Event. */
+  /** This pod, which reports the Events. */
   readonly podName: string;
   readonly cluster: InCluster;
-  /** Where the node's installer says whether a pod started now would be chained; absent: it is not waited for. */
+  /** Where the node's installer says whether new pods get the plugin; undefined: do not wait for the installer. */
   readonly installerReady?: string;
+  /** How many pods may be deleted. */
   readonly rate: Rate;
-  /** Delete pods without redirect that nothing validates, too. */
+  /** Evict pods without redirect that have no validator, too. */
   readonly deleteUnvalidated: boolean;
-  /** The plugin's stanza as JSON; without it nothing is known about what should be redirected, and nothing is audited. */
+  /** The plugin's stanza as JSON; without it nobody knows what should be redirected, and nothing is audited. */
   readonly stanza?: string;
 }
 
-const OPTIONS = {
-  "admin-addr": { type: "string", default: ":9990" },
-  "log-level": { type: "string", default: "info" },
-  "log-format": { type: "string", default: "plain" },
-  "installer-ready": { type: "string", default: "http://127.0.0.1:9991/ready" },
-  "deletions-per-second": { type: "string", default: "1" },
-  "deletion-burst": { type: "string", default: "10" },
-  "delete-unvalidated": { type: "string", default: "false" },
+const FLAGS = {
+  "admin-addr": ":9990",
+  "log-level": "info",
+  "log-format": "plain",
+  "installer-ready": "http://127.0.0.1:9991/ready",
+  "deletions-per-second": "1",
+  "deletion-burst": "10",
+  "delete-unvalidated": false,
 } as const;
-type Options = { readonly [Name in keyof typeof OPTIONS]: string };
-
-function options(args: readonly string[], read: Reader): Options {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values as Options;
-  } catch (error) {
-    const known = Object.keys(OPTIONS).map((name) => `--${name}`);
-    read.problems.push(`${(error as Error).message}; known are ${known.join(", ")}`);
-    return parseArgs({ args: [], options: OPTIONS }).values as Options;
-  }
-}
-
-/** The installer serves no TLS. */
-const isHttp = (url: string): boolean => URL.canParse(url) && new URL(url).protocol === "http:";
 
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
-  const read = new Reader(environment);
-  const given = options(args, read);
-  const stanza = environment["CNI_NETWORK_CONFIG"];
+  const read = new SettingsReader({ environment, args, flags: FLAGS });
+  const installerReady = read.flag("installer-ready");
+  const stanza = read.optional("CNI_NETWORK_CONFIG");
   const settings: Settings = {
-    logLevel: read.oneOf("log-level", given["log-level"], LOG_LEVELS),
-    logFormat: read.oneOf("log-format", given["log-format"], LOG_FORMATS),
-    admin: read.address("admin-addr", given["admin-addr"]),
+    logLevel: read.flag("log-level").oneOf(LOG_LEVELS),
+    logFormat: read.flag("log-format").oneOf(LOG_FORMATS),
+    admin: read.flag("admin-addr").address(),
     nodeName: read.required("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "set it from spec.nodeName"),
     podName: read.required("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "set it from metadata.name"),
-    cluster: read.cluster(),
-    ...(given["installer-ready"] === "" ? {} : { installerReady: given["installer-ready"] }),
+    cluster: readInCluster(read),
+    ...(installerReady.value === "" ? {} : { installerReady: installerReady.httpUrl() }),
     rate: {
-      perSecond: read.positive("deletions-per-second", given["deletions-per-second"]),
-      burst: Math.max(1, read.positive("deletion-burst", given["deletion-burst"])),
+      perSecond: read.flag("deletions-per-second").positive(),
+      burst: Math.max(1, read.flag("deletion-burst").positive()),
     },
-    deleteUnvalidated: read.oneOf("delete-unvalidated", given["delete-unvalidated"], ["false", "true"]) === "true",
-    ...(stanza ? { stanza } : {}),
+    deleteUnvalidated: read.flag("delete-unvalidated").boolean(),
+    ...(stanza === undefined ? {} : { stanza }),
   };
-  if (settings.installerReady !== undefined && !isHttp(settings.installerReady)) {
-    read.problems.push(
-      `--installer-ready "${settings.installerReady}" is not a URL such as http://127.0.0.1:9991/ready`,
-    );
-  }
   read.finish();
   return settings;
 }

@@ -136,17 +136,17 @@ const cases: Cases = {
     },
   },
   LinkerdCNIRepairSuspended: {
-    fires: { [repair("breakers_open")]: "0x5 2x5" },
+    fires: { [repair("suspended_owners")]: "0x5 2x5" },
     atMinute: 6,
-    says: "the pods of 2 owners come back without redirect; the repair controller has stopped to delete them.",
-    quiet: { "none open": { [repair("breakers_open")]: "0x10" } },
+    says: "the pods of 2 owners keep coming back without redirect; the repair controller no longer deletes them.",
+    quiet: { "none suspended": { [repair("suspended_owners")]: "0x10" } },
   },
   LinkerdCNINotRepaired: {
-    fires: { [repair("pods_broken")]: "0 4x30", [repair("breakers_open")]: "0x30" },
+    fires: { [repair("pods_broken")]: "0 4x30", [repair("suspended_owners")]: "0x30" },
     atMinute: 17,
-    says: "4 pods without redirect wait for being deleted.",
+    says: "4 pods without redirect are waiting to be deleted.",
     quiet: {
-      "left alone on purpose": { [repair("pods_broken")]: "0 4x30", [repair("breakers_open")]: "1x30" },
+      "suspended on purpose": { [repair("pods_broken")]: "0 4x30", [repair("suspended_owners")]: "1x30" },
       "repaired meanwhile": { [repair("pods_broken")]: "0 4x10 0 4x20" },
     },
   },

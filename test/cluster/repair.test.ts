@@ -115,24 +115,24 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await cluster.uninstall();
   });
 
-  test("a Deployment that can never work is left alone after three rounds", async () => {
+  test("a Deployment that can never work is suspended after three rounds", async () => {
     const { kubectl } = cluster;
     // Exempts what its validator connects to.
     await kubectl.apply(
       deployment("never", true, { annotations: { "config.linkerd.io/skip-outbound-ports": "20001" } }),
     );
     await cluster.install("--set=repairController.enabled=true", "--set=repairController.deletionsPerSecond=100");
-    await until("the breaker", async () => (await eventsOf("LinkerdCNIRepairSuspended")).items.length > 0, 90);
-    const rounds = async () => {
+    await until("the suspension", async () => (await eventsOf("LinkerdCNIRepairSuspended")).items.length > 0, 90);
+    const deletions = async () => {
       const text = (await eventsOf("LinkerdCNINotConfigured")).items.map((event) => JSON.stringify(event));
-      return text.filter((event) => event.includes("never-")).map((event) => /repair-round":"(\d+)"/.exec(event)?.[1]);
+      return text.filter((event) => event.includes("never-")).length;
     };
-    const before = await rounds();
-    expect([...new Set(before)].sort()).toEqual(["1", "2", "3"]);
+    const before = await deletions();
+    // Three rounds of its two pods, of which one may be seen before the other.
+    expect(before).toBeGreaterThanOrEqual(4);
+    expect(before).toBeLessThanOrEqual(6);
     const pods = (await podsOf("never")).map(({ metadata }) => metadata.uid);
     // The pods crash on, and nobody deletes them.
-    await cluster.kubectl.run("rollout", "restart", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
-    await cluster.rolledOut();
     await until(
       "more failures",
       async () => {
@@ -141,7 +141,7 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
       },
       120,
     );
-    expect(await rounds()).toEqual(before);
+    expect(await deletions()).toBe(before);
     expect((await podsOf("never")).map(({ metadata }) => metadata.uid)).toEqual(pods);
     await kubectl.run("delete", "deployment", "never", "--timeout=60s");
     await cluster.uninstall();

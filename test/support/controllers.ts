@@ -4,11 +4,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "../../cni/log";
-import { type Clock, systemClock } from "../../controllers/clock";
-import { RepairController } from "../../controllers/repair/controller";
+import { runRepairController } from "../../controllers/repair/run";
 import { readSettings } from "../../controllers/repair/settings";
-import type { ApiServer } from "../../kubernetes/client";
+import type { ApiServer } from "../../kubernetes/api-server";
+import { type Clock, systemClock } from "../../process/clock";
+import { createLog } from "../../process/log";
 import { NODE } from "./meshed-pod";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
@@ -109,8 +109,7 @@ export class RunningController {
     const env = { ...environmentFor(api, made.directory), ...options.env };
     const settings = readSettings([...args, ...(options.args ?? [])], env);
     const log = createLog("debug", "plain", (line) => made.log.push(line));
-    const controller = new RepairController({ settings, log, clock: made.clock, signal: made.stopping.signal });
-    made.done = controller.run();
+    made.done = runRepairController({ settings, log, clock: made.clock, signal: made.stopping.signal });
     return made;
   }
 

@@ -1,4 +1,4 @@
-import { createInstruments as repairInstruments } from "../../controllers/repair/instruments";
+import { createMetrics as repairMetrics } from "../../controllers/repair/metrics";
 import { createInstruments as installerInstruments } from "../../installer/telemetry/instruments";
 
 /** The value of a metric in what a process exposes; `name` with labels where it has any. */
@@ -15,8 +15,8 @@ export async function exposedMetrics(): Promise<string> {
     counter.add("a", "b");
   installer.pluginCalls.add("ADD", "redirect", "");
   for (const histogram of [installer.pluginSeconds, installer.pluginRequests]) histogram.observe(1, "ADD");
-  const repair = repairInstruments();
+  const repair = repairMetrics();
   const none = () => 0;
-  repair.read({ broken: none, notRedirected: none, breakersOpen: none, installerReady: () => true });
-  return installer.metrics.text() + (await repair.registry.metrics());
+  repair.read({ broken: none, notRedirected: none, suspendedOwners: none, installerReady: () => true });
+  return installer.metrics.text() + repair.registry.text();
 }

@@ -222,10 +222,10 @@ panels:
       - datasource:
           type: prometheus
           uid: $datasource
-        expr: sum(linkerd_cni_repair_controller_breakers_open{node=~"$node"}) or vector(0)
+        expr: sum(linkerd_cni_repair_controller_suspended_owners{node=~"$node"}) or vector(0)
         legendFormat: __auto
         refId: A
-    title: Owners left alone
+    title: Suspended owners
     type: stat
   - collapsed: false
     gridPos:
@@ -742,8 +742,8 @@ panels:
       - datasource:
           type: prometheus
           uid: $datasource
-        expr: sum(rate(linkerd_cni_repair_controller_breaker_opened_total{node=~"$node"}[$__rate_interval]))
-        legendFormat: breaker opened
+        expr: sum(rate(linkerd_cni_repair_controller_suspensions_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: owner suspended
         refId: D
     title: Deletions
     type: timeseries

@@ -1,0 +1,123 @@
+import { podFromObject } from "../../cni/api-objects";
+import { decide, type Namespace } from "../../cni/decide";
+import type { RedirectOptions } from "../../cni/redirect/options";
+import type { Stanza } from "../../cni/stanza";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { resources } from "../../kubernetes/resources";
+import type { PodObject } from "../../kubernetes/types";
+import type { Clock } from "../../process/clock";
+import type { Log } from "../../process/log";
+import { Loop } from "../../process/loop";
+import { reasonOf } from "../../process/reason-of";
+import type { PodStore, Redirect, TrackedPod } from "./pod-store";
+import type { TcpAnswer } from "./probes";
+
+/**
+ * How to find out, without any privilege, whether connections to a pod are redirected: a port on which nothing listens
+ * accepts a connection only if it is redirected to the proxy.
+ */
+export interface AuditPlan {
+  readonly host: string;
+  /** Unless the proxy itself answers, a refusal means nothing. */
+  readonly proxyPort: number;
+  readonly ports: readonly number[];
+}
+
+/** Far apart, and hardly ever used. */
+const LIKELY_UNUSED = [64_321, 48_611, 31_997, 22_907];
+const ENOUGH_PORTS = 3;
+
+function isRedirected(port: number, { portsToRedirect, skipInboundPorts, inboundPort }: RedirectOptions): boolean {
+  if (port === inboundPort || skipInboundPorts.some(({ low, high }) => low <= port && port <= high)) return false;
+  return portsToRedirect.length === 0 || portsToRedirect.includes(port);
+}
+
+function declaredPorts({ spec }: PodObject): readonly (number | undefined)[] {
+  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  return containers.flatMap(({ ports }) => ports ?? []).map(({ containerPort }) => containerPort);
+}
+
+/** Which ports to try; undefined if none could tell anything. @throws CniError for an invalid annotation */
+export function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
+  const name = pod.metadata?.name ?? "";
+  // Items of a list have no kind of their own.
+  const known = podFromObject({ namespace: namespace.name, name }, { ...pod, kind: "Pod" });
+  const decision = decide(known, { namespace }, stanza);
+  const host = pod.status?.podIP ?? "";
+  if (decision.kind === "skip" || host === "") return undefined;
+  const { options } = decision;
+  if (options.skipInboundSubnets.length > 0 || (host.includes(":") && !options.ipv6)) return undefined;
+  const declared = declaredPorts(pod);
+  const ports = [...LIKELY_UNUSED, ...options.portsToRedirect]
+    .filter((port) => isRedirected(port, options) && !declared.includes(port))
+    .slice(0, ENOUGH_PORTS);
+  return ports.length === 0 ? undefined : { host, proxyPort: options.inboundPort, ports };
+}
+
+/** What the answers mean. Connections are not redirected only if the proxy answers and every port refuses. */
+export function judgeAudit(proxy: TcpAnswer, ports: readonly TcpAnswer[]): Redirect {
+  if (ports.includes("open")) return "present";
+  return proxy === "open" && ports.every((each) => each === "refused") ? "absent" : "unknown";
+}
+
+interface Deps {
+  readonly pods: PodStore;
+  readonly client: KubernetesClient;
+  readonly stanza: Stanza;
+  readonly probe: (host: string, port: number) => Promise<TcpAnswer>;
+  /** Connections to this pod are not redirected. Called once for each pod. */
+  readonly found: (pod: TrackedPod) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+const INTERVAL_MS = 10_000;
+/** An audit that found out nothing is repeated after this time. */
+const REPEAT_MS = 5 * 60_000;
+
+/** Finds out whether connections are redirected to pods that have a proxy and no validator. */
+export class Auditor {
+  constructor(private readonly deps: Deps) {}
+
+  /** Runs until the signal is given. */
+  run(): Promise<void> {
+    const { clock, pods, signal } = this.deps;
+    const auditAll = async () => {
+      for (const pod of [...pods.values()]) {
+        // Another pod may have got the address of one that is gone.
+        const isDue = pods.get(pod.uid) === pod && pod.auditAt <= clock.now();
+        if (isDue && pod.object !== undefined && !signal.aborted) await this.audit(pod, pod.object);
+      }
+      return INTERVAL_MS;
+    };
+    return new Loop(auditAll, { clock, signal }).run();
+  }
+
+  private async audit(pod: TrackedPod, object: PodObject): Promise<void> {
+    const { clock, found, log, pods } = this.deps;
+    const redirect = await this.redirectOf(pod, object);
+    // A pod that has changed meanwhile is audited again, and one that is gone is not.
+    if (pod.object !== object || pods.get(pod.uid) !== pod) return;
+    pod.redirect = redirect;
+    pod.auditAt = clock.now() + REPEAT_MS;
+    if (redirect !== "unknown") pod.object = undefined;
+    if (redirect !== "absent") return;
+    log.warn(`pod ${pod.namespace}/${pod.name}: connections to it are not redirected, and it has no validator`);
+    await found(pod);
+  }
+
+  private async redirectOf({ namespace, name }: TrackedPod, object: PodObject): Promise<Redirect> {
+    const { client, log, probe, stanza } = this.deps;
+    try {
+      const { metadata } = await client.get(resources.namespaces, { name: namespace });
+      const plan = planAudit(object, { name: namespace, annotations: metadata?.annotations ?? {} }, stanza);
+      if (plan === undefined) return "unknown";
+      const ports = await Promise.all(plan.ports.map((port) => probe(plan.host, port)));
+      return judgeAudit(await probe(plan.host, plan.proxyPort), ports);
+    } catch (error) {
+      log.debug(`pod ${namespace}/${name} cannot be audited: ${reasonOf(error)}`);
+      return "unknown";
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import type { EventSpec } from "../../kubernetes/events";
+
+/** The Events about pods. Each reason has a page in docs/runbooks. */
+
+/** Reason and action are those of linkerd's own repair controller. */
+export const deletedUnconfigured: EventSpec = {
+  reason: "LinkerdCNINotConfigured",
+  action: "Deleting",
+  type: "Normal",
+  note: "The pod started before its connections could be redirected to the proxy; deleted so that a new pod takes its place",
+};
+
+export const evictedUnvalidated: EventSpec = {
+  reason: "LinkerdCNINotRedirected",
+  action: "Deleting",
+  type: "Normal",
+  note: "Connections to the pod bypass its proxy, and the pod has no validator; evicted so that a new pod takes its place",
+};
+
+export const notRedirected: EventSpec = {
+  reason: "LinkerdCNINotRedirected",
+  action: "Auditing",
+  type: "Warning",
+  note:
+    "Connections to the pod bypass its proxy, and the pod has no validator; delete the pod, or set " +
+    "repairController.deleteUnvalidated so that the repair controller evicts it",
+};
+
+export const notReplaceable: EventSpec = {
+  ...notRedirected,
+  note:
+    "Connections to the pod bypass its proxy, and the pod has no validator; it is not evicted because no controller " +
+    "would bring it back: delete it and create it again",
+};
+
+/** `ms` is how long the owner, such as "ReplicaSet web-5d8f", is suspended. */
+export function suspended(owner: string, rounds: number, ms: number): EventSpec {
+  return {
+    reason: "LinkerdCNIRepairSuspended",
+    action: "Suspending",
+    type: "Warning",
+    note:
+      `Pods of ${owner} came back without redirect ${rounds} times; none of them is deleted for ` +
+      `${Math.round(ms / 60_000)} min. See the log of container install-cni on this pod's node`,
+  };
+}

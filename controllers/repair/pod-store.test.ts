@@ -1,0 +1,79 @@
+import type { PodObject as Pod } from "../../kubernetes/types";
+import { PodStore } from "./pod-store";
+
+let store: PodStore;
+let overflows: number;
+let changed: string[];
+
+beforeEach(() => {
+  [overflows, changed] = [0, []];
+  store = new PodStore({
+    now: () => 0,
+    changed: (uid) => changed.push(uid),
+    overflow: () => {
+      overflows += 1;
+    },
+  });
+});
+
+const apply = (object: Pod, type: "LISTED" | "ADDED" | "MODIFIED" = "ADDED") => store.apply({ type, object });
+const names = () => [...store.values()].map(({ name }) => name);
+
+const ended = (phase: string, exitCode: number) => ({
+  phase,
+  initContainerStatuses: [{ name: "linkerd-network-validator", state: { terminated: { exitCode } } }],
+});
+const jobsPod = (name: string, status: NonNullable<Pod["status"]>): Pod => ({
+  metadata: { name, uid: name },
+  spec: { restartPolicy: "Never" },
+  status,
+});
+const containerStatuses = [{ name: "linkerd-proxy", ready: true, state: { running: {} } }];
+
+test("pods that are over take no place, however many there are", () => {
+  for (let index = 0; index < 3_000; index++) {
+    apply(jobsPod(`done-${index}`, ended("Succeeded", 0)));
+    apply(jobsPod(`failed-${index}`, ended("Failed", 0)));
+  }
+  apply(jobsPod("broken", ended("Failed", 95)));
+  expect(names()).toEqual(["broken"]);
+  expect(overflows).toBe(0);
+});
+
+test("a pod that ends gives its place back, and is not audited any more", () => {
+  const metadata = { name: "web", uid: "web" };
+  apply({ metadata, status: { containerStatuses } });
+  const [pod] = [...store.values()];
+  expect(pod?.object).toBeDefined();
+  apply({ metadata, status: { phase: "Failed" } }, "MODIFIED");
+  expect(names()).toEqual([]);
+  expect(pod && store.get(pod.uid)).toBeUndefined();
+});
+
+test("a pod is the same one after each change, and after the next list", () => {
+  const metadata = { name: "web", uid: "web" };
+  apply({ metadata });
+  const pod = store.get("web");
+  if (pod !== undefined) pod.attempts = 3;
+  apply({ metadata, status: { containerStatuses } }, "MODIFIED");
+  store.apply({ type: "LISTING" });
+  apply({ metadata }, "LISTED");
+  store.apply({ type: "SYNCED" });
+  expect(store.get("web")).toBe(pod);
+  expect(pod?.attempts).toBe(3);
+});
+
+test("what a list does not show is gone", () => {
+  for (const name of ["one", "two"]) apply({ metadata: { name, uid: name } });
+  expect(store.synced).toBe(false);
+  store.apply({ type: "LISTING" });
+  apply({ metadata: { name: "two", uid: "two" } }, "LISTED");
+  changed = [];
+  store.apply({ type: "SYNCED" });
+  expect([names(), changed, store.synced]).toEqual([["two"], ["one"], true]);
+});
+
+test("pods beyond the most are counted and not looked after", () => {
+  for (let index = 0; index < 5_002; index++) apply({ metadata: { name: `pod-${index}`, uid: `uid-${index}` } });
+  expect([names().length, overflows]).toEqual([5_000, 2]);
+});

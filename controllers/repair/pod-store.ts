@@ -1,0 +1,108 @@
+import { Store } from "../../kubernetes/store";
+import type { OwnerReference, PodObject } from "../../kubernetes/types";
+import type { Notice } from "../../kubernetes/watch";
+import { type Diagnosis, diagnose } from "./diagnose";
+
+/** Whether connections to a pod are redirected, as far as an audit found out. */
+export type Redirect = "unknown" | "present" | "absent";
+
+/** What is kept of a meshed pod of this node. It stays the same object as long as the pod exists. */
+export interface TrackedPod {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** UID of the controller that replaces the pod; without one, the pod's namespace and name. */
+  readonly owner: string;
+  readonly controller?: OwnerReference;
+  readonly firstSeen: number;
+  diagnosis: Diagnosis;
+  /** The whole object, as long as an audit may need it. */
+  object: PodObject | undefined;
+  redirect: Redirect;
+  /** When the next audit is due. */
+  auditAt: number;
+  /** The API server has deleted the pod; the watch has yet to say so. */
+  deleted: boolean;
+  /** Failed attempts to delete the pod. */
+  attempts: number;
+  /** The next attempt to delete the pod comes no earlier. */
+  retryAt: number;
+}
+
+/** Bounds the memory: no node runs as many pods. */
+const MAX_PODS = 5_000;
+
+/** What the store tells its owner. */
+export interface PodStoreOptions {
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+  /** A pod has changed, or is gone. */
+  readonly changed: (uid: string) => void;
+  /** A pod is not looked after, because there are too many. */
+  readonly overflow: () => void;
+}
+
+const uidOf = ({ metadata }: PodObject): string => metadata?.uid ?? "";
+
+function track(pod: PodObject, now: number): TrackedPod {
+  const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
+  const controller = ownerReferences.find((reference) => reference.controller === true);
+  return {
+    uid: uidOf(pod),
+    namespace,
+    name,
+    owner: controller?.uid ?? `${namespace}/${name}`,
+    ...(controller === undefined ? {} : { controller }),
+    firstSeen: now,
+    diagnosis: "unknown",
+    object: undefined,
+    redirect: "unknown",
+    auditAt: now,
+    deleted: false,
+    attempts: 0,
+    retryAt: now,
+  };
+}
+
+function update(tracked: TrackedPod, pod: PodObject): TrackedPod {
+  tracked.diagnosis = diagnose(pod);
+  if (tracked.diagnosis !== "unvalidated") tracked.redirect = "unknown";
+  tracked.object = tracked.diagnosis === "unvalidated" && tracked.redirect === "unknown" ? pod : undefined;
+  return tracked;
+}
+
+/** The meshed pods of this node by UID, without those that are leaving. */
+export class PodStore {
+  private readonly store: Store<PodObject, TrackedPod>;
+
+  constructor(private readonly options: PodStoreOptions) {
+    const { changed, now } = options;
+    const view = (pod: PodObject) => update(this.get(uidOf(pod)) ?? track(pod, now()), pod);
+    this.store = new Store({ key: uidOf, view, changed });
+  }
+
+  /** Whether all pods have been listed. */
+  get synced(): boolean {
+    return this.store.synced;
+  }
+
+  get(uid: string): TrackedPod | undefined {
+    return this.store.get(uid);
+  }
+
+  values(): IterableIterator<TrackedPod> {
+    return this.store.values();
+  }
+
+  count(condition: (pod: TrackedPod) => boolean): number {
+    return [...this.store.values()].filter(condition).length;
+  }
+
+  /** Takes in what the watch tells. */
+  apply(notice: Notice<PodObject>): void {
+    if (notice.type === "LISTING" || notice.type === "SYNCED" || notice.type === "DELETED") this.store.apply(notice);
+    else if (diagnose(notice.object) === "leaving") this.store.apply({ type: "DELETED", object: notice.object });
+    else if (this.get(uidOf(notice.object)) === undefined && this.store.size >= MAX_PODS) this.options.overflow();
+    else this.store.apply(notice);
+  }
+}

@@ -1,0 +1,81 @@
+import { isObject, type Json } from "../../cni/json";
+import { parseStanza } from "../../cni/parse-stanza";
+import { PLUGIN_TYPE, type Stanza } from "../../cni/stanza";
+import { KubernetesClient } from "../../kubernetes/client";
+import { EventRecorder } from "../../kubernetes/events";
+import { readApiServer } from "../../kubernetes/in-cluster";
+import { inform } from "../../kubernetes/informer";
+import { resources } from "../../kubernetes/resources";
+import { httpsTransport } from "../../kubernetes/transport";
+import type { Clock } from "../../process/clock";
+import { health, metrics as metricsAnswer, serve } from "../../process/http-server";
+import type { Log } from "../../process/log";
+import { Auditor } from "./audit";
+import { RepairController } from "./controller";
+import { MESHED_LABEL } from "./diagnose";
+import { createMetrics } from "./metrics";
+import { PodActions } from "./pod-actions";
+import { probeHttp, probeTcp } from "./probes";
+import type { Settings } from "./settings";
+
+interface Deps {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** @throws if the text is not a stanza */
+function readStanza(text: string): Stanza {
+  const stanza = JSON.parse(text) as Json;
+  if (!isObject(stanza)) throw new Error("CNI_NETWORK_CONFIG is not a JSON object");
+  return parseStanza(stanza, PLUGIN_TYPE);
+}
+
+/** Runs the repair controller of one node until the signal is given. @throws if the admin port is taken */
+export async function runRepairController({ settings, log, clock, signal }: Deps): Promise<void> {
+  const server = () => readApiServer(settings.cluster);
+  const send = httpsTransport(server);
+  const client = new KubernetesClient(send);
+  const metrics = createMetrics();
+
+  const reporter = { controller: "linkerd-cni-repair-controller", instance: settings.podName };
+  const recorder = new EventRecorder(reporter, { client, clock });
+  const actions = new PodActions({ client, recorder, clock, log, metrics });
+  const { installerReady: url } = settings;
+  const installerReady = async () => url === undefined || probeHttp(url);
+  const controller = new RepairController({ settings, actions, installerReady, metrics, clock, log, signal });
+  const { pods } = controller;
+
+  const found = controller.notRedirected.bind(controller);
+  const auditor =
+    settings.stanza === undefined
+      ? undefined
+      : new Auditor({ pods, client, stanza: readStanza(settings.stanza), probe: probeTcp, found, clock, log, signal });
+
+  const meshedPods = {
+    resource: resources.pods,
+    labelSelector: MESHED_LABEL,
+    // Completed pods stay for days. A failed one may have to be replaced.
+    fieldSelector: `spec.nodeName=${settings.nodeName},status.phase!=Succeeded`,
+    take: pods.apply.bind(pods),
+  };
+
+  const admin = await serve(settings.admin, {
+    "/live": () => health(),
+    "/ready": () => health(pods.synced ? undefined : "the pods have not been listed yet"),
+    "/metrics": () => metricsAnswer(metrics.registry),
+  });
+  log.info(`watches the pods of node ${settings.nodeName} that have label ${MESHED_LABEL}`);
+  try {
+    const failed = () => metrics.watchErrors.inc();
+    await Promise.all([
+      inform(meshedPods, { server, send, clock, log, signal, failed }),
+      controller.run(),
+      auditor?.run(),
+    ]);
+  } finally {
+    admin.close();
+    send.close();
+  }
+}

@@ -1,0 +1,111 @@
+import { RepairController } from "../../../controllers/repair/controller";
+import { createMetrics } from "../../../controllers/repair/metrics";
+import type { Outcome } from "../../../controllers/repair/pod-actions";
+import type { TrackedPod } from "../../../controllers/repair/pod-store";
+import type { PodObject } from "../../../kubernetes/types";
+import { failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
+import { VirtualClock } from "../../support/virtual-clock";
+
+const quiet = () => undefined;
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet };
+
+let clock: VirtualClock;
+let controller: RepairController;
+let outcome: (pod: TrackedPod) => Outcome;
+let attempts: string[];
+const at: Record<string, number[]> = {};
+let stopping: AbortController;
+let done: Promise<void> | undefined;
+
+beforeEach(() => {
+  [clock, attempts, stopping] = [new VirtualClock(), [], new AbortController()];
+  outcome = () => "deleted";
+  for (const name of Object.keys(at)) delete at[name];
+  controller = new RepairController({
+    settings: { rate: { perSecond: 1, burst: 1 }, deleteUnvalidated: true },
+    actions: {
+      delete: async (pod) => {
+        attempts.push(pod.name);
+        at[pod.name] = [...(at[pod.name] ?? []), clock.now()];
+        return outcome(pod);
+      },
+      publish: async () => undefined,
+    },
+    installerReady: async () => true,
+    metrics: createMetrics(),
+    clock,
+    log,
+    signal: stopping.signal,
+  });
+  done = undefined;
+});
+
+/** Lets the controller work for so many milliseconds. */
+async function run(ms: number): Promise<void> {
+  done ??= controller.run();
+  await clock.run(ms);
+}
+
+afterEach(async () => {
+  stopping.abort();
+  await done;
+});
+
+const add = (name: string, status: object, spec: object = {}) => {
+  const pod = meshedPod(name, { metadata: ownedBy(name), status, spec });
+  controller.pods.apply({ type: "ADDED", object: pod as PodObject });
+  return controller.pods.get(pod.metadata.uid) as TrackedPod;
+};
+
+/** A pod that serves and was found outside the mesh. */
+async function addServing(name: string): Promise<void> {
+  const pod = add(name, running, { initContainers: [] });
+  pod.redirect = "absent";
+  await controller.notRedirected(pod);
+}
+
+test("pods that serve nothing come before those that serve", async () => {
+  await addServing("serving-1");
+  await addServing("serving-2");
+  add("failed-1", failing);
+  add("failed-2", failing);
+  await run(10_000);
+  expect(attempts).toEqual(["failed-1", "failed-2", "serving-1", "serving-2"]);
+});
+
+test("pods that are held by their budgets do not hold up those that fail later", async () => {
+  outcome = ({ name }) => (name.startsWith("serving") ? "held" : "deleted");
+  for (let index = 0; index < 10; index++) await addServing(`serving-${index}`);
+  await run(60_000);
+  const before = attempts.length;
+  for (let index = 0; index < 5; index++) add(`failed-${index}`, failing);
+  await run(10_000);
+  expect(attempts.slice(before).filter((name) => name.startsWith("failed"))).toHaveLength(5);
+  expect(attempts.slice(before).filter((name) => name.startsWith("serving")).length).toBeLessThan(6);
+});
+
+test("a deletion that fails is tried again ever later, and at least every minute", async () => {
+  outcome = () => "failed";
+  const pod = add("broken", failing);
+  // Whatever the kubelet reports meanwhile is no reason to try earlier.
+  for (let second = 0; second < 600; second++) {
+    clock.after(second * 1_000, () => controller.pods.apply({ type: "MODIFIED", object: objectOf(pod) }));
+  }
+  await run(600_000);
+  const pauses = (at["broken"] ?? []).map((time, index, all) => time - (all[index - 1] ?? 0)).slice(1);
+  // Without jitter half of each pause is left.
+  expect(pauses.slice(0, 7)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+});
+
+const objectOf = ({ uid, name }: TrackedPod) => ({
+  ...(meshedPod(name, { status: failing }) as PodObject),
+  metadata: { name, namespace: "shop", uid },
+});
+
+test("a pod that works by the time its turn comes is not deleted", async () => {
+  add("first", failing);
+  const second = add("second", failing);
+  clock.after(500, () => controller.pods.apply({ type: "MODIFIED", object: { ...objectOf(second), status: passed } }));
+  await run(5_000);
+  expect(attempts).toEqual(["first"]);
+});
