@@ -2,14 +2,6 @@ import type { z } from "zod";
 import { choicesText } from "./helm/fields";
 import { nearest } from "./nearest";
 
-/** Everything that is wrong with the values that were given. */
-export class ValuesError extends Error {
-  constructor(readonly problems: readonly string[]) {
-    super(`invalid values:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
-    this.name = "ValuesError";
-  }
-}
-
 const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join(".");
 
 function at(value: unknown, path: readonly PropertyKey[]): unknown {
@@ -59,9 +51,9 @@ export function problemsOf(
   });
 }
 
-/** Checks the name of a namespace that is known. @throws a ValuesError */
-export function checkNamespace(name: unknown): void {
-  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+/** What is wrong with the name of a namespace, where it is known. */
+export function namespaceProblems(name: unknown): readonly string[] {
+  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return [];
   const rule = "up to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
-  throw new ValuesError([`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`]);
+  return [`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`];
 }

@@ -31,7 +31,7 @@ export {
   trim,
 } from "./functions";
 export { writeManifests } from "./manifests";
-export { type HelmManifest, type HelmMetadata, HelmObject } from "./object";
+export { type HelmManifest, type HelmMetadata, HelmObject, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
 export { baseOf, type Refs, valueRefs } from "./refs";
 export type { Templated } from "./templated";
