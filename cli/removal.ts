@@ -24,8 +24,11 @@ const EVERYTHING: LinkerdCniProps = {
   enablePSP: true,
   grafanaDashboard: on,
   networkPolicy: on,
+  platform: "openshift",
   podMonitor: on,
+  priorityClassName: "system-node-critical",
   prometheusRule: on,
+  resourceQuota: { create: "always" },
 };
 
 const groupOf = ({ apiVersion }: Manifest): string =>
