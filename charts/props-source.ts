@@ -11,16 +11,19 @@ interface PropsFile {
   readonly helm: string;
   /** Name of the values' type; the props' is that and "Props". */
   readonly type: string;
+  /** How the names of the groups' interfaces begin. */
+  readonly prefix: string;
 }
 
 /** The files of props, by path from the project's root on. */
 const FILES: Readonly<Record<string, PropsFile>> = {
-  "constructs/props.ts": { schema: values, source: "constructs/values.ts", helm: "./helm", type: "Values" },
+  "constructs/props.ts": { schema: values, source: "constructs/values.ts", helm: "./helm", type: "Values", prefix: "" },
   "constructs/multus/props.ts": {
     schema: multusValues,
     source: "constructs/multus/values.ts",
     helm: "../helm",
     type: "MultusValues",
+    prefix: "Multus",
   },
 };
 
@@ -29,8 +32,7 @@ import type { ${type} } from "./values";
 
 // Made from ${source} by synthesis: change it there, then run \`npm run build -- charts\`.
 
-/** The values of the chart: each one known, or in a Helm chart an expression. */
-export interface ${type}Props {`;
+`;
 
 /** Words on lines that fit the project's width. */
 function wrapped(text: string, start: string): readonly string[] {
@@ -59,25 +61,59 @@ function declaration(key: string, type: string, indent: string): readonly string
   return [`${indent}readonly ${key}?:`, `${indent}  | ${type}`, `${indent}  | undefined;`];
 }
 
-/** Writes the members of one interface. */
-class Members {
+/** `ephemeral-storage` as part of a type's name: `EphemeralStorage`. */
+const pascal = (key: string): string =>
+  key
+    .split("-")
+    .map((part) => `${part.charAt(0).toUpperCase()}${part.slice(1)}`)
+    .join("");
+
+/** Writes the interfaces of one file: one for all values, and one for each group. */
+class Interfaces {
   private readonly fields: ReadonlyMap<string, Field>;
+  /** The text of each interface by its name; those of groups stand before the one that has them. */
+  private readonly made = new Map<string, string>();
 
   constructor(private readonly file: PropsFile) {
     this.fields = new Map(fieldsOf(file.schema).map((field) => [field.path.join("."), field]));
   }
 
-  of(schema: z.ZodObject, path: readonly string[]): readonly string[] {
+  /** All interfaces, as text. */
+  written(): string {
+    const meaning = "The values of the chart: each one known, or in a Helm chart an expression.";
+    const all = this.text(`${this.file.type}Props`, meaning, this.file.schema, []);
+    return [...this.made.values(), all].join("\n\n");
+  }
+
+  private text(name: string, meaning: string, schema: z.ZodObject, path: readonly string[]): string {
     const shape = schema.shape as Readonly<Record<string, z.ZodType>>;
-    return Object.entries(shape).flatMap(([name, field]) => this.member(name, field, [...path, name]));
+    const members = Object.entries(shape).flatMap(([key, field]) => this.member(key, field, [...path, key]));
+    return [`/** ${meaning} */`, `export interface ${name} {`, ...members, "}"].join("\n");
   }
 
   private member(name: string, schema: z.ZodType, path: readonly string[]): readonly string[] {
-    const indent = "  ".repeat(path.length);
+    const indent = "  ";
     const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
     const field = this.fields.get(path.join("."));
     if (field !== undefined) return [...comment(field, indent), ...declaration(key, this.typeOf(schema, path), indent)];
-    return [`${indent}readonly ${key}?: {`, ...this.of(baseOf(schema).schema as z.ZodObject, path), `${indent}};`];
+    return declaration(key, this.group(baseOf(schema).schema as z.ZodObject, path), indent);
+  }
+
+  /**
+   * The name of a group's interface. Groups alike share one, such as the resources of two containers; of two that only
+   * have the same key, the second has the name of the group around it, too.
+   */
+  private group(schema: z.ZodObject, path: readonly string[]): string {
+    for (let depth = path.length - 1; depth >= 0; depth--) {
+      const name = `${this.file.prefix}${path.slice(depth).map(pascal).join("")}Props`;
+      const text = this.text(name, `The values in the group \`${path.at(-1)}\`.`, schema, path);
+      const before = this.made.get(name);
+      if (before === undefined || shape(before) === shape(text)) {
+        if (before === undefined) this.made.set(name, text);
+        return name;
+      }
+    }
+    throw new Error(`no name is left for the group ${path.join(".")}`);
   }
 
   /** The type of one value: what is read as text may also be given as a number. */
@@ -89,11 +125,13 @@ class Members {
   }
 }
 
+/** The text of an interface without the paths of its values: what two groups have in common. */
+const shape = (text: string): string => text.replace(/(\["[\w-]+"\])+(?=(\["[\w-]+"\]))/g, "");
+
 /** The props by which users of the constructs give values, with what is said about each: files by path. */
 export function propsSources(): ReadonlyMap<string, string> {
-  const files = Object.entries(FILES).map(([path, file]) => {
-    const lines = [head(file), ...new Members(file).of(file.schema, []), "}"];
-    return [path, `${lines.join("\n")}\n`] as const;
-  });
+  const files = Object.entries(FILES).map(
+    ([path, file]) => [path, `${head(file)}${new Interfaces(file).written()}\n`] as const,
+  );
   return new Map(files);
 }

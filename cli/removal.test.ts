@@ -18,7 +18,12 @@ async function printed(world: World, ...args: readonly string[]) {
 const everything = fieldsOf(values)
   .filter(({ type }) => type === "bool")
   .map(({ path }) => `${path.join(".")}=true`);
-const withPolicy = (version: string) => ["--set", [...everything, `nodeTaint.admissionPolicy=${version}`].join(",")];
+/** What there is by other values than switches. */
+const requested = ["platform=openshift", "priorityClassName=system-node-critical", "resourceQuota.create=always"];
+const withPolicy = (version: string) => [
+  "--set",
+  [...everything, ...requested, `nodeTaint.admissionPolicy=${version}`].join(","),
+];
 
 /** A cluster that knows some kinds, and has some objects. */
 function cluster(kinds: readonly string[], objects: readonly Manifest[], discovery: Partial<Ended> = {}) {

@@ -24,8 +24,11 @@ const EVERYTHING: LinkerdCniProps = {
   enablePSP: true,
   grafanaDashboard: on,
   networkPolicy: on,
+  platform: "openshift",
   podMonitor: on,
+  priorityClassName: "system-node-critical",
   prometheusRule: on,
+  resourceQuota: { create: "always" },
 };
 
 const groupOf = ({ apiVersion }: Manifest): string =>
@@ -58,7 +61,7 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
  * What `kubectl delete` has to know of all that may be installed, whatever values it was installed with; of kinds that
  * only some clusters know, what was found, or what these values make where nobody has looked. In the order of removal:
  * first what taints new nodes, since nobody would take the taint away; then the pods; their namespace last.
- * @throws a ValuesError with every problem
+ * @throws an Error with every problem
  */
 export function removed(values: unknown, namespace: string, found?: readonly Manifest[]): readonly Manifest[] {
   const given = installed(values, namespace).filter((manifest) => !isEverywhere(manifest));

@@ -11,7 +11,7 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Everything that is installed, its namespace first. @throws a ValuesError with every problem */
+/** Everything that is installed, its namespace first. @throws an Error with every problem */
 export function installed(values: unknown, namespace: string): readonly Manifest[] {
   const chart = new Chart(new App(), "linkerd-cni");
   new LinkerdNamespace(chart, "namespace", { name: namespace });

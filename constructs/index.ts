@@ -2,7 +2,7 @@ export { Installation, type InstallationProps, type Labels } from "./installatio
 export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
 export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./multus/namespace";
-export type { MultusValuesProps } from "./multus/props";
+export type * from "./multus/props";
 export { type MultusValues, multusValues } from "./multus/values";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
 export { overlaid } from "./overlaid";
@@ -14,8 +14,7 @@ export {
   type Platform,
   type PlatformName,
 } from "./platforms";
-export { ValuesError } from "./problems";
-export type { ValuesProps } from "./props";
+export type * from "./props";
 export type { StanzaTemplate } from "./stanza";
 export { type Values, values } from "./values";
 export { version } from "./version";

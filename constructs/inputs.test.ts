@@ -4,6 +4,13 @@ import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
 const make = (props: unknown) => new LinkerdCni(new Chart(new App(), "chart"), "cni", props as LinkerdCniProps);
 
+/** Synthesizes, which is when problems are reported. */
+function synthesize(props: unknown) {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdCni(chart, "cni", props as LinkerdCniProps);
+  return chart.toJson();
+}
+
 /** Values that are refused, with what the message says about them. */
 const refused: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [
   [{ inboundProxyPort: 0 }, "inboundProxyPort: 0 is less than 1"],
@@ -42,14 +49,36 @@ const refused: readonly (readonly [Readonly<Record<string, unknown>>, string])[]
 ];
 
 test.each(refused)("%j is refused", (props, message) => {
-  expect(() => make(props)).toThrow(message);
+  expect(() => synthesize(props)).toThrow(message);
 });
 
 test("every problem is reported at once", () => {
-  expect(() => make({ logLevel: "loud", proxyUID: -1, imag: {} })).toThrow(
+  expect(() => synthesize({ logLevel: "loud", proxyUID: -1, imag: {} })).toThrow(
     /logLevel.*\n.*proxyUID.*|proxyUID.*\n.*logLevel.*/,
   );
-  expect(() => make({ logLevel: "loud", imag: {} })).toThrow("did you mean image?");
+  expect(() => synthesize({ logLevel: "loud", imag: {} })).toThrow("did you mean image?");
+});
+
+test("every problem of every construct is reported at once, and none before synthesis", () => {
+  const app = new App();
+  const chart = new Chart(app, "chart");
+  new LinkerdCni(chart, "one", { logLevel: "loud" } as unknown as LinkerdCniProps);
+  new LinkerdCni(chart, "two", { namespace: "No", healthPort: 9990, repairController: { enabled: true } });
+  new LinkerdCni(chart, "three", {
+    healthPort: 9990,
+    repairController: { enabled: true },
+    hostNetwork: true,
+    ignoreInboundPorts: "25",
+  });
+  let said = "";
+  try {
+    app.synthYaml();
+  } catch (error) {
+    said = String(error);
+  }
+  expect(said).toContain('[chart/one] logLevel: "loud" is not one of');
+  expect(said).toContain('[chart/two] namespace: "No" is not a name for one');
+  expect(said).toContain("[chart/three] healthPort: 9990 is the repair controller's own port");
 });
 
 test("numbers and booleans may come as text", () => {
@@ -70,7 +99,7 @@ test("null takes a value away: its default holds, and a list is empty", () => {
 
 test("what older charts of linkerd had is not used", () => {
   expect(make({ partials: { global: {} }, cniPluginVersion: "v1" }).values).toEqual(make({}).values);
-  expect(() => make({ partial: {} })).toThrow("partial is not a value");
+  expect(() => synthesize({ partial: {} })).toThrow("partial is not a value");
 });
 
 test("expressions are for Helm charts", () => {

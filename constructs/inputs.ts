@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { HelmChart } from "./helm/chart";
 import { hasExpr, isExpr } from "./helm/expression";
 import { baseOf, type Refs, valueRefs } from "./helm/refs";
-import { problemsOf, ValuesError } from "./problems";
+import { problemsOf } from "./problems";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -64,11 +64,11 @@ function keysOf(schema: z.ZodObject, path: readonly PropertyKey[]): readonly str
   return Object.keys(keys);
 }
 
-/** Reads values and fills in the defaults. @throws a ValuesError with every problem */
-export function readValues<T extends z.ZodObject>(schema: T, given: unknown): z.output<T> {
-  const read = schema.safeParse(given);
-  if (read.success) return read.data;
-  throw new ValuesError(problemsOf(read.error, given, (path) => keysOf(schema, path)));
+/** What a construct works with. */
+export interface Inputs<T extends z.ZodObject> {
+  readonly values: Refs<z.output<T>>;
+  /** What is wrong with the given values, one sentence each. Then `values` has the defaults instead. */
+  readonly problems: readonly string[];
 }
 
 /** Puts what was given over a base, group by group. */
@@ -101,12 +101,15 @@ export function inputsOf<T extends z.ZodObject>(
   scope: IConstruct,
   schema: T,
   { given: all, ignored = [], path }: Source,
-): Refs<z.output<T>> {
+): Inputs<T> {
   const used = Object.fromEntries(Object.entries(all).filter(([name]) => !ignored.includes(name)));
   const given = withoutNulls(used, schema) as Fields;
-  const read = readValues(schema, known(given)) as Fields;
+  const parsed = schema.safeParse(known(given));
+  const problems = parsed.success ? [] : problemsOf(parsed.error, given, (path) => keysOf(schema, path));
+  const read = (parsed.success ? parsed.data : schema.parse({})) as Fields;
   const inChart = HelmChart.find(scope) !== undefined;
   if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");
   const base = inChart ? (valueRefs(schema, path) as Fields) : read;
-  return overlay(base, read, given) as Refs<z.output<T>>;
+  const right = parsed.success ? given : {};
+  return { values: overlay(base, read, right) as Refs<z.output<T>>, problems };
 }

@@ -7,12 +7,13 @@ import {
   type HelmMetadata,
   HelmObject,
   type Input,
+  lazily,
   type Refs,
   release,
   spread,
 } from "./helm";
 import { inputsOf } from "./inputs";
-import { checkNamespace } from "./problems";
+import { namespaceProblems } from "./problems";
 
 /** Where a construct is installed, and where a chart has its values. */
 export interface InstallationProps {
@@ -48,15 +49,19 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
   readonly values: Refs<z.output<Schema>>;
   readonly namespace: Input<string>;
   private readonly identity: Identity<Schema>;
+  private readonly parts: (() => unknown)[] = [];
 
-  /** @throws ValuesError with every problem of the values */
+  /** Problems of the values are reported at synthesis, all of them at once. */
   constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<Schema>) {
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
     this.identity = identity;
-    this.values = inputsOf(this, identity.schema, { given, ignored: identity.ignored, path: valuesPath });
+    const source = { given, ignored: identity.ignored, path: valuesPath };
+    const { values, problems } = inputsOf(this, identity.schema, source);
+    this.values = values;
     this.namespace = namespace ?? this.defaultNamespace();
-    checkNamespace(this.namespace);
+    const early = [...problems, ...namespaceProblems(this.namespace)];
+    this.node.addValidation({ validate: () => (early.length > 0 ? early : this.problemsOfParts()) });
   }
 
   /** The labels of a resource: the construct's own ones win over what users add. */
@@ -77,6 +82,25 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
   /** Adds a resource, unless it is known that its condition does not hold. */
   protected add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
     return new HelmObject(this, id, type, manifest);
+  }
+
+  /** A part of a manifest that is computed at synthesis, when a subclass has its fields. */
+  protected lazily<T>(produce: () => T): T {
+    this.parts.push(produce);
+    return lazily(produce);
+  }
+
+  /** What the checks say that compare values with each other; each once, though several parts may have it. */
+  private problemsOfParts(): string[] {
+    const problems = this.parts.flatMap((produce) => {
+      try {
+        produce();
+        return [];
+      } catch (error) {
+        return [error instanceof Error ? error.message : String(error)];
+      }
+    });
+    return [...new Set(problems)];
   }
 
   private get commonLabels(): Added {

@@ -303,6 +303,30 @@ test("a subclass changes the stanza and adds to it, and the pods follow", () => 
   expect(checksum(JSON.stringify(manifests))).not.toBe(checksum(before));
 });
 
+class WithFields extends LinkerdCni {
+  private readonly audit = { log: "/var/log/audit" };
+  private readonly dnsPolicy = "Default";
+  private readonly resource = "leases";
+  protected override stanza() {
+    return { ...super.stanza(), "example.com/audit": this.audit };
+  }
+  protected override podSpec() {
+    return { ...super.podSpec(), dnsPolicy: this.dnsPolicy };
+  }
+  protected override clusterRoleRules() {
+    return [{ apiGroups: ["coordination.k8s.io"], resources: [this.resource], verbs: ["get"] }];
+  }
+}
+
+test("what a subclass overrides may use its fields", () => {
+  const chart = new Chart(new App(), "chart");
+  new WithFields(chart, "cni");
+  const text = JSON.stringify(chart.toJson());
+  expect(text).toContain("/var/log/audit");
+  expect(text).toContain('"dnsPolicy":"Default"');
+  expect(text).toContain('"resources":["leases"]');
+});
+
 test("every resource can be patched", () => {
   const chart = new Chart(new App(), "chart");
   const cni = new LinkerdCni(chart, "cni");

@@ -1,4 +1,4 @@
-import { type ApiObject, Lazy } from "cdk8s";
+import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
 import {
@@ -16,17 +16,21 @@ import {
   present,
   sha256,
   spread,
+  type Templated,
   text,
   toJson,
   toPrettyJson,
+  when,
 } from "./helm";
 import { Installation, type InstallationProps, type Labels } from "./installation";
+import { alertGroups } from "./monitoring/alerts";
+import { dashboard } from "./monitoring/dashboard";
 import { Monitoring } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { PLUGIN_ACCOUNT, pluginRules, tokenRules } from "./plugin-token";
-import { type Directories, podSpec, updateStrategy } from "./pod";
+import { type Directories, isServed, podSpec, updateStrategy } from "./pod";
 import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
@@ -39,6 +43,9 @@ export const NAME = "linkerd-cni";
 
 /** What selects the pods. */
 const SELECTOR = { "k8s-app": NAME };
+
+/** The name of the node, which Prometheus does not know by itself; with what the API server would fill in. */
+const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_node_name"], targetLabel: "node" };
 
 /** Any part of the stanza, and more. */
 type Extra = Readonly<Record<string, unknown>>;
@@ -109,6 +116,10 @@ export class LinkerdCni extends Installation<typeof values> {
     return { binDir: entryOf(known, "binDir"), netDir: entryOf(known, "netDir") };
   }
 
+  private createdBy(): Labels {
+    return { "linkerd.io/created-by": concat("linkerd/helm ", this.values.image.version) };
+  }
+
   /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
@@ -119,27 +130,27 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** With `pluginToken.dedicated`: the service account of the plugin, and the installer's right to make its tokens. */
   protected createPluginAccount(): void {
-    const when = this.values.pluginToken.dedicated;
+    const { dedicated } = this.values.pluginToken;
     const metadata = { ...this.metadata(), name: PLUGIN_ACCOUNT };
     const clusterMetadata = { ...this.clusterMetadata(), name: PLUGIN_ACCOUNT };
     this.add<k8s.KubeServiceAccountProps>("plugin-service-account", k8s.KubeServiceAccount.GVK, {
-      when,
+      when: dedicated,
       metadata,
       automountServiceAccountToken: false,
     });
     this.add<k8s.KubeClusterRoleProps>("plugin-cluster-role", k8s.KubeClusterRole.GVK, {
-      when,
+      when: dedicated,
       metadata: clusterMetadata,
       rules: pluginRules,
     });
     this.add<k8s.KubeClusterRoleBindingProps>("plugin-cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
-      when,
+      when: dedicated,
       metadata: clusterMetadata,
       ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
     });
-    this.add<k8s.KubeRoleProps>("plugin-role", k8s.KubeRole.GVK, { when, metadata, rules: tokenRules });
+    this.add<k8s.KubeRoleProps>("plugin-role", k8s.KubeRole.GVK, { when: dedicated, metadata, rules: tokenRules });
     this.add<k8s.KubeRoleBindingProps>("plugin-role-binding", k8s.KubeRoleBinding.GVK, {
-      when,
+      when: dedicated,
       metadata,
       ...binding("Role", PLUGIN_ACCOUNT, this.namespace, NAME),
     });
@@ -147,21 +158,21 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** With `enablePSP`: a PodSecurityPolicy, and the right to use it. */
   protected createPodSecurityPolicy(): void {
-    const when = this.values.enablePSP;
+    const { enablePSP } = this.values;
     const name = concat("linkerd-", this.namespace, "-cni");
     const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames: [name], verbs: ["use"] };
     this.add<{ spec: object }>("psp", PSP, {
-      when,
+      when: enablePSP,
       metadata: { ...this.clusterMetadata(), name, annotations: PSP_ANNOTATIONS },
       spec: podSecurityPolicy(this.values),
     });
     this.add<k8s.KubeRoleProps>("role", k8s.KubeRole.GVK, {
-      when,
+      when: enablePSP,
       metadata: this.metadata(),
       rules: [rule],
     });
     this.add<k8s.KubeRoleBindingProps>("role-binding", k8s.KubeRoleBinding.GVK, {
-      when,
+      when: enablePSP,
       metadata: this.metadata(),
       ...binding("Role", NAME, this.namespace),
     });
@@ -201,12 +212,17 @@ export class LinkerdCni extends Installation<typeof values> {
     });
   }
 
+  /** What the NetworkPolicy lets in. */
+  protected networkPolicySpec(): Templated<k8s.NetworkPolicySpec> {
+    return networkPolicySpec(this.values, SELECTOR);
+  }
+
   /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
   protected createNetworkPolicy(): void {
     this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: this.values.networkPolicy.enabled,
       metadata: this.metadata(),
-      spec: networkPolicySpec(this.values, SELECTOR),
+      spec: this.lazily(() => this.networkPolicySpec()),
     });
   }
 
@@ -246,14 +262,36 @@ export class LinkerdCni extends Installation<typeof values> {
       labels: this.labels({}, merge(added, this.values.commonLabels)),
     });
     const { namespace, values } = this;
-    new Monitoring(this, "monitoring", { values, name: NAME, namespace, selector: SELECTOR, metadata });
+    const { grafanaDashboard, healthPort, podMonitor, prometheusRule, repairController } = values;
+    const endpoint = (port: string) => ({ port, path: "/metrics", relabelings: [NODE_LABEL] });
+    new Monitoring(this, "monitoring", {
+      name: NAME,
+      namespace,
+      selector: SELECTOR,
+      metadata,
+      podMonitor: {
+        enabled: and(podMonitor.enabled, or(isServed(healthPort), repairController.enabled)),
+        labels: podMonitor.labels,
+        endpoints: [
+          when(isServed(healthPort), endpoint("health")),
+          when(repairController.enabled, endpoint("repair-admin")),
+        ],
+      },
+      prometheusRule: { ...prometheusRule, groups: (job) => alertGroups(values, job) },
+      dashboard: { ...grafanaDashboard, json: dashboard },
+    });
   }
 
   protected createClusterRole(): ApiObject {
     return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
       metadata: this.clusterMetadata(),
-      rules: roleRules(this.values, NAME),
+      rules: this.lazily(() => this.clusterRoleRules()),
     });
+  }
+
+  /** What the plugin, the installer and the repair controller may do in the cluster. */
+  protected clusterRoleRules(): Templated<k8s.PolicyRule[]> {
+    return roleRules(this.values, NAME) as Templated<k8s.PolicyRule[]>;
   }
 
   protected createClusterRoleBinding(): ApiObject {
@@ -266,31 +304,40 @@ export class LinkerdCni extends Installation<typeof values> {
   protected createConfigMap(): ApiObject {
     return this.add<k8s.KubeConfigMapProps>("config-map", k8s.KubeConfigMap.GVK, {
       metadata: { ...this.metadata(), name: `${NAME}-config` },
-      data: Lazy.any({ produce: () => this.configuration() }),
+      data: this.lazily(() => this.configuration()),
     });
   }
 
   protected createDaemonSet(): ApiObject {
-    const created = { "linkerd.io/created-by": concat("linkerd/helm ", this.values.image.version) };
+    return this.add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
+      metadata: { ...this.metadata(SELECTOR), annotations: this.createdBy() },
+      spec: this.lazily(() => this.daemonSetSpec()),
+    });
+  }
+
+  /** The pods on every node. */
+  protected podSpec(): Templated<k8s.PodSpec> {
+    return podSpec(this.values, NAME, this.directories());
+  }
+
+  /** What the DaemonSet says about its pods, and how they are replaced. */
+  protected daemonSetSpec(): Templated<k8s.DaemonSetSpec> {
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     const annotations = {
       ...spread(this.values.podAnnotations),
-      ...created,
+      ...this.createdBy(),
       "linkerd.io/inject": "disabled",
       // Containers read the configuration when they start: a changed one has to replace the pods.
-      "checksum/config": Lazy.any({ produce: () => sha256(toJson(this.configuration())) }),
+      "checksum/config": sha256(toJson(this.configuration())),
     };
-    return this.add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
-      metadata: { ...this.metadata(SELECTOR), annotations: created },
-      spec: {
-        selector: { matchLabels: SELECTOR },
-        revisionHistoryLimit: this.values.revisionHistoryLimit,
-        updateStrategy: updateStrategy(this.values),
-        template: {
-          metadata: { labels: this.labels(SELECTOR, podLabels), annotations },
-          spec: podSpec(this.values, NAME, this.directories()),
-        },
+    return {
+      selector: { matchLabels: SELECTOR },
+      revisionHistoryLimit: this.values.revisionHistoryLimit,
+      updateStrategy: updateStrategy(this.values),
+      template: {
+        metadata: { labels: this.labels(SELECTOR, podLabels), annotations },
+        spec: this.podSpec(),
       },
-    });
+    };
   }
 }

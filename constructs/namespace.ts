@@ -2,7 +2,7 @@ import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { NAME } from "./linkerd-cni";
-import { checkNamespace } from "./problems";
+import { namespaceProblems } from "./problems";
 
 export interface LinkerdNamespaceProps {
   /** @default the chart's namespace, else "linkerd-cni" */
@@ -22,7 +22,7 @@ export const NAMESPACE_LABELS = {
 export class LinkerdNamespace extends Construct {
   constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
     super(scope, id);
-    checkNamespace(props.name);
+    this.node.addValidation({ validate: () => [...namespaceProblems(props.name)] });
     const labels = { "linkerd.io/cni-resource": "true", ...NAMESPACE_LABELS };
     new k8s.KubeNamespace(this, "namespace", {
       metadata: { name: props.name ?? Chart.of(this).namespace ?? NAME, labels },

@@ -1,21 +1,24 @@
 import type { k8s } from "cdk8s-plus-27";
-import { or, present, type Refs, type Templated, when } from "./helm";
+import { type Input, or, present, type Refs, type Templated, when } from "./helm";
 import { isServed } from "./pod";
 import { REPAIR_PORT, type Values } from "./values";
+
+/** A port that connections may come to. */
+export const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });
+
+/** Lets in to pods what the rules allow, and nothing else. */
+export const ingressOnly = (
+  matchLabels: Readonly<Record<string, string>>,
+  ingress: Templated<k8s.NetworkPolicyIngressRule[]> | undefined,
+): Templated<k8s.NetworkPolicySpec> => ({ podSelector: { matchLabels }, policyTypes: ["Ingress"], ingress });
 
 /** Lets connections to the probes and metrics of pods in, and no others. */
 export function networkPolicySpec(
   { networkPolicy: { from }, healthPort, repairController }: Refs<Values>,
   matchLabels: Readonly<Record<string, string>>,
 ): Templated<k8s.NetworkPolicySpec> {
-  const ports = [
-    when(isServed(healthPort), { port: healthPort, protocol: "TCP" }),
-    when(repairController.enabled, { port: REPAIR_PORT, protocol: "TCP" }),
-  ];
-  return {
-    podSelector: { matchLabels },
-    policyTypes: ["Ingress"],
-    // No list of ports would be every port.
-    ingress: when(or(isServed(healthPort), repairController.enabled), [{ from: present(from), ports }]),
-  };
+  const ports = [when(isServed(healthPort), tcp(healthPort)), when(repairController.enabled, tcp(REPAIR_PORT))];
+  // No list of ports would be every port.
+  const rules = when(or(isServed(healthPort), repairController.enabled), [{ from: present(from), ports }]);
+  return ingressOnly(matchLabels, rules as Templated<k8s.NetworkPolicyIngressRule[]>);
 }

@@ -1,14 +1,5 @@
 import type { z } from "zod";
 import { choicesText } from "./helm/fields";
-import { nearest } from "./nearest";
-
-/** Everything that is wrong with the values that were given. */
-export class ValuesError extends Error {
-  constructor(readonly problems: readonly string[]) {
-    super(`invalid values:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
-    this.name = "ValuesError";
-  }
-}
 
 const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join(".");
 
@@ -18,6 +9,29 @@ function at(value: unknown, path: readonly PropertyKey[]): unknown {
       typeof inner === "object" && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined,
     value,
   );
+}
+
+/** How many single-character edits lead from one text to the other. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+/** The name that was probably meant, if one is close enough. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const ranked = known
+    .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits);
+  const best = ranked[0];
+  return best !== undefined && best.edits <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
 }
 
 function unknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, known: readonly string[]): readonly string[] {
@@ -59,9 +73,9 @@ export function problemsOf(
   });
 }
 
-/** Checks the name of a namespace that is known. @throws a ValuesError */
-export function checkNamespace(name: unknown): void {
-  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+/** What is wrong with the name of a namespace, where it is known. */
+export function namespaceProblems(name: unknown): readonly string[] {
+  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return [];
   const rule = "up to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
-  throw new ValuesError([`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`]);
+  return [`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`];
 }

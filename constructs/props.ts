@@ -3,6 +3,207 @@ import type { Values } from "./values";
 
 // Made from constructs/values.ts by synthesis: change it there, then run `npm run build -- charts`.
 
+/** The values in the group `resourceQuota`. */
+export interface ResourceQuotaProps {
+  /**
+   * Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system only:
+   * `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`.
+   * @default "auto"
+   */
+  readonly create?: Input<Values["resourceQuota"]["create"]> | undefined;
+  /** How many pods this ResourceQuota allows. @default 5000 */
+  readonly pods?: Input<Values["resourceQuota"]["pods"]> | undefined;
+}
+
+/** The values in the group `rollingUpdate`. */
+export interface RollingUpdateProps {
+  /**
+   * On how many nodes a new pod starts before the old one ends, as a number or a percentage; empty for 1, and for 0
+   * with maxUnavailable or with hostNetwork, where both pods would need the same ports.
+   * @default ""
+   */
+  readonly maxSurge?: Input<string | number> | undefined;
+  /**
+   * On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty for 0, and for 1
+   * where maxSurge is 0.
+   * @default ""
+   */
+  readonly maxUnavailable?: Input<string | number> | undefined;
+}
+
+/** The values in the group `updateStrategy`. */
+export interface UpdateStrategyProps {
+  /** How pods are replaced when the DaemonSet changes. @default "RollingUpdate" */
+  readonly type?: Input<Values["updateStrategy"]["type"]> | undefined;
+  readonly rollingUpdate?: RollingUpdateProps | undefined;
+}
+
+/** The values in the group `rbac`. */
+export interface RbacProps {
+  /**
+   * Grant only what this plugin uses: reading single pods, namespaces and nodes, the service `kubernetes`, and its own
+   * DaemonSet.
+   * @default false
+   */
+  readonly minimal?: Input<Values["rbac"]["minimal"]> | undefined;
+}
+
+/** The values in the group `pluginToken`. */
+export interface PluginTokenProps {
+  /**
+   * Give the plugin on the node a token of a service account of its own, which may only read single pods, namespaces
+   * and the service `kubernetes`; where it is refused, or with false, the plugin uses the installer's.
+   * @default true
+   */
+  readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;
+  /** Life of this token in seconds; it is renewed after four fifths of it. @default 86400 */
+  readonly expirationSeconds?: Input<Values["pluginToken"]["expirationSeconds"]> | undefined;
+}
+
+/** The values in the group `networkPolicy`. */
+export interface NetworkPolicyProps {
+  /**
+   * Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others.
+   * @default false
+   */
+  readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
+  /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
+  readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
+}
+
+/** The values in the group `nodeTaint`. */
+export interface NodeTaintProps {
+  /**
+   * Remove a taint from the node once pods that start there are chained; nodes are registered with it.
+   * @default false
+   */
+  readonly enabled?: Input<Values["nodeTaint"]["enabled"]> | undefined;
+  /** Key of this taint. @default "linkerd.io/cni-not-ready" */
+  readonly key?: Input<Values["nodeTaint"]["key"]> | undefined;
+  /**
+   * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node, and so also one that
+   * tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: then the kubelets are
+   * started with `--register-with-taints`.
+   * @default ""
+   */
+  readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;
+  /**
+   * Create a ValidatingAdmissionPolicy that lets each installer change no node but its own, and nothing there but this
+   * taint; it needs Kubernetes 1.30: before, set this to false.
+   * @default true
+   */
+  readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
+}
+
+/** The values in the group `podMonitor`. */
+export interface PodMonitorProps {
+  /**
+   * Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller.
+   * @default false
+   */
+  readonly enabled?: Input<Values["podMonitor"]["enabled"]> | undefined;
+  /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
+  readonly labels?: Input<Values["podMonitor"]["labels"]> | undefined;
+}
+
+/** The values in the group `prometheusRule`. */
+export interface PrometheusRuleProps {
+  /**
+   * Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller.
+   * @default false
+   */
+  readonly enabled?: Input<Values["prometheusRule"]["enabled"]> | undefined;
+  /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
+  readonly labels?: Input<Values["prometheusRule"]["labels"]> | undefined;
+  /**
+   * Where the runbooks are; an alert links to its page there, NAME.md.
+   * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
+   */
+  readonly runbookUrl?: Input<Values["prometheusRule"]["runbookUrl"]> | undefined;
+  /** How long a node may be not ready, or its installer not answer Prometheus, before there is an alert. @default 5 */
+  readonly notReadyMinutes?: Input<Values["prometheusRule"]["notReadyMinutes"]> | undefined;
+  /** How often in 15 minutes another writer has to undo the chain before there is an alert. @default 3 */
+  readonly contests?: Input<Values["prometheusRule"]["contests"]> | undefined;
+  /** How many ADD calls of a node have to fail in 15 minutes before there is an alert. @default 5 */
+  readonly addErrors?: Input<Values["prometheusRule"]["addErrors"]> | undefined;
+  /** How long the slowest hundredth of a node's ADD calls (p99) may take before there is an alert. @default 1000 */
+  readonly addMilliseconds?: Input<Values["prometheusRule"]["addMilliseconds"]> | undefined;
+}
+
+/** The values in the group `grafanaDashboard`. */
+export interface GrafanaDashboardProps {
+  /** Create a ConfigMap with a dashboard, as Grafana's sidecar reads it. @default false */
+  readonly enabled?: Input<Values["grafanaDashboard"]["enabled"]> | undefined;
+  /** Labels of the ConfigMap, besides grafana_dashboard: "1", by which the sidecar finds it. @default {} */
+  readonly labels?: Input<Values["grafanaDashboard"]["labels"]> | undefined;
+  /** Folder that Grafana shows it in (annotation grafana_folder). @default "Linkerd" */
+  readonly folder?: Input<Values["grafanaDashboard"]["folder"]> | undefined;
+}
+
+/** The values in the group `image`. */
+export interface ImageProps {
+  /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
+  readonly name?: Input<Values["image"]["name"]> | undefined;
+  /** Tag of the image. @default "0.1.0" */
+  readonly version?: Input<string | number> | undefined;
+  /** When the image is pulled. @default "IfNotPresent" */
+  readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
+}
+
+/** The values in the group `cpu`. */
+export interface CpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface MemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `ephemeral-storage`. */
+export interface EphemeralStorageProps {
+  /** The most local storage that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
+  /** The local storage that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface ResourcesProps {
+  readonly cpu?: CpuProps | undefined;
+  readonly memory?: MemoryProps | undefined;
+  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
+}
+
+/** The values in the group `repairController`. */
+export interface RepairControllerProps {
+  /** Run the repair controller, which replaces pods that started before the plugin was in place. @default false */
+  readonly enabled?: Input<Values["repairController"]["enabled"]> | undefined;
+  /** Log level of the repair controller. @default "info" */
+  readonly logLevel?: Input<Values["repairController"]["logLevel"]> | undefined;
+  /** Log format of the repair controller. @default "plain" */
+  readonly logFormat?: Input<Values["repairController"]["logFormat"]> | undefined;
+  /** Give the repair controller's container a security context. @default true */
+  readonly enableSecurityContext?: Input<Values["repairController"]["enableSecurityContext"]> | undefined;
+  /** How many pods the repair controller of a node deletes in a second, at most. @default 1 */
+  readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
+  /** How many it may delete at once, when it has deleted none for a while. @default 10 */
+  readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
+  /**
+   * Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and where
+   * a controller brings them back (Kubernetes 1.22 or later); otherwise they are reported only.
+   * @default false
+   */
+  readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
+  readonly resources?: ResourcesProps | undefined;
+}
+
 /** The values of the chart: each one known, or in a Helm chart an expression. */
 export interface ValuesProps {
   /** Port on which the proxy accepts inbound connections. @default 4143 */
@@ -87,36 +288,10 @@ export interface ValuesProps {
   readonly hostNetwork?: Input<Values["hostNetwork"]> | undefined;
   /** Priority class of the pods; recommended where the namespace may use it: system-node-critical. @default "" */
   readonly priorityClassName?: Input<Values["priorityClassName"]> | undefined;
-  readonly resourceQuota?: {
-    /**
-     * Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system
-     * only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`.
-     * @default "auto"
-     */
-    readonly create?: Input<Values["resourceQuota"]["create"]> | undefined;
-    /** How many pods this ResourceQuota allows. @default 5000 */
-    readonly pods?: Input<Values["resourceQuota"]["pods"]> | undefined;
-  };
+  readonly resourceQuota?: ResourceQuotaProps | undefined;
   /** How many old revisions of the DaemonSet are kept. @default 10 */
   readonly revisionHistoryLimit?: Input<Values["revisionHistoryLimit"]> | undefined;
-  readonly updateStrategy?: {
-    /** How pods are replaced when the DaemonSet changes. @default "RollingUpdate" */
-    readonly type?: Input<Values["updateStrategy"]["type"]> | undefined;
-    readonly rollingUpdate?: {
-      /**
-       * On how many nodes a new pod starts before the old one ends, as a number or a percentage; empty for 1, and for 0
-       * with maxUnavailable or with hostNetwork, where both pods would need the same ports.
-       * @default ""
-       */
-      readonly maxSurge?: Input<string | number> | undefined;
-      /**
-       * On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty for 0, and for
-       * 1 where maxSurge is 0.
-       * @default ""
-       */
-      readonly maxUnavailable?: Input<string | number> | undefined;
-    };
-  };
+  readonly updateStrategy?: UpdateStrategyProps | undefined;
   /** Create a PodSecurityPolicy (Kubernetes before 1.25) with a Role and a RoleBinding for it. @default false */
   readonly enablePSP?: Input<Values["enablePSP"]> | undefined;
   /**
@@ -129,97 +304,13 @@ export interface ValuesProps {
    * @default none
    */
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
-  readonly rbac?: {
-    /**
-     * Grant only what this plugin uses: reading single pods, namespaces and nodes, the service `kubernetes`, and its
-     * own DaemonSet.
-     * @default false
-     */
-    readonly minimal?: Input<Values["rbac"]["minimal"]> | undefined;
-  };
-  readonly pluginToken?: {
-    /**
-     * Give the plugin on the node a token of a service account of its own, which may only read single pods, namespaces
-     * and the service `kubernetes`; where it is refused, or with false, the plugin uses the installer's.
-     * @default true
-     */
-    readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;
-    /** Life of this token in seconds; it is renewed after four fifths of it. @default 86400 */
-    readonly expirationSeconds?: Input<Values["pluginToken"]["expirationSeconds"]> | undefined;
-  };
-  readonly networkPolicy?: {
-    /**
-     * Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others.
-     * @default false
-     */
-    readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
-    /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
-    readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
-  };
-  readonly nodeTaint?: {
-    /**
-     * Remove a taint from the node once pods that start there are chained; nodes are registered with it.
-     * @default false
-     */
-    readonly enabled?: Input<Values["nodeTaint"]["enabled"]> | undefined;
-    /** Key of this taint. @default "linkerd.io/cni-not-ready" */
-    readonly key?: Input<Values["nodeTaint"]["key"]> | undefined;
-    /**
-     * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node, and so also one that
-     * tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: then the kubelets are
-     * started with `--register-with-taints`.
-     * @default ""
-     */
-    readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;
-    /**
-     * Create a ValidatingAdmissionPolicy that lets each installer change no node but its own, and nothing there but
-     * this taint; it needs Kubernetes 1.30: before, set this to false.
-     * @default true
-     */
-    readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
-  };
-  readonly podMonitor?: {
-    /**
-     * Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller.
-     * @default false
-     */
-    readonly enabled?: Input<Values["podMonitor"]["enabled"]> | undefined;
-    /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
-    readonly labels?: Input<Values["podMonitor"]["labels"]> | undefined;
-  };
-  readonly prometheusRule?: {
-    /**
-     * Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller.
-     * @default false
-     */
-    readonly enabled?: Input<Values["prometheusRule"]["enabled"]> | undefined;
-    /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
-    readonly labels?: Input<Values["prometheusRule"]["labels"]> | undefined;
-    /**
-     * Where the runbooks are; an alert links to its page there, NAME.md.
-     * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
-     */
-    readonly runbookUrl?: Input<Values["prometheusRule"]["runbookUrl"]> | undefined;
-    /**
-     * How long a node may be not ready, or its installer not answer Prometheus, before there is an alert.
-     * @default 5
-     */
-    readonly notReadyMinutes?: Input<Values["prometheusRule"]["notReadyMinutes"]> | undefined;
-    /** How often in 15 minutes another writer has to undo the chain before there is an alert. @default 3 */
-    readonly contests?: Input<Values["prometheusRule"]["contests"]> | undefined;
-    /** How many ADD calls of a node have to fail in 15 minutes before there is an alert. @default 5 */
-    readonly addErrors?: Input<Values["prometheusRule"]["addErrors"]> | undefined;
-    /** How long the slowest hundredth of a node's ADD calls (p99) may take before there is an alert. @default 1000 */
-    readonly addMilliseconds?: Input<Values["prometheusRule"]["addMilliseconds"]> | undefined;
-  };
-  readonly grafanaDashboard?: {
-    /** Create a ConfigMap with a dashboard, as Grafana's sidecar reads it. @default false */
-    readonly enabled?: Input<Values["grafanaDashboard"]["enabled"]> | undefined;
-    /** Labels of the ConfigMap, besides grafana_dashboard: "1", by which the sidecar finds it. @default {} */
-    readonly labels?: Input<Values["grafanaDashboard"]["labels"]> | undefined;
-    /** Folder that Grafana shows it in (annotation grafana_folder). @default "Linkerd" */
-    readonly folder?: Input<Values["grafanaDashboard"]["folder"]> | undefined;
-  };
+  readonly rbac?: RbacProps | undefined;
+  readonly pluginToken?: PluginTokenProps | undefined;
+  readonly networkPolicy?: NetworkPolicyProps | undefined;
+  readonly nodeTaint?: NodeTaintProps | undefined;
+  readonly podMonitor?: PodMonitorProps | undefined;
+  readonly prometheusRule?: PrometheusRuleProps | undefined;
+  readonly grafanaDashboard?: GrafanaDashboardProps | undefined;
   /**
    * Tolerations of the pods; the plugin is needed on every node that runs meshed pods.
    * @default [{"operator":"Exists"}]
@@ -227,14 +318,7 @@ export interface ValuesProps {
   readonly tolerations?: Input<Values["tolerations"]> | undefined;
   /** Node affinity of the pods. @default none */
   readonly nodeAffinity?: Input<NonNullable<Values["nodeAffinity"]>> | undefined;
-  readonly image?: {
-    /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
-    readonly name?: Input<Values["image"]["name"]> | undefined;
-    /** Tag of the image. @default "0.1.0" */
-    readonly version?: Input<string | number> | undefined;
-    /** When the image is pulled. @default "IfNotPresent" */
-    readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
-  };
+  readonly image?: ImageProps | undefined;
   /** Names of secrets to pull the image with. @default [] */
   readonly imagePullSecrets?: Input<Values["imagePullSecrets"]> | undefined;
   /** Containers that run to their end before the installer starts. @default [] */
@@ -245,64 +329,6 @@ export interface ValuesProps {
   readonly podLabels?: Input<Values["podLabels"]> | undefined;
   /** Labels of every resource, besides the chart's own. @default {} */
   readonly commonLabels?: Input<Values["commonLabels"]> | undefined;
-  readonly repairController?: {
-    /** Run the repair controller, which replaces pods that started before the plugin was in place. @default false */
-    readonly enabled?: Input<Values["repairController"]["enabled"]> | undefined;
-    /** Log level of the repair controller. @default "info" */
-    readonly logLevel?: Input<Values["repairController"]["logLevel"]> | undefined;
-    /** Log format of the repair controller. @default "plain" */
-    readonly logFormat?: Input<Values["repairController"]["logFormat"]> | undefined;
-    /** Give the repair controller's container a security context. @default true */
-    readonly enableSecurityContext?: Input<Values["repairController"]["enableSecurityContext"]> | undefined;
-    /** How many pods the repair controller of a node deletes in a second, at most. @default 1 */
-    readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
-    /** How many it may delete at once, when it has deleted none for a while. @default 10 */
-    readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
-    /**
-     * Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and
-     * where a controller brings them back (Kubernetes 1.22 or later); otherwise they are reported only.
-     * @default false
-     */
-    readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
-    readonly resources?: {
-      readonly cpu?: {
-        /** The most CPU that the container may use. @default "" */
-        readonly limit?: Input<Values["repairController"]["resources"]["cpu"]["limit"]> | undefined;
-        /** The CPU that the container asks for. @default "" */
-        readonly request?: Input<Values["repairController"]["resources"]["cpu"]["request"]> | undefined;
-      };
-      readonly memory?: {
-        /** The most memory that the container may use. @default "" */
-        readonly limit?: Input<Values["repairController"]["resources"]["memory"]["limit"]> | undefined;
-        /** The memory that the container asks for. @default "" */
-        readonly request?: Input<Values["repairController"]["resources"]["memory"]["request"]> | undefined;
-      };
-      readonly "ephemeral-storage"?: {
-        /** The most local storage that the container may use. @default "" */
-        readonly limit?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
-        /** The local storage that the container asks for. @default "" */
-        readonly request?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["request"]> | undefined;
-      };
-    };
-  };
-  readonly resources?: {
-    readonly cpu?: {
-      /** The most CPU that the container may use. @default "" */
-      readonly limit?: Input<Values["resources"]["cpu"]["limit"]> | undefined;
-      /** The CPU that the container asks for. @default "" */
-      readonly request?: Input<Values["resources"]["cpu"]["request"]> | undefined;
-    };
-    readonly memory?: {
-      /** The most memory that the container may use. @default "" */
-      readonly limit?: Input<Values["resources"]["memory"]["limit"]> | undefined;
-      /** The memory that the container asks for. @default "" */
-      readonly request?: Input<Values["resources"]["memory"]["request"]> | undefined;
-    };
-    readonly "ephemeral-storage"?: {
-      /** The most local storage that the container may use. @default "" */
-      readonly limit?: Input<Values["resources"]["ephemeral-storage"]["limit"]> | undefined;
-      /** The local storage that the container asks for. @default "" */
-      readonly request?: Input<Values["resources"]["ephemeral-storage"]["request"]> | undefined;
-    };
-  };
+  readonly repairController?: RepairControllerProps | undefined;
+  readonly resources?: ResourcesProps | undefined;
 }

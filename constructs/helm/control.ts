@@ -1,5 +1,5 @@
 import { type Expr, hasExpr, type Input, isExpr, kindOf, SPREAD, type Yield } from "./expression";
-import { isTrue } from "./go";
+import { isTrue } from "./go-values";
 
 /** The value where the test holds, else the other one; without another one the key or the item is left out. */
 export function when<A, B = undefined>(

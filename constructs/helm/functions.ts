@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf } from "./expression";
-import { toJson as goJson, toPrettyJson as goPrettyJson, isTrue, merge as mergeMaps, toText } from "./go";
+import { toJson as goJson, toPrettyJson as goPrettyJson, isTrue, merge as mergeMaps, toText } from "./go-values";
 
 /**
  * The template functions. Each has both faces: its name in templates, and what it does with values that are known.

@@ -30,9 +30,9 @@ export {
   toPrettyJson,
   trim,
 } from "./functions";
-export { writeManifests } from "./manifests";
-export { type HelmManifest, type HelmMetadata, HelmObject } from "./object";
+export { flag, integer, numberOrText } from "./loose-types";
+export { type HelmManifest, type HelmMetadata, HelmObject, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
 export { baseOf, type Refs, valueRefs } from "./refs";
 export type { Templated } from "./templated";
-export { flag, integer, numberOrText } from "./types";
+export { writeManifests } from "./yaml";

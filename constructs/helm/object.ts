@@ -1,4 +1,4 @@
-import { ApiObject, type ApiObjectMetadata, type GroupVersionKind } from "cdk8s";
+import { ApiObject, type ApiObjectMetadata, type GroupVersionKind, Lazy } from "cdk8s";
 import type { Construct } from "constructs";
 import { type Input, isExpr, WHEN } from "./expression";
 import type { Templated } from "./templated";
@@ -28,6 +28,9 @@ function compacted(value: unknown): unknown {
   if (value.constructor !== undefined && value.constructor.name !== "Object") return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, compacted(item)]));
 }
+
+/** A part of a manifest that is computed at synthesis. */
+export const lazily = <T>(produce: () => T): T => Lazy.any({ produce: () => compacted(produce()) }) as T;
 
 /**
  * An API object with expressions in any place, and on condition.

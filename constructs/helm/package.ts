@@ -1,8 +1,9 @@
+import { ApiObject } from "cdk8s";
 import { stringify } from "yaml";
 import type { z } from "zod";
 import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
-import { checkNothingLost } from "./lost";
+import { isExpr } from "./expression";
 import { valuesSchema } from "./schema";
 import { writeDefinition, writeTemplate } from "./writer";
 
@@ -43,6 +44,31 @@ function fileName(manifest: Manifest, all: readonly Manifest[]): string {
   return `templates/${manifest.kind.toLowerCase()}${alone ? "" : name}.yaml`;
 }
 
+type Path = readonly string[];
+
+/** Where the expressions of a manifest stand. */
+function places(value: unknown, path: Path = []): readonly Path[] {
+  if (isExpr(value)) return [path];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) => places(item, [...path, key]));
+}
+
+/**
+ * The generated `Kube…` classes convert what they know and drop the rest, an expression that stands for a whole object
+ * among it. Finds what was dropped, so that it cannot go unnoticed.
+ *
+ * @throws an Error that names the places
+ */
+function checkNoExpressionLost(chart: HelmChart): void {
+  const objects = chart.node.findAll().filter((construct): construct is ApiObject => ApiObject.isApiObject(construct));
+  const problems = objects.flatMap((object) => {
+    const before = places(ApiObject.prototype.toJson.call(object)).length;
+    const lost = before - places(object.toJson()).length;
+    return lost > 0 ? [`${object.node.path} (${object.kind}) loses ${lost} of ${before}`] : [];
+  });
+  if (problems.length > 0) throw new Error(`expressions are lost: ${problems.join("; ")}: use HelmObject instead`);
+}
+
 /** All files of a Helm chart, by path. */
 export function chartFiles({
   chart,
@@ -53,7 +79,7 @@ export function chartFiles({
   notes,
 }: ChartPackage): ReadonlyMap<string, string> {
   const manifests = chart.toJson() as Manifest[];
-  checkNothingLost(chart);
+  checkNoExpressionLost(chart);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],

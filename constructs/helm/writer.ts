@@ -1,7 +1,6 @@
 import { type Expr, isExpr, kindOf, type Node, SPREAD, WHEN } from "./expression";
-import { inOrder } from "./order";
-import { yamlScalar } from "./scalar";
-import { goString, type Place, pipeline } from "./text";
+import { goString, type Place, pipeline } from "./pipeline";
+import { inOrder, yamlScalar } from "./yaml";
 
 /** Where a value is written: its depth, and what leads to the built-in objects there. */
 interface Spot extends Place {

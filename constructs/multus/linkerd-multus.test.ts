@@ -250,7 +250,7 @@ test("a wrong value is named, with what is right", () => {
   const wrong = { controller: { cniNamespace: "Linkerd_CNI" }, webhook: { timeoutSeconds: 31 } };
   expect(() => synthesized(wrong)).toThrow(
     'controller.cniNamespace: "Linkerd_CNI" is not the name of a namespace\n' +
-      "  - webhook.timeoutSeconds: 31 is more than 30",
+      "  [chart/multus] webhook.timeoutSeconds: 31 is more than 30",
   );
 });
 

@@ -1,8 +1,23 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import { and, concat, type HelmManifest, type Input, int, matches, merge, not, present, spread, when } from "../helm";
+import {
+  and,
+  concat,
+  type HelmManifest,
+  type Input,
+  int,
+  matches,
+  merge,
+  not,
+  present,
+  spread,
+  type Templated,
+  when,
+} from "../helm";
 import { Installation, type InstallationProps, type Labels } from "../installation";
+import { Monitoring } from "../monitoring/monitoring";
+import { ingressOnly, tcp } from "../network-policy";
 import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
 import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
@@ -14,10 +29,6 @@ import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } fro
 
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps {}
-
-/** Of the Prometheus Operator. */
-const POD_MONITOR: GroupVersionKind = { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor" };
-const PROMETHEUS_RULE: GroupVersionKind = { ...POD_MONITOR, kind: "PrometheusRule" };
 
 /** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
 export class LinkerdMultus extends Installation<typeof multusValues> {
@@ -36,8 +47,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
     this.createRoles();
     this.createNetworkPolicy();
     this.createPodDisruptionBudget();
-    this.createPodMonitor();
-    this.createPrometheusRule();
+    this.createMonitoring();
     this.createCertificate();
     this.service = this.createService();
     this.deployment = this.createDeployment();
@@ -56,8 +66,13 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   protected createClusterRole(): ApiObject {
     return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
       metadata: this.clusterMetadata(),
-      rules: clusterRules(this.values),
+      rules: this.lazily(() => this.clusterRoleRules()),
     });
+  }
+
+  /** What the operator may do in the whole cluster. */
+  protected clusterRoleRules(): Templated<k8s.PolicyRule[]> {
+    return clusterRules(this.values) as Templated<k8s.PolicyRule[]>;
   }
 
   protected createClusterRoleBinding(): ApiObject {
@@ -91,20 +106,20 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
 
   /** With `networkPolicy.enabled`. The API server may call the webhook from anywhere. */
   protected createNetworkPolicy(): void {
-    const { networkPolicy, service } = this.values;
-    const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });
     this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
-      when: networkPolicy.enabled,
+      when: this.values.networkPolicy.enabled,
       metadata: this.metadata(),
-      spec: {
-        podSelector: { matchLabels: SELECTOR },
-        policyTypes: ["Ingress"],
-        ingress: [
-          { ports: [tcp(service.webhookPort)] },
-          { from: present(networkPolicy.from), ports: [tcp(service.metricsPort), tcp(service.healthPort)] },
-        ],
-      },
+      spec: this.lazily(() => this.networkPolicySpec()),
     });
+  }
+
+  /** What the NetworkPolicy lets in. */
+  protected networkPolicySpec(): Templated<k8s.NetworkPolicySpec> {
+    const { networkPolicy, service } = this.values;
+    return ingressOnly(SELECTOR, [
+      { ports: [tcp(service.webhookPort)] },
+      { from: present(networkPolicy.from), ports: [tcp(service.metricsPort), tcp(service.healthPort)] },
+    ]);
   }
 
   /** With `podDisruptionBudget.enabled`. */
@@ -118,25 +133,16 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
     });
   }
 
-  /** With `podMonitor.enabled`: Prometheus finds the metrics. */
-  protected createPodMonitor(): void {
-    const { podMonitor, commonLabels } = this.values;
-    this.add<{ spec: object }>("pod-monitor", POD_MONITOR, {
-      when: podMonitor.enabled,
-      metadata: { ...this.metadata(), labels: this.labels({}, merge(podMonitor.labels, commonLabels)) },
-      spec: { selector: { matchLabels: SELECTOR }, podMetricsEndpoints: [{ port: "metrics", path: "/metrics" }] },
-    });
-  }
-
-  /** With `prometheusRule.enabled`: alerts. */
-  protected createPrometheusRule(): void {
-    const { prometheusRule, commonLabels } = this.values;
-    // What the Prometheus Operator calls the targets of a PodMonitor.
-    const job = concat(this.namespace, "/", NAME);
-    this.add<{ spec: object }>("prometheus-rule", PROMETHEUS_RULE, {
-      when: prometheusRule.enabled,
-      metadata: { ...this.metadata(), labels: this.labels({}, merge(prometheusRule.labels, commonLabels)) },
-      spec: { groups: multusAlerts(this.values, job) },
+  /** What Prometheus is given. */
+  protected createMonitoring(): void {
+    const { commonLabels, podMonitor, prometheusRule } = this.values;
+    new Monitoring(this, "monitoring", {
+      name: NAME,
+      namespace: this.namespace,
+      selector: SELECTOR,
+      metadata: (added) => ({ ...this.metadata(), labels: this.labels({}, merge(added, commonLabels)) }),
+      podMonitor: { ...podMonitor, endpoints: [{ port: "metrics", path: "/metrics" }] },
+      prometheusRule: { ...prometheusRule, groups: (job) => multusAlerts(this.values, job) },
     });
   }
 
@@ -169,26 +175,36 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
   }
 
   protected createDeployment(): ApiObject {
-    const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     return this.add<k8s.KubeDeploymentProps>("deployment", k8s.KubeDeployment.GVK, {
       metadata: this.metadata(),
-      spec: {
-        replicas: this.values.replicaCount,
-        // With the nodes' ports a new pod finds no place before an old one goes.
-        strategy: when(this.values.hostNetwork, {
-          type: "RollingUpdate",
-          rollingUpdate: { maxSurge: 0, maxUnavailable: 1 },
-        }),
-        selector: { matchLabels: SELECTOR },
-        template: {
-          metadata: {
-            labels: this.labels({}, podLabels),
-            annotations: { ...spread(this.values.podAnnotations), "linkerd.io/inject": "disabled" },
-          },
-          spec: operatorPod(this.values),
-        },
-      },
+      spec: this.lazily(() => this.deploymentSpec()),
     });
+  }
+
+  /** The operator's pods. */
+  protected podSpec(): Templated<k8s.PodSpec> {
+    return operatorPod(this.values);
+  }
+
+  /** What the Deployment says about its pods, and how they are replaced. */
+  protected deploymentSpec(): Templated<k8s.DeploymentSpec> {
+    const podLabels = merge(this.values.podLabels, this.values.commonLabels);
+    return {
+      replicas: this.values.replicaCount,
+      // With the nodes' ports a new pod finds no place before an old one goes.
+      strategy: when(this.values.hostNetwork, {
+        type: "RollingUpdate",
+        rollingUpdate: { maxSurge: 0, maxUnavailable: 1 },
+      }),
+      selector: { matchLabels: SELECTOR },
+      template: {
+        metadata: {
+          labels: this.labels({}, podLabels),
+          annotations: { ...spread(this.values.podAnnotations), "linkerd.io/inject": "disabled" },
+        },
+        spec: this.podSpec(),
+      },
+    };
   }
 
   protected createWebhookConfiguration(): ApiObject {
@@ -200,8 +216,13 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
       k8s.KubeMutatingWebhookConfiguration.GVK,
       {
         metadata: { ...this.clusterMetadata(), annotations: issued },
-        webhooks: podWebhooks(this.values, this.namespace),
+        webhooks: this.lazily(() => this.webhooks()),
       },
     );
+  }
+
+  /** The webhooks that the API server calls about pods. */
+  protected webhooks(): Templated<k8s.MutatingWebhook[]> {
+    return podWebhooks(this.values, this.namespace);
   }
 }

@@ -2,7 +2,7 @@ import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import type { LinkerdNamespaceProps } from "../namespace";
-import { checkNamespace } from "../problems";
+import { namespaceProblems } from "../problems";
 import { NAME, SELECTOR } from "./names";
 
 export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {
@@ -20,7 +20,7 @@ export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {
 export class LinkerdMultusNamespace extends Construct {
   constructor(scope: Construct, id: string, props: LinkerdMultusNamespaceProps = {}) {
     super(scope, id);
-    checkNamespace(props.name);
+    this.node.addValidation({ validate: () => [...namespaceProblems(props.name)] });
     const labels = {
       ...SELECTOR,
       "config.linkerd.io/admission-webhooks": "disabled",

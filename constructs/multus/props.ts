@@ -3,105 +3,173 @@ import type { MultusValues } from "./values";
 
 // Made from constructs/multus/values.ts by synthesis: change it there, then run `npm run build -- charts`.
 
+/** The values in the group `controller`. */
+export interface MultusControllerProps {
+  /** Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config. @default "linkerd-cni" */
+  readonly cniNamespace?: Input<MultusValues["controller"]["cniNamespace"]> | undefined;
+  /** Namespace of Linkerd's control plane, which always has a definition. @default "linkerd" */
+  readonly linkerdControlPlaneNamespace?: Input<MultusValues["controller"]["linkerdControlPlaneNamespace"]> | undefined;
+  /**
+   * The plugin's kubeconfig on the nodes: in linkerd2-cni's destCNINetDir.
+   * @default "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig"
+   */
+  readonly cniKubeconfigNodePath?: Input<MultusValues["controller"]["cniKubeconfigNodePath"]> | undefined;
+  /**
+   * Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have.
+   * @default "openshift.io/sa.scc.uid-range"
+   */
+  readonly namespaceUIDRangeAnnotation?: Input<MultusValues["controller"]["namespaceUIDRangeAnnotation"]> | undefined;
+  /** What is added to the first id of that range for the proxy's user id. @default 2102 */
+  readonly linkerdProxyUIDOffset?: Input<MultusValues["controller"]["linkerdProxyUIDOffset"]> | undefined;
+  /** Of several replicas, let one write the definitions. @default true */
+  readonly leaderElection?: Input<MultusValues["controller"]["leaderElection"]> | undefined;
+  /** How many definitions are written in a second, at most. @default 20 */
+  readonly requestsPerSecond?: Input<MultusValues["controller"]["requestsPerSecond"]> | undefined;
+  /** How many may be written at once, when none has been for a while. @default 40 */
+  readonly requestBurst?: Input<MultusValues["controller"]["requestBurst"]> | undefined;
+}
+
+/** The values in the group `namespaceSelector`. */
+export interface MultusNamespaceSelectorProps {
+  /** Labels of the namespaces whose pods the webhook sees; its own and cniNamespace never. @default {} */
+  readonly matchLabels?: Input<MultusValues["webhook"]["namespaceSelector"]["matchLabels"]> | undefined;
+  /**
+   * Conditions on the labels of the namespaces whose pods the webhook sees; its own and cniNamespace never.
+   * @default [{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","kube-public","kube-node-lease"]}]
+   */
+  readonly matchExpressions?: Input<MultusValues["webhook"]["namespaceSelector"]["matchExpressions"]> | undefined;
+}
+
+/** The values in the group `objectSelector`. */
+export interface MultusObjectSelectorProps {
+  /** Labels of the pods that the webhook sees. @default {} */
+  readonly matchLabels?: Input<MultusValues["webhook"]["objectSelector"]["matchLabels"]> | undefined;
+  /** Conditions on the labels of the pods that the webhook sees. @default [] */
+  readonly matchExpressions?: Input<MultusValues["webhook"]["objectSelector"]["matchExpressions"]> | undefined;
+}
+
+/** The values in the group `webhook`. */
+export interface MultusWebhookProps {
+  /** What becomes of a new pod while the webhook does not answer: refused, or created unchanged. @default "Fail" */
+  readonly failurePolicy?: Input<MultusValues["webhook"]["failurePolicy"]> | undefined;
+  /** How long the API server waits for the webhook. @default 10 */
+  readonly timeoutSeconds?: Input<MultusValues["webhook"]["timeoutSeconds"]> | undefined;
+  readonly namespaceSelector?: MultusNamespaceSelectorProps | undefined;
+  readonly objectSelector?: MultusObjectSelectorProps | undefined;
+  /** Who makes and renews the webhook's certificate: the operator itself, or cert-manager. @default "self" */
+  readonly certificates?: Input<MultusValues["webhook"]["certificates"]> | undefined;
+  /** How long one certificate is valid; it is renewed in time. @default 2160 */
+  readonly certificateValidityHours?: Input<MultusValues["webhook"]["certificateValidityHours"]> | undefined;
+  /** cert-manager's issuer of the certificate; without one, an authority of its own is created. @default none */
+  readonly issuerRef?: Input<NonNullable<MultusValues["webhook"]["issuerRef"]>> | undefined;
+}
+
+/** The values in the group `service`. */
+export interface MultusServiceProps {
+  /** Port of the pods for the webhook. @default 9443 */
+  readonly webhookPort?: Input<MultusValues["service"]["webhookPort"]> | undefined;
+  /** Port of the pods for /metrics. @default 8080 */
+  readonly metricsPort?: Input<MultusValues["service"]["metricsPort"]> | undefined;
+  /** Port of the pods for the probes (/healthz, /readyz). @default 8081 */
+  readonly healthPort?: Input<MultusValues["service"]["healthPort"]> | undefined;
+}
+
+/** The values in the group `image`. */
+export interface MultusImageProps {
+  /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
+  readonly name?: Input<MultusValues["image"]["name"]> | undefined;
+  /** Tag of the image. @default "0.1.0" */
+  readonly version?: Input<string | number> | undefined;
+  /** When the image is pulled. @default "IfNotPresent" */
+  readonly pullPolicy?: Input<MultusValues["image"]["pullPolicy"]> | undefined;
+}
+
+/** The values in the group `cpu`. */
+export interface MultusCpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<MultusValues["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "" */
+  readonly request?: Input<MultusValues["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface MultusMemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<MultusValues["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "" */
+  readonly request?: Input<MultusValues["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `ephemeral-storage`. */
+export interface MultusEphemeralStorageProps {
+  /** The most local storage that the container may use. @default "" */
+  readonly limit?: Input<MultusValues["resources"]["ephemeral-storage"]["limit"]> | undefined;
+  /** The local storage that the container asks for. @default "" */
+  readonly request?: Input<MultusValues["resources"]["ephemeral-storage"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface MultusResourcesProps {
+  readonly cpu?: MultusCpuProps | undefined;
+  readonly memory?: MultusMemoryProps | undefined;
+  readonly "ephemeral-storage"?: MultusEphemeralStorageProps | undefined;
+}
+
+/** The values in the group `podDisruptionBudget`. */
+export interface MultusPodDisruptionBudgetProps {
+  /** Create a PodDisruptionBudget. @default true */
+  readonly enabled?: Input<MultusValues["podDisruptionBudget"]["enabled"]> | undefined;
+  /** How many pods may be away when nodes are drained, as a number or a percentage. @default 1 */
+  readonly maxUnavailable?: Input<string | number> | undefined;
+}
+
+/** The values in the group `networkPolicy`. */
+export interface MultusNetworkPolicyProps {
+  /**
+   * Create a NetworkPolicy: everyone may connect to the webhook, the peers below to probes and metrics.
+   * @default false
+   */
+  readonly enabled?: Input<MultusValues["networkPolicy"]["enabled"]> | undefined;
+  /** Who may connect to the ports of probes and metrics, as NetworkPolicy peers; empty for everyone. @default [] */
+  readonly from?: Input<MultusValues["networkPolicy"]["from"]> | undefined;
+}
+
+/** The values in the group `podMonitor`. */
+export interface MultusPodMonitorProps {
+  /** Create a PodMonitor (Prometheus Operator). @default false */
+  readonly enabled?: Input<MultusValues["podMonitor"]["enabled"]> | undefined;
+  /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
+  readonly labels?: Input<MultusValues["podMonitor"]["labels"]> | undefined;
+}
+
+/** The values in the group `prometheusRule`. */
+export interface MultusPrometheusRuleProps {
+  /** Create a PrometheusRule (Prometheus Operator) with alerts about the operator. @default false */
+  readonly enabled?: Input<MultusValues["prometheusRule"]["enabled"]> | undefined;
+  /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
+  readonly labels?: Input<MultusValues["prometheusRule"]["labels"]> | undefined;
+  /**
+   * Where the runbooks are; an alert links to its page there, NAME.md.
+   * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
+   */
+  readonly runbookUrl?: Input<MultusValues["prometheusRule"]["runbookUrl"]> | undefined;
+}
+
 /** The values of the chart: each one known, or in a Helm chart an expression. */
 export interface MultusValuesProps {
   /** How many pods; each serves the webhook, one of them writes the definitions. @default 2 */
   readonly replicaCount?: Input<MultusValues["replicaCount"]> | undefined;
-  readonly controller?: {
-    /** Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config. @default "linkerd-cni" */
-    readonly cniNamespace?: Input<MultusValues["controller"]["cniNamespace"]> | undefined;
-    /** Namespace of Linkerd's control plane, which always has a definition. @default "linkerd" */
-    readonly linkerdControlPlaneNamespace?:
-      | Input<MultusValues["controller"]["linkerdControlPlaneNamespace"]>
-      | undefined;
-    /**
-     * The plugin's kubeconfig on the nodes: in linkerd2-cni's destCNINetDir.
-     * @default "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig"
-     */
-    readonly cniKubeconfigNodePath?: Input<MultusValues["controller"]["cniKubeconfigNodePath"]> | undefined;
-    /**
-     * Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have.
-     * @default "openshift.io/sa.scc.uid-range"
-     */
-    readonly namespaceUIDRangeAnnotation?: Input<MultusValues["controller"]["namespaceUIDRangeAnnotation"]> | undefined;
-    /** What is added to the first id of that range for the proxy's user id. @default 2102 */
-    readonly linkerdProxyUIDOffset?: Input<MultusValues["controller"]["linkerdProxyUIDOffset"]> | undefined;
-    /** Of several replicas, let one write the definitions. @default true */
-    readonly leaderElection?: Input<MultusValues["controller"]["leaderElection"]> | undefined;
-    /** How many definitions are written in a second, at most. @default 20 */
-    readonly requestsPerSecond?: Input<MultusValues["controller"]["requestsPerSecond"]> | undefined;
-    /** How many may be written at once, when none has been for a while. @default 40 */
-    readonly requestBurst?: Input<MultusValues["controller"]["requestBurst"]> | undefined;
-  };
-  readonly webhook?: {
-    /** What becomes of a new pod while the webhook does not answer: refused, or created unchanged. @default "Fail" */
-    readonly failurePolicy?: Input<MultusValues["webhook"]["failurePolicy"]> | undefined;
-    /** How long the API server waits for the webhook. @default 10 */
-    readonly timeoutSeconds?: Input<MultusValues["webhook"]["timeoutSeconds"]> | undefined;
-    readonly namespaceSelector?: {
-      /** Labels of the namespaces whose pods the webhook sees; its own and cniNamespace never. @default {} */
-      readonly matchLabels?: Input<MultusValues["webhook"]["namespaceSelector"]["matchLabels"]> | undefined;
-      /**
-       * Conditions on the labels of the namespaces whose pods the webhook sees; its own and cniNamespace never.
-       * @default [{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","kube-public","kube-node-lease"]}]
-       */
-      readonly matchExpressions?: Input<MultusValues["webhook"]["namespaceSelector"]["matchExpressions"]> | undefined;
-    };
-    readonly objectSelector?: {
-      /** Labels of the pods that the webhook sees. @default {} */
-      readonly matchLabels?: Input<MultusValues["webhook"]["objectSelector"]["matchLabels"]> | undefined;
-      /** Conditions on the labels of the pods that the webhook sees. @default [] */
-      readonly matchExpressions?: Input<MultusValues["webhook"]["objectSelector"]["matchExpressions"]> | undefined;
-    };
-    /** Who makes and renews the webhook's certificate: the operator itself, or cert-manager. @default "self" */
-    readonly certificates?: Input<MultusValues["webhook"]["certificates"]> | undefined;
-    /** How long one certificate is valid; it is renewed in time. @default 2160 */
-    readonly certificateValidityHours?: Input<MultusValues["webhook"]["certificateValidityHours"]> | undefined;
-    /** cert-manager's issuer of the certificate; without one, an authority of its own is created. @default none */
-    readonly issuerRef?: Input<NonNullable<MultusValues["webhook"]["issuerRef"]>> | undefined;
-  };
-  readonly service?: {
-    /** Port of the pods for the webhook. @default 9443 */
-    readonly webhookPort?: Input<MultusValues["service"]["webhookPort"]> | undefined;
-    /** Port of the pods for /metrics. @default 8080 */
-    readonly metricsPort?: Input<MultusValues["service"]["metricsPort"]> | undefined;
-    /** Port of the pods for the probes (/healthz, /readyz). @default 8081 */
-    readonly healthPort?: Input<MultusValues["service"]["healthPort"]> | undefined;
-  };
+  readonly controller?: MultusControllerProps | undefined;
+  readonly webhook?: MultusWebhookProps | undefined;
+  readonly service?: MultusServiceProps | undefined;
   /** Log level. @default "info" */
   readonly logLevel?: Input<MultusValues["logLevel"]> | undefined;
   /** Log format. @default "plain" */
   readonly logFormat?: Input<MultusValues["logFormat"]> | undefined;
-  readonly image?: {
-    /** Name of the image. @default "ghcr.io/linkerd-cni-cdk8s/linkerd-cni" */
-    readonly name?: Input<MultusValues["image"]["name"]> | undefined;
-    /** Tag of the image. @default "0.1.0" */
-    readonly version?: Input<string | number> | undefined;
-    /** When the image is pulled. @default "IfNotPresent" */
-    readonly pullPolicy?: Input<MultusValues["image"]["pullPolicy"]> | undefined;
-  };
+  readonly image?: MultusImageProps | undefined;
   /** Names of secrets to pull the image with. @default [] */
   readonly imagePullSecrets?: Input<MultusValues["imagePullSecrets"]> | undefined;
-  readonly resources?: {
-    readonly cpu?: {
-      /** The most CPU that the container may use. @default "" */
-      readonly limit?: Input<MultusValues["resources"]["cpu"]["limit"]> | undefined;
-      /** The CPU that the container asks for. @default "" */
-      readonly request?: Input<MultusValues["resources"]["cpu"]["request"]> | undefined;
-    };
-    readonly memory?: {
-      /** The most memory that the container may use. @default "" */
-      readonly limit?: Input<MultusValues["resources"]["memory"]["limit"]> | undefined;
-      /** The memory that the container asks for. @default "" */
-      readonly request?: Input<MultusValues["resources"]["memory"]["request"]> | undefined;
-    };
-    readonly "ephemeral-storage"?: {
-      /** The most local storage that the container may use. @default "" */
-      readonly limit?: Input<MultusValues["resources"]["ephemeral-storage"]["limit"]> | undefined;
-      /** The local storage that the container asks for. @default "" */
-      readonly request?: Input<MultusValues["resources"]["ephemeral-storage"]["request"]> | undefined;
-    };
-  };
+  readonly resources?: MultusResourcesProps | undefined;
   /** User id of the pods; -1 for the one that the cluster assigns, as OpenShift does. @default 65532 */
   readonly runAsUser?: Input<MultusValues["runAsUser"]> | undefined;
   /** Run the pods in the nodes' network, for API servers that do not reach pods; one pod a node then. @default false */
@@ -116,38 +184,10 @@ export interface MultusValuesProps {
   readonly affinity?: Input<NonNullable<MultusValues["affinity"]>> | undefined;
   /** How the pods spread; without any, evenly over zones where possible. @default [] */
   readonly topologySpreadConstraints?: Input<MultusValues["topologySpreadConstraints"]> | undefined;
-  readonly podDisruptionBudget?: {
-    /** Create a PodDisruptionBudget. @default true */
-    readonly enabled?: Input<MultusValues["podDisruptionBudget"]["enabled"]> | undefined;
-    /** How many pods may be away when nodes are drained, as a number or a percentage. @default 1 */
-    readonly maxUnavailable?: Input<string | number> | undefined;
-  };
-  readonly networkPolicy?: {
-    /**
-     * Create a NetworkPolicy: everyone may connect to the webhook, the peers below to probes and metrics.
-     * @default false
-     */
-    readonly enabled?: Input<MultusValues["networkPolicy"]["enabled"]> | undefined;
-    /** Who may connect to the ports of probes and metrics, as NetworkPolicy peers; empty for everyone. @default [] */
-    readonly from?: Input<MultusValues["networkPolicy"]["from"]> | undefined;
-  };
-  readonly podMonitor?: {
-    /** Create a PodMonitor (Prometheus Operator). @default false */
-    readonly enabled?: Input<MultusValues["podMonitor"]["enabled"]> | undefined;
-    /** Labels of the PodMonitor, by which Prometheus selects it. @default {} */
-    readonly labels?: Input<MultusValues["podMonitor"]["labels"]> | undefined;
-  };
-  readonly prometheusRule?: {
-    /** Create a PrometheusRule (Prometheus Operator) with alerts about the operator. @default false */
-    readonly enabled?: Input<MultusValues["prometheusRule"]["enabled"]> | undefined;
-    /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
-    readonly labels?: Input<MultusValues["prometheusRule"]["labels"]> | undefined;
-    /**
-     * Where the runbooks are; an alert links to its page there, NAME.md.
-     * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
-     */
-    readonly runbookUrl?: Input<MultusValues["prometheusRule"]["runbookUrl"]> | undefined;
-  };
+  readonly podDisruptionBudget?: MultusPodDisruptionBudgetProps | undefined;
+  readonly networkPolicy?: MultusNetworkPolicyProps | undefined;
+  readonly podMonitor?: MultusPodMonitorProps | undefined;
+  readonly prometheusRule?: MultusPrometheusRuleProps | undefined;
   /** Annotations of the pods, besides the chart's own. @default {} */
   readonly podAnnotations?: Input<MultusValues["podAnnotations"]> | undefined;
   /** Labels of the pods, besides the chart's own. @default {} */

@@ -1,4 +1,4 @@
-import { rangePattern } from "./range";
+import { rangePattern } from "./schema";
 
 const ranges = [
   [1, 65535],
