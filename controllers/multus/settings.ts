@@ -25,7 +25,7 @@ export interface WebhookSettings {
   readonly certificateValidityMs: number;
 }
 
-/** What the Multus operator is told. */
+/** Settings of the Multus operator. */
 export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;

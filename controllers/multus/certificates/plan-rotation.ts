@@ -31,7 +31,7 @@ export interface Observed {
   readonly now: number;
   /** How long a renewed certificate is to be valid, in milliseconds. */
   readonly validMs: number;
-  /** For how many milliseconds clients have been told of the same certificate and authorities. */
+  /** For how many milliseconds the Secret and the `caBundle` have not changed. */
   readonly settledMs: number;
   /** Milliseconds until every client and every replica acts on a change. */
   readonly settleMs: number;

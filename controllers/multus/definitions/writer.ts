@@ -42,7 +42,7 @@ export class DefinitionWriter {
   /**
    * Creates a definition where there is none.
    * @param leads asked before it is written: another process may lead by then
-   * @throws Stale where there is one by now, whosever it is, or another process leads; WriteFailed
+   * @throws Stale if there is one by now, ours or not, or another process leads; WriteFailed
    */
   async create(namespace: string, config: string, leads = () => true): Promise<void> {
     const { client, log, metrics } = this.deps;
@@ -103,7 +103,7 @@ export class DefinitionWriter {
   private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
     if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
     await this.apply({ metadata: { namespace, name: DEFINITION_NAME, uid: metadata?.uid ?? "" } });
-    throw new Stale("apply: there is one already that is somebody else's");
+    throw new Stale("apply: there is one already, of another owner");
   }
 
   private apply(

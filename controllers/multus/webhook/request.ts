@@ -40,7 +40,7 @@ const LARGE_BODY = 256 * 1024;
 const MOST_REVIEWS = 512;
 const MOST_LARGE_REVIEWS = 4;
 
-/** The API server asks again when it is told to; in the end the failure policy decides. */
+/** The API server retries an answer with `Retry-After`; in the end the failure policy decides. */
 const tooMany = (what: string) => new HttpError(503, `too many ${what} at once: ask again`, { "retry-after": "1" });
 
 /** Bounds the reviews under way: their number, and that of the large ones among them. */
@@ -49,7 +49,7 @@ export class ReviewLimit {
   private large = 0;
 
   /**
-   * Runs one review; it tells `received` how many bytes of it there are, which throws where too many others are large.
+   * Runs one review. It calls `received` with its size so far, which throws if too many others are large already.
    * @throws HttpError where too many reviews are under way; what `review` throws
    */
   async run<T>(review: (received: (bytes: number) => void) => Promise<T>): Promise<T> {
