@@ -1,5 +1,5 @@
 import { PodEvents } from "../../../installer/api/pod-events";
-import { httpsTransport } from "../../../kubernetes/client";
+import { httpsTransport } from "../../../kubernetes/transport";
 import { ApiStub, json } from "../../support/api-server";
 
 let api: ApiStub;
