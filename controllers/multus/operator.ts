@@ -1,122 +1,107 @@
 import { randomUUID } from "node:crypto";
-import type { Server } from "node:http";
-import type { Log } from "../../cni/log";
+import { KubernetesClient } from "../../kubernetes/client";
 import { readApiServer } from "../../kubernetes/in-cluster";
+import { Informer, type InformerDeps } from "../../kubernetes/informer";
+import { LeaderElection, type Leadership } from "../../kubernetes/leader-election";
+import { resources } from "../../kubernetes/resources";
+import { type ClosingTransport, httpsTransport, type Transport } from "../../kubernetes/transport";
 import type { NamespaceObject } from "../../kubernetes/types";
-import { type Answer, type Answers, type ListenAddress, serve } from "../admin";
-import { renewingTransport } from "../api";
-import type { Clock } from "../clock";
+import type { Clock } from "../../process/clock";
+import { type Answers, type HttpServer, health, type ListenAddress, metrics, serve } from "../../process/http-server";
+import type { Log } from "../../process/log";
 import { DefinitionController } from "./definitions/controller";
-import { Writer } from "./definitions/writer";
-import { type InformerTools, inform } from "./informer";
-import { createInstruments } from "./instruments";
-import { Elector, type Leadership } from "./leader/elector";
-import { Namespaces } from "./namespaces";
+import { DefinitionWriter } from "./definitions/writer";
+import { createMetrics } from "./metrics";
+import { type Namespace, namespaceOf } from "./namespace";
 import type { Settings } from "./settings";
 import { Webhook } from "./webhook/webhook";
 
-interface Outside {
+interface Deps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-const OK: Answer = { status: 200, body: "ok\n" };
+/** Name of the Lease. */
+export const LEASE = "linkerd-multus";
 const ALWAYS: Leadership = { leading: true };
 
 /** The Multus operator: definitions in namespaces that want them, annotations on their pods. */
 export class MultusOperator {
-  private readonly instruments = createInstruments();
-  private readonly namespaces: Namespaces;
+  private readonly metrics = createMetrics();
+  private readonly namespaces: Informer<NamespaceObject, Namespace>;
   private readonly definitions: DefinitionController;
-  private readonly elector: Elector | undefined;
+  private readonly election: LeaderElection | undefined;
   private readonly webhook: Webhook;
-  private readonly informing: InformerTools;
-  private readonly transports: ReturnType<typeof renewingTransport>[] = [];
+  private readonly transports: ClosingTransport[] = [];
 
-  constructor(private readonly outside: Outside) {
-    const { settings, log, clock, signal } = outside;
-    const { instruments } = this;
+  constructor(private readonly deps: Deps) {
+    const { settings, log, clock, signal } = deps;
+    const { registry, watchErrors } = this.metrics;
     const { podName, podNamespace } = settings;
-    const failed = (resource: string) => instruments.watchErrors.inc({ resource });
-    this.informing = { server: this.server, send: this.transport(), clock, log, failed, signal };
-    this.namespaces = new Namespaces(
-      (name) => this.definitions.changed(name),
-      () => this.definitions.everything(),
+    const server = () => readApiServer(settings.cluster);
+    const transport = () => {
+      const made = httpsTransport(server);
+      this.transports.push(made);
+      return made;
+    };
+    // Connections of its own each: writes must not delay a renewal of the lease, nor a review.
+    const client = (send: Transport = transport()) => new KubernetesClient(send);
+    const failed = (resource: string) => watchErrors.inc({ resource });
+    const informing: InformerDeps = { server, send: transport(), clock, log, failed, signal };
+    this.namespaces = new Informer(
+      {
+        resource: resources.namespaces,
+        view: namespaceOf,
+        changed: (name) => this.definitions.changed(name),
+        synced: () => this.definitions.everything(),
+      },
+      informing,
     );
-    this.elector = settings.leaderElect
-      ? new Elector({
-          // A connection of its own: writes must not keep a renewal waiting.
-          send: this.transport(),
-          clock,
-          log,
-          namespace: podNamespace,
-          identity: `${podName}_${randomUUID()}`,
-          elected: () => this.definitions.everything(),
-        })
+    const identity = `${podName}_${randomUUID()}`;
+    const elected = () => this.definitions.everything();
+    this.election = settings.leaderElect
+      ? new LeaderElection(
+          { name: LEASE, namespace: podNamespace, identity, elected },
+          { client: client(), clock, log },
+        )
       : undefined;
-    const leadership = this.elector ?? ALWAYS;
-    const { namespaces, informing } = this;
-    const writer = new Writer({ send: this.transport(), clock, log, instruments, reporter: podName });
-    this.definitions = new DefinitionController({ settings, namespaces, leadership, writer, informing, instruments });
-    this.webhook = new Webhook({ ...informing, settings, namespaces, registry: instruments.registry });
-    instruments.gauge("leader", "Whether this process writes definitions.", () => (leadership.leading ? 1 : 0));
+    const leadership = this.election ?? ALWAYS;
+    const namespaces = this.namespaces.store;
+    const writer = new DefinitionWriter({ client: client(), clock, log, metrics: this.metrics, podName });
+    const definitions = { ...informing, settings, namespaces, leadership, writer, metrics: this.metrics };
+    this.definitions = new DefinitionController(definitions);
+    this.webhook = new Webhook({ ...informing, client: client(informing.send), settings, namespaces, registry });
+    const leader = { name: "leader", help: "Whether this process writes definitions." };
+    registry.gauge(leader, () => (leadership.leading ? 1 : 0));
   }
 
   /** Runs until the signal is given. @throws where a port is taken */
   async run(): Promise<void> {
     const servers = await this.listen();
-    const retired = new AbortController();
+    const written = new AbortController();
     // The lease is given back when the last write has ended.
-    const writing = this.definitions.write().finally(() => retired.abort());
-    const following = Promise.all([this.definitions.follow(), this.followNamespaces()]);
+    const writing = this.definitions.write().finally(() => written.abort());
+    const following = Promise.all([this.definitions.follow(), this.namespaces.run()]);
     try {
-      await Promise.all([writing, following, this.elector?.run(retired.signal), this.webhook.run()]);
+      await Promise.all([writing, following, this.election?.run(written.signal), this.webhook.run()]);
     } finally {
-      for (const server of servers) {
-        server.close();
-        server.closeAllConnections();
-      }
+      for (const server of servers) server.close();
       for (const transport of this.transports) transport.close();
     }
   }
 
-  private readonly server = () => readApiServer(this.outside.settings.cluster);
-
-  private transport() {
-    const transport = renewingTransport(this.server);
-    this.transports.push(transport);
-    return transport;
-  }
-
-  private async listen(): Promise<readonly Server[]> {
-    const { health, metrics } = this.outside.settings;
-    const { registry } = this.instruments;
+  private async listen(): Promise<readonly HttpServer[]> {
+    const { settings } = this.deps;
+    const { registry } = this.metrics;
     const listeners: readonly (readonly [ListenAddress | undefined, Answers])[] = [
-      [health, { "/healthz": () => OK, "/readyz": () => this.readiness() }],
-      [metrics, { "/metrics": async () => ({ status: 200, body: await registry.metrics() }) }],
+      // Ready is who can answer reviews, whoever leads.
+      [settings.health, { "/healthz": () => health(), "/readyz": () => health(this.webhook.problem) }],
+      [settings.metrics, { "/metrics": () => metrics(registry) }],
     ];
-    const servers: Server[] = [];
+    const servers: HttpServer[] = [];
     for (const [address, answers] of listeners) if (address !== undefined) servers.push(await serve(address, answers));
     return servers;
-  }
-
-  /** Whether the webhook can answer; who leads does not matter. */
-  private readiness(): Answer {
-    const { problem } = this.webhook;
-    return problem === undefined ? OK : { status: 503, body: `${problem}\n` };
-  }
-
-  private async followNamespaces(): Promise<void> {
-    const { namespaces } = this;
-    await inform<NamespaceObject>(
-      {
-        resource: "namespaces",
-        source: { path: "/api/v1/namespaces" },
-        take: (notice) => namespaces.apply(notice),
-      },
-      this.informing,
-    );
   }
 }

@@ -74,10 +74,10 @@ test.each([
   [["-requests-per-second=0"], '--requests-per-second "0" is not a number above 0'],
   [["-webhook-certificates=own"], '--webhook-certificates "own" is not one of self, mounted'],
   [["-namespace-uid-range-annotation=a b"], "is not an annotation's name such as openshift.io/sa.scc.uid-range"],
-  [["-webhook-port"], "-webhook-port has no value: write -webhook-port=VALUE"],
-  [["multus"], '"multus" is not a flag: flags are -name value or -name=value'],
-  [["--"], '"--" is not a flag: flags are -name value or -name=value'],
-  [["-toString", "x"], "-toString is not known; known are -cni-namespace, -linkerd-namespace, "],
+  [["-webhook-port"], "--webhook-port has no value: write --webhook-port=VALUE"],
+  [["multus"], '"multus" is not a flag: flags are --name value or --name=value'],
+  [["--"], '"--" is not a flag: flags are --name value or --name=value'],
+  [["-toString", "x"], "--toString is not known; known are --cni-namespace, --linkerd-namespace, "],
 ])("%j is refused", (args, problem) => {
   expect(() => read(...args)).toThrow(problem);
 });
@@ -85,6 +85,6 @@ test.each([
 test("everything that is wrong is said at once", () => {
   const args = ["-nonsense", "value", "-webhook-port=x", "-log-level=loud"];
   const message =
-    /^-nonsense is not known; .*; --log-level "loud" .*; --webhook-port "x" .*; POD_NAMESPACE is not set: /;
+    /^--nonsense is not known; .*; --log-level "loud" .*; --webhook-port "x" .*; POD_NAMESPACE is not set: /;
   expect(() => readSettings(args, { ...environment, POD_NAMESPACE: "" })).toThrow(message);
 });

@@ -1,10 +1,9 @@
-import { LOG_FORMATS, type LogFormat } from "../../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../../cni/stanza";
-import type { InCluster } from "../../kubernetes/in-cluster";
-import type { ListenAddress } from "../admin";
-import type { Rate } from "../bucket";
-import { type Environment, Reader } from "../reader";
-import { type FlagValues, parseFlags } from "./flags";
+import { type InCluster, readInCluster } from "../../kubernetes/in-cluster";
+import type { Rate } from "../../kubernetes/rate-limiter";
+import type { ListenAddress } from "../../process/http-server";
+import { LOG_FORMATS, type LogFormat } from "../../process/log";
+import { type Environment, SettingsReader } from "../../process/settings";
 
 const CERTIFICATE_SOURCES = ["self", "mounted"] as const;
 const HOUR_MS = 3_600_000;
@@ -26,7 +25,7 @@ export interface WebhookSettings {
   readonly certificateValidityMs: number;
 }
 
-/** What the Multus operator is told. */
+/** Settings of the Multus operator. */
 export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -64,7 +63,7 @@ const FLAGS = {
   "webhook-port": "9443",
   "metrics-bind-address": ":8080",
   "health-probe-bind-address": ":8081",
-  "leader-elect": true as boolean,
+  "leader-elect": true,
   "log-level": "info",
   "log-format": "plain",
   "webhook-service": "linkerd-multus-webhook",
@@ -82,69 +81,48 @@ const NO_ADDRESS = "0";
 
 const LABEL = { pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, what: "a name such as linkerd-cni" };
 const NAME = { pattern: /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/, what: "a name such as linkerd-multus" };
-const PATH = { pattern: /^\/[^\0]*$/, what: "an absolute path" };
 const ANNOTATION = {
   pattern: /^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
   what: "an annotation's name such as openshift.io/sa.scc.uid-range",
 };
 
-type Given = FlagValues<typeof FLAGS>;
-type TextFlag = Exclude<keyof Given, "leader-elect">;
+type Flags = SettingsReader<typeof FLAGS>;
 
-/** Reads values by the name of their flag. */
-class Flags {
-  constructor(
-    private readonly read: Reader,
-    private readonly given: Given,
-  ) {}
-
-  readonly port = (flag: TextFlag) => this.read.port(`--${flag}`, this.given[flag]);
-  readonly address = (flag: TextFlag) => this.read.address(flag, this.given[flag]);
-  readonly integer = (flag: TextFlag) => this.read.integer(flag, this.given[flag]);
-  readonly positive = (flag: TextFlag) => this.read.positive(flag, this.given[flag]);
-  readonly oneOf = <T extends string>(flag: TextFlag, known: readonly T[]) =>
-    this.read.oneOf(flag, this.given[flag], known);
-  readonly matching = (flag: TextFlag, wanted: { pattern: RegExp; what: string }) =>
-    this.read.matching(flag, this.given[flag], wanted);
-}
-
-function readWebhook(flags: Flags): WebhookSettings {
+function readWebhook(read: Flags): WebhookSettings {
   return {
-    port: flags.port("webhook-port"),
-    service: flags.matching("webhook-service", LABEL),
-    configuration: flags.matching("webhook-configuration", NAME),
-    certificates: flags.oneOf("webhook-certificates", CERTIFICATE_SOURCES),
-    certificateSecret: flags.matching("webhook-certificate-secret", NAME),
-    certificateDir: flags.matching("webhook-certificate-dir", PATH),
-    certificateValidityMs: flags.positive("webhook-certificate-validity-hours") * HOUR_MS,
+    port: read.flag("webhook-port").port(),
+    service: read.flag("webhook-service").matching(LABEL),
+    configuration: read.flag("webhook-configuration").matching(NAME),
+    certificates: read.flag("webhook-certificates").oneOf(CERTIFICATE_SOURCES),
+    certificateSecret: read.flag("webhook-certificate-secret").matching(NAME),
+    certificateDir: read.flag("webhook-certificate-dir").absolutePath(),
+    certificateValidityMs: read.flag("webhook-certificate-validity-hours").positive() * HOUR_MS,
   };
 }
 
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
-  const read = new Reader(environment);
-  const { values, problems } = parseFlags(args, FLAGS);
-  read.problems.push(...problems);
-  const flags = new Flags(read, values);
+  const read = new SettingsReader({ environment, args, flags: FLAGS });
+  const metrics = read.flag("metrics-bind-address");
   const settings: Settings = {
-    logLevel: flags.oneOf("log-level", LOG_LEVELS),
-    logFormat: flags.oneOf("log-format", LOG_FORMATS),
-    cniNamespace: flags.matching("cni-namespace", LABEL),
-    linkerdNamespace: flags.matching("linkerd-namespace", LABEL),
-    cniKubeconfig: flags.matching("cni-kubeconfig", PATH),
-    uidRangeAnnotation: flags.matching("namespace-uid-range-annotation", ANNOTATION),
-    proxyUidOffset: flags.integer("linkerd-proxy-uid-offset"),
-    webhook: readWebhook(flags),
-    metrics: values["metrics-bind-address"] === NO_ADDRESS ? undefined : flags.address("metrics-bind-address"),
-    health: flags.address("health-probe-bind-address"),
-    leaderElect: values["leader-elect"],
+    logLevel: read.flag("log-level").oneOf(LOG_LEVELS),
+    logFormat: read.flag("log-format").oneOf(LOG_FORMATS),
+    cniNamespace: read.flag("cni-namespace").matching(LABEL),
+    linkerdNamespace: read.flag("linkerd-namespace").matching(LABEL),
+    cniKubeconfig: read.flag("cni-kubeconfig").absolutePath(),
+    uidRangeAnnotation: read.flag("namespace-uid-range-annotation").matching(ANNOTATION),
+    proxyUidOffset: read.flag("linkerd-proxy-uid-offset").integer(),
+    webhook: readWebhook(read),
+    metrics: metrics.value === NO_ADDRESS ? undefined : metrics.address(),
+    health: read.flag("health-probe-bind-address").address(),
+    leaderElect: read.flag("leader-elect").boolean(),
     rate: {
-      perSecond: flags.positive("requests-per-second"),
-      burst: Math.max(1, flags.positive("request-burst")),
+      perSecond: read.flag("requests-per-second").positive(),
+      burst: Math.max(1, read.flag("request-burst").positive()),
     },
     podNamespace: read.required("POD_NAMESPACE", "set it from metadata.namespace"),
     podName: read.required("POD_NAME", "set it from metadata.name"),
-    cluster: read.cluster(),
+    cluster: readInCluster(read),
   };
   read.finish();
   return settings;

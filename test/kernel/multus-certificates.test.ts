@@ -1,11 +1,12 @@
 import { createHash, X509Certificate } from "node:crypto";
-import { Registry } from "prom-client";
-import { createLog } from "../../cni/log";
-import { renewingTransport } from "../../controllers/api";
-import { followCertificates } from "../../controllers/multus/certificates/certificates";
-import { issue } from "../../controllers/multus/certificates/issue";
-import { encodeState } from "../../controllers/multus/certificates/state";
-import type { TlsPair } from "../../controllers/multus/webhook/tls";
+import type { ServingCertificate, TlsPair } from "../../controllers/multus/certificates/certificate";
+import { createAuthority, issueCertificate } from "../../controllers/multus/certificates/issue";
+import { CertificateRotator } from "../../controllers/multus/certificates/rotator";
+import { ServedCertificate } from "../../controllers/multus/certificates/served";
+import { KubernetesClient } from "../../kubernetes/client";
+import { httpsTransport } from "../../kubernetes/transport";
+import { createLog } from "../../process/log";
+import { Registry } from "../../process/metrics";
 import { AdmissionApi, CONFIGURATION, SECRET, SERVICE } from "../support/admission";
 import { fastClock, until } from "../support/controllers";
 import { OPERATOR_NAMESPACE } from "../support/multus";
@@ -23,39 +24,53 @@ const text = (base64 = "") => Buffer.from(base64, "base64").toString();
 const short = (pem: string) => createHash("sha256").update(pem.trim()).digest("hex").slice(0, 8);
 const certificates = (pem: string) => pem.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? [];
 
+const base64 = (pem: string) => Buffer.from(pem).toString("base64");
+
+/** A certificate by an authority of its own. */
+async function issue(names: readonly string[], days: number) {
+  const by = await createAuthority(new Date(), days * DAY_MS);
+  return { ...(await issueCertificate(names, by, new Date(), days * DAY_MS)), ca: by.cert };
+}
+
+/** The Secret's data as people write it, and as versions did that threw away their authority's key. */
+function formerForm({ cert, key }: TlsPair, trusted: readonly string[], next?: TlsPair) {
+  const pair = { "tls.crt": base64(cert), "tls.key": base64(key), "ca.crt": base64(trusted.join("")) };
+  return next === undefined ? pair : { ...pair, "next.crt": base64(next.cert), "next.key": base64(next.key) };
+}
+
 /** What a replica does about the certificate, without the rest of it; its calendar can be turned on. */
 class Replica {
   readonly log: string[] = [];
   readonly used: TlsPair[] = [];
-  readonly registry = new Registry();
+  readonly registry = new Registry("linkerd_multus_");
   private readonly stopping = new AbortController();
   private readonly done: Promise<void>;
   days = 0;
 
   constructor(api: AdmissionApi) {
     const server = () => api.cluster.api.server;
-    const send = renewingTransport(server);
+    const send = httpsTransport(server);
     const clock = { ...fastClock(SPEED), date: () => new Date(Date.now() + this.days * DAY_MS) };
-    const webhook = {
-      port: 0,
+    const options = {
+      namespace: OPERATOR_NAMESPACE,
+      secret: "linkerd-multus-webhook-tls",
       service: SERVICE,
       configuration: "linkerd-multus",
-      certificates: "self",
-      certificateSecret: "linkerd-multus-webhook-tls",
-      certificateDir: "",
-      certificateValidityMs: 90 * DAY_MS,
-    } as const;
-    const outside = {
-      settings: { webhook, podNamespace: OPERATOR_NAMESPACE },
-      registry: this.registry,
+      validMs: 90 * DAY_MS,
+    };
+    const log = createLog("info", "plain", (line) => this.log.push(line));
+    const serving = { log, registry: this.registry, use: (pair: TlsPair) => this.used.push(pair) };
+    const rotator = new CertificateRotator(options, {
       server,
       send,
       clock,
-      log: createLog("info", "plain", (line) => this.log.push(line)),
+      log,
       failed: () => undefined,
       signal: this.stopping.signal,
-    };
-    this.done = followCertificates(outside, (pair) => this.used.push(pair)).finally(() => send.close());
+      client: new KubernetesClient(send),
+      served: new ServedCertificate<ServingCertificate>(serving),
+    });
+    this.done = rotator.run().finally(() => send.close());
   }
 
   get shown(): string {
@@ -94,21 +109,36 @@ suite("the webhook's certificates with a real API server, with the chart's right
   const shown = (count = replicas.length) =>
     until("certificates", () => replicas.filter(({ used }) => used.length > 0).length === count, 60);
   const settled = (by: string) =>
-    until(by, async () => (await bundle()).length === 1 && (await secret())["next.crt"] === undefined);
+    until(by, async () => (await bundle()).length === 1 && certificates(text((await secret())["ca.crt"])).length === 1);
 
   test("two replicas make one certificate, which the API server's client would take", async () => {
     const [one, two] = start(2);
     await shown();
     expect(two?.shown).toBe(one?.shown);
     const data = await secret();
-    expect(Object.keys(data).sort()).toEqual(["ca.crt", "tls.crt", "tls.key"]);
+    expect(Object.keys(data).sort()).toEqual(["ca.crt", "ca.key", "tls.crt", "tls.key"]);
     const [leaf, ca] = [new X509Certificate(text(data["tls.crt"])), new X509Certificate(text(data["ca.crt"]))];
     expect(leaf.checkIssued(ca) && leaf.verify(ca.publicKey) && ca.ca && !leaf.ca).toBe(true);
     expect(NAMES.map((name) => leaf.checkHost(name))).toEqual(NAMES);
     await until("the caBundle", async () => (await api.caBundle()) === data["ca.crt"]);
   });
 
-  test("after two thirds of its life the next is trusted, then served, then the old is forgotten", async () => {
+  /** Watches the Secret until it has had so many states: what is served, and what is trusted. */
+  async function states(count: number, begin: () => void): Promise<readonly string[]> {
+    const seen: string[] = [];
+    const look = async () => {
+      const { "tls.crt": tls, "ca.crt": trusted } = await secret();
+      const line = [text(tls), ...certificates(text(trusted))].map(short).join(" ");
+      if (line !== seen.at(-1)) seen.push(line);
+      return seen.length === count;
+    };
+    await look();
+    begin();
+    await until("the rotation", look, 60);
+    return seen;
+  }
+
+  test("after two thirds of its life it is renewed, and clients need not trust anything new", async () => {
     const [one, two] = start(2);
     await shown();
     const before = await secret();
@@ -117,29 +147,82 @@ suite("the webhook's certificates with a real API server, with the chart's right
     expect(await secret()).toEqual(before);
 
     for (const replica of replicas) replica.days = 61;
-    const seen: string[] = [];
-    const look = async () => {
-      const { [`tls.crt`]: tls, [`ca.crt`]: trusted, [`next.crt`]: next } = await secret();
-      const names = [tls, ...certificates(text(trusted)), next].map((pem) => (pem === undefined ? "-" : short(pem)));
-      const line = names.join(" ");
-      if (line !== seen.at(-1)) seen.push(line);
-      return seen.length === 4;
-    };
-    await until("the rotation", look, 60);
-    const [old, caOld, caNew, next] = seen[1]?.split(" ") ?? [];
-    expect(seen).toEqual([
-      `${old} ${caOld} -`,
-      `${old} ${caOld} ${caNew} ${next}`,
-      `${next} ${caOld} ${caNew} -`,
-      `${next} ${caNew} -`,
-    ]);
-    await until("both", () => one?.used.length === 2 && two?.used.length === 2);
+    await until("both", () => one?.used.length === 2 && two?.used.length === 2, 60);
     expect(two?.shown).toBe(one?.shown);
-    await until("the caBundle", async () => (await bundle()).join() === caNew);
-    expect(await one?.registry.metrics()).toContain("linkerd_multus_certificate_rotations_total 1\n");
+    const { "tls.crt": tls, "tls.key": key, ...authority } = await secret();
+    expect(short(text(tls))).toBe(one?.shown);
+    expect([tls, key]).not.toEqual([before["tls.crt"], before["tls.key"]]);
+    expect(authority).toEqual({ "ca.crt": before["ca.crt"], "ca.key": before["ca.key"] });
+    expect(await api.caBundle()).toBe(before["ca.crt"]);
+    expect(one?.registry.text()).toContain("linkerd_multus_certificate_rotations_total 1\n");
     // The others of one round are told that somebody was quicker, and say nothing.
     expect(replicas.flatMap(({ log }) => log).filter((line) => line.includes("warn"))).toEqual([]);
   });
+
+  test("once in ten years another authority is trusted first, signs the next certificate, and then is the only one", async () => {
+    start(2);
+    await shown();
+    const { "tls.crt": tls, "ca.crt": ca } = await secret();
+    const [old, caOld] = [short(text(tls)), short(text(ca))];
+    const decade = 3_650 - 60;
+    // It was renewed a while ago; what the authority would sign now would outlive it.
+    const renewed = await issueCertificate(
+      NAMES,
+      { cert: text(ca), key: text((await secret())["ca.key"]) },
+      new Date(Date.now() + (decade - 61) * DAY_MS),
+      90 * DAY_MS,
+    );
+    for (const replica of replicas) replica.days = decade - 50;
+    await api.cluster.merge(SECRET, { data: { "tls.crt": base64(renewed.cert), "tls.key": base64(renewed.key) } });
+    await until("the renewed one", () => replicas.every((replica) => replica.shown === short(renewed.cert)));
+    const seen = await states(4, () => {
+      for (const replica of replicas) replica.days = decade;
+    });
+    const [, , caNew] = seen[1]?.split(" ") ?? [];
+    const next = seen[3]?.split(" ")[0];
+    const kept = short(renewed.cert);
+    expect(old).not.toBe(kept);
+    expect(seen).toEqual([
+      `${kept} ${caOld}`,
+      `${kept} ${caOld} ${caNew}`,
+      `${next} ${caOld} ${caNew}`,
+      `${next} ${caNew}`,
+    ]);
+    await until("the caBundle", async () => (await bundle()).join() === caNew);
+    await until("both", () => replicas.every((replica) => replica.shown === next));
+  });
+
+  test.each([
+    ["at rest", false],
+    ["in the middle of its rotation", true],
+  ])(
+    "a Secret of the former form, %s, is taken over without a moment in which clients refuse what is served",
+    async (_, isRotating) => {
+      const [old, further] = await Promise.all([issue(NAMES, 90), issue(NAMES, 90)]);
+      const data = isRotating ? formerForm(old, [old.ca, further.ca], further) : formerForm(old, [old.ca]);
+      const path = SECRET.slice(0, SECRET.lastIndexOf("/"));
+      const body = { metadata: { name: "linkerd-multus-webhook-tls" }, type: "kubernetes.io/tls", data };
+      await api.cluster.api.json({ method: "POST", path, body });
+      const [one] = start(2);
+      await shown();
+      expect(one?.shown).toBe(short(old.cert));
+      await until("the caBundle", async () => (await bundle()).includes(short(old.ca)));
+      for (const replica of replicas) replica.days = 61;
+      let refused = "";
+      const trusts = async () => {
+        // What replicas serve by now, and what the API server trusts after that.
+        const serving = replicas.map(({ used }) => new X509Certificate(used.at(-1)?.cert ?? ""));
+        const trusted = certificates(text(await api.caBundle())).map((pem) => new X509Certificate(pem));
+        const isTrusted = (leaf: X509Certificate) =>
+          trusted.some((ca) => leaf.checkIssued(ca) && leaf.verify(ca.publicKey));
+        if (!serving.every(isTrusted)) refused = serving.map(String).join();
+        return replicas.every(({ used }) => used.length === 2) && trusted.length === 1;
+      };
+      await until("the rotation", trusts, 60);
+      expect(refused).toBe("");
+      expect(Object.keys(await secret()).sort()).toEqual(["ca.crt", "ca.key", "tls.crt", "tls.key"]);
+    },
+  );
 
   test("nothing is lost while the API server is away, whatever the time", async () => {
     const [one] = start(1);
@@ -147,7 +230,11 @@ suite("the webhook's certificates with a real API server, with the chart's right
     await settled("the start");
     await api.cluster.api.down();
     if (one !== undefined) one.days = 61;
-    await until("the trouble", () => one?.log.some((line) => line.includes("cannot be looked after")) === true, 60);
+    await until(
+      "the trouble",
+      () => one?.log.some((line) => line.includes("cannot reconcile the webhook's certificate")) === true,
+      60,
+    );
     expect(one?.used).toHaveLength(1);
     await api.cluster.api.up();
     await until("the rotation", () => one?.used.length === 2, 60);
@@ -164,16 +251,16 @@ suite("the webhook's certificates with a real API server, with the chart's right
   });
 
   test("somebody's own certificate is served, as long as it is of use", async () => {
-    const own = await issue(NAMES.slice(0, 1), new Date(), 30 * DAY_MS);
-    const data = encodeState({ serving: own, trusted: [own.ca] });
+    const own = await issue(NAMES.slice(0, 1), 30);
+    const data = formerForm(own, [own.ca]);
     const [one] = start(1);
     await shown();
     await api.cluster.merge(SECRET, { data });
     await until("theirs", () => one?.shown === short(own.cert));
     await until("the caBundle", async () => (await bundle()).join() === short(own.ca));
 
-    const stranger = await issue(["other.example"], new Date(), 30 * DAY_MS);
-    await api.cluster.merge(SECRET, { data: encodeState({ serving: stranger, trusted: [stranger.ca] }) });
+    const stranger = await issue(["other.example"], 30);
+    await api.cluster.merge(SECRET, { data: formerForm(stranger, [stranger.ca]) });
     await until(
       "the log",
       () => one?.log.some((line) => line.includes(`tls.crt is not valid for ${NAMES[0]}`)) === true,

@@ -1,10 +1,13 @@
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { createLog } from "../../cni/log";
-import type { Clock } from "../../controllers/clock";
-import { Elector, LEASE } from "../../controllers/multus/leader/elector";
-import type { LeaseObject } from "../../controllers/multus/leader/lease";
-import { ApiUnreachable, httpsTransport, type Transport } from "../../kubernetes/client";
+import { LEASE } from "../../controllers/multus/operator";
+import { ApiUnreachable } from "../../kubernetes/api-server";
+import { KubernetesClient } from "../../kubernetes/client";
+import { LeaderElection } from "../../kubernetes/leader-election";
+import { httpsTransport, type Transport } from "../../kubernetes/transport";
+import type { LeaseObject } from "../../kubernetes/types";
+import type { Clock } from "../../process/clock";
+import { createLog } from "../../process/log";
 import { fastClock, until } from "../support/controllers";
 import { bundleControllers, MultusApi, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
@@ -150,17 +153,16 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
       await state.held;
       return response;
     };
-    const elector = new Elector({
-      send,
+    const elected = () => {
+      state.elected += 1;
+    };
+    const deps = {
+      client: new KubernetesClient(send),
       clock,
       log: createLog("debug", "plain", (line) => log.push(line)),
-      namespace: OPERATOR_NAMESPACE,
-      identity,
-      elected: () => {
-        state.elected += 1;
-      },
-    });
-    return { elector, state, log, close: () => transport.close() };
+    };
+    const election = new LeaderElection({ name: LEASE, namespace: OPERATOR_NAMESPACE, identity, elected }, deps);
+    return { election, state, log, close: () => transport.close() };
   }
 
   const contenders: ReturnType<typeof contender>[] = [];
@@ -177,8 +179,8 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
 
   test("there is never more than one leader, and one again after each loss", async () => {
     contenders.push(contender("past", -30), contender("future", 30), contender("now", 0));
-    runs = Promise.all(contenders.map(({ elector }) => elector.run(stop.signal)));
-    const leaders = () => contenders.filter(({ elector }) => elector.leading);
+    runs = Promise.all(contenders.map(({ election }) => election.run(stop.signal)));
+    const leaders = () => contenders.filter(({ election }) => election.leading);
     let most = 0;
     watching = setInterval(() => {
       most = Math.max(most, leaders().length);
@@ -190,7 +192,7 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
       if (leader === undefined) throw new Error("no leader");
       seen.add(leader);
       leader.state.cut = true;
-      await until("its end", () => !leader.elector.leading, TAKEOVER_SECONDS);
+      await until("its end", () => !leader.election.leading, TAKEOVER_SECONDS);
       await until("a successor", () => leaders().length === 1, TAKEOVER_SECONDS);
       expect(leaders()[0]).not.toBe(leader);
       leader.state.cut = false;
@@ -201,16 +203,16 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
 
   test("a lead that ended while a renewal was waited for begins anew: what came in between was left alone", async () => {
     const ending = new AbortController();
-    const { elector, state, close } = contender("alone", 0, 4);
-    const run = elector.run(ending.signal);
-    await until("the lead", () => elector.leading, TAKEOVER_SECONDS);
+    const { election, state, close } = contender("alone", 0, 4);
+    const run = election.run(ending.signal);
+    await until("the lead", () => election.leading, TAKEOVER_SECONDS);
     let release: () => void = () => undefined;
     state.held = new Promise((resolve) => {
       release = resolve;
     });
-    await until("its end", () => !elector.leading, TAKEOVER_SECONDS);
+    await until("its end", () => !election.leading, TAKEOVER_SECONDS);
     release();
-    await until("the lead again", () => elector.leading, TAKEOVER_SECONDS);
+    await until("the lead again", () => election.leading, TAKEOVER_SECONDS);
     ending.abort();
     await run;
     close();

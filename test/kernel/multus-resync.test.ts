@@ -1,10 +1,13 @@
-import { createLog } from "../../cni/log";
 import { DefinitionController } from "../../controllers/multus/definitions/controller";
-import { Writer } from "../../controllers/multus/definitions/writer";
-import { createInstruments } from "../../controllers/multus/instruments";
-import { Namespaces } from "../../controllers/multus/namespaces";
+import { DefinitionWriter } from "../../controllers/multus/definitions/writer";
+import { createMetrics } from "../../controllers/multus/metrics";
+import { type Namespace, namespaceOf } from "../../controllers/multus/namespace";
 import { readSettings } from "../../controllers/multus/settings";
-import { httpsTransport } from "../../kubernetes/client";
+import { KubernetesClient } from "../../kubernetes/client";
+import { Store } from "../../kubernetes/store";
+import { httpsTransport } from "../../kubernetes/transport";
+import type { NamespaceObject } from "../../kubernetes/types";
+import { createLog } from "../../process/log";
 import { fastClock, until } from "../support/controllers";
 import { MultusApi, OPERATOR_NAMESPACE } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
@@ -31,18 +34,18 @@ suite("the operator's resync, with a clock that runs faster", realApiMissing(), 
       KUBERNETES_SERVICE_HOST: server.host,
     };
     const send = httpsTransport(server);
-    const instruments = createInstruments();
+    const metrics = createMetrics();
     const log = createLog("error", "plain", () => undefined);
     // Ten minutes in a second.
     const clock = fastClock(600);
-    const namespaces = new Namespaces();
+    const namespaces = new Store<NamespaceObject, Namespace>({ view: namespaceOf });
     const controller = new DefinitionController({
       settings: readSettings([], env),
       namespaces,
       leadership: { leading: true },
-      writer: new Writer({ send, clock, log, instruments, reporter: env.POD_NAME }),
-      informing: { server: () => server, send, clock, log, failed: () => undefined, signal },
-      instruments,
+      writer: new DefinitionWriter({ client: new KubernetesClient(send), clock, log, metrics, podName: env.POD_NAME }),
+      ...{ server: () => server, send, clock, log, failed: () => undefined, signal },
+      metrics,
     });
     const running = Promise.all([controller.write(), controller.follow()]);
     try {

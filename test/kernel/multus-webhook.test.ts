@@ -100,9 +100,9 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       }
     });
 
-    test("whoever sends networks that Multus refuses is warned, and nobody else", async () => {
-      const answer = await api.create("shop", { annotations: { [NETWORKS]: "A" } });
-      expect(created(answer)).toEqual({ ...on, [NETWORKS]: "A" });
+    test("whoever sends networks that nothing can be appended to is warned, and nobody else", async () => {
+      const answer = await api.create("shop", { annotations: { [NETWORKS]: '{"name":"a"}' } });
+      expect(created(answer)).toEqual({ ...on, [NETWORKS]: '{"name":"a"}' });
       expect(answer.warnings.join()).toContain("left as it is, without linkerd-cni");
       expect((await api.create("shop", {})).warnings).toEqual([]);
     });
@@ -140,7 +140,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     test("a Secret of no use is made anew", async () => {
       const data = { "tls.crt": Buffer.from("no certificate").toString("base64") };
       await api.cluster.merge(SECRET, { data });
-      await until("the log", () => replicas[0]?.said("is of no use and is made anew: tls.crt: ") === true);
+      await until("the log", () => replicas[0]?.said("is not usable and is replaced: tls.crt: ") === true);
       const read = () => api.cluster.api.json<{ data: Record<string, string> }>({ path: SECRET });
       await until("the Secret", async () => (await read()).data["tls.crt"] !== data["tls.crt"]);
       expect((await api.create("shop", {})).status).toBe(201);

@@ -1,12 +1,15 @@
-import { createLog } from "../../cni/log";
-import { systemClock } from "../../controllers/clock";
 import { DefinitionController } from "../../controllers/multus/definitions/controller";
 import { definitionOf } from "../../controllers/multus/definitions/definition";
-import { Stale, WriteFailed, Writer } from "../../controllers/multus/definitions/writer";
-import { createInstruments } from "../../controllers/multus/instruments";
-import { Namespaces } from "../../controllers/multus/namespaces";
+import { DefinitionWriter, Stale, WriteFailed } from "../../controllers/multus/definitions/writer";
+import { createMetrics } from "../../controllers/multus/metrics";
+import { type Namespace, namespaceOf } from "../../controllers/multus/namespace";
 import { readSettings } from "../../controllers/multus/settings";
-import { type ApiRequest, httpsTransport, type Transport } from "../../kubernetes/client";
+import { KubernetesClient } from "../../kubernetes/client";
+import { Store } from "../../kubernetes/store";
+import { type ApiRequest, httpsTransport, type Transport } from "../../kubernetes/transport";
+import type { NamespaceObject } from "../../kubernetes/types";
+import { systemClock } from "../../process/clock";
+import { createLog } from "../../process/log";
 import { until } from "../support/controllers";
 import { CRD, type Definition, MultusApi } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
@@ -17,8 +20,8 @@ jest.setTimeout(120_000);
 suite("writes that meet others' on a real API server", realApiMissing(), () => {
   let cluster!: MultusApi;
   let transport: ReturnType<typeof httpsTransport>;
-  let writer: Writer;
-  const instruments = createInstruments();
+  let writer: DefinitionWriter;
+  const metrics = createMetrics();
   const log = createLog("error", "plain", () => undefined);
 
   beforeAll(async () => {
@@ -28,8 +31,10 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     writer = writerBy(transport);
   });
 
-  const writerBy = (send: Transport) =>
-    new Writer({ send, clock: systemClock, log, instruments, reporter: "linkerd-multus-1" });
+  const writerBy = (send: Transport, counting = metrics) => {
+    const client = new KubernetesClient(send);
+    return new DefinitionWriter({ client, clock: systemClock, log, metrics: counting, podName: "linkerd-multus-1" });
+  };
 
   afterAll(async () => {
     transport?.close();
@@ -116,7 +121,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     await expect(writer.update("annotated", before, "changed")).rejects.toThrow(Stale);
     await writer.update("annotated", await seen("annotated"), "changed");
     expect((await seen("annotated")).config).toBe("changed");
-    expect(await instruments.registry.metrics()).not.toMatch(/^linkerd_multus_errors_total\{/m);
+    expect(metrics.registry.text()).not.toMatch(/^linkerd_multus_errors_total\{/m);
   });
 
   test("a namespace on its way out is no error, one that is gone is", async () => {
@@ -138,8 +143,8 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect(error).toBeInstanceOf(Stale);
     await expect(writer.create("never-was", "{}")).rejects.toThrow(WriteFailed);
     await expect(writer.create("never-was", "{}")).rejects.not.toThrow(Stale);
-    const { values } = await instruments.errors.get();
-    expect(values).toEqual([expect.objectContaining({ labels: { operation: "apply" }, value: 2 })]);
+    const errors = metrics.registry.text().match(/^linkerd_multus_errors_total\{.*$/gm);
+    expect(errors).toEqual(['linkerd_multus_errors_total{operation="apply"} 2']);
   });
 
   test("an Event of one occasion is published once", async () => {
@@ -151,8 +156,8 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
       name: "linkerd-cni",
       uid,
     };
-    const tiding = { reason: "Test", action: "Testing", type: "Warning", note: "x".repeat(2_000) } as const;
-    for (const occasion of ["a", "a", "b"]) await writer.publish(regarding, tiding, occasion);
+    const spec = { reason: "Test", action: "Testing", type: "Warning", note: "x".repeat(2_000) } as const;
+    for (const occasion of ["a", "a", "b"]) await writer.publish(regarding, spec, occasion);
     expect((await cluster.events("told")).map(({ note }) => note.length)).toEqual([1_024, 1_024]);
   });
 
@@ -181,14 +186,13 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
       ...{ server: () => cluster.api.server, send: transport, clock: systemClock, log },
       ...{ failed: () => undefined, signal: stop.signal },
     };
-    const namespaces = new Namespaces();
+    const namespaces = new Store<NamespaceObject, Namespace>({ view: namespaceOf });
     const environment = { POD_NAMESPACE: "ops", POD_NAME: "one", KUBERNETES_SERVICE_HOST: "127.0.0.1" };
     const settings = readSettings([], environment);
     const leadership = { leading: true };
-    const ours = createInstruments();
-    const counting = new Writer({ send: transport, clock: systemClock, log, instruments: ours, reporter: "one" });
-    const tools = { settings, namespaces, leadership, writer: counting, informing, instruments: ours };
-    const controller = new DefinitionController(tools);
+    const ours = createMetrics();
+    const deps = { settings, namespaces, leadership, writer: writerBy(transport, ours), ...informing, metrics: ours };
+    const controller = new DefinitionController(deps);
     namespaces.apply({ type: "LISTING" });
     for (const name of ["enabled-since", "disabled"]) {
       namespaces.apply({ type: "LISTED", object: { metadata: { name } } });
@@ -197,7 +201,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     const run = Promise.all([controller.write(), controller.follow()]);
     try {
       await until("the deletion", async () => (await cluster.definition("disabled")) === undefined);
-      await until("the rest", async () => (await ours.registry.metrics()).includes("linkerd_multus_queue_depth 0\n"));
+      await until("the rest", async () => ours.registry.text().includes("linkerd_multus_queue_depth 0\n"));
       expect(await cluster.definition("enabled-since")).toBeDefined();
     } finally {
       stop.abort();

@@ -1,11 +1,11 @@
 /** A webhook server in a process of its own, told by lines on its standard input what to do. */
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { Registry } from "prom-client";
-import { createLog } from "../../cni/log";
-import { answerReview } from "../../controllers/multus/webhook/admission";
+import type { TlsPair } from "../../controllers/multus/certificates/certificate";
+import { answerReview } from "../../controllers/multus/webhook/admission-review";
 import { type ServerLimits, WebhookServer } from "../../controllers/multus/webhook/server";
-import type { TlsPair } from "../../controllers/multus/webhook/tls";
+import { createLog } from "../../process/log";
+import { Registry } from "../../process/metrics";
 
 export type Order =
   | { readonly do: "start"; readonly pair: TlsPair; readonly limits: Partial<ServerLimits> }
@@ -15,7 +15,7 @@ export type Order =
   | { readonly do: "drain" | "close" | "metrics" };
 
 const log = createLog("debug", "plain", (line) => void process.stderr.write(line));
-const registry = new Registry();
+const registry = new Registry("linkerd_multus_");
 let release: () => void = () => undefined;
 const released = new Promise<void>((resolve) => {
   release = resolve;
@@ -57,7 +57,7 @@ async function obey(order: Order): Promise<unknown> {
   if (order.do === "drain") server?.drain();
   if (order.do === "release") release();
   if (order.do === "close") void close();
-  return order.do === "metrics" ? registry.metrics() : "done";
+  return order.do === "metrics" ? registry.text() : "done";
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

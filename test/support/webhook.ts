@@ -10,8 +10,8 @@ import { connect, type TLSSocket } from "node:tls";
 import { generate } from "selfsigned";
 import { bundle } from "../../build/bundle";
 import { hostRuntime } from "../../build/runtime";
+import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import type { ServerLimits } from "../../controllers/multus/webhook/server";
-import type { TlsPair } from "../../controllers/multus/webhook/tls";
 import type { Order } from "./webhook-main";
 
 export const RUNTIMES = { node: () => process.execPath, bun: hostRuntime } as const;

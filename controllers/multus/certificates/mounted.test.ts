@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry } from "prom-client";
-import { createLog } from "../../../cni/log";
-import { systemClock } from "../../clock";
-import type { TlsPair } from "../webhook/tls";
-import { issue } from "./issue";
+import { systemClock } from "../../../process/clock";
+import { createLog } from "../../../process/log";
+import { Registry } from "../../../process/metrics";
+import type { TlsPair } from "./certificate";
+import { createAuthority, issueCertificate } from "./issue";
 import { MountedCertificate } from "./mounted";
-import { Shown } from "./shown";
+import { ServedCertificate } from "./served";
 
 const directory = mkdtempSync(join(tmpdir(), "mounted-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -29,20 +29,24 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 test("follows the files, waits for them, and keeps what it has while they do not fit", async () => {
-  const [one, two] = await Promise.all([issue(names, new Date(), 1e8), issue(names, new Date(), 2e8)]);
+  const by = await createAuthority(new Date(), 1e9);
+  const [one, two] = await Promise.all([
+    issueCertificate(names, by, new Date(), 1e8),
+    issueCertificate(names, by, new Date(), 2e8),
+  ]);
   const used: TlsPair[] = [];
   const log: string[] = [];
-  const registry = new Registry();
+  const registry = new Registry("linkerd_multus_");
   const stopping = new AbortController();
   const logger = createLog("info", "plain", (line) => log.push(line));
-  const shown = new Shown<TlsPair & { readonly validTo: number }>({
+  const served = new ServedCertificate<TlsPair & { readonly validTo: number }>({
     log: logger,
     registry,
     use: (pair) => used.push(pair),
   });
   const { signal } = stopping;
-  const tools = { directory: join(directory, "data"), shown, clock: fast, log: logger, signal };
-  const done = new MountedCertificate(tools).run();
+  const deps = { served, clock: fast, log: logger, signal };
+  const done = new MountedCertificate(join(directory, "data"), deps).run();
   await until(() => log.some((line) => line.includes("no such file")));
   mount("1", one);
   await until(() => used.length === 1);
@@ -56,7 +60,7 @@ test("follows the files, waits for them, and keeps what it has while they do not
   await done;
   expect(used.map(({ key }) => key)).toEqual([one.key, two.key]);
   expect(log.filter((line) => line.includes("no such file"))).toHaveLength(1);
-  const metrics = await registry.metrics();
+  const metrics = registry.text();
   expect(metrics).toContain("linkerd_multus_certificate_rotations_total 1\n");
   const expiry = Number(/expiry_timestamp_seconds (\d+)/.exec(metrics)?.[1]);
   expect(Math.abs(expiry - (Date.now() + 2e8) / 1000)).toBeLessThan(3_600);

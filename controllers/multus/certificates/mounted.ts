@@ -1,56 +1,53 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Log } from "../../../cni/log";
-import type { Clock } from "../../clock";
-import { readPair } from "./credential";
-import type { Shown } from "./shown";
+import type { Clock } from "../../../process/clock";
+import type { Log } from "../../../process/log";
+import { Loop } from "../../../process/loop";
+import { reasonOf } from "../../../process/reason-of";
+import { readPair, type TlsPair } from "./certificate";
+import type { ServedCertificate } from "./served";
 
-interface Tools {
-  /** Where `tls.crt` and `tls.key` are. */
-  readonly directory: string;
-  readonly shown: Shown<Mounted>;
+interface Deps {
+  readonly served: ServedCertificate<TlsPair & { readonly validTo: number }>;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-interface Mounted {
-  readonly cert: string;
-  readonly key: string;
-  readonly validTo: number;
-}
+const CHECK_EVERY_MS = 5_000;
 
-const LOOK_EVERY_MS = 5_000;
-
-/** Follows a certificate that somebody else makes and rotates, such as cert-manager, in files. */
+/** Follows a certificate in files that somebody else makes and rotates, such as cert-manager. */
 export class MountedCertificate {
   private problem = "";
 
-  constructor(private readonly tools: Tools) {}
+  /** @param directory where `tls.crt` and `tls.key` are */
+  constructor(
+    private readonly directory: string,
+    private readonly deps: Deps,
+  ) {}
 
   /** Runs until the signal is given. */
   async run(): Promise<void> {
-    const { clock, signal } = this.tools;
-    while (!signal.aborted) {
-      await this.look();
-      await clock.sleep(LOOK_EVERY_MS, signal);
-    }
+    await new Loop(async () => {
+      await this.check();
+      return CHECK_EVERY_MS;
+    }, this.deps).run();
   }
 
-  private async look(): Promise<void> {
-    const { directory, log, shown } = this.tools;
+  private async check(): Promise<void> {
+    const { directory } = this;
+    const { log, served } = this.deps;
     try {
-      const [cert, key] = await Promise.all(
-        ["tls.crt", "tls.key"].map((name) => readFile(join(directory, name), "utf8")),
-      );
-      const pair = { cert: cert ?? "", key: key ?? "" };
+      const read = (name: string) => readFile(join(directory, name), "utf8");
+      const [cert, key] = await Promise.all([read("tls.crt"), read("tls.key")]);
+      const pair = { cert, key };
       // While the files are replaced one may be newer than the other.
-      shown.show({ ...pair, validTo: Date.parse(readPair(pair, "tls").validTo) });
+      served.serve({ ...pair, validTo: Date.parse(readPair(pair, "tls").validTo) });
       this.problem = "";
     } catch (error) {
-      const { message } = error as Error;
-      if (message !== this.problem) log.warn(`certificate in ${directory}: ${message}`);
-      this.problem = message;
+      const problem = reasonOf(error);
+      if (problem !== this.problem) log.warn(`certificate in ${directory}: ${problem}`);
+      this.problem = problem;
     }
   }
 }

@@ -1,79 +1,136 @@
 import { createHash } from "node:crypto";
-import type { Notice } from "../../../kubernetes/watch";
-import { Store } from "../store";
-import { CONFIG_MAP, type Config, type ConfigMapObject, readConfig } from "./config";
+import { isObject, type Json, type JsonObject } from "../../../cni/json";
+import { parseStanza } from "../../../cni/parse-stanza";
+import { PLUGIN_TYPE } from "../../../cni/stanza";
+import { requireSupported } from "../../../cni/versions";
+import { Informer, type InformerDeps } from "../../../kubernetes/informer";
+import { resources } from "../../../kubernetes/resources";
+import type { ConfigMapObject, ObjectReference } from "../../../kubernetes/types";
+import { reasonOf } from "../../../process/reason-of";
 
-interface Kept {
+/** The ConfigMap that the plugin's chart writes, with what the definitions hold. */
+const CONFIG_MAP = "linkerd-cni-config";
+const KEY = "cni_network_config";
+
+/** Every Multus of today speaks it. */
+const CNI_VERSION = "1.0.0";
+
+/** `spec.config` of the definitions, or why there is none. */
+export type Config =
+  | { readonly kind: "valid"; readonly text: string }
+  | { readonly kind: "invalid"; readonly problem: string };
+
+/** @throws an Error that says what is wrong with the text */
+function parse(text: string): JsonObject {
+  let json: Json;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`not JSON: ${reasonOf(error)}`);
+  }
+  if (!isObject(json)) throw new Error("not a JSON object");
+  return json;
+}
+
+/** The stanza as a configuration that stands alone; every field is kept. @throws where the plugin would refuse it */
+function standAlone(stanza: JsonObject, kubeconfig: string): JsonObject {
+  const { kubernetes = {}, cniVersion = CNI_VERSION } = stanza;
+  parseStanza(stanza, PLUGIN_TYPE);
+  requireSupported(typeof cniVersion === "string" ? cniVersion : "", "cniVersion");
+  return {
+    ...stanza,
+    cniVersion,
+    name: PLUGIN_TYPE,
+    type: PLUGIN_TYPE,
+    kubernetes: { ...(kubernetes as JsonObject), kubeconfig },
+  };
+}
+
+/** Reads the ConfigMap; `where` names it in messages, `kubeconfig` is the path on the nodes. */
+export function readConfig(configMap: ConfigMapObject | undefined, where: string, kubeconfig: string): Config {
+  const text = configMap?.data?.[KEY];
+  if (configMap === undefined) return { kind: "invalid", problem: `ConfigMap ${where} does not exist` };
+  if (text === undefined) return { kind: "invalid", problem: `ConfigMap ${where} has no key ${KEY}` };
+  try {
+    return { kind: "valid", text: JSON.stringify(standAlone(parse(text), kubeconfig), undefined, 2) };
+  } catch (error) {
+    return { kind: "invalid", problem: `ConfigMap ${where}, key ${KEY}: ${reasonOf(error)}` };
+  }
+}
+
+/** What is kept of the ConfigMap. */
+interface View {
   readonly config: Config;
   readonly uid: string | undefined;
-  readonly version: string | undefined;
+  readonly resourceVersion: string | undefined;
 }
 
 interface Options {
   readonly namespace: string;
   /** Path of the plugin's kubeconfig on the nodes. */
   readonly kubeconfig: string;
-  /** Told when the configuration, or what is wrong with it, has changed. */
+  /** Called when the configuration, or what is wrong with it, has changed. */
   readonly changed: () => void;
 }
 
-/** The ConfigMap, kept up to date by a watch's notices. */
-export class ConfigMapSource {
-  private readonly store: Store<ConfigMapObject, Kept>;
-  private readonly missing: Kept;
-  private last: Config | undefined;
+/** Keeps the configuration that the ConfigMap holds up to date. */
+export class ConfigMapInformer {
+  private readonly informer: Informer<ConfigMapObject, View>;
+  private readonly missing: View;
+  private last = "";
 
-  constructor(private readonly options: Options) {
+  constructor(
+    private readonly options: Options,
+    deps: InformerDeps,
+  ) {
     const { namespace, kubeconfig } = options;
-    const where = `${namespace}/${CONFIG_MAP}`;
-    const view = (object: ConfigMapObject | undefined): Kept => ({
-      config: readConfig(object, where, kubeconfig),
+    const view = (object: ConfigMapObject | undefined): View => ({
+      config: readConfig(object, `${namespace}/${CONFIG_MAP}`, kubeconfig),
       uid: object?.metadata?.uid,
-      version: object?.metadata?.resourceVersion,
+      resourceVersion: object?.metadata?.resourceVersion,
     });
     this.missing = view(undefined);
-    this.store = new Store({
-      key: ({ metadata }) => metadata?.name ?? "",
-      view,
-      changed: () => this.compare(),
-      synced: () => this.compare(),
-    });
+    const compare = () => this.compare();
+    const fieldSelector = `metadata.name=${CONFIG_MAP}`;
+    const selection = { resource: resources.configMaps, namespace, fieldSelector };
+    this.informer = new Informer({ ...selection, view, changed: compare, synced: compare }, deps);
+  }
+
+  /** Runs until the signal is given. */
+  run(): Promise<void> {
+    return this.informer.run();
   }
 
   get synced(): boolean {
-    return this.store.synced;
+    return this.informer.store.synced;
   }
 
   get config(): Config {
-    return this.kept.config;
+    return this.view.config;
   }
 
   /** What an Event about it regards. */
-  get regarding() {
-    const { uid } = this.kept;
+  get reference(): ObjectReference {
+    const { uid } = this.view;
     return { apiVersion: "v1", kind: "ConfigMap", namespace: this.options.namespace, name: CONFIG_MAP, uid };
   }
 
-  /** Tells one state of the ConfigMap from any other one. */
+  /** Tells one state of the ConfigMap from every other. */
   get digest(): string {
-    const { config, uid, version } = this.kept;
+    const { config, uid, resourceVersion } = this.view;
     return createHash("sha256")
-      .update(JSON.stringify([config, uid, version]))
+      .update(JSON.stringify([config, uid, resourceVersion]))
       .digest("hex")
       .slice(0, 16);
   }
 
-  apply(notice: Notice<ConfigMapObject>): void {
-    this.store.apply(notice);
-  }
-
-  private get kept(): Kept {
-    return this.store.get(CONFIG_MAP) ?? this.missing;
+  private get view(): View {
+    return this.informer.store.get(`${this.options.namespace}/${CONFIG_MAP}`) ?? this.missing;
   }
 
   private compare(): void {
-    const { config } = this;
-    if (!this.synced || JSON.stringify(config) === JSON.stringify(this.last)) return;
+    const config = JSON.stringify(this.config);
+    if (!this.synced || config === this.last) return;
     this.last = config;
     this.options.changed();
   }

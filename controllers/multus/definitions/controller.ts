@@ -1,28 +1,29 @@
-import { ApiUnreachable } from "../../../kubernetes/client";
-import { type InformerTools, inform } from "../informer";
-import type { Instruments } from "../instruments";
-import type { Leadership } from "../leader/elector";
-import type { Namespaces } from "../namespaces";
-import { WorkQueue } from "../queue";
+import { ApiUnreachable } from "../../../kubernetes/api-server";
+import type { EventSpec } from "../../../kubernetes/events";
+import type { InformerDeps } from "../../../kubernetes/informer";
+import type { Leadership } from "../../../kubernetes/leader-election";
+import { RateLimiter } from "../../../kubernetes/rate-limiter";
+import { apiVersionOf } from "../../../kubernetes/resources";
+import type { Store } from "../../../kubernetes/store";
+import type { NamespaceObject } from "../../../kubernetes/types";
+import { WorkQueue } from "../../../kubernetes/work-queue";
+import { reasonOf } from "../../../process/reason-of";
+import type { Metrics } from "../metrics";
+import type { Namespace } from "../namespace";
 import type { Settings } from "../settings";
-import { CONFIG_MAP, type ConfigMapObject } from "./config";
-import { ConfigMapSource } from "./config-map";
-import { Contests } from "./contests";
-import { countDefinitions } from "./count";
-import { API_VERSION, DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, KIND } from "./definition";
-import { Definitions } from "./definitions";
-import { Limiter } from "./limiter";
-import { type Plan, plan } from "./plan";
-import { configInvalid, foreignDefinition } from "./tidings";
-import { Stale, type Writer } from "./writer";
+import { ConfigMapInformer } from "./config-map";
+import { ConflictBackoff } from "./conflict-backoff";
+import { DEFINITION_NAME, DEFINITIONS, type Definition, OWNER, OWNER_LABEL } from "./definition";
+import { DefinitionInformer } from "./definition-informer";
+import { countDefinitions, type DefinitionPlan, planDefinition } from "./plan-definition";
+import { type DefinitionWriter, Stale } from "./writer";
 
-interface Tools {
+interface Deps extends InformerDeps {
   readonly settings: Settings;
-  readonly namespaces: Namespaces;
+  readonly namespaces: Store<NamespaceObject, Namespace>;
   readonly leadership: Leadership;
-  readonly writer: Writer;
-  readonly informing: InformerTools;
-  readonly instruments: Instruments;
+  readonly writer: DefinitionWriter;
+  readonly metrics: Metrics;
 }
 
 /** In the queue, beside the namespaces' names. */
@@ -31,29 +32,42 @@ const CONFIG_KEY = ":config";
 const WORKERS = 4;
 const RESYNC_MS = 600_000;
 
-/** Puts the definition of every namespace right, while this process leads. */
-export class DefinitionController {
-  private readonly definitions: Definitions;
-  private readonly configMap: ConfigMapSource;
-  private readonly queue: WorkQueue;
-  private readonly limiter: Limiter;
-  private readonly contests = new Contests();
-  /** UIDs of the foreign definitions that an Event was published about, by namespace. */
-  private readonly told = new Map<string, string>();
+/** What Events say. Each reason has a page in docs/runbooks. */
+const FOREIGN_DEFINITION: EventSpec = {
+  reason: "LinkerdMultusForeignDefinition",
+  action: "Leaving",
+  type: "Warning",
+  note:
+    `The namespace wants a NetworkAttachmentDefinition ${DEFINITION_NAME} of the Multus operator, but this one is not ` +
+    `its own (label ${OWNER_LABEL}=${OWNER}) and is left as it is; delete or rename it`,
+};
+const configInvalid = (problem: string): EventSpec => ({
+  reason: "LinkerdMultusConfigInvalid",
+  action: "Waiting",
+  type: "Warning",
+  note: `${problem}. Existing NetworkAttachmentDefinitions stay as they are, and none is created before this is fixed`,
+});
 
-  constructor(private readonly tools: Tools) {
-    const { informing, settings } = tools;
-    const { clock, log, signal } = informing;
-    this.limiter = new Limiter(settings.rate, clock, signal);
-    const failed = (key: string, error: unknown, attempt: number) => this.failed(key, error, attempt);
-    this.queue = new WorkQueue((key) => this.reconcile(key), { clock, signal, failed });
+/** Reconciles the definition of every namespace, while this process leads. */
+export class DefinitionController {
+  private readonly definitions: DefinitionInformer;
+  private readonly configMap: ConfigMapInformer;
+  private readonly queue: WorkQueue;
+  private readonly limiter: RateLimiter;
+  private readonly conflicts = new ConflictBackoff();
+  /** UIDs of the foreign definitions that an Event was published about, by namespace. */
+  private readonly reported = new Map<string, string>();
+
+  constructor(private readonly deps: Deps) {
+    const { clock, settings } = deps;
+    this.limiter = new RateLimiter(settings.rate, clock);
+    const failed = (key: string, error: unknown, failures: number, retryMs: number) =>
+      this.failed(key, error, failures, retryMs);
+    this.queue = new WorkQueue((key) => this.reconcile(key), { ...deps, failed });
     const changed = (namespace: string) => this.changed(namespace);
-    this.definitions = new Definitions({ log, changed, synced: () => this.everything() });
-    this.configMap = new ConfigMapSource({
-      namespace: settings.cniNamespace,
-      kubeconfig: settings.cniKubeconfig,
-      changed: () => this.configChanged(),
-    });
+    this.definitions = new DefinitionInformer({ changed, synced: () => this.everything() }, deps);
+    const configMap = { namespace: settings.cniNamespace, kubeconfig: settings.cniKubeconfig };
+    this.configMap = new ConfigMapInformer({ ...configMap, changed: () => this.configChanged() }, deps);
     this.measure();
   }
 
@@ -66,7 +80,7 @@ export class DefinitionController {
   everything(): void {
     if (!this.active) return;
     this.queue.add(CONFIG_KEY);
-    for (const namespace of this.tools.namespaces.names()) this.queue.add(namespace);
+    for (const namespace of this.deps.namespaces.keys()) this.queue.add(namespace);
   }
 
   /** Writes until the signal is given; what is being written then is finished. */
@@ -74,41 +88,20 @@ export class DefinitionController {
     await this.queue.run(WORKERS);
   }
 
-  /** Learns what there is to write, until the signal is given. */
+  /** Watches what there is to write, until the signal is given. */
   async follow(): Promise<void> {
-    const { informing, settings } = this.tools;
-    const configMaps = `/api/v1/namespaces/${settings.cniNamespace}/configmaps`;
-    await Promise.all([
-      this.resync(),
-      inform<DefinitionObject>(
-        {
-          resource: "network-attachment-definitions",
-          source: DEFINITIONS,
-          take: (notice) => this.definitions.apply(notice),
-          unknown: () => this.definitions.unknown(),
-        },
-        informing,
-      ),
-      inform<ConfigMapObject>(
-        {
-          resource: "configmaps",
-          source: { path: configMaps, fieldSelector: `metadata.name=${CONFIG_MAP}` },
-          take: (notice) => this.configMap.apply(notice),
-        },
-        informing,
-      ),
-    ]);
+    await Promise.all([this.resync(), this.definitions.run(), this.configMap.run()]);
   }
 
   /** Whether enough is known to decide, and this process is the one to act. */
   private get active(): boolean {
-    const { informing, leadership, namespaces } = this.tools;
-    const known = namespaces.synced && this.definitions.synced && this.configMap.synced;
-    return known && leadership.leading && !informing.signal.aborted;
+    const { leadership, namespaces, signal } = this.deps;
+    const known = namespaces.synced && this.definitions.store.synced && this.configMap.synced;
+    return known && leadership.leading && !signal.aborted;
   }
 
   private async resync(): Promise<void> {
-    const { clock, signal } = this.tools.informing;
+    const { clock, signal } = this.deps;
     while (!signal.aborted) {
       await clock.sleep(RESYNC_MS * (0.9 + 0.2 * clock.random()), signal);
       this.everything();
@@ -117,111 +110,119 @@ export class DefinitionController {
 
   private configChanged(): void {
     const { config } = this.configMap;
-    if (config.kind === "invalid") this.tools.informing.log.warn(config.problem);
-    else this.tools.informing.log.info("read the configuration of the definitions");
+    if (config.kind === "invalid") this.deps.log.warn(config.problem);
+    else this.deps.log.info("read the configuration of the definitions");
     this.everything();
   }
 
   private async reconcile(key: string): Promise<void> {
-    const { clock } = this.tools.informing;
+    const { clock, metrics, signal } = this.deps;
     if (!this.active) return;
-    if (key === CONFIG_KEY) return this.tellConfig();
+    if (key === CONFIG_KEY) return this.reportConfig();
     const first = this.planFor(key);
-    if (first.kind === "leave" || this.isContested(key, first)) return;
-    await this.limiter.turn();
+    if (first.kind === "leave" || this.putOff(key, first)) return;
+    await this.limiter.turn(signal);
     // Much may have happened while it waited for its turn.
     if (!this.active) return;
     const start = clock.now();
     await this.carryOut(key, this.planFor(key));
-    this.tools.instruments.reconcileSeconds.observe((clock.now() - start) / 1_000);
+    metrics.reconcileSeconds.observe((clock.now() - start) / 1_000);
   }
 
-  /** Whether somebody else undoes this again and again: then it waits. */
-  private isContested(namespace: string, planned: Plan): boolean {
-    const { informing, instruments } = this.tools;
+  /** Puts off what somebody else undoes again and again. @returns whether it was */
+  private putOff(namespace: string, planned: DefinitionPlan): boolean {
+    const { clock, log, metrics } = this.deps;
     if (planned.kind !== "create" && planned.kind !== "update") return false;
-    const pause = this.contests.wait(namespace, planned.config, informing.clock.now());
-    if (pause === 0) return false;
-    if (this.queue.addLater(namespace, pause)) {
-      instruments.contests.inc();
-      const seconds = Math.ceil(pause / 1_000);
-      informing.log.warn(`somebody changes the definition again and again; put right in ${seconds} s`, { namespace });
+    const pauseMs = this.conflicts.wait(namespace, planned.config, clock.now());
+    if (pauseMs === 0) return false;
+    this.queue.addAfter(namespace, pauseMs);
+    if (this.conflicts.defer(namespace)) {
+      metrics.conflicts.inc();
+      const seconds = Math.ceil(pauseMs / 1_000);
+      log.warn(`somebody changes the definition again and again; it is corrected in ${seconds} s`, { namespace });
     }
     return true;
   }
 
-  private planFor(name: string): Plan {
-    const { namespaces, settings } = this.tools;
+  private planFor(name: string): DefinitionPlan {
+    const { namespaces, settings } = this.deps;
     const { config } = this.configMap;
-    const planned = plan({
+    const planned = planDefinition({
       namespace: namespaces.get(name),
-      definition: this.definitions.get(name),
+      definition: this.definitions.store.get(name),
       config: config.kind === "valid" ? config.text : undefined,
       linkerdNamespace: settings.linkerdNamespace,
     });
-    const known = planned.kind === "foreign" && this.told.get(name) === planned.definition.uid;
+    const known = planned.kind === "foreign" && this.reported.get(name) === planned.definition.uid;
     return known ? { kind: "leave" } : planned;
   }
 
-  private async carryOut(namespace: string, planned: Plan): Promise<void> {
-    const { informing, writer } = this.tools;
-    if (planned.kind === "foreign") return this.tellForeign(namespace, planned.definition.uid);
+  private async carryOut(namespace: string, planned: DefinitionPlan): Promise<void> {
+    const { clock, writer } = this.deps;
+    if (planned.kind === "foreign") return this.reportForeign(namespace, planned.definition.uid);
     if (planned.kind === "delete") return this.remove(namespace, planned.definition);
     if (planned.kind === "create") await writer.create(namespace, planned.config, () => this.active);
     else if (planned.kind === "update") await writer.update(namespace, planned.definition, planned.config);
     else return;
-    this.contests.wrote(namespace, planned.config, informing.clock.now());
+    this.conflicts.wrote(namespace, planned.config, clock.now());
   }
 
   /** A watch may be behind, and pods whose definition is gone do not start: the API server itself is asked first. */
   private async remove(name: string, definition: Definition): Promise<void> {
-    const { informing, settings, writer } = this.tools;
+    const { log, settings, writer } = this.deps;
     const { linkerdNamespace } = settings;
     const namespace = await writer.namespace(name);
     // Another may lead by the time of the answer.
     if (!this.active) return;
-    if (plan({ namespace, definition, config: undefined, linkerdNamespace }).kind !== "delete") {
-      informing.log.debug("keeps the definition: the namespace is not what the watch said", { namespace: name });
+    if (planDefinition({ namespace, definition, config: undefined, linkerdNamespace }).kind !== "delete") {
+      log.debug("keeps the definition: the watch was behind, and the namespace wants it", { namespace: name });
       return;
     }
-    this.contests.forget(name);
+    this.conflicts.forget(name);
     await writer.delete(name, definition);
   }
 
-  private async tellForeign(namespace: string, uid: string): Promise<void> {
-    this.tools.informing.log.warn(foreignDefinition.note, { namespace });
-    const regarding = { apiVersion: API_VERSION, kind: KIND, namespace, name: DEFINITION_NAME, uid };
-    await this.tools.writer.publish(regarding, foreignDefinition, `foreign-${uid}`);
-    this.told.set(namespace, uid);
+  private async reportForeign(namespace: string, uid: string): Promise<void> {
+    const { log, writer } = this.deps;
+    log.warn(FOREIGN_DEFINITION.note, { namespace });
+    const { kind } = DEFINITIONS;
+    const regarding = { apiVersion: apiVersionOf(DEFINITIONS), kind, namespace, name: DEFINITION_NAME, uid };
+    await writer.publish(regarding, FOREIGN_DEFINITION, `foreign-${uid}`);
+    this.reported.set(namespace, uid);
   }
 
-  private async tellConfig(): Promise<void> {
-    const { config, digest, regarding } = this.configMap;
+  private async reportConfig(): Promise<void> {
+    const { config, digest, reference } = this.configMap;
     if (config.kind === "valid") return;
-    await this.tools.writer.publish(regarding, configInvalid(config.problem), `invalid-${digest}`);
+    await this.deps.writer.publish(reference, configInvalid(config.problem), `invalid-${digest}`);
   }
 
-  private failed(key: string, error: unknown, attempt: number): void {
-    const { log } = this.tools.informing;
-    const { message, cause } = error as Error;
+  private failed(key: string, error: unknown, failures: number, retryMs: number): void {
+    const { log } = this.deps;
     // While the API server does not answer, the watches say so; afterwards the first failure is what matters.
-    const quiet = error instanceof Stale || cause instanceof ApiUnreachable || attempt > 1;
+    const unreachable = error instanceof Error && error.cause instanceof ApiUnreachable;
+    const quiet = error instanceof Stale || unreachable || failures > 1;
     const about = key === CONFIG_KEY ? {} : { namespace: key };
-    log[quiet ? "debug" : "warn"](`${message}; will be tried again`, { ...about, attempt });
+    const seconds = (retryMs / 1_000).toFixed(1);
+    log[quiet ? "debug" : "warn"](`${reasonOf(error)}; next attempt in ${seconds} s`, { ...about, failures });
   }
 
   private measure(): void {
-    const { instruments, namespaces, settings } = this.tools;
+    const { metrics, namespaces, settings } = this.deps;
+    const { registry } = metrics;
     const { linkerdNamespace } = settings;
-    const definition = (name: string) => this.definitions.get(name);
-    instruments.states(
-      "definitions",
-      "Namespaces by their NetworkAttachmentDefinition: it is wanted, and then ours or foreign.",
-      () => countDefinitions({ namespaces: namespaces.all(), definition, linkerdNamespace }),
+    const definition = (name: string) => this.definitions.store.get(name);
+    const definitions = {
+      name: "definitions",
+      help: "Namespaces by their NetworkAttachmentDefinition: it is wanted, and then ours or foreign.",
+      label: "state",
+    };
+    registry.gaugeBy(definitions, () =>
+      countDefinitions({ namespaces: namespaces.values(), definition, linkerdNamespace }),
     );
-    instruments.gauge("queue_depth", "Namespaces that wait for being put right.", () => this.queue.depth);
-    instruments.gauge("config_valid", "Whether ConfigMap linkerd-cni-config holds a configuration.", () =>
-      this.configMap.synced && this.configMap.config.kind === "valid" ? 1 : 0,
-    );
+    const depth = { name: "queue_depth", help: "Namespaces that wait to be reconciled." };
+    registry.gauge(depth, () => this.queue.depth);
+    const valid = { name: "config_valid", help: "Whether ConfigMap linkerd-cni-config holds a configuration." };
+    registry.gauge(valid, () => (this.configMap.synced && this.configMap.config.kind === "valid" ? 1 : 0));
   }
 }

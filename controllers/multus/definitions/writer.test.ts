@@ -1,9 +1,15 @@
-import { createLog } from "../../../cni/log";
-import type { ApiRequest } from "../../../kubernetes/client";
-import { systemClock } from "../../clock";
-import { createInstruments } from "../instruments";
+import { KubernetesClient } from "../../../kubernetes/client";
+import type { ApiRequest, Transport } from "../../../kubernetes/transport";
+import { systemClock } from "../../../process/clock";
+import { createLog } from "../../../process/log";
+import { createMetrics } from "../metrics";
 import { OWNER, OWNER_LABEL } from "./definition";
-import { Stale, Writer } from "./writer";
+import { DefinitionWriter, Stale } from "./writer";
+
+function writerBy(send: Transport, metrics = createMetrics()): DefinitionWriter {
+  const log = createLog("error", "plain", () => undefined);
+  return new DefinitionWriter({ client: new KubernetesClient(send), clock: systemClock, log, metrics, podName: "one" });
+}
 
 /** A definition of the operator's own, to which somebody has written as well. */
 const annotated = {
@@ -20,9 +26,8 @@ test("who leads no more by the answer to its question writes nothing", async () 
     calls.push(method);
     return { status: 404, body: "{}" };
   };
-  const log = createLog("error", "plain", () => undefined);
-  const writer = new Writer({ send, clock: systemClock, log, instruments: createInstruments(), reporter: "one" });
-  await expect(writer.create("shop", "{}", () => false)).rejects.toThrow("not to be written any more");
+  const writer = writerBy(send);
+  await expect(writer.create("shop", "{}", () => false)).rejects.toThrow("this process does not lead any more");
   expect(calls).toEqual(["GET"]);
 });
 
@@ -32,10 +37,9 @@ test("what the watch has not told yet is left as it is, whoever has written to i
     calls.push(method);
     return { status: 200, body: JSON.stringify(annotated) };
   };
-  const log = createLog("error", "plain", () => undefined);
-  const instruments = createInstruments();
-  const writer = new Writer({ send, clock: systemClock, log, instruments, reporter: "one" });
+  const metrics = createMetrics();
+  const writer = writerBy(send, metrics);
   await expect(writer.create("shop", "{}")).rejects.toThrow(Stale);
   expect(calls).toEqual(["GET"]);
-  expect(await instruments.registry.metrics()).not.toMatch(/^linkerd_multus_errors_total\{/m);
+  expect(metrics.registry.text()).not.toMatch(/^linkerd_multus_errors_total\{/m);
 });

@@ -1,26 +1,22 @@
-import type { Log } from "../../../cni/log";
-import type { ApiRequest, ApiResponse, Transport } from "../../../kubernetes/client";
-import type { NamespaceObject } from "../../../kubernetes/types";
-import type { Clock } from "../../clock";
-import { eventAbout, eventsPath, type Regarding, type Tiding } from "../../events";
-import type { Instruments } from "../instruments";
-import { type Namespace, namespaceOf } from "../namespaces";
-import {
-  type Definition,
-  type DefinitionObject,
-  definitionPath,
-  definitionToApply,
-  nothingToApply,
-  OWNER,
-} from "./definition";
+import type { KubernetesClient } from "../../../kubernetes/client";
+import { isForbidden, isNotFound, statusOf } from "../../../kubernetes/errors";
+import { EventRecorder, type EventSpec, type ObjectReference } from "../../../kubernetes/events";
+import { resources } from "../../../kubernetes/resources";
+import type { Clock } from "../../../process/clock";
+import type { Log } from "../../../process/log";
+import { reasonOf } from "../../../process/reason-of";
+import type { Metrics } from "../metrics";
+import { type Namespace, namespaceOf } from "../namespace";
+import { DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, OWNER, OWNER_LABEL } from "./definition";
 
-interface Tools {
-  readonly send: Transport;
+interface Deps {
+  /** Its deadline is shorter than the time between a leader's last renewal and its successor's first write. */
+  readonly client: KubernetesClient;
   readonly clock: Clock;
   readonly log: Log;
-  readonly instruments: Instruments;
+  readonly metrics: Metrics;
   /** This pod's name. */
-  readonly reporter: string;
+  readonly podName: string;
 }
 
 /** A write that was refused, or got no answer. */
@@ -29,102 +25,101 @@ export class WriteFailed extends Error {}
 /** What was read before is not what is there: decide again. Nothing is wrong. */
 export class Stale extends WriteFailed {}
 
-/** Less than the time between a leader's last renewal and its successor's beginning. */
-const DEADLINE_MS = 5_000;
-const CREATED = 201;
-const NOT_FOUND = 404;
 const CONFLICT = 409;
-const succeeded = ({ status }: ApiResponse) => status >= 200 && status < 300;
-const endsHere = ({ status, body }: ApiResponse) => status === 403 && body.includes('"NamespaceTerminating"');
+
+function isStale(error: unknown): boolean {
+  return statusOf(error) === CONFLICT || (isForbidden(error) && error.causes.includes("NamespaceTerminating"));
+}
 
 /** Writes definitions and Events, and makes sure of what a deletion rests on. */
-export class Writer {
-  constructor(private readonly tools: Tools) {}
+export class DefinitionWriter {
+  private readonly recorder: EventRecorder;
 
-  /** Creates a definition, or fails where there is one by now, whosever it is, or another leads. @throws WriteFailed */
-  async create(namespace: string, config: string, leads = () => true): Promise<void> {
-    await this.requireNone(namespace);
-    if (!leads()) throw new Stale("apply: not to be written any more");
-    const { status, body } = await this.apply(namespace, definitionToApply(config), false);
-    if (status !== CREATED) await this.retreat(namespace, JSON.parse(body) as DefinitionObject);
-    this.tools.instruments.applies.inc();
-    this.tools.log.info("created the definition", { namespace });
+  constructor(private readonly deps: Deps) {
+    this.recorder = new EventRecorder({ controller: OWNER, instance: deps.podName }, deps);
   }
 
-  /** Puts right the definition that was read, and no other. @throws WriteFailed */
-  async update(namespace: string, definition: Definition, config: string): Promise<void> {
-    await this.apply(namespace, definitionToApply(config, definition), true);
-    this.tools.instruments.applies.inc();
-    this.tools.log.info("put the definition right", { namespace });
+  /**
+   * Creates a definition where there is none.
+   * @param leads asked before it is written: another process may lead by then
+   * @throws Stale if there is one by now, ours or not, or another process leads; WriteFailed
+   */
+  async create(namespace: string, config: string, leads = () => true): Promise<void> {
+    const { client, log, metrics } = this.deps;
+    const ref = { namespace, name: DEFINITION_NAME };
+    // The watch may be behind: one that is there may be our own, whoever else has written to it.
+    const found = await this.attempt("apply", () => client.find(DEFINITIONS, ref));
+    if (found !== undefined) throw new Stale("apply: there is one already");
+    if (!leads()) throw new Stale("apply: this process does not lead any more");
+    const { object, created } = await this.apply(this.ours(namespace, config));
+    if (!created) await this.retreat(namespace, object);
+    metrics.applies.inc();
+    log.info("created the definition", { namespace });
+  }
+
+  /** Corrects the definition that was read, and no other. @throws Stale, WriteFailed */
+  async update(namespace: string, { uid, resourceVersion }: Definition, config: string): Promise<void> {
+    const { metadata, spec } = this.ours(namespace, config);
+    await this.apply({ metadata: { ...metadata, uid, resourceVersion }, spec }, true);
+    this.deps.metrics.applies.inc();
+    this.deps.log.info("corrected the definition", { namespace });
   }
 
   /** A namespace as it is now; undefined where there is none. @throws WriteFailed */
   async namespace(name: string): Promise<Namespace | undefined> {
-    const response = await this.send("delete", { path: `/api/v1/namespaces/${name}` });
-    if (response.status === NOT_FOUND) return undefined;
-    this.require("delete", response);
-    return namespaceOf(JSON.parse(response.body) as NamespaceObject);
+    const found = await this.attempt("delete", () => this.deps.client.find(resources.namespaces, { name }));
+    return found === undefined ? undefined : namespaceOf(found);
   }
 
-  /** Deletes the definition that was read, and no other. @throws WriteFailed */
+  /** Deletes the definition that was read, and no other. @throws Stale, WriteFailed */
   async delete(namespace: string, { uid, resourceVersion }: Definition): Promise<void> {
-    const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid, resourceVersion } };
-    const response = await this.send("delete", { method: "DELETE", path: definitionPath(namespace), body });
-    if (response.status === NOT_FOUND) return;
-    this.require("delete", response);
-    this.tools.instruments.deletes.inc();
-    this.tools.log.info("deleted the definition", { namespace });
+    const { client, log, metrics } = this.deps;
+    const deleted = await this.attempt("delete", async () => {
+      try {
+        const options = { preconditions: { uid, resourceVersion } };
+        await client.delete(DEFINITIONS, { namespace, name: DEFINITION_NAME }, options);
+        return true;
+      } catch (error) {
+        if (isNotFound(error)) return false;
+        throw error;
+      }
+    });
+    if (!deleted) return;
+    metrics.deletes.inc();
+    log.info("deleted the definition", { namespace });
   }
 
-  /** Publishes an Event once: `suffix` tells the occasion. @throws WriteFailed */
-  async publish(regarding: Regarding, tiding: Tiding, suffix: string): Promise<void> {
-    const { clock, reporter } = this.tools;
-    const body = eventAbout(regarding, tiding, { controller: OWNER, instance: reporter, date: clock.date() }, suffix);
-    const response = await this.send("event", { method: "POST", path: eventsPath(regarding.namespace), body });
-    if (response.status !== CONFLICT) this.require("event", response);
+  /** Publishes an Event once an occasion. @throws WriteFailed */
+  async publish(regarding: ObjectReference, spec: EventSpec, occasion: string): Promise<void> {
+    await this.attempt("event", () => this.recorder.record(regarding, spec, occasion));
   }
 
-  /** The watch may be behind: one that is there already may be our own, whoever else has written to it. @throws Stale */
-  private async requireNone(namespace: string): Promise<void> {
-    const response = await this.send("apply", { path: definitionPath(namespace) });
-    if (response.status === NOT_FOUND) return;
-    this.require("apply", response);
-    throw new Stale("apply: there is one already");
+  /** What is applied: these fields are ours, all others their writers'. */
+  private ours(namespace: string, config: string) {
+    return { metadata: { namespace, name: DEFINITION_NAME, labels: { [OWNER_LABEL]: OWNER } }, spec: { config } };
   }
 
-  /** One was made in this moment that does not contradict ours: somebody else's gets no field of ours. @throws Stale */
+  /** Somebody made one in this moment that does not contradict ours: it keeps no field of ours. @throws Stale */
   private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
     if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
-    await this.apply(namespace, nothingToApply(metadata?.uid ?? ""), false);
-    throw new Stale("apply: there is one already that is somebody else's");
+    await this.apply({ metadata: { namespace, name: DEFINITION_NAME, uid: metadata?.uid ?? "" } });
+    throw new Stale("apply: there is one already, of another owner");
   }
 
-  private async apply(namespace: string, body: object, force: boolean): Promise<ApiResponse> {
-    const query = new URLSearchParams({ fieldManager: OWNER, force: String(force) });
-    const response = await this.send("apply", {
-      method: "PATCH",
-      path: `${definitionPath(namespace)}?${query}`,
-      contentType: "application/apply-patch+yaml",
-      body,
-    });
-    this.require("apply", response);
-    return response;
+  private apply(
+    definition: DefinitionObject & { readonly metadata: { readonly namespace: string; readonly name: string } },
+    force = false,
+  ) {
+    return this.attempt("apply", () => this.deps.client.apply(DEFINITIONS, definition, { fieldManager: OWNER, force }));
   }
 
-  private async send(operation: string, call: Omit<ApiRequest, "deadlineMs">): Promise<ApiResponse> {
+  private async attempt<T>(operation: "apply" | "delete" | "event", request: () => Promise<T>): Promise<T> {
     try {
-      return await this.tools.send({ ...call, deadlineMs: DEADLINE_MS });
+      return await request();
     } catch (error) {
-      this.tools.instruments.errors.inc({ operation });
-      throw new WriteFailed((error as Error).message, { cause: error });
+      if (isStale(error)) throw new Stale(reasonOf(error), { cause: error });
+      this.deps.metrics.errors.inc({ operation });
+      throw new WriteFailed(reasonOf(error), { cause: error });
     }
-  }
-
-  private require(operation: string, response: ApiResponse): void {
-    if (succeeded(response)) return;
-    const problem = `${operation}: ${response.status}: ${response.body.slice(0, 300)}`;
-    if (response.status === CONFLICT || endsHere(response)) throw new Stale(problem);
-    this.tools.instruments.errors.inc({ operation });
-    throw new WriteFailed(problem);
   }
 }

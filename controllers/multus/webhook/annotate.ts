@@ -1,14 +1,18 @@
+import { MAX_ID } from "../../../cni/ids";
 import { isControlPlane } from "../../../cni/pod";
 import { DEFINITION_NAME } from "../definitions/definition";
-import { ENABLED, MULTUS_ANNOTATION } from "../definitions/plan";
-import { type JsonPatch, pointerStep } from "./json-patch";
-import { NetworksError } from "./network-selections";
-import { NETWORKS_ANNOTATION, withNetwork } from "./networks";
-import type { ReviewedPod } from "./review";
-import { parseUidRange } from "./uid-range";
+import { ENABLED, MULTUS_ANNOTATION } from "../definitions/plan-definition";
+import { NETWORKS_ANNOTATION, NetworksError, withNetwork } from "./networks";
 
 type Annotations = Readonly<Record<string, string>>;
-type Pod = Pick<ReviewedPod, "metadata">;
+
+/** The part of a pod that decides. */
+interface Pod {
+  readonly metadata?:
+    | { readonly annotations?: Annotations | null | undefined; readonly labels?: Annotations | null | undefined }
+    | null
+    | undefined;
+}
 
 /** The namespace that a pod is in. */
 export interface PodNamespace {
@@ -27,6 +31,17 @@ export interface AnnotateOptions {
   readonly hasProxyUser?: boolean;
 }
 
+/** RFC 6902, as far as it is used here. */
+interface Addition {
+  readonly op: "add";
+  readonly path: string;
+  readonly value: unknown;
+}
+type JsonPatch = readonly Addition[];
+
+/** One step of a JSON pointer. */
+const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
+
 /** What a review of a pod comes to. */
 export interface Verdict {
   /** Empty where the pod stays as it is. */
@@ -43,6 +58,23 @@ const PROXY_UID = "config.linkerd.io/proxy-uid";
 const MIRROR = "kubernetes.io/config.mirror";
 
 const INJECTED = ["enabled", "ingress"];
+
+/** User ids that a namespace's pods may run as. */
+interface UidRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const BLOCK = /^(?<first>\d{1,10})(?:\/(?<size>\d{1,10})|-(?<last>\d{1,10}))$/;
+
+/** Reads `FIRST/SIZE` or `FIRST-LAST`, as OpenShift does; undefined where it is neither. */
+function parseUidRange(text: string): UidRange | undefined {
+  const { first: low, size, last: high } = BLOCK.exec(text.trim())?.groups ?? {};
+  if (low === undefined) return undefined;
+  const first = Number(low);
+  const last = size === undefined ? Number(high) : first + Number(size) - 1;
+  return first <= last && last <= MAX_ID ? { first, last } : undefined;
+}
 
 /** Collects annotations that a pod is to get. */
 class Annotator {
@@ -87,7 +119,7 @@ class Annotator {
       if (extended !== value) this.added[NETWORKS_ANNOTATION] = extended;
     } catch (error) {
       if (!(error instanceof NetworksError)) throw error;
-      const problem = `${NETWORKS_ANNOTATION}: ${error.message}; left as it is, without ${DEFINITION_NAME}`;
+      const problem = `${NETWORKS_ANNOTATION} ${error.message}; left as it is, without ${DEFINITION_NAME}`;
       this.warnings.push(problem);
       this.notes.push(problem);
     }

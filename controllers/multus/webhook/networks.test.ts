@@ -12,10 +12,10 @@ test.each([
   // Lists.
   ["macvlan", "macvlan,linkerd-cni"],
   ["macvlan, sriov", "macvlan, sriov,linkerd-cni"],
-  [" a , b\n", "a , b,linkerd-cni"],
+  [" a , b\n", " a , b\n,linkerd-cni"],
   ["net/macvlan", "net/macvlan,linkerd-cni"],
   ["macvlan@eth1", "macvlan@eth1,linkerd-cni"],
-  [" net / macvlan @ eth1 ", "net / macvlan @ eth1,linkerd-cni"],
+  [" net / macvlan @ eth1 ", " net / macvlan @ eth1 ,linkerd-cni"],
   ["/macvlan", "/macvlan,linkerd-cni"],
   ["null", "null,linkerd-cni"],
   ["linkerd-cni-2,other-linkerd-cni", "linkerd-cni-2,other-linkerd-cni,linkerd-cni"],
@@ -65,80 +65,57 @@ test.each([
   expect(extend(value)).toBe(value);
 });
 
-test.each([
-  ["a/b/c", 'item "a/b/c" has more than one "/"'],
-  ["a@b@c", 'item "a@b@c" has more than one "@"'],
-  ["Macvlan", 'item "Macvlan": "Macvlan" is not a name of lower-case letters, digits and "-"'],
-  ["a_b/c", 'item "a_b/c": "a_b" is not a name of lower-case letters, digits and "-"'],
-  ["a b", 'item "a b": "a b" is not a name of lower-case letters, digits and "-"'],
-  ["a@sixteen--letters", 'item "a@sixteen--letters": "sixteen--letters" is not an interface'],
-  ["a@e th", 'item "a@e th": "e th" is not an interface'],
-  ["a,", "item 2 names no network"],
-  [",", "item 1 names no network"],
-  ["a,,b", "item 2 names no network"],
-  ["ns/", "item 1 names no network"],
-  ["@eth1", "item 1 names no network"],
-  ['a,"b"', "is neither a list of names nor JSON"],
-  ["[a]", "is neither a list of names nor JSON"],
-  ['[{"name":"a"}', "is neither a list of names nor JSON"],
-  ['[{"name":"a"}],linkerd-cni', "is neither a list of names nor JSON"],
-  ['{"name":"a"}', "the value: is not a list"],
-  ['"a"', "the value: is not a list"],
-  ["[null]", "[0]: is not an object"],
-  ['["a"]', "[0]: is not an object"],
-  ["[[]]", "[0]: is not an object"],
-  ["[{}]", "item 1 names no network"],
-  ['[{"name":5}]', "[0].name: is not a string"],
-  ['[{"name":"a","Name":"b"}]', 'member "name" is there twice'],
-  ['[{"name":"a","Name":null}]', 'member "name" is there twice'],
-  ['[{"name":"a","bandwidth":{"ingressRate":1,"INGRESSRATE":2}}]', 'member "ingressrate" is there twice'],
-  ['[{"name":"a","bandwidth":{"ingressRate":1.5}}]', "[0].bandwidth.ingressrate: is not a whole number"],
-  ['[{"name":"a","bandwidth":{"ingressRate":1e300}}]', "[0].bandwidth.ingressrate: is not a whole number"],
-  ['[{"name":"a"},{"name":"b","ips":"10.0.0.1"}]', "[1].ips: is not a list"],
-  ['[{"name":"a","ips":["10.0.0.300"]}]', "[0].ips[0]: is not an IP address or subnet"],
-  ['[{"name":"a","ips":["10.0.0.1/33"]}]', "[0].ips[0]: is not an IP address or subnet"],
-  ['[{"name":"a","mac":"02:11:22"}]', "[0].mac: is not a hardware address"],
-  ['[{"name":"a","cni-args":[]}]', "[0].cni-args: is not an object"],
-  ['[{"name":"a","portMappings":[{"hostPort":"80"}]}]', "[0].portmappings[0].hostport: is not a whole number"],
-  ['[{"name":"a","default-route":["gateway"]}]', "[0].default-route[0]: is not an IP address"],
-])("%j is refused: %s", (value, problem) => {
-  expect(() => extend(value)).toThrow(problem);
-});
+// Multus refuses all of these, with what is appended as without it: it says so in an Event of the pod.
+test.each(["a/b/c", "a@b@c", "Macvlan", "a b", "a@sixteen--letters", "a,", ",", "a,,b", "ns/", "@eth1"])(
+  "%j is extended, and Multus judges it",
+  (value) => {
+    expect(extend(value)).toBe(`${value},linkerd-cni`);
+  },
+);
+
+test.each(["[null]", '["a"]', "[[]]", "[{}]", '[{"name":5}]', '[{"name":"a","ips":"10.0.0.1"}]'])(
+  "%j is extended, and Multus judges it",
+  (value) => {
+    expect(extend(value)).toBe(`${value.slice(0, -1)},{"name":"linkerd-cni"}]`);
+  },
+);
+
+test.each(['a,"b"', "[a]", '[{"name":"a"}', '[{"name":"a"}],linkerd-cni', '{"name":"a"}', '"a"'])(
+  "nothing can be appended to %j",
+  (value) => {
+    expect(() => extend(value)).toThrow("is neither a list of names nor a JSON array");
+  },
+);
 
 /** All that a pod's annotations may hold. */
 const MOST = 262_144;
 
-// Whoever may create a pod chooses the value: each of these once kept the webhook busy for minutes to hours.
-test.each<readonly [string, string, string]>([
-  ["spaces inside", `a${" ".repeat(MOST - 2)}b`, 'item "a '],
-  ["one item", "A".repeat(MOST), 'item "AAA'],
-  ["members", `[{${Array.from({ length: MOST / 16 }, (_, index) => `"k${index}":1`).join()}}]`, "item 1 names no"],
-  ["the same member", `[{${Array.from({ length: MOST / 16 }, () => '"Name":1').join()},"name":1}]`, 'member "name" is'],
-])("as many %s as fit are refused in a few words", (_, value, problem) => {
+// Whoever may create a pod chooses the value: it must not take more time than reading it does.
+test.each<readonly [string, string]>([
+  ["spaces inside", `a${" ".repeat(MOST - 2)}b`],
+  ["spaces at the end", `a${" ".repeat(MOST - 1)}`],
+  ["letters", "A".repeat(MOST)],
+  ["items", "a,".repeat(MOST / 2)],
+  ["separators", "@".repeat(MOST)],
+  ["members", `[{${Array.from({ length: MOST / 16 }, (_, index) => `"k${index}":1`).join()}}]`],
+  ["lists", `[${"[".repeat(MOST / 2 - 1)}${"]".repeat(MOST / 2 - 1)}]`],
+])("as many %s as fit are extended", (_, value) => {
   expect(value.length).toBeLessThanOrEqual(MOST);
-  let message = "";
-  try {
-    extend(value);
-  } catch (error) {
-    message = (error as Error).message;
-  }
-  expect(message).toContain(problem);
-  expect(message.length).toBeLessThan(400);
+  const [end, added] = value.endsWith("]") ? [-1, ',{"name":"linkerd-cni"}]'] : [undefined, ",linkerd-cni"];
+  expect(extend(value) === `${value.slice(0, end)}${added}`).toBe(true);
 });
 
-test("what no pod's annotations can hold is not even read", () => {
-  expect(() => extend("a".repeat(MOST + 1))).toThrow("is longer than the 262144 bytes that annotations may have");
-  expect(extend(`a${" ".repeat(MOST - 1)}`)).toBe("a,linkerd-cni");
-});
-
-test("whatever stands there: refused, or valid with all that was there and the network once, and then as it is", () => {
+test("whatever stands there stays, with the network once behind it, and then nothing is added any more", () => {
+  const [list, element] = [
+    fc.constantFrom("linkerd-cni", "shop/linkerd-cni", "a", "ns/b@eth0", " ", ""),
+    fc.record({ name: fc.string(), namespace: fc.string(), ips: fc.constant(["10.0.0.1"]) }),
+  ];
   const text = fc.oneof(
-    fc.string({ unit: fc.constantFrom(..."ab-/@, \t[]{}\"':0A\u00a0") }),
-    fc.array(fc.constantFrom("linkerd-cni", "shop/linkerd-cni", "a", "ns/b@eth0", " ", "")).map((all) => all.join(",")),
-    fc.json(),
-    fc
-      .array(fc.record({ name: fc.string(), namespace: fc.string(), ips: fc.constant(["10.0.0.1"]) }), { maxLength: 4 })
-      .map((list) => JSON.stringify(list, undefined, 2)),
+    { weight: 3, arbitrary: fc.array(list).map((all) => all.join(",")) },
+    { weight: 3, arbitrary: fc.array(element, { maxLength: 4 }).map((all) => JSON.stringify(all, undefined, 2)) },
+    { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom(..."ab-/@, \t:0A\u00a0") }) },
+    { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom(..."ab-/@, \t[]{}\"':0A\u00a0") }) },
+    { weight: 1, arbitrary: fc.json() },
   );
   const attempt = (value: string) => {
     try {
@@ -148,21 +125,25 @@ test("whatever stands there: refused, or valid with all that was there and the n
       return undefined;
     }
   };
+  const runs = 2_000;
+  let extended = 0;
   fc.assert(
     fc.property(text, (value) => {
-      const extended = attempt(value);
-      if (extended === undefined) return;
-      expect(extend(extended)).toBe(extended);
-      expect(names(extended).filter((name) => name === "linkerd-cni").length).toBeGreaterThan(0);
-      expect(names(extended).slice(0, names(value).length)).toEqual(names(value));
+      const result = attempt(value);
+      if (result === undefined) return;
+      extended += 1;
+      expect(extend(result)).toBe(result);
+      expect(names(result).filter((name) => name === "linkerd-cni").length).toBeGreaterThan(0);
+      expect(names(result).slice(0, names(value).length)).toEqual(names(value));
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs },
   );
+  expect(extended).toBeGreaterThan(0.75 * runs);
 });
 
-/** Names in a valid value, by its specification. */
-function names(value: string): string[] {
+/** What a value names, by its specification. */
+function names(value: string): unknown[] {
   if (value.replace(/[\s\u0085]/g, "") === "") return [];
-  if (/[[{"]/.test(value)) return (JSON.parse(value) as { name: string }[]).map(({ name }) => name);
-  return value.split(",").map((item) => /([a-z0-9-]+)[^a-z0-9/]*(@.*)?$/.exec(item)?.[1] ?? "");
+  if (/[[{"]/.test(value)) return (JSON.parse(value) as ({ name?: unknown } | null)[]).map((each) => each?.name);
+  return value.split(",").map((item) => item.split("@")[0]?.split("/").at(-1)?.trim());
 }

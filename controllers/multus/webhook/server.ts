@@ -1,14 +1,12 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
-import { Counter, Histogram, type Registry } from "prom-client";
-import type { Log } from "../../../cni/log";
-import { type AdmissionResponse, reviewOf } from "./admission";
+import type { Log } from "../../../process/log";
+import type { Registry } from "../../../process/metrics";
+import { reasonOf } from "../../../process/reason-of";
+import type { TlsPair } from "../certificates/certificate";
+import { type AdmissionResponse, ReviewError, reviewOf } from "./admission-review";
 import { Connections } from "./connections";
-import { HttpError } from "./http-error";
-import { readDocument } from "./read-request";
-import { ReviewError } from "./review";
-import { Room } from "./room";
-import type { TlsPair } from "./tls";
+import { HttpError, ReviewLimit, readDocument } from "./request";
 
 /** How long clients are waited for, in milliseconds. */
 export interface ServerLimits {
@@ -35,35 +33,23 @@ export interface WebhookServerOptions {
   readonly limits?: Partial<ServerLimits>;
 }
 
-/** What all reviews that are not answered yet may hold: some of the largest, or thousands of the usual size. */
-const ROOM_BYTES = 32 * 1024 * 1024;
-/** The usual size: such a review is read beside whatever others hold. */
-const USUAL_BYTES = 64 * 1024;
-
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
-function createInstruments(registry: Registry) {
-  const registers = [registry];
-  return {
-    requests: new Counter({
-      name: "linkerd_multus_webhook_requests_total",
-      help: "Requests to the webhook: patched, unchanged, refused (no review of a pod) or failed.",
-      labelNames: ["result"],
-      registers,
-    }),
-    seconds: new Histogram({
-      name: "linkerd_multus_webhook_seconds",
-      help: "Time that answering a request took, from its head to the end of the answer.",
-      buckets: SECONDS,
-      registers,
-    }),
+function createMetrics(registry: Registry) {
+  const requests = {
+    name: "webhook_requests_total",
+    help: "Requests to the webhook: patched, unchanged, refused (no review of a pod) or failed.",
+    labels: ["result"] as const,
   };
+  const seconds = {
+    name: "webhook_seconds",
+    help: "Time that answering a request took, from its head to the end of the answer.",
+  };
+  return { requests: registry.counter(requests), seconds: registry.histogram(seconds, SECONDS) };
 }
 
 function toHttpError(error: unknown): HttpError {
-  if (error instanceof HttpError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new HttpError(error instanceof ReviewError ? 400 : 500, message);
+  return error instanceof HttpError ? error : new HttpError(error instanceof ReviewError ? 400 : 500, reasonOf(error));
 }
 
 /**
@@ -73,15 +59,15 @@ function toHttpError(error: unknown): HttpError {
 export class WebhookServer {
   private readonly limits: ServerLimits;
   private readonly http: Server;
-  private readonly instruments: ReturnType<typeof createInstruments>;
+  private readonly metrics: ReturnType<typeof createMetrics>;
   private readonly connections: Connections;
-  private readonly room = new Room(ROOM_BYTES, USUAL_BYTES);
+  private readonly limit = new ReviewLimit();
   private tls: TlsServer | undefined;
 
   constructor(private readonly options: WebhookServerOptions) {
     this.limits = { ...LIMITS, ...options.limits };
     this.connections = new Connections(this.limits.idleMs);
-    this.instruments = createInstruments(options.registry);
+    this.metrics = createMetrics(options.registry);
     this.http = createHttpServer((request, response) => void this.handle(request, response));
   }
 
@@ -94,7 +80,7 @@ export class WebhookServer {
     try {
       this.tls?.setSecureContext({ cert, key, minVersion: "TLSv1.2" });
     } catch (error) {
-      this.options.log.error(`another certificate is of no use, the one before it stays: ${(error as Error).message}`);
+      this.options.log.error(`TLS refuses the new certificate, the one before it stays: ${reasonOf(error)}`);
     }
   }
 
@@ -138,25 +124,25 @@ export class WebhookServer {
   }
 
   private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const end = this.instruments.seconds.startTimer();
+    const start = performance.now();
     this.connections.begin(request, response);
     response.on("error", () => undefined);
-    const share = this.room.share();
     try {
-      const document = await readDocument(request, { deadlineMs: this.limits.bodyMs, share });
-      const answer = await this.options.review(document);
-      this.instruments.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
+      const answer = await this.limit.run(async (received) => {
+        const document = await readDocument(request, { deadlineMs: this.limits.bodyMs, received });
+        return this.options.review(document);
+      });
+      this.metrics.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reviewOf(answer)));
     } catch (error) {
       this.refuse(request, response, toHttpError(error));
     }
-    share.end();
-    end();
+    this.metrics.seconds.observe((performance.now() - start) / 1_000);
   }
 
   private refuse(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
     const failed = error.status >= 500;
-    this.instruments.requests.inc({ result: failed ? "failed" : "refused" });
+    this.metrics.requests.inc({ result: failed ? "failed" : "refused" });
     this.options.log[failed || error.status === 400 ? "warn" : "debug"](
       `review answered ${error.status}: ${error.message}`,
     );

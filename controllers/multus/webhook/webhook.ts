@@ -1,24 +1,30 @@
-import type { Registry } from "prom-client";
+import type { KubernetesClient } from "../../../kubernetes/client";
+import type { InformerDeps } from "../../../kubernetes/informer";
+import { resources } from "../../../kubernetes/resources";
+import type { Store } from "../../../kubernetes/store";
 import type { NamespaceObject } from "../../../kubernetes/types";
-import { followCertificates } from "../certificates/certificates";
-import type { InformerTools } from "../informer";
-import { type Namespaces, namespaceOf } from "../namespaces";
+import type { Registry } from "../../../process/metrics";
+import type { ServingCertificate, TlsPair } from "../certificates/certificate";
+import { MountedCertificate } from "../certificates/mounted";
+import { CertificateRotator } from "../certificates/rotator";
+import { ServedCertificate } from "../certificates/served";
+import { type Namespace, namespaceOf } from "../namespace";
 import type { Settings } from "../settings";
-import { answerReview } from "./admission";
+import { answerReview } from "./admission-review";
 import type { PodNamespace } from "./annotate";
 import { WebhookServer } from "./server";
-import type { TlsPair } from "./tls";
 
-interface Tools extends InformerTools {
+interface Deps extends InformerDeps {
+  readonly client: KubernetesClient;
   readonly settings: Settings;
-  readonly namespaces: Pick<Namespaces, "get" | "synced">;
+  readonly namespaces: Pick<Store<NamespaceObject, Namespace>, "get" | "synced">;
   readonly registry: Registry;
 }
 
+/** Less than the API server waits for a review. */
 const NAMESPACE_DEADLINE_MS = 4_000;
 /** Until no client is sent here any more after this pod said that it ends. */
 const DRAIN_MS = 5_000;
-const NOT_FOUND = 404;
 
 /** The mutating webhook with its certificates. */
 export class Webhook {
@@ -26,8 +32,8 @@ export class Webhook {
   private starting: Promise<void> | undefined;
   private failed: (error: unknown) => void = () => undefined;
 
-  constructor(private readonly tools: Tools) {
-    const { settings, log, registry } = tools;
+  constructor(private readonly deps: Deps) {
+    const { settings, log, registry } = deps;
     const namespace = (name: string) => this.namespace(name);
     this.server = new WebhookServer({
       port: settings.webhook.port,
@@ -39,25 +45,44 @@ export class Webhook {
 
   /** Why reviews cannot be answered; undefined where they can. */
   get problem(): string | undefined {
-    if (this.tools.signal.aborted) return "the webhook is about to end";
+    if (this.deps.signal.aborted) return "the webhook is shutting down";
     if (!this.server.listening) return "the webhook has no certificate yet";
-    return this.tools.namespaces.synced ? undefined : "the namespaces have not been listed yet";
+    return this.deps.namespaces.synced ? undefined : "the namespaces have not been listed yet";
   }
 
   /** Answers reviews until the signal is given, and then those that are under way. @throws where the port is taken */
   async run(): Promise<void> {
-    const { clock, log, signal } = this.tools;
+    const { clock, log, signal } = this.deps;
     const failure = new Promise<never>((_, reject) => {
       this.failed = reject;
     });
-    const told = new Promise((resolve) => signal.addEventListener("abort", resolve));
-    const following = followCertificates(this.tools, (pair) => this.use(pair));
-    await Promise.race([following, failure, told]);
+    const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const following = this.followCertificate();
+    await Promise.race([following, failure, stopped]);
     this.server.drain();
     if (this.server.listening) await clock.sleep(DRAIN_MS);
     await this.server.close();
     log.info("the webhook has answered everything");
     await following;
+  }
+
+  private followCertificate(): Promise<void> {
+    const { log, registry, settings } = this.deps;
+    const { webhook, podNamespace } = settings;
+    const serving = { log, registry, use: (pair: TlsPair) => this.use(pair) };
+    if (webhook.certificates === "mounted") {
+      const deps = { ...this.deps, served: new ServedCertificate<TlsPair & { readonly validTo: number }>(serving) };
+      return new MountedCertificate(webhook.certificateDir, deps).run();
+    }
+    const options = {
+      namespace: podNamespace,
+      secret: webhook.certificateSecret,
+      service: webhook.service,
+      configuration: webhook.configuration,
+      validMs: webhook.certificateValidityMs,
+    };
+    const deps = { ...this.deps, served: new ServedCertificate<ServingCertificate>(serving) };
+    return new CertificateRotator(options, deps).run();
   }
 
   private use(pair: TlsPair): void {
@@ -68,22 +93,18 @@ export class Webhook {
   private async start(pair: TlsPair): Promise<void> {
     try {
       await this.server.start(pair);
-      this.tools.log.info("the webhook listens", { port: this.server.port });
+      this.deps.log.info("the webhook listens", { port: this.server.port });
     } catch (error) {
       this.failed(error);
     }
   }
 
-  /** A namespace that was created a moment ago may not have been told yet. */
+  /** The watch may not have reported a namespace yet that was created a moment ago. */
   private async namespace(name: string): Promise<PodNamespace> {
-    const known = this.tools.namespaces.get(name);
+    const { client, namespaces } = this.deps;
+    const known = namespaces.get(name);
     if (known !== undefined) return known;
-    const { status, body } = await this.tools.send({
-      path: `/api/v1/namespaces/${encodeURIComponent(name)}`,
-      deadlineMs: NAMESPACE_DEADLINE_MS,
-    });
-    if (status === NOT_FOUND) return { name, annotations: {} };
-    if (status !== 200) throw new Error(`namespace ${name}: ${status}: ${body.slice(0, 300)}`);
-    return namespaceOf(JSON.parse(body) as NamespaceObject);
+    const found = await client.find(resources.namespaces, { name }, { deadlineMs: NAMESPACE_DEADLINE_MS });
+    return found === undefined ? { name, annotations: {} } : namespaceOf(found);
   }
 }

@@ -1,6 +1,6 @@
-import type { Namespace } from "../namespaces";
+import type { Namespace } from "../namespace";
 import type { Definition } from "./definition";
-import { type Plan, plan } from "./plan";
+import { countDefinitions, type DefinitionPlan, planDefinition } from "./plan-definition";
 
 const namespace = (multus?: string, more: Partial<Namespace> = {}): Namespace => ({
   name: "shop",
@@ -14,10 +14,10 @@ const drifted: Definition = { ...ours, config: "changed" };
 const emptied: Definition = { ...ours, config: undefined };
 const controlPlane = (multus?: string) => namespace(multus, { name: "linkerd" });
 
-const leave: Plan = { kind: "leave" };
-const create: Plan = { kind: "create", config: "{}" };
+const leave: DefinitionPlan = { kind: "leave" };
+const create: DefinitionPlan = { kind: "create", config: "{}" };
 
-const cases: readonly [string, Namespace | undefined, Definition | undefined, string | undefined, Plan][] = [
+const cases: readonly [string, Namespace | undefined, Definition | undefined, string | undefined, DefinitionPlan][] = [
   ["enabled, none there", namespace("enabled"), undefined, "{}", create],
   ["enabled, as it should be", namespace("enabled"), ours, "{}", leave],
   ["enabled, drifted", namespace("enabled"), drifted, "{}", { kind: "update", definition: drifted, config: "{}" }],
@@ -42,5 +42,35 @@ const cases: readonly [string, Namespace | undefined, Definition | undefined, st
 ];
 
 test.each(cases)("%s", (...[, given, definition, config, wanted]) => {
-  expect(plan({ namespace: given, definition, config, linkerdNamespace: "linkerd" })).toEqual(wanted);
+  expect(planDefinition({ namespace: given, definition, config, linkerdNamespace: "linkerd" })).toEqual(wanted);
+});
+
+const named = (name: string, value?: string, terminating = false) => ({
+  name,
+  annotations: value === undefined ? {} : { "linkerd.io/multus": value },
+  terminating,
+});
+const owned = (ours: boolean): Definition => ({ uid: "1", resourceVersion: "1", ours, deleting: false, config: "{}" });
+
+test("definitions count where one is wanted, so that one too many elsewhere does not hide one that lacks", () => {
+  const namespaces = [
+    named("linkerd"),
+    named("shop", "enabled"),
+    named("lacking", "enabled"),
+    named("contested", "enabled"),
+    named("left", "disabled"),
+    named("ending", "enabled", true),
+    named("other"),
+  ];
+  const found: Readonly<Record<string, Definition>> = {
+    linkerd: owned(true),
+    shop: owned(true),
+    contested: owned(false),
+    left: owned(true),
+    ending: owned(true),
+    other: owned(false),
+  };
+  const definition = (name: string) => found[name];
+  const counts = countDefinitions({ namespaces, definition, linkerdNamespace: "linkerd" });
+  expect(counts).toEqual({ ours: 2, foreign: 1, wanted: 4 });
 });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { readConfig } from "./config";
+import { readConfig } from "./config-map";
 
 const KUBECONFIG = "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig";
 const read = (data: Record<string, string> | undefined) =>

@@ -1,8 +1,8 @@
-import type { Namespace } from "../namespaces";
+import type { Namespace } from "../namespace";
 import type { Definition } from "./definition";
 
 /** What has to happen in one namespace. */
-export type Plan =
+export type DefinitionPlan =
   | { readonly kind: "leave" }
   | { readonly kind: "create"; readonly config: string }
   | { readonly kind: "update"; readonly definition: Definition; readonly config: string }
@@ -12,7 +12,7 @@ export type Plan =
 
 export const MULTUS_ANNOTATION = "linkerd.io/multus";
 export const ENABLED = "enabled";
-const LEAVE: Plan = { kind: "leave" };
+const LEAVE: DefinitionPlan = { kind: "leave" };
 
 /** Whether a namespace is to have a definition; Linkerd's control plane always does. */
 export function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: string): boolean {
@@ -31,15 +31,33 @@ export interface Situation {
 }
 
 /** What a namespace needs that is to have one. */
-function planWanted(definition: Definition | undefined, config: string | undefined): Plan {
+function planWanted(definition: Definition | undefined, config: string | undefined): DefinitionPlan {
   if (definition === undefined) return config === undefined ? LEAVE : { kind: "create", config };
   if (!definition.ours) return { kind: "foreign", definition };
   return config === undefined || config === definition.config ? LEAVE : { kind: "update", definition, config };
 }
 
 /** Decides what has to happen. Pure: no I/O, no clock. */
-export function plan({ namespace, definition, config, linkerdNamespace }: Situation): Plan {
+export function planDefinition({ namespace, definition, config, linkerdNamespace }: Situation): DefinitionPlan {
   if (namespace === undefined || namespace.terminating || definition?.deleting === true) return LEAVE;
   if (wantsDefinition(namespace, linkerdNamespace)) return planWanted(definition, config);
   return definition?.ours === true ? { kind: "delete", definition } : LEAVE;
+}
+
+interface Known {
+  readonly namespaces: Iterable<Namespace>;
+  /** The definition of our name in a namespace. */
+  readonly definition: (namespace: string) => Definition | undefined;
+  readonly linkerdNamespace: string;
+}
+
+/** How many namespaces want a definition, and how many of these have ours, or somebody else's. */
+export function countDefinitions({ namespaces, definition, linkerdNamespace }: Known) {
+  const wanting = [...namespaces].filter((each) => !each.terminating && wantsDefinition(each, linkerdNamespace));
+  const found = wanting.map(({ name }) => definition(name));
+  return {
+    ours: found.filter((each) => each?.ours === true).length,
+    foreign: found.filter((each) => each?.ours === false).length,
+    wanted: wanting.length,
+  };
 }

@@ -1,14 +1,30 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import type { TlsPair } from "../webhook/tls";
-import type { Issued } from "./issue";
 
-/** A certificate that was looked at and is of use. */
-export interface Credential extends Issued {
-  /** Milliseconds since 1970. */
+/** A certificate that clients are shown, with its key. */
+export interface TlsPair {
+  /** PEM; the certificate comes first, then those that lead from it to the authority, if any. */
+  readonly cert: string;
+  /** PEM. */
+  readonly key: string;
+}
+
+/** When something is valid, in milliseconds since 1970. */
+export interface Validity {
   readonly validFrom: number;
   readonly validTo: number;
 }
+
+/** A certificate authority with its key. */
+export interface Authority extends TlsPair, Validity {}
+
+/** A certificate that clients accept; its validity is that of the shortest link to the authority. */
+export interface ServingCertificate extends TlsPair, Validity {
+  /** Certificate of the authority that clients have to trust, PEM. */
+  readonly ca: string;
+}
+
+export const isValidAt = ({ validFrom, validTo }: Validity, now: number) => validFrom <= now && now < validTo;
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -62,8 +78,12 @@ interface Expected {
   readonly authorities: readonly string[];
 }
 
-/** Reads a certificate as clients will. @throws where they would refuse it, whatever the time */
-export function readCredential(pair: TlsPair, what: string, { name, authorities }: Expected): Credential {
+/** Reads a certificate as clients do. @throws where they would refuse it, whatever the time */
+export function readServingCertificate(
+  pair: TlsPair,
+  what: string,
+  { name, authorities }: Expected,
+): ServingCertificate {
   const certificate = readPair(pair, what);
   // The API server does not look at the common name.
   if (certificate.checkHost(name, { subject: "never" }) === undefined) {
@@ -81,4 +101,18 @@ export function readCredential(pair: TlsPair, what: string, { name, authorities 
     validFrom: Math.max(...chain.map(({ validFrom }) => Date.parse(validFrom))),
     validTo: Math.min(...chain.map(({ validTo }) => Date.parse(validTo))),
   };
+}
+
+/** The authority among some certificates that a key belongs to; undefined where it belongs to none of them. */
+export function readAuthority(key: string, certificates: readonly string[]): Authority | undefined {
+  for (const cert of key === "" ? [] : certificates) {
+    try {
+      const certificate = new X509Certificate(cert);
+      if (!certificate.ca || !certificate.checkPrivateKey(createPrivateKey(key))) continue;
+      return { cert, key, validFrom: Date.parse(certificate.validFrom), validTo: Date.parse(certificate.validTo) };
+    } catch {
+      // Not to be read: it signs nothing.
+    }
+  }
+  return undefined;
 }

@@ -1,10 +1,70 @@
-import type { Log } from "../../../cni/log";
+import * as z from "zod/mini";
 import { PROXY } from "../../../cni/pod";
+import type { Log } from "../../../process/log";
 import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } from "./annotate";
-import { API_VERSION, KIND, parsePod, parseReview, ReviewError, type ReviewedPod, type ReviewRequest } from "./review";
 
-/** What a review needs from outside. */
-export interface ReviewTools {
+const API_VERSION = "admission.k8s.io/v1";
+const KIND = "AdmissionReview";
+
+/** The document is no review that this webhook can answer; the message says where and why. */
+export class ReviewError extends Error {
+  override readonly name = "ReviewError";
+}
+
+const text = z.string("is not a string");
+const object = <T extends z.core.$ZodShape>(shape: T) => z.object(shape, "is not an object");
+const strings = z.nullish(z.record(z.string(), text, "is not an object"));
+
+const REVIEW = object({
+  apiVersion: z.literal(API_VERSION, `is not ${API_VERSION}`),
+  kind: z.literal(KIND, `is not ${KIND}`),
+  request: object({
+    uid: text.check(z.minLength(1, "is empty")),
+    operation: z.enum(["CREATE", "UPDATE", "DELETE", "CONNECT"], "is no operation"),
+    resource: object({ group: z.nullish(text), resource: text }),
+    subResource: z.nullish(text),
+    namespace: z.nullish(text),
+    dryRun: z.nullish(z.boolean("is not true or false")),
+    object: z.optional(z.unknown()),
+  }),
+});
+/** What the API server asks. */
+type ReviewRequest = z.infer<typeof REVIEW>["request"];
+
+const containers = z.nullish(z.array(object({ name: z.nullish(text) }), "is not a list"));
+
+const POD = object({
+  kind: z.literal("Pod", "is not Pod"),
+  metadata: z.nullish(
+    object({
+      name: z.nullish(text),
+      generateName: z.nullish(text),
+      deletionTimestamp: z.nullish(text),
+      annotations: strings,
+      labels: strings,
+    }),
+  ),
+  spec: z.nullish(object({ nodeName: z.nullish(text), containers, initContainers: containers })),
+});
+/** A pod, as far as it is looked at. */
+export type ReviewedPod = z.infer<typeof POD>;
+
+/** @throws ReviewError that names the first member that does not fit */
+function parse<T extends z.ZodMiniType>(schema: T, value: unknown, at: string): z.infer<T> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = [...(at === "" ? [] : [at]), ...(issue?.path ?? []).map(String)].join(".");
+  throw new ReviewError(`${path || "the document"} ${issue?.message}`);
+}
+
+/** @throws ReviewError */
+const parseReview = (document: unknown): ReviewRequest => parse(REVIEW, document, "").request;
+
+/** The pod that a request is about. @throws ReviewError */
+const parsePod = ({ object }: ReviewRequest): ReviewedPod => parse(POD, object, "request.object");
+
+export interface ReviewDeps {
   /** @throws where nothing can be learned about the namespace */
   readonly namespace: (name: string) => Promise<PodNamespace>;
   readonly options: AnnotateOptions;
@@ -46,7 +106,7 @@ function hasProxyUser({ operation }: ReviewRequest, { spec }: ReviewedPod): bool
 
 const UNCHANGED: Verdict = { patch: [], warnings: [], notes: [] };
 
-async function judge(request: ReviewRequest, { namespace, options, log }: ReviewTools): Promise<Verdict> {
+async function judge(request: ReviewRequest, { namespace, options, log }: ReviewDeps): Promise<Verdict> {
   const pod = subject(request);
   if (pod === undefined) return UNCHANGED;
   if (!request.namespace) throw new ReviewError("request.namespace is empty");
@@ -61,9 +121,9 @@ async function judge(request: ReviewRequest, { namespace, options, log }: Review
 }
 
 /** Answers an AdmissionReview about a pod; nothing outside is changed. @throws ReviewError, and what `namespace` throws */
-export async function answerReview(document: unknown, tools: ReviewTools): Promise<AdmissionResponse> {
+export async function answerReview(document: unknown, deps: ReviewDeps): Promise<AdmissionResponse> {
   const request = parseReview(document);
-  const { patch, warnings } = await judge(request, tools);
+  const { patch, warnings } = await judge(request, deps);
   return {
     uid: request.uid,
     allowed: true,

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { createLog } from "../../../cni/log";
-import { answerReview } from "./admission";
+import { createLog } from "../../../process/log";
+import { answerReview } from "./admission-review";
 
 const MULTUS = "linkerd.io/multus";
 const INJECT = "linkerd.io/inject";
@@ -223,13 +223,18 @@ test("a user id outside of the range is said in the log", async () => {
   expect(log[0]).toContain(`${RANGE} on namespace shop: "5000/2102" does not hold 7102; ${UID} is 5000`);
 });
 
-test("networks that Multus refuses stay as they are, with a warning; the rest is added", async () => {
-  const { annotations, warnings, log } = await ask({ of: on, pod: { [NETWORKS]: "A,b" } });
-  expect(annotations).toEqual({ ...on, [NETWORKS]: "A,b" });
-  const warning = `${NETWORKS}: item "A": "A" is not a name of lower-case letters, digits and "-"; left as it is, without linkerd-cni`;
+test("networks that nothing can be appended to stay as they are, with a warning; the rest is added", async () => {
+  const { annotations, warnings, log } = await ask({ of: on, pod: { [NETWORKS]: '{"name":"a"}' } });
+  expect(annotations).toEqual({ ...on, [NETWORKS]: '{"name":"a"}' });
+  const warning = `${NETWORKS} is neither a list of names nor a JSON array; left as it is, without linkerd-cni`;
   expect(warnings).toEqual([warning]);
   expect(log[0]).toContain(warning);
   expect(log[0]).toContain("namespace=shop pod=cart-");
+});
+
+test("networks that only Multus can judge are extended without a warning", async () => {
+  const { annotations, warnings } = await ask({ of: on, pod: { [NETWORKS]: "A,b" } });
+  expect([annotations[NETWORKS], warnings]).toEqual(["A,b,linkerd-cni", []]);
 });
 
 const review = (request: unknown) => ({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });

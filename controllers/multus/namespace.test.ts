@@ -1,11 +1,16 @@
-import { Namespaces } from "./namespaces";
+import { Store } from "../../kubernetes/store";
+import type { NamespaceObject } from "../../kubernetes/types";
+import { type Namespace, namespaceOf } from "./namespace";
+
+const store = (changed?: (name: string) => void) =>
+  new Store<NamespaceObject, Namespace>({ view: namespaceOf, ...(changed === undefined ? {} : { changed }) });
 
 const object = (name: string, annotations: Record<string, string> = {}, more: object = {}) => ({
   metadata: { name, annotations, labels: { team: "a" }, ...more },
 });
 
 test("holds what the watch tells, and no more than is needed", () => {
-  const namespaces = new Namespaces();
+  const namespaces = store();
   namespaces.apply({ type: "LISTING" });
   const applied = { "kubectl.kubernetes.io/last-applied-configuration": "{}", "linkerd.io/multus": "enabled" };
   namespaces.apply({ type: "LISTED", object: object("shop", applied) });
@@ -25,14 +30,14 @@ test("holds what the watch tells, and no more than is needed", () => {
 
 test("what another list does not show is gone, and is told", () => {
   const changed: string[] = [];
-  const namespaces = new Namespaces((name) => changed.push(name));
+  const namespaces = store((name) => changed.push(name));
   namespaces.apply({ type: "ADDED", object: object("old") });
   namespaces.apply({ type: "ADDED", object: object("stays") });
   changed.length = 0;
   namespaces.apply({ type: "LISTING" });
   namespaces.apply({ type: "LISTED", object: object("stays") });
-  expect([...namespaces.names()]).toEqual(["old", "stays"]);
+  expect([...namespaces.keys()]).toEqual(["old", "stays"]);
   namespaces.apply({ type: "SYNCED" });
   expect(changed).toEqual(["stays", "old"]);
-  expect([...namespaces.names()]).toEqual(["stays"]);
+  expect([...namespaces.keys()]).toEqual(["stays"]);
 });

@@ -1,5 +1,5 @@
 import { generate } from "selfsigned";
-import { readCredential, readPair } from "./credential";
+import { readAuthority, readPair, readServingCertificate } from "./certificate";
 
 const NAME = "linkerd-multus-webhook.ops.svc";
 const DAY_MS = 86_400_000;
@@ -37,7 +37,7 @@ function make(name: string, { by, isCa = false, names = [], days = 30 }: Wanted)
 const read = (leaf: Made, between: readonly Made[], authorities: readonly Made[]) => {
   const cert = [leaf, ...between].map((each) => `${each.cert}\n`).join("");
   const trusted = authorities.map((each) => each.cert);
-  return readCredential({ cert, key: leaf.private }, "tls", { name: NAME, authorities: trusted });
+  return readServingCertificate({ cert, key: leaf.private }, "tls", { name: NAME, authorities: trusted });
 };
 
 let root: Made;
@@ -90,4 +90,20 @@ test("one that signed itself is trusted where it is its own authority", async ()
   const leaf = await make("self", { names: [NAME] });
   expect(read(leaf, [], [leaf]).ca).toBe(leaf.cert);
   expect(() => read(leaf, [], [root])).toThrow("does not lead to");
+});
+
+test("the authority that a key belongs to is found among those that are trusted", () => {
+  const [rootCa, otherCa] = [`${root.cert}\n`, `${other.cert}\n`];
+  expect(readAuthority(other.private, [rootCa, otherCa])).toEqual({
+    ...{ cert: otherCa, key: other.private },
+    ...{ validFrom: MADE.getTime(), validTo: MADE.getTime() + 30 * DAY_MS },
+  });
+  expect(readAuthority(other.private, [rootCa])).toBeUndefined();
+  expect(readAuthority("", [rootCa])).toBeUndefined();
+  expect(readAuthority("no key", [rootCa])).toBeUndefined();
+});
+
+test("a key of a certificate that is no authority's signs nothing", async () => {
+  const self = await make("self", { names: [NAME] });
+  expect(readAuthority(self.private, [self.cert])).toBeUndefined();
 });

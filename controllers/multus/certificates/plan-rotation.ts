@@ -1,0 +1,80 @@
+import { type Authority, isValidAt, type ServingCertificate, type Validity } from "./certificate";
+
+/** What the Secret holds, and all replicas agree on. */
+export interface RotationState {
+  /** What clients are shown. */
+  readonly serving: ServingCertificate;
+  /** Certificates of the authorities that clients are to trust, PEM. */
+  readonly trusted: readonly string[];
+  /** The authority that signs renewals, one of those trusted; undefined where its key is not in the Secret. */
+  readonly signer: Authority | undefined;
+}
+
+/** What to do next; each is one write to the Secret. */
+export type RotationStep =
+  /** Make an authority and a certificate, and use both at once: there is nothing to keep. */
+  | { readonly kind: "create" }
+  /** Make an authority and trust it too, while `serving` stays. */
+  | { readonly kind: "add-authority"; readonly serving: ServingCertificate }
+  /** Have the signer make another certificate, and serve that. */
+  | { readonly kind: "renew"; readonly signer: Authority }
+  /** Trust the issuer of the certificate that is served, and no other authority. */
+  | {
+      readonly kind: "drop-authorities";
+      readonly serving: ServingCertificate;
+      readonly signer: Authority | undefined;
+    }
+  | { readonly kind: "wait"; readonly ms: number };
+
+export interface Observed {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** How long a renewed certificate is to be valid, in milliseconds. */
+  readonly validMs: number;
+  /** For how many milliseconds the Secret and the `caBundle` have not changed. */
+  readonly settledMs: number;
+  /** Milliseconds until every client and every replica acts on a change. */
+  readonly settleMs: number;
+}
+
+/** A certificate is renewed when a third of its life is left. */
+const LEFT = 1 / 3;
+
+const renewalTime = ({ validFrom, validTo }: Validity) => validTo - (validTo - validFrom) * LEFT;
+
+/**
+ * Plans the rotation. A certificate is renewed by the authority that signed it, which clients trust already. Only
+ * where that one cannot sign (its key is unknown, it ends too soon, or the Secret was deleted) another authority is
+ * made, trusted beside the old, and signs the next certificate once clients know it.
+ * @param state what the Secret holds; undefined where there is none, or nothing usable in it
+ * @param served what this process serves
+ */
+export function planRotation(
+  state: RotationState | undefined,
+  served: ServingCertificate | undefined,
+  { now, validMs, settledMs, settleMs }: Observed,
+): RotationStep {
+  const onceSettled = (step: RotationStep): RotationStep =>
+    settledMs >= settleMs ? step : { kind: "wait", ms: settleMs - settledMs };
+  if (state === undefined) {
+    return served !== undefined && isValidAt(served, now)
+      ? { kind: "add-authority", serving: served }
+      : { kind: "create" };
+  }
+  const { serving, trusted } = state;
+  const signer = usableSigner(state, now, validMs);
+  if (!isValidAt(serving, now)) return signer === undefined ? { kind: "create" } : { kind: "renew", signer };
+  // Another authority was added so that it signs the next certificate.
+  if (signer !== undefined && signer.cert !== serving.ca) return onceSettled({ kind: "renew", signer });
+  const ms = renewalTime(serving) - now;
+  if (ms <= 0) return signer === undefined ? { kind: "add-authority", serving } : { kind: "renew", signer };
+  if (trusted.some((pem) => pem !== serving.ca)) {
+    return onceSettled({ kind: "drop-authorities", serving, signer: state.signer });
+  }
+  return { kind: "wait", ms };
+}
+
+/** The signer, where it outlives what it signs. */
+function usableSigner({ signer }: RotationState, now: number, validMs: number): Authority | undefined {
+  return signer !== undefined && isValidAt(signer, now) && signer.validTo >= now + validMs ? signer : undefined;
+}

@@ -1,0 +1,42 @@
+import type { Log } from "../../../process/log";
+import type { Counter, Registry } from "../../../process/metrics";
+import type { TlsPair } from "./certificate";
+
+interface Deps {
+  readonly log: Log;
+  readonly registry: Registry;
+  /** Takes the certificate for connections that come from now on. */
+  readonly use: (pair: TlsPair) => void;
+}
+
+/** The certificate that this process serves. */
+export class ServedCertificate<T extends TlsPair & { readonly validTo: number }> {
+  private served: T | undefined;
+  private readonly rotations: Counter;
+
+  constructor(private readonly deps: Deps) {
+    const { registry } = deps;
+    const expiry = {
+      name: "certificate_expiry_timestamp_seconds",
+      help: "When the webhook's certificate expires, in seconds since 1970; 0 while there is none.",
+    };
+    registry.gauge(expiry, () => (this.served?.validTo ?? 0) / 1000);
+    this.rotations = registry.counter({
+      name: "certificate_rotations_total",
+      help: "Times that the webhook's certificate was replaced by another.",
+    });
+  }
+
+  get current(): T | undefined {
+    return this.served;
+  }
+
+  serve(pair: T): void {
+    const before = this.served;
+    this.served = pair;
+    if (before?.cert === pair.cert && before.key === pair.key) return;
+    if (before !== undefined) this.rotations.inc();
+    this.deps.log.info("serves a certificate", { validTo: new Date(pair.validTo).toISOString() });
+    this.deps.use(pair);
+  }
+}

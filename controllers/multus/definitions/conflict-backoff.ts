@@ -1,0 +1,65 @@
+/** Writes of the same text to one namespace. */
+interface Writes {
+  readonly config: string;
+  /** How many in a row. */
+  readonly count: number;
+  /** When the last one was. */
+  readonly at: number;
+  /** The next one is put off already. */
+  isDeferred: boolean;
+}
+
+/** So many in a row are written at once. */
+const FREE = 3;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** What stayed as written for so long is in no conflict. */
+const FORGET_MS = 300_000;
+
+/**
+ * Slows down the corrections of a definition that somebody else undoes again and again. Times are milliseconds of a
+ * clock that never goes back.
+ */
+export class ConflictBackoff {
+  private readonly writes = new Map<string, Writes>();
+
+  /** Milliseconds to wait before this text is written there once more; 0: now. */
+  wait(namespace: string, config: string, now: number): number {
+    const { count, at } = this.find(namespace, config, now);
+    return count < FREE ? 0 : Math.max(0, at + Math.min(FIRST_PAUSE_MS * 2 ** (count - FREE), LONGEST_PAUSE_MS) - now);
+  }
+
+  wrote(namespace: string, config: string, now: number): void {
+    const { count } = this.find(namespace, config, now);
+    // The latest stands last.
+    this.writes.delete(namespace);
+    this.writes.set(namespace, { config, count: count + 1, at: now, isDeferred: false });
+    for (const [each, { at }] of this.writes) {
+      if (now - at < FORGET_MS) break;
+      this.writes.delete(each);
+    }
+  }
+
+  /** Notes that the next write is put off. @returns false where it was noted since the last write */
+  defer(namespace: string): boolean {
+    const found = this.writes.get(namespace);
+    if (found === undefined || found.isDeferred) return false;
+    found.isDeferred = true;
+    return true;
+  }
+
+  /** Of how many namespaces something is kept. */
+  get size(): number {
+    return this.writes.size;
+  }
+
+  forget(namespace: string): void {
+    this.writes.delete(namespace);
+  }
+
+  private find(namespace: string, config: string, now: number): Writes {
+    const found = this.writes.get(namespace);
+    const fresh = found !== undefined && found.config === config && now - found.at < FORGET_MS;
+    return fresh ? found : { config, count: 0, at: now, isDeferred: false };
+  }
+}

@@ -1,0 +1,33 @@
+import { Registry } from "../../process/metrics";
+
+const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** What the operator counts and measures; the webhook and the certificates add theirs to the registry. */
+export function createMetrics() {
+  const registry = new Registry("linkerd_multus_");
+  return {
+    registry,
+    applies: registry.counter({ name: "applies_total", help: "Definitions that were created or changed." }),
+    deletes: registry.counter({ name: "deletes_total", help: "Definitions that were deleted." }),
+    conflicts: registry.counter({
+      name: "contests_total",
+      help: "Times that correcting a definition was put off because somebody else undoes it.",
+    }),
+    errors: registry.counter({
+      name: "errors_total",
+      help: "Writes that were refused or got no answer.",
+      labels: ["operation"],
+    }),
+    watchErrors: registry.counter({
+      name: "watch_errors_total",
+      help: "Connections for watching that ended in an error.",
+      labels: ["resource"],
+    }),
+    reconcileSeconds: registry.histogram(
+      { name: "reconcile_seconds", help: "Time to reconcile a namespace, without the wait for its turn." },
+      SECONDS,
+    ),
+  };
+}
