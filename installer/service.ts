@@ -150,14 +150,16 @@ export class Service {
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const [{ remove, why }] = await Promise.all([this.decide(), this.looking]);
+    const [{ remove, why, keepsPlugin, otherBinDir }] = await Promise.all([this.decide(), this.looking]);
     const { log, settings } = this.outside;
-    if (remove) await this.learnRuntime();
+    if (remove || otherBinDir !== undefined) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving all in place"}`);
-    if (remove && keepPlugin)
+    if (remove && keepsPlugin) log.info(`${this.places.plugin} stays: the chain in the other directory may call it`);
+    else if (remove && keepPlugin)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
-    if (remove) await this.keeper.remove(keepPlugin);
+    if (remove) await this.keeper.remove(keepPlugin || keepsPlugin === true);
+    else if (otherBinDir !== undefined) await this.keeper.leaveBinDir(otherBinDir, keepPlugin);
   }
 
   private end(): void {
@@ -290,7 +292,9 @@ export class Service {
       const access = this.credentials.ofPlugin(Date.now());
       const own = transport(readApiServer(settings.cluster));
       const plugin = access && transport(access);
-      return askForDaemonSet({ daemonSet: { namespace: pod.namespace, name }, node, pod: pod.name, own, plugin });
+      const daemonSet = { namespace: pod.namespace, name };
+      const directories = this.places.onNode;
+      return askForDaemonSet({ daemonSet, node, pod: pod.name, directories, own, plugin });
     };
     try {
       const tell = (why: string) => log.info(`stopping: ${why}: asking again`);
@@ -326,6 +330,8 @@ export class Service {
     const { problem } = this.status;
     if (problem !== undefined) return { status: 503, body: `${problem}\n` };
     const verdict = await this.credentials.verify(Date.now());
-    return verdict.kind === "refused" ? { status: 503, body: `${verdict.why}\n` } : { status: 200, body: "ready\n" };
+    if (verdict.kind === "refused") return { status: 503, body: `${verdict.why}\n` };
+    const { warning } = this.status;
+    return { status: 200, body: warning === undefined ? "ready\n" : `ready\nwarning: ${warning}\n` };
   }
 }

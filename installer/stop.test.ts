@@ -27,6 +27,7 @@ const question = (own: Answers, plugin?: Answers) => ({
   daemonSet: { namespace: "n", name: "d" },
   node: "node-1",
   pod: "d-1",
+  directories: { netDir: "/etc/cni/net.d", binDir: "/opt/cni/bin" },
   own: server(own),
   ...(plugin === undefined ? {} : { plugin: server(plugin) }),
 });
@@ -47,6 +48,48 @@ test("an API server that is down, or answers nonsense, leaves all in place", asy
   for (const own of [silent, nonsense]) {
     expect(await askForDaemonSet({ ...question({}), own })).toEqual(found("confirmable", false, "does not answer"));
   }
+});
+
+const volumes = (binDir: string, netDir?: string) => [
+  { name: "cni-bin-dir", hostPath: { path: binDir } },
+  ...(netDir === undefined ? [] : [{ name: "cni-net-dir", hostPath: { path: netDir } }]),
+  { name: "linkerd-tmp-dir", emptyDir: {} },
+];
+const mounting = (...paths: Parameters<typeof volumes>) => ({
+  spec: { template: { spec: { volumes: volumes(...paths) } } },
+});
+const other = "our DaemonSet's pods use";
+
+test.each<readonly [string, object, object]>([
+  ["the same directories", mounting("/opt/cni/bin/", "/etc/cni/net.d"), there],
+  ["a directory above ours", mounting("/opt", "/"), there],
+  [
+    "another directory for configurations",
+    mounting("/opt/cni/bin", "/etc/kube/net.d"),
+    { ...found("certain", true, `${other} /etc/kube/net.d instead of /etc/cni/net.d`), keepsPlugin: true },
+  ],
+  [
+    "another directory for plugins",
+    mounting("/usr/lib/cni", "/etc/cni/net.d"),
+    {
+      ...found("certain", false, `${other} /usr/lib/cni instead of /opt/cni/bin`),
+      keepsPlugin: true,
+      otherBinDir: "/usr/lib/cni",
+    },
+  ],
+  [
+    "one other directory for both",
+    mounting("/etc/cni"),
+    {
+      ...found("certain", false, `${other} /etc/cni instead of /opt/cni/bin`),
+      keepsPlugin: true,
+      otherBinDir: "/etc/cni",
+    },
+  ],
+])("a DaemonSet whose next pods mount %s", async (_, daemonSet, finding) => {
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: GOING })).toEqual(finding);
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: { metadata: {} } })).toEqual(there);
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: 403 })).toEqual(there);
 });
 
 test("a mark of deletion counts only on the object itself", async () => {

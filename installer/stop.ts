@@ -18,6 +18,10 @@ const ASK_AGAIN_MS = 2_000;
 export interface StopDecision {
   readonly remove: boolean;
   readonly why: string;
+  /** The plugin stays whatever else is removed: the chain in another directory may call it. */
+  readonly keepsPlugin?: true;
+  /** The plugin directory of our DaemonSet's next pod, where it is not ours; as a path on the node. */
+  readonly otherBinDir?: string;
 }
 
 /** What one round of questions says. */
@@ -49,8 +53,8 @@ export async function decide(
   let last: Finding | undefined;
   for (;;) {
     const finding = await ask();
-    const { is, remove, why } = finding;
-    if (is === "certain" || (is === "confirmable" && last?.why === why)) return { remove, why };
+    const { is, why, ...decision } = finding;
+    if (is === "certain" || (is === "confirmable" && last?.why === why)) return { ...decision, why };
     if (now() + ASK_AGAIN_MS > until) return { remove: false, why };
     if (why !== last?.why) tell(why);
     last = finding;
@@ -58,9 +62,14 @@ export async function decide(
   }
 }
 
+interface Volume {
+  readonly name?: string;
+  readonly hostPath?: { readonly path?: string };
+}
+
 interface DaemonSetObject {
   readonly metadata?: ObjectMeta;
-  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec } };
+  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec & { readonly volumes?: readonly Volume[] } } };
 }
 
 const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
@@ -77,12 +86,19 @@ async function get<T>(send: Transport, path: string): Promise<Got<T>> {
   return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
 }
 
+interface NodeDirectories {
+  readonly netDir: string;
+  readonly binDir: string;
+}
+
 /** Whom a stopping installer asks, and about what. */
 export interface Question {
   readonly daemonSet: { readonly namespace: string; readonly name: string };
   /** Where we run, and as which pod; absent: nobody can tell whether the DaemonSet wants a pod there. */
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
+  /** Our directories on the node. */
+  readonly directories: NodeDirectories;
   readonly own: Transport;
   /** The plugin, which has a token that does not end with our pod; absent where it has none. */
   readonly plugin?: Transport | undefined;
@@ -113,9 +129,38 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
-  return unwanted === undefined
-    ? certain(false, "our DaemonSet is there: another pod of it goes on")
-    : certain(true, `our DaemonSet wants this node no more, by ${unwanted}`);
+  if (unwanted !== undefined) return certain(true, `our DaemonSet wants this node no more, by ${unwanted}`);
+  const moved = otherDirectories(daemonSet, question.directories);
+  if (Object.keys(moved).length > 0 && (await isPodDeleted(question))) return leaving(moved, question.directories);
+  return certain(false, "our DaemonSet is there: another pod of it goes on");
+}
+
+/** Directories that our DaemonSet's next pod mounts, where it no longer mounts ours; as paths on the node. */
+function otherDirectories({ spec }: DaemonSetObject, { netDir, binDir }: NodeDirectories): Partial<NodeDirectories> {
+  const volumes = spec?.template?.spec?.volumes ?? [];
+  const mounted = volumes.flatMap(({ name, hostPath }) =>
+    hostPath?.path === undefined ? [] : [{ name, path: hostPath.path.replace(/(?<=.)\/+$/, "") }],
+  );
+  const isMounted = (directory: string) =>
+    mounted.some(({ path }) => path === "/" || directory === path || directory.startsWith(`${path}/`));
+  const named = (name: string) => mounted.find((each) => each.name === name)?.path;
+  const nextBinDir = named("cni-bin-dir");
+  // One directory for both is mounted once.
+  const nextNetDir = named("cni-net-dir") ?? nextBinDir;
+  return {
+    ...(nextNetDir === undefined || isMounted(netDir) ? {} : { netDir: nextNetDir }),
+    ...(nextBinDir === undefined || isMounted(binDir) ? {} : { binDir: nextBinDir }),
+  };
+}
+
+/** The configurations in the former directory must not go on calling a plugin that nobody updates. */
+function leaving(next: Partial<NodeDirectories>, ours: NodeDirectories): Finding {
+  const changed = [
+    ...(next.netDir === undefined ? [] : [`${next.netDir} instead of ${ours.netDir}`]),
+    ...(next.binDir === undefined ? [] : [`${next.binDir} instead of ${ours.binDir}`]),
+  ];
+  const finding = certain(next.netDir !== undefined, `our DaemonSet's pods use ${changed.join(" and ")}`);
+  return { ...finding, ...(next.binDir === undefined ? {} : { otherBinDir: next.binDir }), keepsPlugin: true };
 }
 
 const NAMESPACE_GONE = "our namespace is being deleted";
@@ -155,17 +200,22 @@ async function forbidden(question: Question): Promise<Finding> {
 const namespacePath = ({ daemonSet: { namespace } }: Question): string => `/api/v1/namespaces/${namespace}`;
 
 /**
- * Why the DaemonSet wants no pod here. A container that stops alone, by its probe or together with the node, comes back:
- * the pod has to be going. Where a taint only keeps new pods away, the controller lets ours be.
+ * Why the DaemonSet wants no pod here. Our pod has to be going: where a taint only keeps new pods away, the controller
+ * lets ours be.
  */
 async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promise<string | undefined> {
   const { node, pod, own } = question;
   if (node === undefined || pod === undefined) return undefined;
   const { object: where } = await get<NodeObject>(own, `/api/v1/nodes/${node}`);
   const unwanted = where && unwantedOn(spec?.template?.spec ?? {}, where);
-  if (unwanted === undefined) return undefined;
-  const { object: ours } = await get<PodObject>(own, `${namespacePath(question)}/pods/${pod}`);
-  return ours !== undefined && isDeleting(ours) ? unwanted : undefined;
+  return unwanted !== undefined && (await isPodDeleted(question)) ? unwanted : undefined;
+}
+
+/** Whether our pod is being deleted. A container that stops alone, by its probe or together with the node, comes back. */
+async function isPodDeleted(question: Question): Promise<boolean> {
+  if (question.pod === undefined) return false;
+  const { object: ours } = await get<PodObject>(question.own, `${namespacePath(question)}/pods/${question.pod}`);
+  return ours !== undefined && isDeleting(ours);
 }
 
 /** What the settings alone decide; undefined where the API server has to be asked. */

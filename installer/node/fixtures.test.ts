@@ -72,6 +72,7 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     mounted: [root],
     netDir: root,
     binDir: root,
+    onNode: { netDir: root, binDir: root },
     plugin: at("linkerd-cni"),
     image: at("image"),
     formerHome: at("linkerd-cni.d"),

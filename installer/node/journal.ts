@@ -9,6 +9,8 @@ export interface Journal {
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
   readonly links?: Readonly<Record<string, string>>;
+  /** The plugin directory, as a path on the node. A changed one is noted only once the plugin and the chain are in place. */
+  readonly binDir?: string;
 }
 
 /** Tells one content from another. */
@@ -48,9 +50,15 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, made, links } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
+    const { version, owner, made, links, binDir } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
-    return { version, owner, made: texts(made), ...(links === undefined ? {} : { links: texts(links) }) };
+    return {
+      version,
+      owner,
+      made: texts(made),
+      ...(links === undefined ? {} : { links: texts(links) }),
+      ...(typeof binDir === "string" ? { binDir } : {}),
+    };
   } catch {
     return undefined;
   }

@@ -217,6 +217,7 @@ test.each([
 test("a plugin directory that holds none of the chain's other plugins is told about once", async () => {
   const list = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
   on({ "10-k.conflist": list });
+  rmSync(node.path("bin", "bridge"));
   const warnings = () => node.lines.filter((line) => line.includes("holds none of the other plugins"));
   const installer = node.installer();
   await installer.reconcile();

@@ -10,8 +10,16 @@ import { likelyWriter } from "../watching/writers";
 import { Changer } from "./changer";
 import type { Change, Disk } from "./disk";
 import { isEarlier } from "./journal";
-import { blockedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
-import { withoutNeighbours } from "./neighbours";
+import {
+  aloneMessage,
+  blockedMessage,
+  hiddenMessage,
+  movedMessage,
+  passedOverMessage,
+  refusedMoveMessage,
+  renamedMessage,
+  sayOnce,
+} from "./messages";
 import type { NodeState } from "./node-state";
 import { observe } from "./observe";
 import type { Places } from "./places";
@@ -25,6 +33,8 @@ export interface Status {
   readonly chain?: string;
   /** Why a pod that starts now is not chained, or the plugin is not there for it. */
   readonly problem?: string;
+  /** What may keep pods from starting, although nothing says that it does. */
+  readonly warning?: string;
   /** When the next look is due, whatever happens. */
   readonly againInMs?: number;
 }
@@ -122,6 +132,28 @@ export class Keeper {
     }
   }
 
+  /**
+   * Leaves the plugin directory to the installer that comes after us with another one. A container runtime finds a plugin
+   * at all times: where the other installer has put its own in place, ours becomes a link to it, in case the runtime
+   * searches our directory alone.
+   * @param binDir the other directory, as a path on the node
+   */
+  async leaveBinDir(binDir: string, keepPlugin: boolean): Promise<void> {
+    const { places, plugin, log, owner } = this.tools;
+    const state = observe(places, plugin);
+    const { journal } = state;
+    if (journal === undefined) return;
+    if (this.answersFor(journal.owner)) {
+      const plan = planInstall(state, places, { owner, ...this.tools.wanted() });
+      if (plan.absentNeighbours.length === 0) return;
+      // The runtime found no plugin in our directory, and the pod with the other one could not even start.
+      log.info(`${places.binDir} holds none of the other plugins: removing what was installed`);
+      return this.remove(keepPlugin);
+    }
+    const target = join(binDir, PLUGIN_TYPE);
+    if (journal.binDir === binDir) await this.changer.run([{ do: "link", path: places.plugin, target }]);
+  }
+
   private mayRemove({ journal }: NodeState): boolean {
     const last = journal?.owner;
     if (last !== undefined && this.answersFor(last)) return true;
@@ -177,7 +209,7 @@ export class Keeper {
     this.warn([
       ...passed.map(({ file, reason }) => passedOverMessage(join(places.netDir, file), reason, passesOver)),
       ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
-      ...withoutNeighbours(places, plan),
+      ...this.binDirWarnings(plan),
     ]);
     return this.take(plan, wanted, now);
   }
@@ -224,9 +256,29 @@ export class Keeper {
       return blocks ? [blockedMessage(path, reason)] : [];
     });
     if (problem !== undefined) return { problem };
-    if (plan.chain !== undefined) return { chain: join(places.netDir, plan.chain) };
+    const refused = this.refusedMove(plan);
+    if (refused !== undefined) return { problem: refused };
+    const [warning] = this.binDirWarnings(plan);
+    if (plan.chain !== undefined) {
+      return { chain: join(places.netDir, plan.chain), ...(warning === undefined ? {} : { warning }) };
+    }
     if (!wanted.chained) return {};
     return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
+  }
+
+  private binDirWarnings({ absentNeighbours, chain = "", formerBinDir }: Plan): readonly string[] {
+    const { binDir, netDir, onNode } = this.tools.places;
+    if (absentNeighbours.length > 0) {
+      return formerBinDir === undefined ? [aloneMessage(binDir, join(netDir, chain), absentNeighbours)] : [];
+    }
+    return formerBinDir === undefined ? [] : [movedMessage(formerBinDir, onNode.binDir)];
+  }
+
+  /** Why another plugin directory than before is not taken; undefined where it is. */
+  private refusedMove({ absentNeighbours, chain = "", formerBinDir }: Plan): string | undefined {
+    if (absentNeighbours.length === 0 || formerBinDir === undefined) return undefined;
+    const { netDir, onNode } = this.tools.places;
+    return refusedMoveMessage(formerBinDir, onNode.binDir, join(netDir, chain), absentNeighbours);
   }
 
   /** A chain with a plugin that does not run would keep the node from starting any pod. */
@@ -235,7 +287,7 @@ export class Keeper {
     const failure = await plugin.failure(places.plugin, places.image);
     if (failure !== undefined) throw new Error(`${places.plugin} does not answer VERSION: ${failure}`);
     // The node runs the others from there, whatever its mount looks like from here.
-    if (plugin.isNoexec(places.binDir) && withoutNeighbours(places, plan).length > 0) {
+    if (plugin.isNoexec(places.binDir) && plan.absentNeighbours.length > 0) {
       throw new Error(
         `${places.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`,
       );

@@ -37,6 +37,28 @@ export function passedOverMessage(path: string, reason: string, passesOver: bool
   return `${path} ${reason}: passed over${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
 }
 
+/** The runtime may search several directories: a plugin directory without the chain's other plugins is no error. */
+export function aloneMessage(binDir: string, chain: string, types: readonly string[]): string {
+  return (
+    `${binDir} holds none of the other plugins of ${chain} (${types.join(", ")}): unless the container runtime searches ` +
+    "this directory, too, no pod can start on this node; then set destCNIBinDir to the one that it searches"
+  );
+}
+
+/** The plugin directory was changed to one that the runtime does not seem to search. */
+export function refusedMoveMessage(from: string, to: string, chain: string, types: readonly string[]): string {
+  return (
+    `destCNIBinDir was changed from ${from} to ${to}, which holds none of the other plugins of ${chain} ` +
+    `(${types.join(", ")}): the container runtime probably goes on calling the plugin in ${from}, which is no longer ` +
+    `updated; set destCNIBinDir to the directory that the runtime searches, or, if that is ${to}, uninstall and install again`
+  );
+}
+
+/** The plugin directory was changed to one that the runtime may search. */
+export function movedMessage(from: string, to: string): string {
+  return `destCNIBinDir was changed from ${from} to ${to}: check that the container runtime searches ${to}`;
+}
+
 /** Says a thing when it is new, not at every look. */
 export function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
   let said: ReadonlySet<string> = new Set();

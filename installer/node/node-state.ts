@@ -46,6 +46,8 @@ export interface NodeState {
   readonly journal?: Journal;
   readonly kubeconfig?: FoundFile;
   readonly plugin: PluginState;
+  /** Names of all files in the plugin directory. */
+  readonly executables: readonly string[];
   /** Absolute paths of temporary files that a crash left. */
   readonly leftovers: readonly string[];
 }

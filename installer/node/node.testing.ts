@@ -21,6 +21,8 @@ echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
 /** A single plugin's file. */
 export const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
 
+const PRIMARY_PLUGINS = ["bridge", "ptp"];
+
 /** A node's directories in a place of their own, and installers on it. */
 export class Node {
   readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
@@ -36,6 +38,7 @@ export class Node {
     for (const directory of ["net.d", "bin", "image", "account"]) mkdirSync(this.path(directory));
     writeFileSync(this.path("image", "linkerd-cni"), PLUGIN);
     chmodSync(this.path("image", "linkerd-cni"), 0o755);
+    for (const name of PRIMARY_PLUGINS) writeFileSync(this.path("bin", name), "");
     writeFileSync(this.path("account", "token"), "token-1\n");
     writeFileSync(this.path("account", "ca.crt"), "CA");
     for (const [name, text] of Object.entries(files)) writeFileSync(this.path("net.d", name), text);
@@ -53,14 +56,13 @@ export class Node {
     return JSON.parse(this.read(name)).plugins.map(({ type }: { type: string }) => type);
   }
 
-  /** Every file of both directories with its content. */
+  /** Every file of both directories with its content, but for the primary CNI's plugins. */
   content(): Readonly<Record<string, string>> {
     return Object.fromEntries(
       ["net.d", "bin"].flatMap((directory) =>
-        readdirSync(this.path(directory)).map((name) => [
-          `${directory}/${name}`,
-          readFileSync(this.path(directory, name), "utf8"),
-        ]),
+        readdirSync(this.path(directory))
+          .filter((name) => !PRIMARY_PLUGINS.includes(name))
+          .map((name) => [`${directory}/${name}`, readFileSync(this.path(directory, name), "utf8")]),
       ),
     );
   }

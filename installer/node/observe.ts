@@ -66,7 +66,9 @@ function findRemains({ formerHome }: Places): readonly Remain[] {
 
 function observePlugin(places: Places, plugin: PluginFile): PluginState {
   const called = fs.statSync(places.plugin, { throwIfNoEntry: false });
-  const current = plugin.isCopy(places.image, places.plugin);
+  // A link is what an installer with another plugin directory left, see Keeper.leaveBinDir.
+  const isLink = fs.lstatSync(places.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const current = plugin.isCopy(places.image, places.plugin) && !isLink;
   return {
     is: current ? "current" : called === undefined ? "missing" : "other",
     remains: findRemains(places),
@@ -105,6 +107,7 @@ export function observe(places: Places, plugin: PluginFile): NodeState {
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     plugin: observePlugin(places, plugin),
+    executables: fs.readdirSync(places.binDir),
     leftovers: [...leftovers],
   };
 }

@@ -8,6 +8,8 @@ import type { View } from "./node-path";
 export interface Places extends View {
   readonly netDir: string;
   readonly binDir: string;
+  /** The same two as paths on the node. */
+  readonly onNode: { readonly netDir: string; readonly binDir: string };
   /** The file that runtimes call. */
   readonly plugin: string;
   /** The plugin in this image. */
@@ -25,6 +27,7 @@ export function placesOf(settings: Settings): Places {
     mounted: [netDir.here, binDir.here],
     netDir: netDir.here,
     binDir: binDir.here,
+    onNode: { netDir: netDir.onNode, binDir: binDir.onNode },
     plugin: join(binDir.here, PLUGIN_TYPE),
     image: join(pluginDir, PLUGIN_TYPE),
     formerHome: join(binDir.here, `${PLUGIN_TYPE}.d`),

@@ -34,8 +34,13 @@ export interface Plan {
   readonly chain?: string;
   /** The configuration that is chained, by the name that its owner gave it. */
   readonly active?: string;
-  /** Types of the plugins that are chained with ours. */
-  readonly neighbours: readonly string[];
+  /**
+   * Types of the plugins that are chained with ours, where the plugin directory holds none of them: the container runtime
+   * may search another one. Empty where it holds one.
+   */
+  readonly absentNeighbours: readonly string[];
+  /** The plugin directory of the installer before us, where it is another one; as a path on the node. */
+  readonly formerBinDir?: string;
   /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
   readonly renamed: readonly string[];
   /** Files in front of the active one, or all of them where none is active. */
@@ -133,7 +138,17 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
   const chaining: Chaining = chain(context, active, wanted.stanza);
   const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
   const { links } = state.journal ?? {};
-  const before = { ...journal({ ...madeLists(state), ...chaining.made }), ...(links === undefined ? {} : { links }) };
+  const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
+  const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
+  const noted = state.journal === undefined ? places.onNode.binDir : state.journal.binDir;
+  const formerBinDir = noted === places.onNode.binDir ? undefined : noted;
+  const before = {
+    ...journal({ ...madeLists(state), ...chaining.made }),
+    ...(links === undefined ? {} : { links }),
+    ...(noted === undefined ? {} : { binDir: noted }),
+  };
+  // A directory that the runtime does not seem to search does not take the former one's place.
+  const binDir = absentNeighbours.length > 0 && formerBinDir !== undefined ? formerBinDir : places.onNode.binDir;
   const restored = configs
     .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
@@ -151,7 +166,7 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
         ...staleOriginals(context, [chaining.keeps, ...broken], restored),
         ...journalled(
           context,
-          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active) },
+          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active), binDir },
           before,
         ),
         ...state.leftovers.map((path): Change => ({ do: "remove", path })),
@@ -160,7 +175,8 @@ export function planInstall(state: NodeState, places: Places, wanted: Wanted): P
     },
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
     ...(active === undefined ? {} : { active: active.name }),
-    neighbours: active === undefined || active.config.kind === "invalid" ? [] : active.config.types,
+    absentNeighbours,
+    ...(formerBinDir === undefined ? {} : { formerBinDir }),
     renamed: renamed(state),
     findings: wanted.chained ? findings(configs, active) : [],
   };
