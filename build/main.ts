@@ -1,4 +1,5 @@
 import { synthesize } from "../charts/synth";
+import { updateBenchmarks } from "./benchmarks";
 import { buildCli } from "./cli";
 import { writeSketch } from "./dashboard";
 import { buildImage, layOutImage } from "./image/image";
@@ -7,7 +8,6 @@ import { recordImageSize } from "./image/size";
 import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
 import { buildControllers, buildInstaller, buildPlugin, buildSanitizedPlugin } from "./programs";
-import { updateReadme } from "./readme";
 
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -15,7 +15,7 @@ const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   installer: () => buildInstaller(),
   controllers: () => buildControllers(),
   charts: () => synthesize(root),
-  readme: updateReadme,
+  benchmarks: updateBenchmarks,
   sketch: writeSketch,
   lib: buildLib,
   cli: () => buildCli(),

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { reasonOf } from "../process/reason-of";
 import type { Ended, Io } from "./io";
 
 /** Which cluster is asked, as whom: flags that kubectl has too. */
@@ -110,7 +111,7 @@ export class Kubectl {
       return await this.io.run("kubectl", args);
     } catch (error) {
       const missing = (error as { code?: unknown }).code === "ENOENT";
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw new KubectlError(missing ? "kubectl is not on PATH: install it" : `kubectl: ${reason}`);
     }
   }

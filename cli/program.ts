@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../constructs";
 import { choicesText } from "../constructs/helm";
+import { reasonOf } from "../process/reason-of";
 import { addCheck } from "./check/command";
 import { completion, SHELLS, type Shell } from "./completion";
 import { addExplain } from "./explain/command";
@@ -127,7 +128,7 @@ export async function runProgram(args: readonly string[], io: Io, width: number)
     // commander has said by itself what is wrong with the command line.
     if (error instanceof CommanderError) return error.exitCode;
     if (error instanceof Unsuccessful) return 1;
-    io.err(`l5d-cni: ${error instanceof Error ? error.message : String(error)}\n`);
+    io.err(`l5d-cni: ${reasonOf(error)}\n`);
     return 1;
   }
 }

@@ -1,4 +1,6 @@
-import { LOG_LEVELS, type LogLevel } from "./stanza";
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./stanza";
+
+export { LOG_FORMATS, type LogFormat };
 
 /** The log of the installer and of the controllers; it stands here since neither of them imports the other. */
 
@@ -7,9 +9,6 @@ export type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 /** One line a call. */
 export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
-
-export const LOG_FORMATS = ["plain", "json"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
 
 interface Line {
   readonly level: LogLevel;

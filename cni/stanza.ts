@@ -25,6 +25,10 @@ export type PodLookup = (typeof POD_LOOKUPS)[number];
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+export const LOG_FORMATS = ["plain", "json"] as const;
+/** How the installer and the controllers write their logs. */
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
 /** The `linkerd` object: what is redirected, and how. */
 export interface LinkerdConfig {
   /** Port the proxy accepts inbound connections on. @default 4143 */

@@ -1,7 +1,8 @@
-import { createLog, type Log, type LogFormat } from "../cni/log";
 import type { LogLevel } from "../cni/stanza";
-import { type Clock, systemClock } from "./clock";
-import type { Environment } from "./reader";
+import { type Clock, systemClock } from "../process/clock";
+import { createLog, type Log, type LogFormat } from "../process/log";
+import { reasonOf } from "../process/reason-of";
+import type { Environment } from "../process/settings";
 
 const out = (line: string): void => void process.stdout.write(line);
 
@@ -10,7 +11,7 @@ interface LogSettings {
   readonly logFormat: LogFormat;
 }
 
-interface Outside<S> {
+interface Deps<S> {
   readonly settings: S;
   readonly log: Log;
   readonly clock: Clock;
@@ -21,7 +22,7 @@ interface Outside<S> {
 interface Program<S extends LogSettings> {
   readonly logger: string;
   readonly readSettings: (args: readonly string[], environment: Environment) => S;
-  readonly run: (outside: Outside<S>) => Promise<void>;
+  readonly run: (deps: Deps<S>) => Promise<void>;
 }
 
 /** A program that can be started, whatever its settings are. */
@@ -35,7 +36,7 @@ function starting<S extends LogSettings>({ logger, readSettings, run }: Program<
       log = createLog(settings.logLevel, settings.logFormat, out, logger);
       await run({ settings, log, clock: systemClock, signal });
     } catch (error) {
-      log.error(error instanceof Error ? error.message : String(error));
+      log.error(reasonOf(error));
       process.exitCode = 1;
     }
   };
@@ -49,7 +50,7 @@ const controllers: Readonly<Record<string, () => Start>> = {
     return starting({
       logger: "linkerd-cni",
       readSettings,
-      run: (outside) => new RepairController(outside).run(),
+      run: (deps) => new RepairController(deps).run(),
     });
   },
   multus: () => {
@@ -58,7 +59,7 @@ const controllers: Readonly<Record<string, () => Start>> = {
     return starting({
       logger: "linkerd-multus",
       readSettings,
-      run: (outside) => new MultusOperator(outside).run(),
+      run: (deps) => new MultusOperator(deps).run(),
     });
   },
 };

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { reasonOf } from "../process/reason-of";
 import { ApiServer } from "./api-server";
 import { CniRunner, loadNetwork } from "./cni-runner";
 import { Demonstration } from "./demonstration";
@@ -124,6 +125,6 @@ async function main(handover: Handover): Promise<void> {
 }
 
 main(JSON.parse(process.argv[2] ?? "{}") as Handover).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${reasonOf(error)}\n`);
   process.exit(1);
 });

@@ -7,6 +7,7 @@ import { bundle } from "../build/bundle";
 import { outputs, root } from "../build/paths";
 import { buildInstaller, buildPlugin } from "../build/programs";
 import { hostRuntime } from "../build/runtime";
+import { reasonOf } from "../process/reason-of";
 import type { Handover } from "./inside";
 import { Progress } from "./progress";
 
@@ -92,6 +93,6 @@ const command = new Command("npm start --")
     process.exitCode = await main(options);
   });
 command.parseAsync().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${reasonOf(error)}\n`);
   process.exitCode = 1;
 });

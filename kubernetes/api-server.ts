@@ -18,11 +18,13 @@ export interface ApiServer {
 export interface ApiResponse {
   readonly status: number;
   readonly body: string;
+  /** The header Retry-After: seconds. */
+  readonly retryAfter?: string;
 }
 
 /** No response came: refused, timed out, not trusted. */
 export class ApiUnreachable extends Error {
-  override readonly name = "ApiUnreachable";
+  override readonly name: string = "ApiUnreachable";
   constructor(
     readonly server: string,
     readonly reason: string,

@@ -1,75 +1,209 @@
-import { Agent, type RequestOptions, request } from "node:https";
-import { type ApiResponse, type ApiServer, ApiUnreachable, authority } from "./api-server";
+import type { ApiServer } from "./api-server";
+import { ApiError, isNotFound } from "./errors";
+import { apiVersionOf, pathOf, type Resource } from "./resources";
+import type { ApiRequest, Transport } from "./transport";
+import type { KubernetesObject, ObjectMeta } from "./types";
 
-export { type ApiResponse, type ApiServer, ApiUnreachable, authority };
+/** Milliseconds that a request may take where the caller names none. */
+export const DEADLINE_MS = 5_000;
+const PAGE = 500;
 
-export interface ApiRequest {
-  /** @default "GET" */
-  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path and query, beginning with `/`. */
-  readonly path: string;
-  /** Sent as JSON. */
-  readonly body?: unknown;
-  /** @default "application/json" */
-  readonly contentType?: string;
-  /** Milliseconds for connecting, sending and receiving together. */
-  readonly deadlineMs: number;
+/** The name of one object. */
+export interface ObjectRef {
+  readonly name: string;
+  /** Undefined for objects without a namespace. */
+  readonly namespace?: string | undefined;
 }
 
-/** One request, one response; rejects with {@link ApiUnreachable} where there is no response. */
-export type Transport = (request: ApiRequest) => Promise<ApiResponse>;
+export interface CallOptions {
+  /** Milliseconds for the whole request. @default that of the client */
+  readonly deadlineMs?: number;
+}
 
-/** What `node:https` needs for a call. */
-export function requestOptions(
-  server: ApiServer,
-  call: Omit<ApiRequest, "deadlineMs">,
-  payload: string | undefined,
-): RequestOptions {
-  const headers: Record<string, string | number> = { accept: "application/json" };
-  if (server.token !== undefined) headers["authorization"] = `Bearer ${server.token}`;
-  if (payload !== undefined) {
-    headers["content-type"] = call.contentType ?? "application/json";
-    headers["content-length"] = Buffer.byteLength(payload);
+export interface ListOptions extends CallOptions {
+  /** @default every namespace */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** "0": whatever the server has in its cache. @default the newest */
+  readonly resourceVersion?: string | undefined;
+  /** Objects of one page. @default 500 */
+  readonly limit?: number;
+}
+
+/** One page of a list. */
+export interface List<T> {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[];
+}
+
+export interface ApplyOptions extends CallOptions {
+  /** Who owns the fields that are applied. */
+  readonly fieldManager: string;
+  /** Take over fields that others own. @default false: that is a conflict */
+  readonly force?: boolean;
+}
+
+export interface Patch {
+  readonly type: "json" | "merge" | "strategic";
+  readonly body: unknown;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Delete only this very object; otherwise the request is a conflict. */
+  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
+}
+
+/** An object with its name. */
+type Named = KubernetesObject & { readonly metadata: ObjectMeta & { readonly name: string } };
+
+const PATCH_TYPES = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+} as const;
+/** JSON is YAML, and API servers know no other name for it before 1.32. */
+const APPLY_TYPE = "application/apply-patch+yaml";
+const CREATED = 201;
+
+/** Drops what is undefined. */
+function query(values: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}
+
+const refOf = ({ metadata }: Named): ObjectRef => ({ name: metadata.name, namespace: metadata.namespace });
+
+const placeOf = ({ name, namespace }: Partial<ObjectRef>) =>
+  [namespace, name].filter((part) => part !== undefined).join("/");
+
+/**
+ * Typed requests to a Kubernetes API server. Each rejects with an {@link ApiError} where the server refuses it, and with
+ * an `ApiUnreachable` where no answer comes.
+ */
+export class KubernetesClient {
+  private readonly deadlineMs: number;
+
+  /** @param options `deadlineMs`: milliseconds for one request. @default 5 s */
+  constructor(
+    private readonly send: Transport,
+    options: CallOptions = {},
+  ) {
+    this.deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   }
-  return {
-    host: server.host,
-    port: server.port,
-    path: call.path,
-    method: call.method ?? "GET",
-    headers,
-    rejectUnauthorized: server.insecure !== true,
-    ...(server.ca === undefined ? {} : { ca: server.ca }),
-    ...(server.serverName === undefined ? {} : { servername: server.serverName }),
-    ...(server.certificate ?? {}),
-  };
+
+  async get<T>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
+    return this.json<T>(`get ${resource.plural} ${placeOf(ref)}`, { path: pathOf(resource, ref) }, options);
+  }
+
+  /** Undefined where there is no such object. */
+  async find<T>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T | undefined> {
+    try {
+      return await this.get(resource, ref, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** All objects that are selected, read page by page. */
+  async list<T>(resource: Resource<T>, options: ListOptions = {}): Promise<readonly T[]> {
+    const found: T[] = [];
+    for await (const { items } of this.pages(resource, options)) for (const item of items ?? []) found.push(item);
+    return found;
+  }
+
+  /** The pages of a list, for lists that are too long to hold. */
+  async *pages<T>(resource: Resource<T>, options: ListOptions = {}): AsyncGenerator<List<T>> {
+    const { namespace, labelSelector, fieldSelector, resourceVersion, limit = PAGE } = options;
+    let next: string | undefined;
+    do {
+      // The place to go on from names the resource version, too.
+      const from = next === undefined ? { resourceVersion } : { continue: next };
+      const path = `${pathOf(resource, { namespace })}${query({ labelSelector, fieldSelector, limit: String(limit), ...from })}`;
+      const page = await this.json<List<T>>(`list ${resource.plural} ${namespace ?? ""}`.trim(), { path }, options);
+      yield page;
+      next = page.metadata?.continue || undefined;
+    } while (next !== undefined);
+  }
+
+  /** Creates an object in the namespace that its metadata names. */
+  async create<T>(resource: Resource<T>, object: T & Named, options: CallOptions = {}): Promise<T> {
+    const ref = refOf(object);
+    const path = pathOf(resource, { namespace: ref.namespace });
+    const body = typed(resource, object);
+    return this.json<T>(`create ${resource.plural} ${placeOf(ref)}`, { method: "POST", path, body }, options);
+  }
+
+  /** Creates a subresource of an object, such as `eviction` or `token`. */
+  async createSubresource<R>(
+    resource: Resource<unknown>,
+    ref: ObjectRef,
+    subresource: string,
+    body: object,
+    options: CallOptions = {},
+  ): Promise<R> {
+    const path = pathOf(resource, { ...ref, subresource });
+    const what = `create ${resource.plural}/${subresource} ${placeOf(ref)}`;
+    return this.json<R>(what, { method: "POST", path, body }, options);
+  }
+
+  /** Replaces an object; a conflict where its metadata names a resource version that is not the newest. */
+  async replace<T>(resource: Resource<T>, object: T & Named, options: CallOptions = {}): Promise<T> {
+    const ref = refOf(object);
+    const call = { method: "PUT", path: pathOf(resource, ref), body: typed(resource, object) } as const;
+    return this.json<T>(`replace ${resource.plural} ${placeOf(ref)}`, call, options);
+  }
+
+  /** Server-side apply: creates the object, or changes the fields that are given. */
+  async apply<T>(
+    resource: Resource<T>,
+    object: T & Named,
+    options: ApplyOptions,
+  ): Promise<{ readonly object: T; readonly created: boolean }> {
+    const ref = refOf(object);
+    const { fieldManager, force = false } = options;
+    const path = `${pathOf(resource, ref)}${query({ fieldManager, force: String(force) })}`;
+    const call = { method: "PATCH", path, contentType: APPLY_TYPE, body: typed(resource, object) } as const;
+    const { status, body } = await this.call(`apply ${resource.plural} ${placeOf(ref)}`, call, options);
+    return { object: JSON.parse(body) as T, created: status === CREATED };
+  }
+
+  async patch<T>(resource: Resource<T>, ref: ObjectRef, { type, body }: Patch, options: CallOptions = {}): Promise<T> {
+    const call = { method: "PATCH", path: pathOf(resource, ref), contentType: PATCH_TYPES[type], body } as const;
+    return this.json<T>(`patch ${resource.plural} ${placeOf(ref)}`, call, options);
+  }
+
+  async delete(resource: Resource<unknown>, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
+    const { deadlineMs: _, ...given } = options;
+    const body = { apiVersion: "v1", kind: "DeleteOptions", ...given };
+    const call = { method: "DELETE", path: pathOf(resource, ref), body } as const;
+    await this.call(`delete ${resource.plural} ${placeOf(ref)}`, call, options);
+  }
+
+  private async json<T>(what: string, call: Omit<ApiRequest, "deadlineMs">, options: CallOptions): Promise<T> {
+    return JSON.parse((await this.call(what, call, options)).body) as T;
+  }
+
+  private async call(
+    what: string,
+    call: Omit<ApiRequest, "deadlineMs">,
+    { deadlineMs = this.deadlineMs }: CallOptions,
+  ) {
+    const response = await this.send({ ...call, deadlineMs });
+    if (response.status < 200 || response.status >= 300) throw new ApiError(what, response);
+    return response;
+  }
 }
 
-/** A transport over HTTPS that keeps one connection open between requests; `close` ends it. */
-export function httpsTransport(server: ApiServer): Transport & { close(): void } {
-  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-  const send: Transport = (call) =>
-    new Promise((resolve, reject) => {
-      const payload = call.body === undefined ? undefined : JSON.stringify(call.body);
-      const fail = (reason: string, cause?: unknown) =>
-        reject(new ApiUnreachable(authority(server), reason, { cause }));
-      const outgoing = request({ ...requestOptions(server, call, payload), agent }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", (error) => fail(error.message, error));
-        response.on("end", () => {
-          clearTimeout(timer);
-          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") });
-        });
-      });
-      const timer = setTimeout(() => {
-        fail(`no answer within ${call.deadlineMs} ms`);
-        outgoing.destroy();
-      }, call.deadlineMs);
-      outgoing.on("error", (error) => {
-        clearTimeout(timer);
-        fail(error.message, error);
-      });
-      outgoing.end(payload);
-    });
-  return Object.assign(send, { close: () => agent.destroy() });
+/** The object with its kind, which answers of lists leave out. */
+function typed(resource: Resource<unknown>, object: object): object {
+  return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
+
+// What stood here before; importers are moving to transport.ts and api-server.ts.
+export { type ApiResponse, ApiUnreachable, authority } from "./api-server";
+export { type ApiRequest, httpsTransport, requestOptions, type Transport } from "./transport";
+export type { ApiServer };

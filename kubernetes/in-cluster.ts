@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ApiServer } from "./client";
+import type { SettingsReader } from "../process/settings";
+import type { ApiServer } from "./api-server";
 
 /** Where a pod finds its API server and its identity. */
 export interface InCluster {
@@ -12,6 +13,18 @@ export interface InCluster {
   readonly serviceAccountDir: string;
   /** File that takes the place of `ca.crt`. */
   readonly caFile?: string;
+}
+
+/** Reads where a pod finds its API server, as the kubelet sets it. */
+export function readInCluster(read: SettingsReader): InCluster {
+  const caFile = read.optional("KUBE_CA_FILE");
+  const host = read.required("KUBERNETES_SERVICE_HOST", "outside a pod, set it to the API server's address");
+  return {
+    host: host.replace(/^\[|\]$/g, ""),
+    port: read.env("KUBERNETES_SERVICE_PORT", "443").port(),
+    serviceAccountDir: read.env("SERVICE_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount").absolutePath(),
+    ...(caFile === undefined ? {} : { caFile }),
+  };
 }
 
 /** Reads token and certificate authority anew, since both rotate. @throws where a file is missing or empty */

@@ -1,5 +1,13 @@
 /** The few members of Kubernetes objects that this project reads; everything else is left as it comes. */
 
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+}
+
 export interface ObjectMeta {
   readonly name?: string;
   readonly namespace?: string;
@@ -11,20 +19,68 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
 }
 
+/** An object of whatever kind. */
+export interface KubernetesObject {
+  readonly metadata?: ObjectMeta;
+}
+
 export interface ContainerSpec {
   readonly name: string;
+  readonly ports?: readonly { readonly containerPort?: number }[];
+}
+
+export interface ContainerState {
+  readonly running?: object;
+  readonly waiting?: object;
+  readonly terminated?: { readonly exitCode?: number; readonly finishedAt?: string };
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly ready?: boolean;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
 }
 
 export interface PodObject {
-  readonly metadata?: ObjectMeta;
+  readonly metadata?: ObjectMeta & { readonly ownerReferences?: readonly OwnerReference[] };
   readonly spec?: {
+    readonly nodeName?: string;
+    readonly restartPolicy?: string;
+    readonly hostNetwork?: boolean;
     readonly containers?: readonly ContainerSpec[];
     readonly initContainers?: readonly ContainerSpec[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly podIP?: string;
+    readonly podIPs?: readonly { readonly ip?: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly lastTransitionTime?: string;
+    }[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
   };
 }
 
 export interface NamespaceObject {
   readonly metadata?: ObjectMeta;
+  readonly status?: { readonly phase?: string };
+}
+
+/** What keeps pods away from a node. */
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+export interface NodeObject {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: { readonly taints?: readonly Taint[] };
+  readonly status?: { readonly nodeInfo?: { readonly containerRuntimeVersion?: string } };
 }
 
 export interface ServiceObject {
@@ -32,4 +88,52 @@ export interface ServiceObject {
   readonly spec?: {
     readonly ports?: readonly { readonly port?: number; readonly targetPort?: number | string }[];
   };
+}
+
+export interface SecretObject {
+  readonly metadata?: ObjectMeta;
+  readonly type?: string;
+  /** Values in base64. */
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface ConfigMapObject {
+  readonly metadata?: ObjectMeta;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+export interface LeaseObject {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: LeaseSpec;
+}
+
+/** The object that an Event is about. */
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid?: string | undefined;
+}
+
+/** An Event of events.k8s.io/v1. */
+export interface EventObject {
+  readonly metadata?: ObjectMeta;
+  readonly eventTime?: string;
+  readonly reportingController?: string;
+  readonly reportingInstance?: string;
+  readonly type?: string;
+  readonly reason?: string;
+  readonly action?: string;
+  readonly note?: string;
+  readonly regarding?: Partial<ObjectReference>;
+  readonly related?: Partial<ObjectReference> | undefined;
 }

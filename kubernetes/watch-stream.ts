@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { StringDecoder } from "node:string_decoder";
-import { type ApiServer, ApiUnreachable, authority, requestOptions } from "./client";
+import { type ApiServer, ApiUnreachable, authority } from "./api-server";
+import { requestOptions } from "./transport";
 
 /** A response whose body is read line by line while it comes. */
 export interface Lines {

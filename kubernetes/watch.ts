@@ -1,4 +1,6 @@
-import type { ApiServer, Transport } from "./client";
+import type { ApiServer } from "./api-server";
+import { type BackoffPolicy, backoffMs } from "./backoff";
+import type { Transport } from "./transport";
 import type { ObjectMeta } from "./types";
 import { openStream } from "./watch-stream";
 
@@ -25,7 +27,7 @@ export interface WatchSource {
 }
 
 /** What a watch works with; time and chance come from outside. */
-export interface WatchTools {
+export interface WatchDeps {
   /** Asked anew for each connection, since tokens and certificates rotate. */
   readonly server: () => ApiServer;
   readonly send: Transport;
@@ -48,8 +50,8 @@ const IDLE_MS = 90_000;
 const WATCH_SECONDS = 240;
 /** A watch that lasted so long has worked. */
 const LASTED_MS = 10_000;
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+/** Pauses between connections that fail. */
+export const WATCH_BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 30_000 };
 
 const OK = 200;
 const NOT_FOUND = 404;
@@ -85,12 +87,6 @@ function messageIn(body: string): string {
   }
 }
 
-/** Pause before the next connection: twice as long after each failure, and never the same for all nodes at once. */
-export function pauseAfter(failures: number, random: number): number {
-  const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
-  return longest * (0.5 + random / 2);
-}
-
 /** Lists a collection and follows its changes, for as long as it is not told to end. */
 class Watch<T extends Watchable> {
   /** Where to go on; undefined: list first. */
@@ -101,7 +97,7 @@ class Watch<T extends Watchable> {
 
   constructor(
     private readonly source: WatchSource,
-    private readonly tools: WatchTools,
+    private readonly tools: WatchDeps,
   ) {}
 
   async *notices(): AsyncGenerator<Notice<T>> {
@@ -133,8 +129,8 @@ class Watch<T extends Watchable> {
   private async pause(problem: Error | undefined): Promise<void> {
     const { random, signal, sleep, troubled } = this.tools;
     if (signal.aborted) return;
-    const pause = pauseAfter(this.failures, random());
     this.failures += 1;
+    const pause = backoffMs(WATCH_BACKOFF, this.failures, random());
     if (problem !== undefined) {
       troubled(problem.message, pause, problem instanceof Refused ? problem.status : undefined);
     }
@@ -207,6 +203,6 @@ class Watch<T extends Watchable> {
 }
 
 /** Lists a collection, then follows its changes; connects again after errors, and lists again where it must. */
-export function watch<T extends Watchable>(source: WatchSource, tools: WatchTools): AsyncGenerator<Notice<T>> {
+export function watch<T extends Watchable>(source: WatchSource, tools: WatchDeps): AsyncGenerator<Notice<T>> {
   return new Watch<T>(source, tools).notices();
 }

@@ -1,7 +1,11 @@
 import { ErrorCode } from "../../cni/errors";
-import type { Log } from "../../cni/log";
-import type { Transport } from "../../kubernetes/client";
-import type { PodObject } from "../../kubernetes/types";
+import { KubernetesClient } from "../../kubernetes/client";
+import { ApiError } from "../../kubernetes/errors";
+import { EventRecorder } from "../../kubernetes/events";
+import { resources } from "../../kubernetes/resources";
+import type { Transport } from "../../kubernetes/transport";
+import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
 
 /** What a line of the plugin's log has to say to whoever looks at the pod. */
 export interface PodEvent {
@@ -49,16 +53,28 @@ const SAID_MS = 10 * 60_000;
 const MOST_WAITING = 100;
 const MOST_AT_ONCE = 10;
 const DEADLINE_MS = 3_000;
-const MAX_NOTE = 1_000;
 
 /** Publishes Events about pods: each once in ten minutes, and few at a time. */
 export class PodEvents {
   private readonly waiting = new Map<string, PodEvent>();
   private readonly said = new Map<string, number>();
+  private readonly client: KubernetesClient;
+  private readonly recorder: EventRecorder;
   private busy = false;
-  private published = 0;
 
-  constructor(private readonly tools: Tools) {}
+  constructor(private readonly tools: Tools) {
+    const send: Transport = async (call) => {
+      const connected = tools.connect();
+      try {
+        return await connected(call);
+      } finally {
+        connected.close();
+      }
+    };
+    this.client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
+    const deps = { client: this.client, clock: { date: tools.now } };
+    this.recorder = new EventRecorder({ controller: "linkerd-cni", instance: tools.instance }, deps);
+  }
 
   /** Takes a line of the plugin's log. */
   take(entry: Entry): void {
@@ -76,7 +92,7 @@ export class PodEvents {
     try {
       await this.publishSome();
     } catch (error) {
-      this.tools.log.debug(`Events wait: ${error instanceof Error ? error.message : String(error)}`);
+      this.tools.log.debug(`Events wait: ${reasonOf(error)}`);
     } finally {
       this.busy = false;
     }
@@ -88,48 +104,33 @@ export class PodEvents {
   }
 
   private async publishSome(): Promise<void> {
-    const send = this.tools.connect();
-    try {
-      for (const [key, event] of [...this.waiting].slice(0, MOST_AT_ONCE)) {
-        await this.publishOne(send, event);
-        this.waiting.delete(key);
-        this.said.set(key, this.tools.now().getTime());
-      }
-    } finally {
-      send.close();
+    for (const [key, event] of [...this.waiting].slice(0, MOST_AT_ONCE)) {
+      await this.publishOne(event);
+      this.waiting.delete(key);
+      this.said.set(key, this.tools.now().getTime());
     }
   }
 
   /** A refusal is logged and not repeated; where no answer comes, this throws, and the Event waits. */
-  private async publishOne(send: Transport, event: PodEvent): Promise<void> {
-    const { namespace, name, reason } = event;
-    const found = await send({ path: `/api/v1/namespaces/${namespace}/pods/${name}`, deadlineMs: DEADLINE_MS });
-    if (found.status !== 200) return;
-    const uid = (JSON.parse(found.body) as PodObject).metadata?.uid;
-    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
-    const body = this.body(event, uid);
-    const { status } = await send({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
-    if (status >= 300) this.tools.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${status}`);
+  private async publishOne({ namespace, name, reason, note }: PodEvent): Promise<void> {
+    const uid = await this.uidOf(namespace, name);
+    if (uid === undefined) return;
+    try {
+      const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, uid };
+      await this.recorder.record(regarding, { type: "Warning", reason, action: "Redirecting", note });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.tools.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);
+    }
   }
 
-  private body({ namespace, name, reason, note }: PodEvent, uid: string | undefined): object {
-    const { instance, now } = this.tools;
-    const time = now();
-    this.published += 1;
-    const suffix = `${time.getTime().toString(16)}${this.published.toString(16)}`;
-    return {
-      apiVersion: "events.k8s.io/v1",
-      kind: "Event",
-      metadata: { name: `${name.slice(0, 230)}.${suffix}`, namespace },
-      // Kubernetes' MicroTime has six digits.
-      eventTime: time.toISOString().replace("Z", "000Z"),
-      reportingController: "linkerd-cni",
-      reportingInstance: instance.slice(0, 128),
-      type: "Warning",
-      action: "Redirecting",
-      reason,
-      note: note.slice(0, MAX_NOTE),
-      regarding: { apiVersion: "v1", kind: "Pod", namespace, name, ...(uid === undefined ? {} : { uid }) },
-    };
+  /** Undefined where there is no such pod, or it may not be read. */
+  private async uidOf(namespace: string, name: string): Promise<string | undefined> {
+    try {
+      return (await this.client.get(resources.pods, { namespace, name })).metadata?.uid;
+    } catch (error) {
+      if (error instanceof ApiError) return undefined;
+      throw error;
+    }
   }
 }

@@ -9,9 +9,9 @@ import {
   type PluginResults,
   pluginTable,
   type ScenarioResult,
-} from "../../build/bench-table";
+  updateBenchmarks,
+} from "../../build/benchmarks";
 import { outputs } from "../../build/paths";
-import { updateReadme } from "../../build/readme";
 import { RESULTS, recordResult } from "../../build/results";
 import { chart } from "./chart";
 import { largeCalls } from "./limits";
@@ -149,7 +149,7 @@ async function save(results: PluginResults): Promise<void> {
       return { label, ours: ours.medianMs, ...(peer === undefined ? {} : { peer: peer.medianMs }) };
     });
   await writeFile(join(RESULTS, "..", "plugin.svg"), chart("Time of an ADD, median", bars));
-  await updateReadme();
+  await updateBenchmarks();
 }
 
 async function main(): Promise<void> {

@@ -136,6 +136,7 @@ suite(
             "installer",
             "kubernetes",
             "plugin",
+            "process",
             "package.json",
             "tsconfig.json",
           ];

@@ -1,6 +1,6 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
-import { httpsTransport } from "../../kubernetes/client";
+import { httpsTransport } from "../../kubernetes/transport";
 import { until } from "../support/controllers";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";

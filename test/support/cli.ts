@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { buildCli } from "../../build/cli";
 import { kubeconfig } from "../../installer/api/kubeconfig";
-import type { ApiServer } from "../../kubernetes/client";
+import type { ApiServer } from "../../kubernetes/api-server";
 import { paths } from "../cluster/paths";
 import { type ApiObject, RealApi, realApiMissing } from "./real-api";
 import { which } from "./requirements";

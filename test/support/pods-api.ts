@@ -1,6 +1,7 @@
 /** An API server for pods, over real TLS: lists, watches, deletes and Events as Kubernetes does them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type ApiServer, httpsTransport } from "../../kubernetes/client";
+import type { ApiServer } from "../../kubernetes/api-server";
+import { httpsTransport } from "../../kubernetes/transport";
 import { ApiStub, json } from "./api-server";
 
 export interface PodLike {

@@ -1,5 +1,5 @@
 import { StartupTaint } from "../../../installer/api/node-taint";
-import { httpsTransport } from "../../../kubernetes/client";
+import { httpsTransport } from "../../../kubernetes/transport";
 import { ApiStub, json } from "../../support/api-server";
 
 const KEY = "linkerd.io/cni-not-ready";

@@ -1,5 +1,5 @@
 import { PodEvents } from "../../../installer/api/pod-events";
-import { httpsTransport } from "../../../kubernetes/client";
+import { httpsTransport } from "../../../kubernetes/transport";
 import { ApiStub, json } from "../../support/api-server";
 
 let api: ApiStub;
@@ -67,6 +67,26 @@ test("a pod that is tried again and again has one Event in ten minutes", async (
   await events.publish();
   expect(posted).toHaveLength(2);
   expect(new Set(posted.map(({ metadata }) => metadata.name)).size).toBe(2);
+});
+
+test("an Event's name and note are what the API takes, in bytes", async () => {
+  const events = podEvents();
+  // Cut after 230 characters it would end in a dash, which the API refuses before the dot.
+  events.take(failed(`shop/${"w".repeat(248)}-rest`, "é".repeat(1_000)));
+  await events.publish();
+  expect(posted.map(({ metadata }) => metadata.name.replace(/[.][^.]+$/, ""))).toEqual([
+    expect.stringMatching(/^w{200,}$/),
+  ]);
+  expect(posted.map(({ note }) => Buffer.byteLength(note))).toEqual([1_024]);
+});
+
+test.each(["-", ".", "---"])("no part of an Event's name ends in %j", async (end) => {
+  const events = podEvents();
+  for (let length = 200; length < 253; length++) events.take(failed(`shop/${"w".repeat(length)}${end}rest`));
+  while (posted.length < 53) await events.publish();
+  for (const { metadata } of posted) {
+    expect(metadata.name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+  }
 });
 
 test("a flood is published little by little, and no more of it is kept than that", async () => {

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Notice, pauseAfter, watch } from "../../../kubernetes/watch";
+import { backoffMs } from "../../../kubernetes/backoff";
+import { type Notice, WATCH_BACKOFF, watch } from "../../../kubernetes/watch";
 import { json } from "../../support/api-server";
 import { fastClock, until } from "../../support/controllers";
 import { meshedPod } from "../../support/meshed-pod";
@@ -133,9 +134,9 @@ test("waits ever longer, and never in step with others, while nothing answers", 
   notes();
   await until("some attempts", () => problems.length >= 4);
   expect(problems[0]).toMatch(/^API server 127\.0\.0\.1:\d+: /);
-  const steady = Array.from({ length: 9 }, (_, failures) => pauseAfter(failures, 1));
+  const steady = Array.from({ length: 9 }, (_, failures) => backoffMs(WATCH_BACKOFF, failures + 1, 1));
   expect(steady).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-  expect(pauseAfter(3, 0)).toBe(2_000);
+  expect(backoffMs(WATCH_BACKOFF, 4, 0)).toBe(2_000);
 });
 
 test("a refusal is told with its reason", async () => {

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { generate } from "selfsigned";
-import { renewingTransport } from "./api";
+import { httpsTransport } from "./transport";
 
 let server: Server;
 let cert = "";
@@ -32,7 +32,7 @@ afterAll(() => {
 test("a request under way is answered though the token changes meanwhile", async () => {
   const { port } = server.address() as AddressInfo;
   let token = "old";
-  const send = renewingTransport(() => ({ host: "127.0.0.1", port, ca: cert, token }));
+  const send = httpsTransport(() => ({ host: "127.0.0.1", port, ca: cert, token }));
   const slow = send({ path: "/slow", deadlineMs: 30_000 }).catch((error: Error) => error);
   while (asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   token = "new";

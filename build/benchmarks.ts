@@ -1,3 +1,8 @@
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { root } from "./paths";
+import { RESULTS } from "./results";
+
 interface Numbers {
   /** Milliseconds. */
   readonly medianMs: number;
@@ -115,4 +120,26 @@ export function pluginTable({ date, machine, scenarios, costs, executables, limi
     ...(executables.length > 0 ? ["", ...costTable(executables, costs)] : []),
     ...(limits.length > 0 ? ["", ...limitTable(limits)] : []),
   ].join("\n");
+}
+
+const PAGE = join(root, "docs", "benchmarks.md");
+const [BEGIN, END] = ["<!-- bench:begin -->", "<!-- bench:end -->"];
+
+/** A page with these tables between its marks. @throws where a mark is missing */
+export function withTables(page: string, tables: string): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`docs/benchmarks.md needs ${BEGIN} and after it ${END}`);
+  return `${page.slice(0, begin + BEGIN.length)}\n${tables}\n${page.slice(end)}`;
+}
+
+/** docs/benchmarks.md with the tables of the last benchmark. */
+export async function currentPage(page: string): Promise<string> {
+  const { plugin } = JSON.parse(await readFile(RESULTS, "utf8")) as { plugin: PluginResults };
+  return withTables(page, pluginTable(plugin));
+}
+
+/** Writes the tables of bench/results.json into docs/benchmarks.md. */
+export async function updateBenchmarks(): Promise<void> {
+  await writeFile(`${PAGE}.new`, await currentPage(await readFile(PAGE, "utf8")));
+  await rename(`${PAGE}.new`, PAGE);
 }

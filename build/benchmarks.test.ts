@@ -1,24 +1,28 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pluginTable } from "./bench-table";
+import { currentPage, pluginTable, withTables } from "./benchmarks";
 import { root } from "./paths";
-import { currentReadme, withSection } from "./readme";
 
-const readme = readFileSync(join(root, "README.md"), "utf8");
+const page = readFileSync(join(root, "docs", "benchmarks.md"), "utf8");
 
-test("the README's tables are current: run `npm run build -- readme`", async () => {
-  expect(await currentReadme(readme)).toBe(readme);
-  expect(readme).toContain("| inboundProxyPort | int | `4143` |");
-  expect(readme).toContain("| meshed, API server at once |");
+test("the tables of docs/benchmarks.md are current: run `npm run build -- benchmarks`", async () => {
+  expect(await currentPage(page)).toBe(page);
+  expect(page).toContain("| meshed, API server at once |");
 });
 
-test("what stands between the marks is replaced, and nothing else", () => {
-  const made = withSection("before\n<!-- a:begin -->\nSTALE\n<!-- a:end -->\nafter\n", "a", "new");
-  expect(made).toBe("before\n<!-- a:begin -->\nnew\n<!-- a:end -->\nafter\n");
+test("only what stands between the marks is replaced", () => {
+  const made = withTables("before\n<!-- bench:begin -->\nSTALE\n<!-- bench:end -->\nafter\n", "new");
+  expect(made).toBe("before\n<!-- bench:begin -->\nnew\n<!-- bench:end -->\nafter\n");
 });
 
 test("a missing mark is named", () => {
-  expect(() => withSection("no marks", "values", "")).toThrow("README.md needs <!-- values:begin -->");
+  expect(() => withTables("no marks", "")).toThrow("docs/benchmarks.md needs <!-- bench:begin -->");
+});
+
+test("the README has fewer than 1,800 words, and leaves the values to the chart's README", () => {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  expect(readme.split(/\s+/).length).toBeLessThan(1_800);
+  expect(readme).not.toContain("| inboundProxyPort |");
 });
 
 test("a benchmark without linkerd's plugin has a table too", () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../clock";
-import { retryPause, WorkQueue } from "./queue";
+import { systemClock } from "../process/clock";
+import { WorkQueue } from "./work-queue";
 
 let stop: AbortController;
 let running: Promise<void> | undefined;
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 /** A queue whose pauses are noted, and take no time. */
-function queueOf(work: (key: string) => Promise<void>, workers = 4): WorkQueue {
+function queueOf(work: (key: string) => Promise<number | undefined> | Promise<void>, workers = 4): WorkQueue {
   const clock = {
     ...systemClock,
     random: () => 1,
@@ -101,7 +101,61 @@ test("a failure does not keep other keys waiting", async () => {
   expect(seen.slice(5)).toEqual(["bad"]);
 });
 
-test("pauses end at a minute", () => {
-  expect([1, 2, 8, 30].map((failures) => retryPause(failures, 1))).toEqual([500, 1_000, 60_000, 60_000]);
-  expect(retryPause(2, 0)).toBe(500);
+test("an urgent key comes before all others, and also while it is worked on", async () => {
+  const seen: string[] = [];
+  const queue = queueOf(async (key) => {
+    seen.push(key);
+    if (key === "a") {
+      queue.add("c", { urgent: true });
+      queue.add("a", { urgent: true });
+    }
+    await sleep(1);
+    if (seen.length > 6) stop.abort();
+  }, 1);
+  for (const key of ["a", "b", "c", "d"]) queue.add(key);
+  while (seen.length < 4) await sleep(1);
+  expect(seen.slice(0, 4)).toEqual(["a", "c", "a", "c"]);
+});
+
+test("a key comes again when its reconciliation says so, without a back-off", async () => {
+  const seen: string[] = [];
+  const queue = queueOf(async (key) => {
+    seen.push(key);
+    return seen.length < 3 ? 7_000 : undefined;
+  });
+  queue.add("a");
+  await empty(queue);
+  expect(seen).toEqual(["a", "a", "a"]);
+  expect(slept).toEqual([7_000, 7_000]);
+  expect(queue.failures("a")).toBe(0);
+});
+
+test("of several times to come again the earliest counts", () => {
+  let now = 0;
+  const ended: number[] = [];
+  const clock = {
+    ...systemClock,
+    now: () => now,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        signal?.addEventListener("abort", () => {
+          ended.push(ms);
+          resolve();
+        });
+      }),
+  };
+  const queue = new WorkQueue(async () => undefined, { clock, signal: stop.signal, failed: () => undefined });
+  expect(queue.addAfter("a", 1_000)).toBe(true);
+  now = 500;
+  expect(queue.addAfter("a", 600)).toBe(false);
+  expect(queue.addAfter("a", 400)).toBe(true);
+  expect(ended).toEqual([1_000]);
+  expect(queue.depth).toBe(1);
+});
+
+test("back-off can be asked for, and forgotten", () => {
+  const queue = queueOf(async () => undefined);
+  expect([queue.addRateLimited("a"), queue.addRateLimited("a"), queue.failures("a")]).toEqual([500, 1_000, 2]);
+  queue.forget("a");
+  expect(queue.addRateLimited("a")).toBe(500);
 });

@@ -1,0 +1,73 @@
+/** How long to wait after a failure: twice as long each time. */
+export interface BackoffPolicy {
+  /** Milliseconds after the first failure. */
+  readonly firstMs: number;
+  /** Milliseconds that no pause exceeds. */
+  readonly longestMs: number;
+}
+
+/**
+ * Milliseconds to wait after so many failures in a row, counted from 1: between half and all of what the policy says,
+ * so that many processes that fail at once do not come back at once.
+ * @param random from 0 up to 1
+ */
+export function backoffMs({ firstMs, longestMs }: BackoffPolicy, failures: number, random: number): number {
+  return Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + random / 2);
+}
+
+/** The failures in a row of one thing. */
+export class Backoff {
+  private count = 0;
+
+  constructor(
+    private readonly policy: BackoffPolicy,
+    private readonly random: () => number,
+  ) {}
+
+  /** Failures since the last reset. */
+  get failures(): number {
+    return this.count;
+  }
+
+  /** Counts a failure. @returns milliseconds to wait */
+  next(): number {
+    this.count += 1;
+    return backoffMs(this.policy, this.count, this.random());
+  }
+
+  reset(): void {
+    this.count = 0;
+  }
+}
+
+/** The failures in a row of many things, by their keys. */
+export class KeyedBackoff {
+  private readonly counts = new Map<string, number>();
+
+  constructor(
+    private readonly policy: BackoffPolicy,
+    private readonly random: () => number,
+  ) {}
+
+  /** Counts a failure of a key. @returns milliseconds to wait */
+  next(key: string): number {
+    const failures = this.failures(key) + 1;
+    this.counts.set(key, failures);
+    return backoffMs(this.policy, failures, this.random());
+  }
+
+  /** Failures of a key since it was forgotten. */
+  failures(key: string): number {
+    return this.counts.get(key) ?? 0;
+  }
+
+  /** The next failure of the key counts as its first. */
+  forget(key: string): void {
+    this.counts.delete(key);
+  }
+
+  /** Keys that have failed. */
+  keys(): IterableIterator<string> {
+    return this.counts.keys();
+  }
+}

@@ -1,0 +1,74 @@
+import type { ApiResponse } from "./api-server";
+
+/** The Status object that an API server answers in place of what was asked for. */
+interface Status {
+  readonly message?: unknown;
+  readonly reason?: unknown;
+  readonly details?: {
+    readonly causes?: readonly { readonly reason?: string }[];
+    readonly retryAfterSeconds?: number;
+  };
+}
+
+function statusObject(body: string): Status {
+  try {
+    return (JSON.parse(body) as Status | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** The longest part of an answer that a message repeats, in characters. */
+const LONGEST_ANSWER = 300;
+
+/** The API server refused a request. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** HTTP status. */
+  readonly status: number;
+  /** Such as `AlreadyExists`; empty where the answer names none. */
+  readonly reason: string;
+  /** Reasons of the single problems, such as `NamespaceTerminating`. */
+  readonly causes: readonly string[];
+  /** Seconds after which to ask again; undefined where the answer names none. */
+  readonly retryAfter: number | undefined;
+
+  /** @param what was asked for, such as `get pods shop/cart` */
+  constructor(what: string, response: ApiResponse) {
+    const { message, reason, details } = statusObject(response.body);
+    const said = typeof message === "string" ? message : response.body;
+    super(`${what}: ${response.status}: ${said.slice(0, LONGEST_ANSWER)}`);
+    this.status = response.status;
+    this.reason = typeof reason === "string" ? reason : "";
+    this.causes = (details?.causes ?? []).flatMap((cause) => cause.reason ?? []);
+    this.retryAfter = secondsOf(response.retryAfter) ?? details?.retryAfterSeconds;
+  }
+}
+
+/** The header may also hold a date, which no API server sends. */
+function secondsOf(header: string | undefined): number | undefined {
+  return header !== undefined && /^\d+$/.test(header) ? Number(header) : undefined;
+}
+
+/** HTTP status of an {@link ApiError}; undefined for every other error. */
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof ApiError ? error.status : undefined;
+}
+
+const has =
+  (status: number) =>
+  (error: unknown): error is ApiError =>
+    statusOf(error) === status;
+
+export const isForbidden = has(403);
+/** The object or its resource does not exist. */
+export const isNotFound = has(404);
+/** The object that was to be created exists. */
+export const isAlreadyExists = (error: unknown): error is ApiError =>
+  has(409)(error) && error.reason === "AlreadyExists";
+/** The object is not as the request supposed: another version, another UID, another owner of a field. */
+export const isConflict = (error: unknown): error is ApiError => has(409)(error) && error.reason !== "AlreadyExists";
+/** The resource version is too old to go on from. */
+export const isGone = has(410);
+/** Too many requests; for an eviction, a PodDisruptionBudget that allows none now. */
+export const isTooManyRequests = has(429);

@@ -1,0 +1,99 @@
+import { StringDecoder } from "node:string_decoder";
+import type { Clock } from "../process/clock";
+import type { KubernetesClient } from "./client";
+import { isAlreadyExists } from "./errors";
+import { resources } from "./resources";
+import type { EventObject, ObjectMeta, ObjectReference } from "./types";
+
+export type { EventObject, ObjectReference };
+
+/** What an Event says. */
+export interface EventSpec {
+  readonly type: "Normal" | "Warning";
+  /** Why, in CamelCase. */
+  readonly reason: string;
+  /** What the reporter did or tried. */
+  readonly action: string;
+  /** For humans; cut to what the API takes. */
+  readonly note: string;
+  /** For programs. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** A second object that this concerns. */
+  readonly related?: ObjectReference | undefined;
+}
+
+/** Who publishes an Event. */
+export interface Reporter {
+  readonly controller: string;
+  /** This process, such as its pod's name. */
+  readonly instance: string;
+}
+
+/** The most that the API takes, in bytes. */
+const LONGEST_NAME = 253;
+const LONGEST_NOTE = 1_024;
+const LONGEST_INSTANCE = 128;
+
+/** The beginning of a text in so many bytes, in whole characters. */
+const cut = (text: string, most: number) => new StringDecoder().write(Buffer.from(text).subarray(0, most));
+
+/** The beginning of a name that may be part of another: each part ends in a letter or a digit. */
+const cutName = (name: string, most: number) => name.slice(0, most).replace(/[-.]+$/, "");
+
+/** A time as Kubernetes' MicroTime: six digits after the second. */
+export const microTime = (date: Date) => date.toISOString().replace("Z", "000Z");
+
+/** An Event about an object. @param suffix tells its name from those of other Events about the object */
+export function eventFor(
+  regarding: ObjectReference,
+  { annotations, note, ...spec }: EventSpec,
+  { controller, instance, date }: Reporter & { readonly date: Date },
+  suffix: string,
+): EventObject & { readonly metadata: ObjectMeta & { readonly name: string; readonly namespace: string } } {
+  const { namespace, name } = regarding;
+  return {
+    metadata: {
+      name: `${cutName(name, LONGEST_NAME - suffix.length - 1)}.${suffix}`,
+      namespace,
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    eventTime: microTime(date),
+    reportingController: controller,
+    reportingInstance: cut(instance, LONGEST_INSTANCE),
+    ...spec,
+    note: cut(note, LONGEST_NOTE),
+    regarding,
+  };
+}
+
+interface Deps {
+  readonly client: KubernetesClient;
+  readonly clock: Pick<Clock, "date">;
+}
+
+/** Publishes the Events of one process. */
+export class EventRecorder {
+  private recorded = 0;
+
+  constructor(
+    private readonly reporter: Reporter,
+    private readonly deps: Deps,
+  ) {}
+
+  /**
+   * Publishes an Event about an object.
+   * @param suffix names the occasion: it is published once. @default each call is an occasion of its own
+   * @throws ApiError, ApiUnreachable
+   */
+  async record(regarding: ObjectReference, spec: EventSpec, suffix?: string): Promise<void> {
+    const date = this.deps.clock.date();
+    this.recorded += 1;
+    const own = `${date.getTime().toString(16)}${this.recorded.toString(16)}`;
+    const event = eventFor(regarding, spec, { ...this.reporter, date }, suffix ?? own);
+    try {
+      await this.deps.client.create(resources.events, event);
+    } catch (error) {
+      if (suffix === undefined || !isAlreadyExists(error)) throw error;
+    }
+  }
+}

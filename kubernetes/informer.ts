@@ -1,0 +1,90 @@
+import type { Clock } from "../process/clock";
+import type { Log } from "../process/log";
+import type { ApiServer } from "./api-server";
+import { pathOf, type Resource } from "./resources";
+import { Store, type StoreOptions } from "./store";
+import type { Transport } from "./transport";
+import { type Notice, type Watchable, watch } from "./watch";
+
+/** What every informer works with. */
+export interface InformerDeps {
+  readonly server: () => ApiServer;
+  readonly send: Transport;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Counts a connection that ended in an error. @param resource in the plural */
+  readonly failed: (resource: string) => void;
+  /** Ends the informer. */
+  readonly signal: AbortSignal;
+}
+
+/** Which objects are watched. */
+export interface Selection<T> {
+  readonly resource: Resource<T>;
+  /** @default every namespace */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Called at each attempt for which the API server does not know the resource; it is asked again later. */
+  readonly unknown?: () => void;
+}
+
+export interface InformerOptions<T, V> extends Selection<T>, StoreOptions<T, V> {
+  /** Milliseconds after which `changed` is called for everything again. @default never */
+  readonly resyncMs?: number;
+}
+
+const NOT_FOUND = 404;
+
+/** Lists and watches objects until the signal is given, and hands every notice to `take`. */
+export async function inform<T extends Watchable>(
+  selection: Selection<T> & { readonly take: (notice: Notice<T>) => void },
+  deps: InformerDeps,
+): Promise<void> {
+  const { resource, namespace, labelSelector, fieldSelector, unknown, take } = selection;
+  const { server, send, clock, log, failed, signal } = deps;
+  const source = {
+    path: pathOf(resource, { namespace }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  const troubled = (problem: string, pauseMs: number, status?: number) => {
+    if (status === NOT_FOUND && unknown !== undefined) return unknown();
+    failed(resource.plural);
+    log.warn(`${problem}; next attempt in ${(pauseMs / 1000).toFixed(1)} s`, { resource: resource.plural });
+  };
+  const { now, random } = clock;
+  const sleep = (ms: number) => clock.sleep(ms, signal);
+  for await (const notice of watch<T>(source, { server, send, now, sleep, random, troubled, signal })) take(notice);
+}
+
+/** Keeps a store of objects up to date by a list and a watch. */
+export class Informer<T extends Watchable, V = T> {
+  readonly store: Store<T, V>;
+
+  constructor(
+    private readonly options: InformerOptions<T, V>,
+    private readonly deps: InformerDeps,
+  ) {
+    this.store = new Store(options);
+  }
+
+  /** Runs until the signal is given. */
+  async run(): Promise<void> {
+    await Promise.all([
+      inform({ ...this.options, take: (notice: Notice<T>) => this.store.apply(notice) }, this.deps),
+      this.resync(),
+    ]);
+  }
+
+  private async resync(): Promise<void> {
+    const { changed, resyncMs } = this.options;
+    const { clock, signal } = this.deps;
+    if (resyncMs === undefined || changed === undefined) return;
+    while (!signal.aborted) {
+      await clock.sleep(resyncMs, signal);
+      if (signal.aborted) return;
+      for (const key of [...this.store.keys()]) changed(key);
+    }
+  }
+}

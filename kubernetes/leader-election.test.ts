@@ -1,0 +1,122 @@
+import { createLog } from "../process/log";
+import { KubernetesClient } from "./client";
+import { LeaderElection } from "./leader-election";
+import type { LeaseObject } from "./types";
+
+/** One Lease as an API server keeps it. */
+class LeaseApi {
+  lease: LeaseObject | undefined;
+  away = false;
+  private version = 0;
+
+  readonly client = new KubernetesClient(async ({ method = "GET", body }) => {
+    if (this.away) throw new Error("away");
+    const given = body as LeaseObject;
+    const refused = (status: number, reason: string) => ({ status, body: JSON.stringify({ reason }) });
+    if (method !== "POST" && this.lease === undefined) return refused(404, "NotFound");
+    if (method === "POST" && this.lease !== undefined) return refused(409, "AlreadyExists");
+    if (method === "PUT" && given.metadata?.resourceVersion !== this.lease?.metadata?.resourceVersion) {
+      return refused(409, "Conflict");
+    }
+    if (method !== "GET") {
+      this.version += 1;
+      this.lease = { ...given, metadata: { ...given.metadata, resourceVersion: String(this.version) } };
+    }
+    return { status: 200, body: JSON.stringify(this.lease) };
+  });
+}
+
+/** Processes that share a clock, which moves from one pause to the next. */
+class Processes {
+  now = 0;
+  readonly lines: string[] = [];
+  private sleepers: { readonly at: number; readonly wake: () => void }[] = [];
+
+  readonly clock = {
+    now: () => this.now,
+    date: () => new Date(this.now),
+    random: () => 0,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        if (signal?.aborted === true) return resolve();
+        const wake = () => {
+          signal?.removeEventListener("abort", wake);
+          resolve();
+        };
+        signal?.addEventListener("abort", wake);
+        this.sleepers.push({ at: this.now + ms, wake });
+      }),
+  };
+
+  start(client: KubernetesClient, identity: string) {
+    const stop = new AbortController();
+    const elected: number[] = [];
+    const log = createLog("info", "plain", (line) => this.lines.push(line), identity);
+    const options = { name: "l", namespace: "n", identity, elected: () => elected.push(this.now) };
+    const election = new LeaderElection(options, { client, clock: this.clock, log });
+    const running = election.run(stop.signal);
+    const end = async () => {
+      stop.abort();
+      await running;
+    };
+    return { election, elected, end };
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (const end = this.now + ms; this.now < end; this.now += 500) {
+      const due = this.sleepers.filter(({ at }) => at <= this.now);
+      this.sleepers = this.sleepers.filter(({ at }) => at > this.now);
+      for (const { wake } of due) wake();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+test("one leads and gives the lease back; the other takes over at once", async () => {
+  const api = new LeaseApi();
+  const processes = new Processes();
+  const one = processes.start(api.client, "one");
+  await processes.pass(1_000);
+  const other = processes.start(api.client, "other");
+  await processes.pass(30_000);
+  expect([one.election.leading, other.election.leading]).toEqual([true, false]);
+  expect(api.lease?.spec).toMatchObject({ holderIdentity: "one", leaseTransitions: 0 });
+  await one.end();
+  expect(api.lease?.spec).toMatchObject({ holderIdentity: "" });
+  expect(one.election.leading).toBe(false);
+  await processes.pass(3_000);
+  expect(other.election.leading).toBe(true);
+  expect([one.elected.length, other.elected.length]).toEqual([1, 1]);
+  expect(processes.lines.join("")).toMatch(/one: info: gave the lease back lease=l\nother: info: leads: /);
+  await other.end();
+});
+
+test("a leader that cannot renew stops leading before another may begin", async () => {
+  const api = new LeaseApi();
+  const processes = new Processes();
+  const one = processes.start(api.client, "one");
+  await processes.pass(5_000);
+  expect(one.election.leading).toBe(true);
+  api.away = true;
+  await processes.pass(11_000);
+  expect(one.election.leading).toBe(false);
+  await processes.pass(2_000);
+  expect(processes.lines.join("")).toMatch(/one: warn: away lease=l\none: warn: does not lead any more/);
+  api.away = false;
+  await processes.pass(5_000);
+  expect([one.election.leading, one.elected.length]).toEqual([true, 2]);
+  await one.end();
+});
+
+test("a leader that is gone is replaced after the lease's duration", async () => {
+  const api = new LeaseApi();
+  const processes = new Processes();
+  api.lease = { metadata: { name: "l", namespace: "n" }, spec: { holderIdentity: "gone", leaseDurationSeconds: 15 } };
+  const other = processes.start(api.client, "other");
+  await processes.pass(14_000);
+  expect(other.election.leading).toBe(false);
+  await processes.pass(6_000);
+  expect(other.election.leading).toBe(true);
+  expect(api.lease?.spec).toMatchObject({ holderIdentity: "other", leaseTransitions: 1 });
+  await other.end();
+});

@@ -1,0 +1,148 @@
+import type { Clock } from "../process/clock";
+import type { Log } from "../process/log";
+import { reasonOf } from "../process/reason-of";
+import type { KubernetesClient } from "./client";
+import { isAlreadyExists, isConflict, isNotFound } from "./errors";
+import { claimed, type LeaseObject, mayHold, released, type Sighting, sight } from "./lease";
+import { resources } from "./resources";
+
+/** Whether this process may write. */
+export interface Leadership {
+  readonly leading: boolean;
+}
+
+export interface LeaderElectionOptions {
+  /** Name of the Lease. */
+  readonly name: string;
+  readonly namespace: string;
+  /** Name of this process, never used by another one. */
+  readonly identity: string;
+  /** Called when this process begins to lead. */
+  readonly elected: () => void;
+}
+
+interface Deps {
+  readonly client: KubernetesClient;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How long others wait for a leader that does not renew. */
+const DURATION_MS = 15_000;
+/** A leader that could not renew for so long has stopped writing by the time that another may begin. */
+const RENEW_DEADLINE_MS = 10_000;
+const RETRY_MS = 2_000;
+const JITTER = 0.2;
+
+/** Holds a Lease, or waits for it. */
+export class LeaderElection implements Leadership {
+  private lease: LeaseObject | undefined;
+  private sighting: Sighting | undefined;
+  /** When the last renewal that succeeded was sent. */
+  private renewedAt: number | undefined;
+  private led = false;
+  private problem = "";
+
+  constructor(
+    private readonly options: LeaderElectionOptions,
+    private readonly deps: Deps,
+  ) {}
+
+  /** Becomes false by itself where the lease could not be renewed in time. */
+  get leading(): boolean {
+    return this.renewedAt !== undefined && this.deps.clock.now() - this.renewedAt < RENEW_DEADLINE_MS;
+  }
+
+  /** Tries to lead until the signal is given; then gives the lease back. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.deps;
+    while (!signal.aborted) {
+      const sentAt = clock.now();
+      const held = await this.attempt();
+      // The lead may have ended meanwhile; what was left alone then has to be done if it begins anew.
+      this.announce();
+      if (held === true) this.renewedAt = sentAt;
+      else if (held === false) this.renewedAt = undefined;
+      this.announce();
+      await clock.sleep(RETRY_MS * (1 + JITTER * clock.random()), signal);
+    }
+    if (this.leading) await this.release();
+    this.renewedAt = undefined;
+  }
+
+  /** Whether the lease is held now; undefined where no answer tells. */
+  private async attempt(): Promise<boolean | undefined> {
+    try {
+      const held = await this.hold();
+      this.problem = "";
+      return held;
+    } catch (error) {
+      const problem = reasonOf(error);
+      if (problem !== this.problem) this.deps.log.warn(problem, this.fields);
+      this.problem = problem;
+      return undefined;
+    }
+  }
+
+  /** A leader renews without reading first; only where that fails somebody else has written. */
+  private async hold(): Promise<boolean> {
+    const { clock } = this.deps;
+    const { identity, name, namespace } = this.options;
+    if (this.leading && this.lease !== undefined && (await this.claim(this.lease))) return true;
+    this.lease = await this.deps.client.find(resources.leases, { namespace, name });
+    if (this.lease === undefined) return this.claim(undefined);
+    this.sighting = sight(this.sighting, this.lease.spec ?? {}, clock.now());
+    return mayHold(this.sighting, identity, clock.now()) && this.claim(this.lease);
+  }
+
+  /** Creates the lease or takes what was read; false where somebody else was faster. */
+  private async claim(before: LeaseObject | undefined): Promise<boolean> {
+    const { client, clock } = this.deps;
+    const { identity, name, namespace } = this.options;
+    const spec = claimed(before?.spec, { identity, date: clock.date(), durationMs: DURATION_MS });
+    const lease = { ...before, metadata: { ...before?.metadata, name, namespace }, spec };
+    try {
+      this.take(
+        await (before === undefined ? client.create(resources.leases, lease) : client.replace(resources.leases, lease)),
+      );
+      return true;
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  private take(lease: LeaseObject): void {
+    this.lease = lease;
+    this.sighting = sight(this.sighting, lease.spec ?? {}, this.deps.clock.now());
+  }
+
+  private async release(): Promise<void> {
+    const { client, clock, log } = this.deps;
+    const { name, namespace } = this.options;
+    const { lease } = this;
+    const spec = released(lease?.spec ?? {}, clock.date());
+    try {
+      await client.replace(resources.leases, { ...lease, metadata: { ...lease?.metadata, name, namespace }, spec });
+      log.info("gave the lease back", this.fields);
+    } catch (error) {
+      log.warn(`the lease could not be given back: ${reasonOf(error)}`, this.fields);
+    }
+  }
+
+  private announce(): void {
+    const { elected, identity } = this.options;
+    const { log } = this.deps;
+    const { leading } = this;
+    if (leading === this.led) return;
+    this.led = leading;
+    const leader = leading ? identity : (this.sighting?.spec.holderIdentity ?? "");
+    if (leading) log.info("leads: this process writes from now on", { ...this.fields, leader });
+    else log.warn("does not lead any more: this process stops writing", { ...this.fields, leader });
+    if (leading) elected();
+  }
+
+  private get fields() {
+    return { lease: this.options.name };
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from "../process/clock";
+
+/** How often something may happen. */
+export interface Rate {
+  readonly perSecond: number;
+  /** How much of what was not used may be used at once. */
+  readonly burst: number;
+}
+
+/** A token bucket. */
+export class RateLimiter {
+  private tokens: number;
+  private filledAt: number;
+
+  constructor(
+    private readonly rate: Rate,
+    private readonly clock: Pick<Clock, "now" | "sleep">,
+  ) {
+    this.tokens = rate.burst;
+    this.filledAt = clock.now();
+  }
+
+  /** Milliseconds until the next may happen; 0: now. */
+  waitMs(): number {
+    this.fill();
+    return this.tokens >= 1 ? 0 : Math.ceil(((1 - this.tokens) / this.rate.perSecond) * 1000);
+  }
+
+  /** Counts one that happens now. */
+  take(): void {
+    this.fill();
+    this.tokens -= 1;
+  }
+
+  /** Waits for the caller's turn and takes it, first come, first served; ends early when the signal is given. */
+  async turn(signal?: AbortSignal): Promise<void> {
+    const pauseMs = this.waitMs();
+    // Taken before it is there: the next caller waits longer by that.
+    this.take();
+    if (pauseMs > 0) await this.clock.sleep(pauseMs, signal);
+  }
+
+  private fill(): void {
+    const now = this.clock.now();
+    this.tokens = Math.min(this.rate.burst, this.tokens + ((now - this.filledAt) / 1000) * this.rate.perSecond);
+    this.filledAt = now;
+  }
+}

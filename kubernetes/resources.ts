@@ -1,0 +1,75 @@
+import type {
+  ConfigMapObject,
+  EventObject,
+  KubernetesObject,
+  LeaseObject,
+  NamespaceObject,
+  NodeObject,
+  PodObject,
+  SecretObject,
+  ServiceObject,
+} from "./types";
+
+/** A kind of objects as the API serves it; `T` is what is read of one. */
+export interface Resource<T> {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Its name in paths. */
+  readonly plural: string;
+  /** Only a type: no value has it. */
+  readonly object?: T;
+}
+
+/** @param apiVersion `v1` or `GROUP/VERSION` */
+export function resource<T>(apiVersion: string, kind: string, plural: string): Resource<T> {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return { group, version, kind, plural };
+}
+
+/** What this project asks for. */
+export const resources = {
+  pods: resource<PodObject>("v1", "Pod", "pods"),
+  namespaces: resource<NamespaceObject>("v1", "Namespace", "namespaces"),
+  nodes: resource<NodeObject>("v1", "Node", "nodes"),
+  services: resource<ServiceObject>("v1", "Service", "services"),
+  secrets: resource<SecretObject>("v1", "Secret", "secrets"),
+  configMaps: resource<ConfigMapObject>("v1", "ConfigMap", "configmaps"),
+  serviceAccounts: resource<KubernetesObject>("v1", "ServiceAccount", "serviceaccounts"),
+  daemonSets: resource<KubernetesObject>("apps/v1", "DaemonSet", "daemonsets"),
+  leases: resource<LeaseObject>("coordination.k8s.io/v1", "Lease", "leases"),
+  events: resource<EventObject>("events.k8s.io/v1", "Event", "events"),
+  mutatingWebhookConfigurations: resource<KubernetesObject>(
+    "admissionregistration.k8s.io/v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+  ),
+  networkAttachmentDefinitions: resource<KubernetesObject>(
+    "k8s.cni.cncf.io/v1",
+    "NetworkAttachmentDefinition",
+    "network-attachment-definitions",
+  ),
+} as const;
+
+export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group" | "version">): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** A place among the objects of a resource; without a name all of them. */
+export interface Place {
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string;
+}
+
+/** Where the API serves it, without a query. */
+export function pathOf(resource: Resource<unknown>, { namespace, name, subresource }: Place = {}): string {
+  const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
+  const within = namespace === undefined ? [] : ["namespaces", namespace];
+  const parts = [resource.version, ...within, resource.plural, name, subresource];
+  return `${root}/${parts
+    .filter((part) => part !== undefined)
+    .map(encodeURIComponent)
+    .join("/")}`;
+}

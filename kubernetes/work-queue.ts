@@ -1,0 +1,145 @@
+import type { Clock } from "../process/clock";
+import { type BackoffPolicy, KeyedBackoff } from "./backoff";
+
+interface Deps {
+  readonly clock: Clock;
+  /** Ends the queue; what is worked on then is finished. */
+  readonly signal: AbortSignal;
+  /** Called for every failure: how many there have been in a row, and after how many milliseconds the key comes again. */
+  readonly failed: (key: string, error: unknown, failures: number, retryMs: number) => void;
+}
+
+export interface WorkQueueOptions {
+  /** How long a key that failed waits. @default 0.5 s to 60 s */
+  readonly backoff?: BackoffPolicy;
+}
+
+/** A key that is to be added later. */
+interface Later {
+  readonly at: number;
+  readonly cancel: AbortController;
+}
+
+const BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 60_000 };
+
+/**
+ * Keys that wait for being reconciled, first come, first served, the urgent ones before the others. A key waits once,
+ * however often it is added; it is never reconciled twice at once; where it is added meanwhile it comes again after that.
+ */
+export class WorkQueue {
+  private readonly urgent = new Set<string>();
+  private readonly waiting = new Set<string>();
+  private readonly active = new Set<string>();
+  /** Added while they are active, and whether urgently. */
+  private readonly again = new Map<string, boolean>();
+  private readonly later = new Map<string, Later>();
+  private readonly backoff: KeyedBackoff;
+  private readonly sleepers: (() => void)[] = [];
+
+  /** @param reconcile may return the milliseconds after which the key comes again; a key for which it throws is retried */
+  constructor(
+    private readonly reconcile: (key: string) => Promise<number | undefined> | Promise<void>,
+    private readonly deps: Deps,
+    options: WorkQueueOptions = {},
+  ) {
+    this.backoff = new KeyedBackoff(options.backoff ?? BACKOFF, deps.clock.random);
+    deps.signal.addEventListener("abort", () => {
+      for (const wake of this.sleepers.splice(0)) wake();
+      for (const { cancel } of this.later.values()) cancel.abort();
+    });
+  }
+
+  /** How many keys are still to be reconciled, now or later. */
+  get depth(): number {
+    return new Set([...this.urgent, ...this.waiting, ...this.active, ...this.later.keys()]).size;
+  }
+
+  /** @param options `urgent`: before all keys that are not */
+  add(key: string, { urgent = false }: { readonly urgent?: boolean } = {}): void {
+    if (this.active.has(key)) {
+      this.again.set(key, urgent || this.again.get(key) === true);
+      return;
+    }
+    if (urgent) {
+      this.waiting.delete(key);
+      this.urgent.add(key);
+    } else if (!this.urgent.has(key)) {
+      this.waiting.add(key);
+    }
+    this.sleepers.shift()?.();
+  }
+
+  /** Adds a key after so many milliseconds; of several times the earliest counts. @returns false where one is as early */
+  addAfter(key: string, ms: number): boolean {
+    const { clock, signal } = this.deps;
+    const at = clock.now() + ms;
+    const known = this.later.get(key);
+    if (known !== undefined && known.at <= at) return false;
+    known?.cancel.abort();
+    const cancel = new AbortController();
+    this.later.set(key, { at, cancel });
+    void clock.sleep(ms, cancel.signal).then(() => {
+      if (this.later.get(key)?.cancel !== cancel) return;
+      this.later.delete(key);
+      if (!signal.aborted) this.add(key);
+    });
+    return true;
+  }
+
+  /** Adds a key after its next back-off, as for one more failure. @returns milliseconds */
+  addRateLimited(key: string): number {
+    const ms = this.backoff.next(key);
+    this.addAfter(key, ms);
+    return ms;
+  }
+
+  /** Lets a key's back-off begin anew, as every success does. */
+  forget(key: string): void {
+    this.backoff.forget(key);
+  }
+
+  /** Failures of a key since its last success. */
+  failures(key: string): number {
+    return this.backoff.failures(key);
+  }
+
+  /** Reconciles until the signal is given. @param workers how many keys at once */
+  async run(workers = 1): Promise<void> {
+    await Promise.all(Array.from({ length: workers }, () => this.work()));
+  }
+
+  private async work(): Promise<void> {
+    const { signal } = this.deps;
+    while (!signal.aborted) {
+      const key = this.next();
+      if (key === undefined) await new Promise<void>((resolve) => this.sleepers.push(resolve));
+      else await this.process(key);
+    }
+  }
+
+  private next(): string | undefined {
+    for (const lane of [this.urgent, this.waiting]) {
+      const { done, value } = lane.values().next();
+      if (done === true) continue;
+      lane.delete(value);
+      this.active.add(value);
+      return value;
+    }
+    return undefined;
+  }
+
+  private async process(key: string): Promise<void> {
+    try {
+      const againMs = await this.reconcile(key);
+      this.backoff.forget(key);
+      if (typeof againMs === "number") this.addAfter(key, againMs);
+    } catch (error) {
+      const retryMs = this.addRateLimited(key);
+      this.deps.failed(key, error, this.failures(key), retryMs);
+    }
+    this.active.delete(key);
+    const urgent = this.again.get(key);
+    this.again.delete(key);
+    if (urgent !== undefined) this.add(key, { urgent });
+  }
+}

@@ -1,0 +1,46 @@
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../cni/stanza";
+
+export { LOG_FORMATS, type LogFormat };
+
+/** What a line is about, by name: `namespace`, `object`, … */
+export type LogFields = Readonly<Record<string, string | number | boolean>>;
+
+/** One line a call. */
+export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
+
+interface Line {
+  readonly level: LogLevel;
+  readonly logger: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+const plainValue = (value: string | number | boolean) =>
+  /^[^\s"=]+$/.test(String(value)) ? String(value) : JSON.stringify(value);
+
+const print: Readonly<Record<LogFormat, (line: Line) => string>> = {
+  /** Every line begins with the logger, so that it is found among a node's other logs. */
+  plain: ({ level, logger, message, fields }) => {
+    const about = Object.entries(fields).map(([name, value]) => ` ${name}=${plainValue(value)}`);
+    return `${logger}: ${level}: ${message.replaceAll("\n", "\\n")}${about.join("")}\n`;
+  },
+  json: ({ fields, ...line }) => `${JSON.stringify({ time: new Date().toISOString(), ...line, ...fields })}\n`,
+};
+
+const PROJECT = "linkerd-cni";
+
+/** A log that writes what is at least as grave as the threshold; a line begins with the logger's name. */
+export function createLog(
+  threshold: LogLevel,
+  format: LogFormat,
+  write: (line: string) => void,
+  logger: string = PROJECT,
+): Log {
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return;
+      write(print[format]({ level, logger, message, fields }));
+    };
+  return { trace: at("trace"), debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}

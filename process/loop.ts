@@ -1,0 +1,43 @@
+import type { Clock } from "./clock";
+
+interface Deps {
+  readonly clock: Pick<Clock, "sleep">;
+  /** Ends the loop; a step that has begun is finished. */
+  readonly signal: AbortSignal;
+}
+
+/** The longest pause that timers take. */
+const LONGEST_PAUSE_MS = 2 ** 31 - 1;
+
+/** Runs a function again and again, with pauses between that {@link wake} ends. */
+export class Loop {
+  private pause = new AbortController();
+
+  /**
+   * @param step returns the milliseconds to wait before it runs again; Infinity: until the loop is woken. An error that
+   * it throws ends the loop.
+   */
+  constructor(
+    private readonly step: () => Promise<number>,
+    private readonly deps: Deps,
+  ) {
+    deps.signal.addEventListener("abort", () => this.wake());
+  }
+
+  /** Ends the pause. During a step: the step runs again at once. */
+  wake(): void {
+    this.pause.abort();
+  }
+
+  /** Runs until the signal is given. */
+  async run(): Promise<void> {
+    const { clock, signal } = this.deps;
+    while (!signal.aborted) {
+      this.pause = new AbortController();
+      const pauseMs = await this.step();
+      if (pauseMs > 0 && !signal.aborted) {
+        await clock.sleep(Math.min(pauseMs, LONGEST_PAUSE_MS), this.pause.signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,189 @@
+import type { ListenAddress } from "./http-server";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names of flags with their defaults; the default of a boolean flag is a boolean. */
+export type FlagTable = Readonly<Record<string, string | boolean>>;
+
+/** Where the settings of a process come from. */
+interface Sources<F extends FlagTable> {
+  readonly environment: Environment;
+  readonly args?: readonly string[];
+  readonly flags?: F;
+}
+
+const MAX_PORT = 65_535;
+const ADDRESS = /^(?:\[(?<v6>[^\]]+)\]|(?<name>[^:]*)):(?<port>\d{1,5})$/;
+
+/** As Go reads booleans. */
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...["true", "1", "t", "T", "TRUE", "True"].map((word) => [word, true] as const),
+  ...["false", "0", "f", "F", "FALSE", "False"].map((word) => [word, false] as const),
+]);
+
+/** A value with its name. Each method reports a value that is wrong, and then returns something usable. */
+export class Setting {
+  constructor(
+    readonly name: string,
+    readonly value: string,
+    private readonly problems: string[],
+  ) {}
+
+  oneOf<T extends string>(known: readonly T[]): T {
+    const found = known.find((each) => each === this.value);
+    if (found === undefined) this.refuse(`one of ${known.join(", ")}`);
+    return found ?? (known[0] as T);
+  }
+
+  boolean(): boolean {
+    const found = BOOLEANS.get(this.value);
+    if (found === undefined) this.refuse("true or false");
+    return found ?? false;
+  }
+
+  /** A whole number. @param range the lowest and the highest that is right; @default from 0 */
+  integer([low, high]: readonly [low: number, high: number] = [0, Number.MAX_SAFE_INTEGER]): number {
+    const number = /^\d+$/.test(this.value) ? Number(this.value) : Number.NaN;
+    if (number >= low && number <= high) return number;
+    this.refuse(`a whole number from ${low}${high === Number.MAX_SAFE_INTEGER ? "" : ` to ${high}`}`);
+    return low;
+  }
+
+  positive(): number {
+    const number = /^\d+(\.\d+)?$/.test(this.value) ? Number(this.value) : 0;
+    if (number <= 0) this.refuse("a number above 0");
+    return number;
+  }
+
+  port(): number {
+    const port = /^\d{1,5}$/.test(this.value) ? Number(this.value) : 0;
+    if (port < 1 || port > MAX_PORT) this.refuse("a port");
+    return port;
+  }
+
+  /** `HOST:PORT`, `[IPV6]:PORT` or, for every address, `:PORT`. */
+  address(): ListenAddress {
+    const { v6, name, port = "0" } = ADDRESS.exec(this.value)?.groups ?? {};
+    const host = v6 ?? (name === "" ? undefined : name);
+    const number = Number(port);
+    if (number < 1 || number > MAX_PORT) this.refuse("HOST:PORT or :PORT");
+    return host === undefined ? { port: number } : { host, port: number };
+  }
+
+  /** Without slashes at its end. */
+  absolutePath(): string {
+    if (!/^\/[^\0]*$/.test(this.value)) this.refuse("an absolute path");
+    return this.value.replace(/(?<=.)\/+$/, "");
+  }
+
+  matching({ pattern, what }: { readonly pattern: RegExp; readonly what: string }): string {
+    if (!pattern.test(this.value)) this.refuse(what);
+    return this.value;
+  }
+
+  httpUrl(): string {
+    const isHttp = URL.canParse(this.value) && new URL(this.value).protocol === "http:";
+    if (!isHttp) this.refuse("a URL such as http://127.0.0.1:9991/ready");
+    return this.value;
+  }
+
+  private refuse(what: string): void {
+    this.problems.push(`${this.name} ${JSON.stringify(this.value)} is not ${what}`);
+  }
+}
+
+/** Reads what a process is told, and collects what is wrong, so that it is reported all at once. */
+export class SettingsReader<F extends FlagTable = Record<never, string>> {
+  readonly problems: string[] = [];
+  private readonly environment: Environment;
+  private readonly flags: FlagTable;
+
+  constructor({ environment, args = [], flags }: Sources<F>) {
+    this.environment = environment;
+    this.flags = { ...flags, ...(args.length === 0 ? {} : parseFlags(args, flags ?? {}, this.problems)) };
+  }
+
+  /** A variable of the environment. @param fallback counts where it is not set or empty */
+  env(name: string, fallback = ""): Setting {
+    return this.setting(name, this.optional(name) ?? fallback);
+  }
+
+  /** A flag of the command line; where it is given twice, the last counts. */
+  flag(name: keyof F & string): Setting {
+    return this.setting(`--${name}`, String(this.flags[name] ?? ""));
+  }
+
+  /** A value from elsewhere. @param name is what messages call it */
+  setting(name: string, value: string): Setting {
+    return new Setting(name, value, this.problems);
+  }
+
+  /** A variable of the environment; undefined where it is not set or empty. */
+  optional(name: string): string | undefined {
+    return this.environment[name] || undefined;
+  }
+
+  /** A variable of the environment that must be set. @param remedy how it gets set */
+  required(name: string, remedy: string): string {
+    const value = this.optional(name);
+    if (value === undefined) this.problems.push(`${name} is not set: ${remedy}`);
+    return value ?? "";
+  }
+
+  /** @throws an Error that lists everything that is wrong */
+  finish(): void {
+    if (this.problems.length > 0) throw new Error(this.problems.join("; "));
+  }
+}
+
+/** What `node:util` says of one argument. */
+type Token = ReturnType<typeof tokensOf>[number];
+
+function tokensOf(args: readonly string[], table: FlagTable) {
+  // Loaded only here, for processes that are given flags.
+  const { parseArgs } = require("node:util") as typeof import("node:util");
+  const options = Object.fromEntries(Object.keys(table).map((name) => [name, { type: "string" as const }]));
+  return parseArgs({ args: spelledOut(args, table), options, strict: false, tokens: true }).tokens;
+}
+
+const NAME = /^--?(?<name>[^-=][^=]*)$/;
+
+/** Every flag with two dashes, as Go programs take one, too, and with a value, which a boolean flag may lack. */
+function spelledOut(args: readonly string[], table: FlagTable): string[] {
+  const rest = [...args];
+  const spelled: string[] = [];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const name = NAME.exec(arg)?.groups?.["name"] ?? "";
+    const type = Object.hasOwn(table, name) ? typeof table[name] : undefined;
+    if (type === "boolean") spelled.push(`--${name}=${BOOLEANS.has(rest[0] ?? "") ? rest.shift() : "true"}`);
+    else if (type === "string" && rest[0] !== undefined) spelled.push(`--${name}=${rest.shift()}`);
+    else spelled.push(arg.replace(/^-(?=[^-=])/, "--"));
+  }
+  return spelled;
+}
+
+function parseFlags(args: readonly string[], table: FlagTable, problems: string[]): Record<string, string> {
+  const values: Record<string, string> = {};
+  let unknownAt = -2;
+  for (const token of tokensOf(args, table)) {
+    // What follows an unknown flag is its value, and no mistake of its own.
+    if (token.kind === "positional" && token.index === unknownAt + 1) continue;
+    const problem = problemOf(token, table);
+    if (problem !== undefined) problems.push(problem);
+    else if (token.kind === "option") values[token.name] = token.value ?? "";
+    if (token.kind === "option" && problem !== undefined && token.value === undefined) unknownAt = token.index;
+  }
+  return values;
+}
+
+function problemOf(token: Token, table: FlagTable): string | undefined {
+  if (token.kind === "positional") return notAFlag(token.value);
+  if (token.kind === "option-terminator") return notAFlag("--");
+  if (!Object.hasOwn(table, token.name)) {
+    const known = Object.keys(table).map((each) => `--${each}`);
+    return `--${token.name} is not known; known are ${known.join(", ")}`;
+  }
+  return token.value === undefined ? `--${token.name} has no value: write --${token.name}=VALUE` : undefined;
+}
+
+const notAFlag = (arg: string) => `${JSON.stringify(arg)} is not a flag: flags are --name value or --name=value`;
