@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { isConfigName } from "../cni/conflist/read";
-import { LOG_FORMATS, type LogFormat } from "../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import type { InCluster } from "../kubernetes/in-cluster";
+import { LOG_FORMATS, type LogFormat } from "../process/log";
 import type { PluginAccount } from "./api/credentials";
 
 export const STOP_POLICIES = ["auto", "always", "never"] as const;

@@ -1,5 +1,5 @@
 import { readSettings } from "../settings";
-import { readStanza } from "./stanza-source";
+import { readStanza } from "./stanza";
 
 const environment = {
   DEST_CNI_NET_DIR: "/etc/cni/net.d/",

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import * as fs from "node:fs";
 import { arch } from "node:os";
 import { dirname } from "node:path";
-import { mountOf, readMountinfo } from "../host/mounts";
+import { mountOf, readMountinfo } from "./mounts";
 
 /** The plugin's files in the image and on the node. Answers are remembered until a file changes. */
 export interface PluginFile {

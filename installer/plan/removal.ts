@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { compareNames, readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
-import type { Change } from "./disk";
-import { activeOf, type FoundFile, madeLists, type NodeState, pristine } from "./node-state";
-import type { Places } from "./places";
-import { planRemoval, planRestoration } from "./plan";
+import type { FoundFile, NodeState } from "../state/node-state";
+import type { Paths } from "../state/paths";
+import type { Change } from "./change";
+import { activeOf, madeLists, planRemoval, planRestoration, pristine } from "./plan";
 
 /** Between two looks: in it a half-written file is finished, and pods that began with the chain have got through it. */
 const PAUSE_MS = 1_000;
@@ -45,13 +45,13 @@ export class Removal {
   private looks = 0;
 
   constructor(
-    private readonly places: Places,
+    private readonly paths: Paths,
     private readonly keepPlugin: boolean,
   ) {}
 
   next(state: NodeState): Next {
     this.looks += 1;
-    const restoration = planRestoration(state, this.places);
+    const restoration = planRestoration(state, this.paths);
     const files = upToActive(state).map((file) => ({ name: file.name, is: verdict(file, state) }));
     const unsettled = files.filter(({ is }) => is !== "fine");
     const isLast = this.looks >= MOST_LOOKS;
@@ -60,11 +60,11 @@ export class Removal {
     if (calling !== undefined) return { changes: restoration, pauseMs: 0, problem: this.problem(calling.name) };
     const behind = state.configs.filter((file) => verdict(file, state) === "calls").map(({ name }) => this.path(name));
     const warnings = behind.map((path) => `${path}, which is not in force, calls what is removed`);
-    return { changes: planRemoval(state, this.places, this.keepPlugin), pauseMs: 0, warnings };
+    return { changes: planRemoval(state, this.paths, this.keepPlugin), pauseMs: 0, warnings };
   }
 
   private path(name: string): string {
-    return join(this.places.netDir, name);
+    return join(this.paths.netDir, name);
   }
 
   private problem(name: string): string {

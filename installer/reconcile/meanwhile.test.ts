@@ -1,7 +1,7 @@
 import { renameSync, rmSync, writeFileSync } from "node:fs";
-import { type Disk, nodeDisk } from "./disk";
+import { type Disk, nodeDisk } from "../apply/disk";
+import { pluginFile } from "../state/plugin-file";
 import { LIST, Node, SINGLE } from "./node.testing";
-import { pluginFile } from "./plugin-file";
 
 let node: Node;
 const on = (files: Readonly<Record<string, string>>): Node => {
@@ -120,7 +120,7 @@ describe("what the owner does in the moment of the change itself", () => {
     expect(status).toEqual({ problem: expect.stringContaining("is being changed"), againInMs: expect.any(Number) });
     expect(node.types("10-k.conflist")).toEqual([`bridge-${count}`]);
     while (count < 8) await installer.reconcile();
-    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(await installer.reconcile()).toMatchObject({ chain: node.path("net.d", "10-k.conflist") });
     expect(node.types("10-k.conflist")).toEqual(["bridge-8", "linkerd-cni"]);
   });
 

@@ -1,11 +1,8 @@
 import * as fs from "node:fs/promises";
 import { dirname } from "node:path";
-
-/** User and group of a file. */
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
+import type { Change } from "../plan/change";
+import type { Owner, Seen } from "../state/node-state";
+import { TEMPORARY } from "../state/paths";
 
 /**
  * The file-changing operations of the installer, one by one, so that a test can stop at each of them. None of them keeps
@@ -82,20 +79,6 @@ export const nodeDisk: Disk = {
   settle: (path) => withFile(path, "r", 0, async () => undefined),
 };
 
-/** What a file is to hold. */
-interface Content {
-  readonly bytes: Uint8Array;
-  readonly mode: number;
-  /** @default who runs this */
-  readonly owner?: Owner | undefined;
-}
-
-/** What a file held when a change was planned; without bytes: there was none. */
-export interface Seen {
-  readonly path: string;
-  readonly bytes?: Uint8Array | undefined;
-}
-
 /** Somebody has changed a file since the change of it was planned, which would undo his work. */
 export class OutOfDate extends Error {
   override readonly name = "OutOfDate";
@@ -103,21 +86,6 @@ export class OutOfDate extends Error {
     super(`${path} has just been changed`);
   }
 }
-
-/** One planned change of one file. Applied in order; each is atomic for whoever reads the file. */
-export type Change = Planned & {
-  /** Made only while this holds. */
-  readonly seen?: Seen;
-};
-
-type Planned =
-  | ({ readonly do: "write"; readonly path: string } & Content)
-  /** Puts a copy of an executable in place, unless it does not run on this node. */
-  | { readonly do: "install"; readonly from: string; readonly path: string; readonly mode: number }
-  | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
-  | { readonly do: "link"; readonly path: string; readonly target: string }
-  | { readonly do: "rename"; readonly from: string; readonly path: string }
-  | { readonly do: "rmdir" | "remove"; readonly path: string };
 
 /** What is asked in the last moment before a change takes effect. */
 export interface Checks {
@@ -127,13 +95,6 @@ export interface Checks {
   readonly isCopy: (source: string, copy: string) => boolean;
   /** Why an executable does not run on this node; undefined where it does. */
   readonly failure: (path: string, source: string) => Promise<string | undefined>;
-}
-
-/** No runtime reads a file of this extension, and {@link isTemporary} finds what a crash left behind. */
-const TEMPORARY = ".linkerd-cni-tmp";
-
-export function isTemporary(name: string): boolean {
-  return name.endsWith(TEMPORARY);
 }
 
 /** The very file where that is allowed, so that its owner, times and attributes are kept, too; else a copy. */

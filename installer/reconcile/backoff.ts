@@ -3,7 +3,7 @@
  * next one, up to half a minute; every two seconds that a repair lasts take one step back. So an owner who writes his
  * file every few seconds is followed each time, and one who writes it many times a second is not.
  */
-export interface Damper {
+export interface Backoff {
   /** How far the fight has gone; 0 is peace. */
   readonly level: number;
   /** When the last repair was made. */
@@ -19,28 +19,28 @@ const LONGEST_WAIT_MS = 30_000;
 const LASTING_MS = 2_000;
 const CONTEST_MS = 10_000;
 
-export const PEACE: Damper = { level: 0, repairedAt: Number.NEGATIVE_INFINITY, undone: true, contests: 0 };
+export const PEACE: Backoff = { level: 0, repairedAt: Number.NEGATIVE_INFINITY, undone: true, contests: 0 };
 
 /** Takes note that a repair is needed. */
-export function undone(damper: Damper, now: number): Damper {
-  if (damper.undone) return damper;
-  const lasted = now - damper.repairedAt;
-  const level = Math.max(0, damper.level - Math.floor(lasted / LASTING_MS));
-  return { ...damper, level, undone: true, contests: lasted < CONTEST_MS ? damper.contests + 1 : 0 };
+export function undone(backoff: Backoff, now: number): Backoff {
+  if (backoff.undone) return backoff;
+  const lasted = now - backoff.repairedAt;
+  const level = Math.max(0, backoff.level - Math.floor(lasted / LASTING_MS));
+  return { ...backoff, level, undone: true, contests: lasted < CONTEST_MS ? backoff.contests + 1 : 0 };
 }
 
 /** Milliseconds until the next repair may be made. */
-export function waitMs(damper: Damper, now: number): number {
-  const wait = damper.level < 2 ? 0 : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (damper.level - 2));
-  return Math.max(0, damper.repairedAt + wait - now);
+export function waitMs(backoff: Backoff, now: number): number {
+  const wait = backoff.level < 2 ? 0 : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (backoff.level - 2));
+  return Math.max(0, backoff.repairedAt + wait - now);
 }
 
 /** Takes note that a repair is being made, whether or not it will succeed. */
-export function repaired(damper: Damper, now: number): Damper {
-  return { ...damper, level: damper.level + 1, repairedAt: now, undone: false };
+export function repaired(backoff: Backoff, now: number): Backoff {
+  return { ...backoff, level: backoff.level + 1, repairedAt: now, undone: false };
 }
 
 /** Whether the last repair did not last: another writer is at work. */
-export function isContested(damper: Damper): boolean {
-  return damper.undone && damper.contests > 0;
+export function isContested(backoff: Backoff): boolean {
+  return backoff.undone && backoff.contests > 0;
 }

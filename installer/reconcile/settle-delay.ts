@@ -1,5 +1,5 @@
-import type { NodeState } from "../node/node-state";
-import type { Plan } from "../node/plan";
+import type { Plan } from "../plan/plan";
+import type { NodeState } from "../state/node-state";
 
 /** How long a file may be half-written, or gone between delete and create, before its absence counts. */
 const HALF_WRITTEN_MS = 1_000;
@@ -8,7 +8,7 @@ const HALF_WRITTEN_MS = 1_000;
  * Keeps the chain from jumping to the next configuration while the owner of the first one is writing it: a file that
  * is invalid, or that has just disappeared, gets a moment to come back.
  */
-export class Patience {
+export class SettleDelay {
   private active: string | undefined;
   private since: { readonly what: string; readonly at: number } | undefined;
 

@@ -1,4 +1,4 @@
-import { askForDaemonSet, decide, decideBySettings, type Finding } from "./stop";
+import { askForDaemonSet, decide, decideBySettings, type Finding } from "./stop-decision";
 
 test.each([
   ["always", true],

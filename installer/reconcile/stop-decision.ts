@@ -1,7 +1,7 @@
-import type { Transport } from "../kubernetes/client";
-import type { NamespaceObject, ObjectMeta, PodObject } from "../kubernetes/types";
-import { type NodeObject, type PlacementSpec, unwantedOn } from "./api/placement";
-import type { Settings } from "./settings";
+import type { Transport } from "../../kubernetes/client";
+import type { NamespaceObject, ObjectMeta, PodObject } from "../../kubernetes/types";
+import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";
+import type { Settings } from "../settings";
 
 const DEADLINE_MS = 4_000;
 

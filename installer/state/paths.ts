@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
-import type { View } from "./node-path";
+import type { View } from "./links";
 
 /** Where things lie, as seen from here. */
-export interface Places extends View {
+export interface Paths extends View {
   readonly netDir: string;
   readonly binDir: string;
   /** The same two as paths on the node. */
@@ -20,7 +20,7 @@ export interface Places extends View {
   readonly journal: string;
 }
 
-export function placesOf(settings: Settings): Places {
+export function pathsOf(settings: Settings): Paths {
   const { netDir, binDir, pluginDir, kubeconfigName, mountPrefix } = settings;
   return {
     mountPrefix,
@@ -34,4 +34,11 @@ export function placesOf(settings: Settings): Places {
     kubeconfig: join(netDir.here, kubeconfigName),
     journal: join(netDir.here, JOURNAL_NAME),
   };
+}
+
+/** No runtime reads a file of this extension, and {@link isTemporary} finds what a crash left behind. */
+export const TEMPORARY = ".linkerd-cni-tmp";
+
+export function isTemporary(name: string): boolean {
+  return name.endsWith(TEMPORARY);
 }

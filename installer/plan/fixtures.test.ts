@@ -1,10 +1,10 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { apply, type Change, nodeDisk } from "./disk";
-import { activeOf, pristine } from "./node-state";
-import { observe } from "./observe";
-import { planInstall, planRemoval, STEPS } from "./plan";
+import { apply, nodeDisk } from "../apply/disk";
+import { observe } from "../state/observe";
+import type { Change } from "./change";
+import { activeOf, planInstall, planRemoval, pristine, STEPS } from "./plan";
 
 const fixtures = join(__dirname, "..", "..", "test", "fixtures", "conflists");
 
@@ -67,7 +67,7 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
   cpSync(join(fixtures, fixture), root, { recursive: true });
   const before = contents(root);
   const at = (name: string) => join(root, name);
-  const places = {
+  const paths = {
     mountPrefix: "",
     mounted: [root],
     netDir: root,
@@ -80,9 +80,9 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     journal: at("linkerd-cni.journal"),
   };
   const install = () =>
-    planInstall(observe(places, plugin), places, { owner: "me", chained: true, stanza, kubeconfig: "{}" });
+    planInstall(observe(paths, plugin), paths, { owner: "me", chained: true, stanza, kubeconfig: "{}" });
 
-  expect(activeOf(pristine(observe(places, plugin)))?.name).toBe(active);
+  expect(activeOf(pristine(observe(paths, plugin)))?.name).toBe(active);
   const plan = install();
   for (const step of STEPS) for (const change of plan.steps[step]) await make(change);
   expect(plan.chain).toBe(chainFile);
@@ -99,6 +99,6 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
   const others = Object.entries(before).filter(([name]) => name !== active);
   expect(contents(root)).toMatchObject(Object.fromEntries(others));
 
-  for (const change of planRemoval(observe(places, plugin), places, false)) await make(change);
+  for (const change of planRemoval(observe(paths, plugin), paths, false)) await make(change);
   expect(contents(root)).toEqual(before);
 });

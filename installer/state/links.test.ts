@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { LIST, Node } from "./node.testing";
-import { linkedDirectories } from "./node-path";
+import { LIST, Node } from "../reconcile/node.testing";
+import { linkedDirectories } from "./links";
 
 let node: Node;
 const on = (files: Readonly<Record<string, string>>): Node => {

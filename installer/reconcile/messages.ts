@@ -1,20 +1,3 @@
-import type { Change } from "./disk";
-
-const DONE = {
-  write: "wrote",
-  install: "wrote",
-  keep: "wrote",
-  link: "wrote",
-  rmdir: "removed",
-  remove: "removed",
-};
-
-/** What has been done, for the log. */
-export function describe(change: Change): string {
-  if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
-  return `${DONE[change.do]} ${change.path}`;
-}
-
 export function renamedMessage(path: string): string {
   const single = path.replace(/\.conflist$/, ".conf");
   return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;

@@ -1,15 +1,20 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readConfig } from "../../cni/conflist/read";
-import type { Log } from "../../cni/log";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { Log } from "../../process/log";
+import { Changer } from "../apply/changer";
+import type { Disk } from "../apply/disk";
+import type { Change } from "../plan/change";
+import { type Plan, planInstall, STEPS, type Step, type Wanted } from "../plan/plan";
+import { type Next, Removal } from "../plan/removal";
+import { isEarlier } from "../state/journal";
+import type { NodeState } from "../state/node-state";
+import { observe } from "../state/observe";
+import type { Paths } from "../state/paths";
+import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
-import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "../watching/damper";
-import { Patience } from "../watching/patience";
-import { likelyWriter } from "../watching/writers";
-import { Changer } from "./changer";
-import type { Change, Disk } from "./disk";
-import { isEarlier } from "./journal";
+import { type Backoff, isContested, PEACE, repaired, undone, waitMs } from "./backoff";
 import {
   aloneMessage,
   blockedMessage,
@@ -20,12 +25,8 @@ import {
   renamedMessage,
   sayOnce,
 } from "./messages";
-import type { NodeState } from "./node-state";
-import { observe } from "./observe";
-import type { Places } from "./places";
-import { type Plan, planInstall, STEPS, type Step, type Wanted } from "./plan";
-import type { PluginFile } from "./plugin-file";
-import { type Next, Removal } from "./removal";
+import { SettleDelay } from "./settle-delay";
+import { likelyWriter } from "./writers";
 
 /** What the node looks like after a look at it. */
 export interface Status {
@@ -39,8 +40,8 @@ export interface Status {
   readonly againInMs?: number;
 }
 
-export interface Tools {
-  readonly places: Places;
+export interface Deps {
+  readonly paths: Paths;
   /** This process among all installers that this node has had and has. */
   readonly owner: string;
   /** What is to be installed. Asked at each look, since it changes. @throws where it cannot be told */
@@ -68,7 +69,7 @@ const textOf = (error: unknown): string => (error instanceof Error ? error.messa
 
 /** The last try of a step. */
 interface Try {
-  readonly damper: Damper;
+  readonly backoff: Backoff;
   /** What was wanted. */
   readonly wanted: string;
   readonly failure?: string;
@@ -89,22 +90,22 @@ function isWhole(state: NodeState, plan: Plan, { chained }: Wanted): boolean {
 }
 
 /** Brings one node into the wanted state, keeps it there, and puts it back. */
-export class Keeper {
+export class Reconciler {
   private readonly warn: (messages: readonly string[]) => void;
   private readonly complain: (messages: readonly string[]) => void;
   private readonly announce: (messages: readonly string[]) => void;
   private readonly tries = new Map<Step, Try>();
   private readonly changer: Changer;
-  private readonly patience = new Patience();
+  private readonly settleDelay = new SettleDelay();
   private installed = false;
   private unchainedSince: number | undefined;
 
-  constructor(private readonly tools: Tools) {
-    this.changer = new Changer(tools);
-    this.warn = sayOnce(tools.log.warn);
-    this.complain = sayOnce(tools.log.error);
+  constructor(private readonly deps: Deps) {
+    this.changer = new Changer(deps);
+    this.warn = sayOnce(deps.log.warn);
+    this.complain = sayOnce(deps.log.error);
     this.announce = sayOnce((path) =>
-      tools.log.info(`${path} ends in our stanza: pods that start from now on are chained`),
+      deps.log.info(`${path} ends in our stanza: pods that start from now on are chained`),
     );
   }
 
@@ -121,10 +122,10 @@ export class Keeper {
    * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
    */
   async remove(keepPlugin: boolean): Promise<void> {
-    const { places, plugin, sleep } = this.tools;
-    const removal = new Removal(places, keepPlugin);
+    const { paths, plugin, sleep } = this.deps;
+    const removal = new Removal(paths, keepPlugin);
     for (;;) {
-      const state = observe(places, plugin);
+      const state = observe(paths, plugin);
       if (!this.mayRemove(state)) return;
       const next = removal.next(state);
       if (await this.removed(next)) return;
@@ -139,26 +140,26 @@ export class Keeper {
    * @param binDir the other directory, as a path on the node
    */
   async leaveBinDir(binDir: string, keepPlugin: boolean): Promise<void> {
-    const { places, plugin, log, owner } = this.tools;
-    const state = observe(places, plugin);
+    const { paths, plugin, log, owner } = this.deps;
+    const state = observe(paths, plugin);
     const { journal } = state;
     if (journal === undefined) return;
     if (this.answersFor(journal.owner)) {
-      const plan = planInstall(state, places, { owner, ...this.tools.wanted() });
+      const plan = planInstall(state, paths, { owner, ...this.deps.wanted() });
       if (plan.absentNeighbours.length === 0) return;
       // The runtime found no plugin in our directory, and the pod with the other one could not even start.
-      log.info(`${places.binDir} holds none of the other plugins: removing what was installed`);
+      log.info(`${paths.binDir} holds none of the other plugins: removing what was installed`);
       return this.remove(keepPlugin);
     }
     const target = join(binDir, PLUGIN_TYPE);
-    if (journal.binDir === binDir) await this.changer.run([{ do: "link", path: places.plugin, target }]);
+    if (journal.binDir === binDir) await this.changer.run([{ do: "link", path: paths.plugin, target }]);
   }
 
   private mayRemove({ journal }: NodeState): boolean {
     const last = journal?.owner;
     if (last !== undefined && this.answersFor(last)) return true;
     const why = last === undefined ? "not installed" : `${last} installed last`;
-    this.tools.log.info(`nothing to remove: ${why}`);
+    this.deps.log.info(`nothing to remove: ${why}`);
     return false;
   }
 
@@ -167,13 +168,13 @@ export class Keeper {
     const done = await this.changer.run(changes);
     if (problem !== undefined) throw new Error(problem);
     if (!done || pauseMs > 0) return false;
-    for (const warning of warnings) this.tools.log.warn(warning);
+    for (const warning of warnings) this.deps.log.warn(warning);
     return true;
   }
 
   /** Whether what an installer put in place is ours to remove: that of one before us, too, until we have installed. */
   private answersFor(last: string): boolean {
-    const { owner } = this.tools;
+    const { owner } = this.deps;
     return last === owner || (!this.installed && isEarlier(last, owner));
   }
 
@@ -181,7 +182,7 @@ export class Keeper {
     try {
       return await this.install(now);
     } catch (error) {
-      this.tools.instruments.failures.add();
+      this.deps.instruments.failures.inc();
       return { problem: textOf(error) };
     }
   }
@@ -191,24 +192,24 @@ export class Keeper {
       const status = await this.lookOnce(now);
       if (status !== undefined) return status;
     }
-    return { problem: `${this.tools.places.netDir} is being changed: waiting`, againInMs: BUSY_MS };
+    return { problem: `${this.deps.paths.netDir} is being changed: waiting`, againInMs: BUSY_MS };
   }
 
   /** Nothing where it has to look again: what it saw is out of date. */
   private async lookOnce(now: number): Promise<Status | undefined> {
-    const { places, plugin, owner } = this.tools;
-    const state = observe(places, plugin);
-    const wanted: Wanted = { owner, ...this.tools.wanted() };
-    const plan = planInstall(state, places, wanted);
+    const { paths, plugin, owner } = this.deps;
+    const state = observe(paths, plugin);
+    const wanted: Wanted = { owner, ...this.deps.wanted() };
+    const plan = planInstall(state, paths, wanted);
     const successor = this.successor(state, isWhole(state, plan, wanted), now);
     if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
-    const againInMs = this.patience.waitMs(state, plan, now);
-    if (againInMs > 0) return { problem: `${places.netDir} is being changed: waiting`, againInMs };
-    const passesOver = this.tools.passesOverBroken();
+    const againInMs = this.settleDelay.waitMs(state, plan, now);
+    if (againInMs > 0) return { problem: `${paths.netDir} is being changed: waiting`, againInMs };
+    const passesOver = this.deps.passesOverBroken();
     const passed = passesOver === false ? [] : plan.findings.filter(({ hidden }) => hidden === undefined);
     this.warn([
-      ...passed.map(({ file, reason }) => passedOverMessage(join(places.netDir, file), reason, passesOver)),
-      ...plan.renamed.map((name) => renamedMessage(join(places.netDir, name))),
+      ...passed.map(({ file, reason }) => passedOverMessage(join(paths.netDir, file), reason, passesOver)),
+      ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...this.binDirWarnings(plan),
     ]);
     return this.take(plan, wanted, now);
@@ -217,10 +218,10 @@ export class Keeper {
   /** Another installer that came after us and keeps the node chained. */
   private successor(state: NodeState, whole: boolean, now: number): string | undefined {
     const other = state.journal?.owner;
-    if (!this.installed || other === undefined || other === this.tools.owner) return undefined;
+    if (!this.installed || other === undefined || other === this.deps.owner) return undefined;
     this.unchainedSince = whole ? undefined : (this.unchainedSince ?? now);
     if (this.unchainedSince === undefined || now - this.unchainedSince < SUCCESSOR_SILENT_MS) return other;
-    this.tools.log.warn(`${other} leaves the node unchained: taking over again`);
+    this.deps.log.warn(`${other} leaves the node unchained: taking over again`);
     this.installed = false;
     this.unchainedSince = undefined;
     return undefined;
@@ -246,12 +247,12 @@ export class Keeper {
   }
 
   private taken(plan: Plan, wanted: Wanted): Status {
-    const { places } = this.tools;
+    const { paths } = this.deps;
     this.installed = true;
-    this.patience.settled(plan);
-    const blocks = this.tools.passesOverBroken() === false;
+    this.settleDelay.settled(plan);
+    const blocks = this.deps.passesOverBroken() === false;
     const [problem] = plan.findings.flatMap(({ file, reason, hidden }) => {
-      const path = join(places.netDir, file);
+      const path = join(paths.netDir, file);
       if (hidden !== undefined) return [hiddenMessage(path, reason, hidden)];
       return blocks ? [blockedMessage(path, reason)] : [];
     });
@@ -260,14 +261,14 @@ export class Keeper {
     if (refused !== undefined) return { problem: refused };
     const [warning] = this.binDirWarnings(plan);
     if (plan.chain !== undefined) {
-      return { chain: join(places.netDir, plan.chain), ...(warning === undefined ? {} : { warning }) };
+      return { chain: join(paths.netDir, plan.chain), ...(warning === undefined ? {} : { warning }) };
     }
     if (!wanted.chained) return {};
-    return { problem: `no valid CNI configuration in ${places.netDir} yet: install a primary CNI` };
+    return { problem: `no valid CNI configuration in ${paths.netDir} yet: install a primary CNI` };
   }
 
   private binDirWarnings({ absentNeighbours, chain = "", formerBinDir }: Plan): readonly string[] {
-    const { binDir, netDir, onNode } = this.tools.places;
+    const { binDir, netDir, onNode } = this.deps.paths;
     if (absentNeighbours.length > 0) {
       return formerBinDir === undefined ? [aloneMessage(binDir, join(netDir, chain), absentNeighbours)] : [];
     }
@@ -277,19 +278,19 @@ export class Keeper {
   /** Why another plugin directory than before is not taken; undefined where it is. */
   private refusedMove({ absentNeighbours, chain = "", formerBinDir }: Plan): string | undefined {
     if (absentNeighbours.length === 0 || formerBinDir === undefined) return undefined;
-    const { netDir, onNode } = this.tools.places;
+    const { netDir, onNode } = this.deps.paths;
     return refusedMoveMessage(formerBinDir, onNode.binDir, join(netDir, chain), absentNeighbours);
   }
 
   /** A chain with a plugin that does not run would keep the node from starting any pod. */
   private async requirePlugin(plan: Plan): Promise<void> {
-    const { places, plugin } = this.tools;
-    const failure = await plugin.failure(places.plugin, places.image);
-    if (failure !== undefined) throw new Error(`${places.plugin} does not answer VERSION: ${failure}`);
+    const { paths, plugin } = this.deps;
+    const failure = await plugin.failure(paths.plugin, paths.image);
+    if (failure !== undefined) throw new Error(`${paths.plugin} does not answer VERSION: ${failure}`);
     // The node runs the others from there, whatever its mount looks like from here.
-    if (plugin.isNoexec(places.binDir) && plan.absentNeighbours.length > 0) {
+    if (plugin.isNoexec(paths.binDir) && plan.absentNeighbours.length > 0) {
       throw new Error(
-        `${places.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`,
+        `${paths.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`,
       );
     }
   }
@@ -305,14 +306,14 @@ export class Keeper {
     if (changes.length === 0) return "nothing";
     const next = this.nextTry(step, plan, wanted, now);
     this.tries.set(step, next);
-    const againInMs = waitMs(next.damper, now);
+    const againInMs = waitMs(next.backoff, now);
     if (againInMs > 0) {
       return {
         problem: next.failure ?? `${contestedPath(changes)} is contested: waiting to change it again`,
         againInMs,
       };
     }
-    const tried = { damper: repaired(next.damper, now), wanted: next.wanted };
+    const tried = { backoff: repaired(next.backoff, now), wanted: next.wanted };
     this.tries.set(step, tried);
     try {
       if (!(await this.changer.run(changes))) {
@@ -322,10 +323,10 @@ export class Keeper {
     } catch (error) {
       const failure = textOf(error);
       this.tries.set(step, { ...tried, failure });
-      this.tools.instruments.failures.add();
+      this.deps.instruments.failures.inc();
       return { problem: failure };
     }
-    this.count(step, plan, next.damper);
+    this.count(step, plan, next.backoff);
     return "changed";
   }
 
@@ -333,27 +334,27 @@ export class Keeper {
   private nextTry(step: Step, plan: Plan, wanted: Wanted, now: number): Try {
     const text = step === "kubeconfig" ? wanted.kubeconfig : `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
     const last = this.tries.get(step);
-    if (last?.wanted !== text) return { damper: PEACE, wanted: text };
-    const damper = undone(last.damper, now);
-    if (last.failure === undefined && damper !== last.damper && isContested(damper)) {
-      this.contested(plan.steps[step], damper);
+    if (last?.wanted !== text) return { backoff: PEACE, wanted: text };
+    const backoff = undone(last.backoff, now);
+    if (last.failure === undefined && backoff !== last.backoff && isContested(backoff)) {
+      this.contested(plan.steps[step], backoff);
     }
-    return { ...last, damper };
+    return { ...last, backoff };
   }
 
-  private contested(changes: readonly Change[], { level, contests }: Damper): void {
+  private contested(changes: readonly Change[], { level, contests }: Backoff): void {
     const path = contestedPath(changes);
     const { writer, remedy } = likelyWriter(basename(path), readLoosely(path));
-    this.tools.instruments.contested.add(basename(path), writer);
+    this.deps.instruments.contested.inc({ file: basename(path), writer });
     const message = `${path} was changed back, probably by ${writer} (${contests} in a row): ${remedy}`;
     const lasting = contests === LASTING_FIGHT || level >= LASTING_FIGHT;
-    this.tools.log[lasting ? "warn" : "info"](message);
+    this.deps.log[lasting ? "warn" : "info"](message);
   }
 
-  private count(step: Step, plan: Plan, damper: Damper): void {
-    const { instruments } = this.tools;
-    instruments.installs.add(step);
-    if (step === "chain" && damper !== PEACE) instruments.rechains.add(plan.chain ?? "");
+  private count(step: Step, plan: Plan, backoff: Backoff): void {
+    const { instruments } = this.deps;
+    instruments.installs.inc({ step });
+    if (step === "chain" && backoff !== PEACE) instruments.rechains.inc({ file: plan.chain ?? "" });
   }
 }
 

@@ -1,13 +1,13 @@
-import { type Damper, isContested, PEACE, repaired, undone, waitMs } from "./damper";
+import { type Backoff, isContested, PEACE, repaired, undone, waitMs } from "./backoff";
 
 /** Lets somebody undo each repair at once, for a while. Tells when repairs were made. */
 function fight(forMs: number, stepMs: number): readonly number[] {
   const repairs: number[] = [];
-  let damper: Damper = PEACE;
+  let backoff: Backoff = PEACE;
   for (let now = 0; now < forMs; now += stepMs) {
-    damper = undone(damper, now);
-    if (waitMs(damper, now) > 0) continue;
-    damper = repaired(damper, now);
+    backoff = undone(backoff, now);
+    if (waitMs(backoff, now) > 0) continue;
+    backoff = repaired(backoff, now);
     repairs.push(now);
   }
   return repairs;
@@ -25,26 +25,26 @@ test("a minute of stripping every 100 ms costs few repairs", () => {
 });
 
 test.each([2, 3, 4, 30])("an owner who rewrites a file every %i s is no fight: each repair is immediate", (seconds) => {
-  let damper = PEACE;
+  let backoff = PEACE;
   for (let now = 0; now < 3_600_000; now += seconds * 1000) {
-    damper = undone(damper, now);
-    expect(waitMs(damper, now)).toBe(0);
-    damper = repaired(damper, now);
+    backoff = undone(backoff, now);
+    expect(waitMs(backoff, now)).toBe(0);
+    backoff = repaired(backoff, now);
   }
 });
 
 test.each([100, 500, 1_000, 1_500, 1_999, 2_000, 2_500])(
   "no writer makes it more than 40 repairs in a minute: %i ms",
   (ms) => {
-    let damper = PEACE;
+    let backoff = PEACE;
     const repairs: number[] = [];
     let chained = false;
     for (let now = 0; now < 600_000; now += 50) {
       if (now % ms < 50) chained = false;
       if (chained) continue;
-      damper = undone(damper, now);
-      if (waitMs(damper, now) > 0) continue;
-      damper = repaired(damper, now);
+      backoff = undone(backoff, now);
+      if (waitMs(backoff, now) > 0) continue;
+      backoff = repaired(backoff, now);
       repairs.push(now);
       chained = true;
     }
@@ -54,7 +54,7 @@ test.each([100, 500, 1_000, 1_500, 1_999, 2_000, 2_500])(
 );
 
 test("a repair that lasts makes peace step by step", () => {
-  const fought: Damper = { level: 6, repairedAt: 0, undone: false, contests: 6 };
+  const fought: Backoff = { level: 6, repairedAt: 0, undone: false, contests: 6 };
   expect(undone(fought, 5_000)).toMatchObject({ level: 4, contests: 7 });
   expect(isContested(undone(fought, 5_000))).toBe(true);
   expect(undone(fought, 12_000)).toMatchObject({ level: 0, contests: 0 });

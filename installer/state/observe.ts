@@ -1,11 +1,10 @@
 import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
-import { isTemporary, type Seen } from "./disk";
 import { decodeJournal, nameOfOriginal } from "./journal";
-import { locate, type View } from "./node-path";
-import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE } from "./node-state";
-import type { Places } from "./places";
+import { locate, type View } from "./links";
+import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE, type Seen } from "./node-state";
+import { isTemporary, type Paths } from "./paths";
 import type { PluginFile } from "./plugin-file";
 
 const MOUNT_IT = "put the file itself there, or mount its directory below the same prefix";
@@ -54,7 +53,7 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
 const SETTLED_MS = 60_000;
 
 /** What a former version left: its directory, and all that lies in it. */
-function findRemains({ formerHome }: Places): readonly Remain[] {
+function findRemains({ formerHome }: Paths): readonly Remain[] {
   const stat = fs.lstatSync(formerHome, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return [];
   const inside = fs.readdirSync(formerHome, { recursive: true, withFileTypes: true }).map((entry) => ({
@@ -64,14 +63,14 @@ function findRemains({ formerHome }: Places): readonly Remain[] {
   return [{ path: formerHome, isDirectory: true }, ...inside].reverse();
 }
 
-function observePlugin(places: Places, plugin: PluginFile): PluginState {
-  const called = fs.statSync(places.plugin, { throwIfNoEntry: false });
-  // A link is what an installer with another plugin directory left, see Keeper.leaveBinDir.
-  const isLink = fs.lstatSync(places.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  const current = plugin.isCopy(places.image, places.plugin) && !isLink;
+function observePlugin(paths: Paths, plugin: PluginFile): PluginState {
+  const called = fs.statSync(paths.plugin, { throwIfNoEntry: false });
+  // A link is what an installer with another plugin directory left, see Reconciler.leaveBinDir.
+  const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const current = plugin.isCopy(paths.image, paths.plugin) && !isLink;
   return {
     is: current ? "current" : called === undefined ? "missing" : "other",
-    remains: findRemains(places),
+    remains: findRemains(paths),
     settled: called !== undefined && Date.now() - called.mtimeMs > SETTLED_MS,
   };
 }
@@ -81,33 +80,33 @@ function isSetAside(name: string): boolean {
 }
 
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
-export function observe(places: Places, plugin: PluginFile): NodeState {
-  const names = fs.readdirSync(places.netDir).sort();
-  const inNetDir = (name: string) => find(join(places.netDir, name), places);
+export function observe(paths: Paths, plugin: PluginFile): NodeState {
+  const names = fs.readdirSync(paths.netDir).sort();
+  const inNetDir = (name: string) => find(join(paths.netDir, name), paths);
   const originals = names.flatMap((name) => {
     const of = nameOfOriginal(name);
     const file = of === undefined ? undefined : inNetDir(name);
     return of === undefined || file === undefined ? [] : [[of, file] as const];
   });
   const leftovers = new Set(
-    [places.netDir, places.binDir].flatMap((directory) =>
+    [paths.netDir, paths.binDir].flatMap((directory) =>
       fs
         .readdirSync(directory)
         .filter(isTemporary)
         .map((name) => join(directory, name)),
     ),
   );
-  const journal = find(places.journal, places)?.bytes;
+  const journal = find(paths.journal, paths)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
-  const kubeconfig = find(places.kubeconfig, places);
+  const kubeconfig = find(paths.kubeconfig, paths);
   return {
     configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
     setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    plugin: observePlugin(places, plugin),
-    executables: fs.readdirSync(places.binDir),
+    plugin: observePlugin(paths, plugin),
+    executables: fs.readdirSync(paths.binDir),
     leftovers: [...leftovers],
   };
 }

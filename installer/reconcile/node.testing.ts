@@ -1,16 +1,16 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "../../cni/log";
 import { readApiServer } from "../../kubernetes/in-cluster";
+import { createLog } from "../../process/log";
 import { kubeconfig } from "../api/kubeconfig";
+import { nodeDisk } from "../apply/disk";
 import { readSettings } from "../settings";
+import { pathsOf } from "../state/paths";
+import { pluginFile } from "../state/plugin-file";
 import { createInstruments } from "../telemetry/instruments";
-import { readStanza } from "../watching/stanza-source";
-import { nodeDisk } from "./disk";
-import { Keeper, type Tools } from "./keeper";
-import { placesOf } from "./places";
-import { pluginFile } from "./plugin-file";
+import { type Deps, Reconciler } from "./reconciler";
+import { readStanza } from "./stanza";
 
 /** A list, as a primary CNI writes it. */
 export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
@@ -67,7 +67,7 @@ export class Node {
     );
   }
 
-  installer(owner = "first", chained = true, tools: Partial<Pick<Tools, "disk" | "plugin">> = {}) {
+  installer(owner = "first", chained = true, deps: Partial<Pick<Deps, "disk" | "plugin">> = {}) {
     const settings = readSettings([], {
       CONTAINER_MOUNT_PREFIX: this.root,
       DEST_CNI_NET_DIR: this.netDir,
@@ -82,8 +82,8 @@ export class Node {
       }),
     });
     const log = createLog("info", "plain", (line) => this.lines.push(line));
-    const keeper = new Keeper({
-      places: placesOf(settings),
+    const reconciler = new Reconciler({
+      paths: pathsOf(settings),
       owner,
       wanted: () => ({
         chained,
@@ -96,8 +96,8 @@ export class Node {
       log,
       instruments: createInstruments(),
       sleep: (ms) => this.sleep(ms),
-      ...tools,
+      ...deps,
     });
-    return { reconcile: () => keeper.reconcile(this.now), remove: (keep: boolean) => keeper.remove(keep) };
+    return { reconcile: () => reconciler.reconcile(this.now), remove: (keep: boolean) => reconciler.remove(keep) };
   }
 }

@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { ownerName } from "./journal";
+import { ownerName } from "../state/journal";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
