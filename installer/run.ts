@@ -1,8 +1,9 @@
 import { createLog, type Log } from "../process/log";
 import { reasonOf } from "../process/reason-of";
+import type { Environment } from "../process/settings";
 import type { Disk } from "./apply/disk";
 import { Service } from "./service";
-import { type Environment, readSettings } from "./settings";
+import { readSettings } from "./settings";
 import { ownerName } from "./state/journal";
 
 /** What an installer's process gets from outside. */

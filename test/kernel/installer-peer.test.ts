@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,10 +36,29 @@ async function installPeer(node: TestNode): Promise<void> {
         '{"name":"linkerd-cni","type":"linkerd-cni","kubernetes":{"kubeconfig":"__KUBECONFIG_FILEPATH__"}}',
     },
   });
-  const until = performance.now() + 10_000;
-  while (!("net.d/20-single.conflist" in node.content()) && performance.now() < until) await sleep(20);
-  await sleep(200);
-  execFileSync("kill", ["-KILL", "--", `-${child.pid}`]);
+  const ended = once(child, "exit");
+  const signal = (name: string) => execFileSync("kill", [`-${name}`, "--", `-${child.pid}`]);
+  const until = performance.now() + 30_000;
+  // The peer truncates files and then writes them: it is held while they are looked at.
+  for (;;) {
+    await sleep(200);
+    signal("STOP");
+    await sleep(20);
+    if (isInstalled(node)) break;
+    if (performance.now() > until) throw new Error("the peer does not install");
+    signal("CONT");
+  }
+  signal("KILL");
+  await ended;
+}
+
+/** Whether both configurations are whole, and chained. */
+function isInstalled(node: TestNode): boolean {
+  try {
+    return ["10-k.conflist", "20-single.conflist"].every((name) => node.isChained(name));
+  } catch {
+    return false; // half-written
+  }
 }
 
 suite("a node that linkerd's own installer has changed", lacks, () => {
