@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../cni/stanza";
+import { pathOf, resources } from "../kubernetes/resources";
 import type { ApiServer } from "./api-server";
 import type { Attachment, CniRunner } from "./cni-runner";
 import type { AddResult, ProbeResult } from "./report";
@@ -28,7 +29,7 @@ function addressesOf(result: string): Addresses {
 
 /** Whether the plugin asked for it: the installer asks every now and then too, but for nothing in the pods' namespace. */
 function isAboutPods(path: string): boolean {
-  const namespace = `/api/v1/namespaces/${scene.NAMESPACE}`;
+  const namespace = pathOf(resources.namespaces, { name: scene.NAMESPACE });
   return path === namespace || path.startsWith(`${namespace}/`);
 }
 

@@ -1,3 +1,4 @@
+import { pathOf, resources } from "../kubernetes/resources";
 import type { ApiObject } from "./api-server";
 
 /** Address of the server outside the pods, of each family, in the node's namespace. */
@@ -39,11 +40,10 @@ export const meshed: DemoPod = {
 export const unmeshed: DemoPod = { name: "legacy", containerId: "demo02", containers: ["app"], annotations: {} };
 /** What an API server says of the pods and their namespace, by request path. */
 export function apiObjects(pods: readonly DemoPod[]): Map<string, ApiObject> {
-  const namespace = `/api/v1/namespaces/${NAMESPACE}`;
   return new Map<string, ApiObject>([
-    [namespace, { metadata: { name: NAMESPACE } }],
+    [pathOf(resources.namespaces, { name: NAMESPACE }), { metadata: { name: NAMESPACE } }],
     ...pods.map(({ name, annotations, containers }): [string, ApiObject] => [
-      `${namespace}/pods/${name}`,
+      pathOf(resources.pods, { namespace: NAMESPACE, name }),
       {
         metadata: { name, namespace: NAMESPACE, annotations },
         spec: { containers: containers.map((container) => ({ name: container })) },

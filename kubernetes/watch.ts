@@ -1,5 +1,8 @@
+import { reasonOf } from "../process/reason-of";
 import type { ApiServer } from "./api-server";
 import { type BackoffPolicy, backoffMs } from "./backoff";
+import type { List } from "./client";
+import { ApiError, statusOf } from "./errors";
 import type { Transport } from "./transport";
 import type { ObjectMeta } from "./types";
 import { openStream } from "./watch-stream";
@@ -59,33 +62,9 @@ const GONE = 410;
 /** List again: the resource version is too old for the server's memory, or the resource itself is gone. */
 const LIST_AGAIN: readonly number[] = [NOT_FOUND, GONE];
 
-/** What the server answered in place of objects. */
-class Refused extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-interface List<T> {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items?: readonly T[];
-}
-
 type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: T }
   | { readonly type: "ERROR"; readonly object: { readonly code?: number } };
-
-function messageIn(body: string): string {
-  try {
-    const { message } = JSON.parse(body) as { message?: unknown };
-    return typeof message === "string" ? message : body;
-  } catch {
-    return body.slice(0, 200);
-  }
-}
 
 /** Lists a collection and follows its changes, for as long as it is not told to end. */
 class Watch<T extends Watchable> {
@@ -97,11 +76,11 @@ class Watch<T extends Watchable> {
 
   constructor(
     private readonly source: WatchSource,
-    private readonly tools: WatchDeps,
+    private readonly deps: WatchDeps,
   ) {}
 
   async *notices(): AsyncGenerator<Notice<T>> {
-    const { now, signal } = this.tools;
+    const { now, signal } = this.deps;
     while (!signal.aborted) {
       const since = now();
       let problem: Error | undefined;
@@ -122,17 +101,17 @@ class Watch<T extends Watchable> {
   }
 
   private problemOf(error: unknown): Error {
-    if (error instanceof Refused && LIST_AGAIN.includes(error.status)) this.version = undefined;
-    return error instanceof Error ? error : new Error(String(error));
+    if (LIST_AGAIN.includes(statusOf(error) ?? 0)) this.version = undefined;
+    return error instanceof Error ? error : new Error(reasonOf(error));
   }
 
   private async pause(problem: Error | undefined): Promise<void> {
-    const { random, signal, sleep, troubled } = this.tools;
+    const { random, signal, sleep, troubled } = this.deps;
     if (signal.aborted) return;
     this.failures += 1;
     const pause = backoffMs(WATCH_BACKOFF, this.failures, random());
     if (problem !== undefined) {
-      troubled(problem.message, pause, problem instanceof Refused ? problem.status : undefined);
+      troubled(problem.message, pause, statusOf(problem));
     }
     await sleep(pause);
   }
@@ -152,14 +131,14 @@ class Watch<T extends Watchable> {
   private async page(next: string | undefined): Promise<List<T>> {
     const place: Record<string, string> = next ? { continue: next } : this.cached ? { resourceVersion: "0" } : {};
     const path = this.path({ limit: PAGE, ...place });
-    const { status, body } = await this.tools.send({ path, deadlineMs: LIST_DEADLINE_MS });
-    if (status !== OK) this.refuse("list", status, body);
-    return JSON.parse(body) as List<T>;
+    const response = await this.deps.send({ path, deadlineMs: LIST_DEADLINE_MS });
+    if (response.status !== OK) throw new ApiError(`list of ${this.source.path}`, response);
+    return JSON.parse(response.body) as List<T>;
   }
 
   /** Follows changes until the server ends the watch. */
   private async *follow(version: string): AsyncGenerator<Notice<T>> {
-    const { server, random, signal } = this.tools;
+    const { server, random, signal } = this.deps;
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + random()));
     const path = this.path({
       watch: "true",
@@ -170,26 +149,26 @@ class Watch<T extends Watchable> {
     const limits = { connectMs: CONNECT_MS, idleMs: IDLE_MS, signal };
     const { status, lines } = await openStream(server(), path, limits);
     for await (const line of lines) {
-      if (status !== OK) this.refuse("watch", status, line);
+      if (status !== OK) this.refuse(status, line);
       const notice = this.read(line);
       if (notice !== undefined) yield notice;
     }
-    if (status !== OK) this.refuse("watch", status, "");
+    if (status !== OK) this.refuse(status, "");
   }
 
   private read(line: string): Notice<T> | undefined {
     if (line === "") return undefined;
     const event = JSON.parse(line) as WatchEvent<T>;
     if (event.type === "ERROR") {
-      return this.refuse("watch", event.object.code ?? 0, JSON.stringify(event.object));
+      return this.refuse(event.object.code ?? 0, JSON.stringify(event.object));
     }
     const { type, object } = event;
     this.version = object.metadata?.resourceVersion ?? this.version;
     return type === "BOOKMARK" ? undefined : { type, object };
   }
 
-  private refuse(what: "list" | "watch", status: number, body: string): never {
-    throw new Refused(status, `${what} of ${this.source.path}: ${status}: ${messageIn(body)}`);
+  private refuse(status: number, body: string): never {
+    throw new ApiError(`watch of ${this.source.path}`, { status, body });
   }
 
   private path(query: Readonly<Record<string, string>>): string {
@@ -203,6 +182,6 @@ class Watch<T extends Watchable> {
 }
 
 /** Lists a collection, then follows its changes; connects again after errors, and lists again where it must. */
-export function watch<T extends Watchable>(source: WatchSource, tools: WatchDeps): AsyncGenerator<Notice<T>> {
-  return new Watch<T>(source, tools).notices();
+export function watch<T extends Watchable>(source: WatchSource, deps: WatchDeps): AsyncGenerator<Notice<T>> {
+  return new Watch<T>(source, deps).notices();
 }
