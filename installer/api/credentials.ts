@@ -2,6 +2,7 @@ import type { Transport } from "../../kubernetes/client";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Log } from "../../process/log";
 import type { Counter } from "../../process/metrics";
+import { reasonOf } from "../../process/reason-of";
 import type { Access, Verdict } from "./access";
 
 /** The service account of the plugin, which may do less than the installer's own. */
@@ -119,7 +120,7 @@ export class Credentials {
       const verdict = await this.deps.verify({ ...own, token: outcome.token }, now);
       return verdict.kind === "refused" ? { refused: verdict.why } : outcome;
     } catch (error) {
-      return { silent: error instanceof Error ? error.message : String(error) };
+      return { silent: reasonOf(error) };
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Transport } from "../../kubernetes/client";
 import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
 
 /** What keeps pods away from a node. */
 export interface Taint {
@@ -69,7 +70,7 @@ export class StartupTaint {
       this.lastProblem = "";
     } catch (error) {
       this.lookAgain();
-      this.say(error instanceof Error ? error.message : String(error));
+      this.say(reasonOf(error));
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Transport } from "../../kubernetes/client";
 import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
 
 interface OwnedPod {
   readonly kind?: string;
@@ -55,7 +56,7 @@ export class OwnDaemonSet {
         send.close();
       }
     } catch (error) {
-      this.deps.log.debug(`our DaemonSet: ${error instanceof Error ? error.message : String(error)}`);
+      this.deps.log.debug(`our DaemonSet: ${reasonOf(error)}`);
     }
     return this.name !== before;
   }

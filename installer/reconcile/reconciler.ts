@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";
@@ -64,8 +65,6 @@ const BUSY_MS = 100;
 
 /** From how many repairs in a row on a fight is worth a warning: one at this point, and then for each at once undone. */
 const LASTING_FIGHT = 3;
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The last try of a step. */
 interface Try {
@@ -183,7 +182,7 @@ export class Reconciler {
       return await this.install(now);
     } catch (error) {
       this.deps.instruments.failures.inc();
-      return { problem: textOf(error) };
+      return { problem: reasonOf(error) };
     }
   }
 
@@ -321,7 +320,7 @@ export class Reconciler {
         return "out of date";
       }
     } catch (error) {
-      const failure = textOf(error);
+      const failure = reasonOf(error);
       this.tries.set(step, { ...tried, failure });
       this.deps.instruments.failures.inc();
       return { problem: failure };

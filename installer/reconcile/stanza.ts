@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { StanzaJson } from "../../cni/conflist/edit";
 import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE } from "../../cni/stanza";
+import { reasonOf } from "../../process/reason-of";
 import type { Settings } from "../settings";
 
 function parse(text: string, place: string): StanzaJson {
@@ -19,7 +20,7 @@ function parseJson(text: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${place} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`${place} is not valid JSON: ${reasonOf(error)}`);
   }
 }
 

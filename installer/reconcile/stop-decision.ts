@@ -1,5 +1,6 @@
 import type { Transport } from "../../kubernetes/client";
 import type { NamespaceObject, ObjectMeta, PodObject } from "../../kubernetes/types";
+import { reasonOf } from "../../process/reason-of";
 import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";
 import type { Settings } from "../settings";
 
@@ -116,10 +117,7 @@ export async function askForDaemonSet(question: Question): Promise<Finding> {
     if (status === 403) return await forbidden(question);
     return confirmable(false, `the API server answers ${status}`);
   } catch (error) {
-    return confirmable(
-      false,
-      `the API server does not answer (${error instanceof Error ? error.message : String(error)})`,
-    );
+    return confirmable(false, `the API server does not answer (${reasonOf(error)})`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { statSync, watch as watchDirectory } from "node:fs";
+import { reasonOf } from "../../process/reason-of";
 
 type Watch = (
   directory: string,
@@ -60,7 +61,7 @@ export class Watcher {
 
   private lose(directory: string, error: unknown): void {
     this.disarm(directory);
-    this.refused.set(directory, error instanceof Error ? error.message : String(error));
+    this.refused.set(directory, reasonOf(error));
   }
 
   private disarm(directory: string): void {

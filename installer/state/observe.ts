@@ -1,6 +1,7 @@
 import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
+import { reasonOf } from "../../process/reason-of";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./links";
 import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE, type Seen } from "./node-state";
@@ -15,7 +16,7 @@ function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
   const { code = "" } = error as NodeJS.ErrnoException;
   if (code === "ENOENT") return { problem: "is a link to a file that is not there" };
   if (code === "EACCES" || code === "EPERM") return { problem: `cannot be read (${code})`, hidden: READ_IT };
-  return { problem: `cannot be read: ${error instanceof Error ? error.message : String(error)}` };
+  return { problem: `cannot be read: ${reasonOf(error)}` };
 }
 
 /** Looks at one file; undefined where there is none. */
