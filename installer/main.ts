@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { nodeDisk } from "./node/disk";
+import { nodeDisk } from "./apply/disk";
 import { run } from "./run";
 
 const stopped = new Promise<void>((resolve) => {
@@ -12,7 +12,7 @@ const stopped = new Promise<void>((resolve) => {
 // name, in whatever case. The API server is never asked through one.
 for (const name of Object.keys(process.env)) if (/_proxy$/i.test(name)) delete process.env[name];
 
-// Whoever read the log may be gone; the node's chain still needs its keeper.
+// Whoever read the log may be gone; the node's chain still needs its installer.
 process.stdout.on("error", () => undefined);
 
 void run({

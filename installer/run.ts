@@ -1,11 +1,13 @@
-import { createLog, type Log } from "../cni/log";
-import type { Disk } from "./node/disk";
-import { ownerName } from "./node/journal";
+import { createLog, type Log } from "../process/log";
+import { reasonOf } from "../process/reason-of";
+import type { Environment } from "../process/settings";
+import type { Disk } from "./apply/disk";
 import { Service } from "./service";
-import { type Environment, readSettings } from "./settings";
+import { readSettings } from "./settings";
+import { ownerName } from "./state/journal";
 
 /** What an installer's process gets from outside. */
-export interface Outside {
+export interface Deps {
   readonly args: readonly string[];
   readonly environment: Environment;
   readonly processId: number;
@@ -17,20 +19,18 @@ export interface Outside {
 }
 
 /** Runs an installer until it is stopped. Resolves to the exit code. */
-export async function run({ args, environment, processId, disk, sleep, write, stopped }: Outside): Promise<number> {
+export async function run({ args, environment, processId, disk, sleep, write, stopped }: Deps): Promise<number> {
   let log: Log = createLog("info", "plain", write);
   try {
     const settings = readSettings(args, environment);
     log = createLog(settings.logLevel, settings.logFormat, write);
     const owner = ownerName(settings.identity, new Date(), processId);
     const service = new Service({ settings, disk, sleep, log, owner });
-    const asked = Promise.race([stopped, service.failed]);
-    await Promise.race([service.start(), asked]);
-    await asked;
+    await Promise.race([stopped, service.run()]);
     await service.stop();
     return 0;
   } catch (error) {
-    log.error(error instanceof Error ? error.message : String(error));
+    log.error(reasonOf(error));
     return 1;
   }
 }

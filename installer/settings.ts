@@ -1,20 +1,19 @@
 import { join } from "node:path";
 import { isConfigName } from "../cni/conflist/read";
 import {
-  ApiServerVariable,
   CALL_LOG,
   InstallerVariable,
   KUBECONFIG_FILE,
   MOUNT_PREFIX,
   NodePath,
   PodVariable,
-  SERVICE_ACCOUNT_DIR,
   STOP_POLICIES,
   type StopPolicy,
 } from "../cni/contract";
-import { LOG_FORMATS, type LogFormat } from "../cni/log";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
-import type { InCluster } from "../kubernetes/in-cluster";
+import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
+import { LOG_FORMATS, type LogFormat } from "../process/log";
+import { type Environment, SettingsReader } from "../process/settings";
 import type { PluginAccount } from "./api/credentials";
 
 export { STOP_POLICIES, type StopPolicy };
@@ -64,77 +63,37 @@ const PORTS = [0, 65_535] as const;
 const TOKEN_SECONDS = [600, 2 ** 31] as const;
 const DAY_SECONDS = 24 * 60 * 60;
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+/** Only values with a rule of their own; {@link SettingsReader} has the usual ones. */
+type Read = SettingsReader<{ readonly "log-level": string }>;
 
-/** Reads the environment of one installer; collects what is wrong. */
-class Reader {
-  readonly problems: string[] = [];
-  constructor(private readonly environment: Environment) {}
-
-  optional(name: string): string | undefined {
-    return this.environment[name] || undefined;
+function stanzaSource(read: Read): Settings["stanza"] {
+  const file = read.optional(InstallerVariable.stanzaFile);
+  const text = read.optional(InstallerVariable.stanza);
+  if (file === undefined && text === undefined) {
+    read.problems.push("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set: the chart sets one of them");
   }
-
-  directory(name: string, fallback: string): string {
-    const value = this.optional(name) ?? fallback;
-    if (!value.startsWith("/")) this.problems.push(`${name} "${value}" is not an absolute path`);
-    return value.replace(/(?<=.)\/+$/, "");
-  }
-
-  integer(name: string, fallback: number, [low, high]: readonly [number, number]): number {
-    const value = this.optional(name) ?? String(fallback);
-    const number = Number(value);
-    if (/^\d+$/.test(value) && number >= low && number <= high) return number;
-    this.problems.push(`${name} "${value}" is not a number from ${low} to ${high}`);
-    return fallback;
-  }
-
-  oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
-    const found = allowed.find((item) => item === value);
-    if (found === undefined) this.problems.push(`${name} "${value}" is not one of ${allowed.join(", ")}`);
-    return found ?? (value as T);
-  }
-
-  flag(name: string, fallback: boolean): boolean {
-    return this.oneOf(name, this.optional(name) ?? String(fallback), ["true", "false"]) === "true";
-  }
-
-  /** Empty is a value here: no prefix. */
-  prefix(): string {
-    return (this.environment[InstallerVariable.mountPrefix] ?? MOUNT_PREFIX).replace(/\/+$/, "");
-  }
-
-  stanza(): Settings["stanza"] {
-    const file = this.optional(InstallerVariable.stanzaFile);
-    const text = this.optional(InstallerVariable.stanza);
-    if (file === undefined && text === undefined) {
-      this.problems.push("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set: the chart sets one of them");
-    }
-    return file === undefined ? { text: text ?? "" } : { file };
-  }
-
-  kubeconfigName(): string {
-    const name = this.optional(InstallerVariable.kubeconfigName) ?? KUBECONFIG_FILE;
-    if (name.includes("/") || isConfigName(name)) {
-      this.problems.push(
-        `KUBECONFIG_FILE_NAME "${name}" must be a plain file name that container runtimes do not read`,
-      );
-    }
-    return name;
-  }
+  return file === undefined ? { text: text ?? "" } : { file };
 }
 
-function pluginAccount(read: Reader): Pick<Settings, "pluginAccount"> {
+function kubeconfigName(read: Read): string {
+  const name = read.optional(InstallerVariable.kubeconfigName) ?? KUBECONFIG_FILE;
+  if (name.includes("/") || isConfigName(name)) {
+    read.problems.push(`KUBECONFIG_FILE_NAME "${name}" must be a plain file name that container runtimes do not read`);
+  }
+  return name;
+}
+
+function pluginAccount(read: Read): Pick<Settings, "pluginAccount"> {
   const namespace = read.optional(PodVariable.podNamespace);
   const name = read.optional(InstallerVariable.pluginAccount);
-  const seconds = read.integer(InstallerVariable.pluginTokenSeconds, DAY_SECONDS, TOKEN_SECONDS);
+  const seconds = read.env(InstallerVariable.pluginTokenSeconds, String(DAY_SECONDS)).integer(TOKEN_SECONDS);
   if (name === undefined) return {};
   if (namespace === undefined) read.problems.push("PLUGIN_SERVICE_ACCOUNT needs POD_NAMESPACE, the namespace it is in");
   const node = read.optional(PodVariable.nodeName);
   return { pluginAccount: { namespace: namespace ?? "", name, seconds, ...(node === undefined ? {} : { node }) } };
 }
 
-function names(read: Reader): Pick<Settings, "nodeName" | "pod"> {
+function names(read: Read): Pick<Settings, "nodeName" | "pod"> {
   const nodeName = read.optional(PodVariable.nodeName);
   const namespace = read.optional(PodVariable.podNamespace);
   const name = read.optional(PodVariable.podName);
@@ -144,7 +103,7 @@ function names(read: Reader): Pick<Settings, "nodeName" | "pod"> {
   };
 }
 
-function nodeTaint(read: Reader): Pick<Settings, "nodeTaint"> {
+function nodeTaint(read: Read): Pick<Settings, "nodeTaint"> {
   const key = read.optional(InstallerVariable.nodeTaint);
   const node = read.optional(PodVariable.nodeName);
   if (key === undefined) return {};
@@ -152,74 +111,41 @@ function nodeTaint(read: Reader): Pick<Settings, "nodeTaint"> {
   return { nodeTaint: { node: node ?? "", key } };
 }
 
-function cluster(read: Reader): InCluster {
-  const host = read.optional(ApiServerVariable.host);
-  const caFile = read.optional(ApiServerVariable.caFile);
-  if (host === undefined) {
-    read.problems.push("KUBERNETES_SERVICE_HOST is not set: outside a pod, set it to the API server's address");
-  }
-  return {
-    host: (host ?? "").replace(/^\[|\]$/g, ""),
-    port: read.integer(ApiServerVariable.port, 443, PORTS),
-    serviceAccountDir: read.directory(ApiServerVariable.serviceAccountDir, SERVICE_ACCOUNT_DIR),
-    ...(caFile === undefined ? {} : { caFile }),
-  };
-}
-
-const FLAG = "--log-level";
-
-/** The level that `--log-level LEVEL` or `--log-level=LEVEL` names. */
-function levelFlag([flag, value, ...others]: readonly string[], problems: string[]): string | undefined {
-  if (flag === undefined) return undefined;
-  if (flag.startsWith(`${FLAG}=`) && value === undefined) return flag.slice(FLAG.length + 1);
-  if (flag === FLAG && others.length === 0) return value ?? "";
-  problems.push(`the arguments are "${[flag, value, ...others].join(" ").trim()}": known is only ${FLAG} LEVEL`);
-  return undefined;
-}
-
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
-  const read = new Reader(environment);
-  const level = levelFlag(args, read.problems);
-  const prefix = read.prefix();
-  const at = (onNode: string): NodeDirectory => ({ onNode, here: join(prefix === "" ? "/" : prefix, onNode) });
+  const read: Read = new SettingsReader({ environment, args, flags: { "log-level": "" } });
+  const level = read.flag("log-level").value === "" ? read.env(InstallerVariable.logLevel, "info") : read.flag("log-level");
+  // Set and empty is a value here: no prefix.
+  const prefix = (environment[InstallerVariable.mountPrefix] ?? MOUNT_PREFIX).replace(/\/+$/, "");
+  const directory = (name: string, fallback: string): NodeDirectory => {
+    const onNode = read.env(name, fallback).absolutePath();
+    return { onNode, here: join(prefix === "" ? "/" : prefix, onNode) };
+  };
   const settings: Settings = {
-    logLevel: read.oneOf("log level", level ?? read.optional(InstallerVariable.logLevel) ?? "info", LOG_LEVELS),
-    logFormat: read.oneOf(
-      InstallerVariable.logFormat,
-      read.optional(InstallerVariable.logFormat) ?? "plain",
-      LOG_FORMATS,
-    ),
+    logLevel: level.oneOf(LOG_LEVELS),
+    logFormat: read.env(InstallerVariable.logFormat, "plain").oneOf(LOG_FORMATS),
     mountPrefix: prefix,
-    netDir: at(read.directory(InstallerVariable.netDir, NodePath.netDir)),
-    binDir: at(read.directory(InstallerVariable.binDir, NodePath.binDir)),
-    pluginDir: read.directory(InstallerVariable.pluginDir, NodePath.binDir),
-    kubeconfigName: read.kubeconfigName(),
-    chained: read.flag(InstallerVariable.chained, true),
-    stanza: read.stanza(),
-    cluster: cluster(read),
-    stopPolicy: read.oneOf(
-      InstallerVariable.stopPolicy,
-      read.optional(InstallerVariable.stopPolicy) ?? "auto",
-      STOP_POLICIES,
-    ),
-    identity:
-      read.optional(PodVariable.podUid) ??
-      read.optional(PodVariable.podName) ??
-      read.optional("HOSTNAME") ??
-      "installer",
+    netDir: directory(InstallerVariable.netDir, NodePath.netDir),
+    binDir: directory(InstallerVariable.binDir, NodePath.binDir),
+    pluginDir: read.env(InstallerVariable.pluginDir, NodePath.binDir).absolutePath(),
+    kubeconfigName: kubeconfigName(read),
+    chained: read.env(InstallerVariable.chained, "true").boolean(),
+    stanza: stanzaSource(read),
+    cluster: readInCluster(read),
+    stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),
+    identity: read.optional(PodVariable.podUid) ?? read.optional(PodVariable.podName) ?? read.optional("HOSTNAME") ?? "installer",
     ...pluginAccount(read),
     ...names(read),
     ...nodeTaint(read),
-    pluginLog: at(read.directory(InstallerVariable.pluginLog, CALL_LOG)).here,
-    podEvents: read.flag(InstallerVariable.podEvents, false),
-    healthPort: read.integer(InstallerVariable.healthPort, 0, PORTS),
+    pluginLog: directory(InstallerVariable.pluginLog, CALL_LOG).here,
+    podEvents: read.env(InstallerVariable.podEvents, "false").boolean(),
+    healthPort: read.env(InstallerVariable.healthPort, "0").integer(PORTS),
   };
   if (settings.binDir.here === join(settings.pluginDir)) {
     read.problems.push(
       `CONTAINER_CNI_BIN_DIR "${settings.pluginDir}" is the node's directory itself: it must be the image's`,
     );
   }
-  if (read.problems.length > 0) throw new Error(read.problems.join("; "));
+  read.finish();
   return settings;
 }

@@ -9,7 +9,7 @@ export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kin
 const REMEMBERED_MS = 30_000;
 const DEADLINE_MS = 2_500;
 
-interface Tools {
+interface Deps {
   readonly transport: (access: Access) => Transport & { close(): void };
   /** What the plugin itself asks for: a pod. */
   readonly path: string;
@@ -19,7 +19,7 @@ interface Tools {
 export class AccessCheck {
   private last: { readonly token: string; readonly at: number; readonly verdict: Promise<Verdict> } | undefined;
 
-  constructor(private readonly tools: Tools) {}
+  constructor(private readonly deps: Deps) {}
 
   check(access: Access, now: number): Promise<Verdict> {
     const { last } = this;
@@ -30,9 +30,9 @@ export class AccessCheck {
   }
 
   private async ask(access: Access): Promise<Verdict> {
-    const transport = this.tools.transport(access);
+    const transport = this.deps.transport(access);
     try {
-      const { status } = await transport({ path: this.tools.path, deadlineMs: DEADLINE_MS });
+      const { status } = await transport({ path: this.deps.path, deadlineMs: DEADLINE_MS });
       if (status === 401)
         return { kind: "refused", why: "the API server does not accept the kubeconfig's token (401)" };
       if (status === 403) return { kind: "refused", why: "the kubeconfig's account may not get pods (403)" };

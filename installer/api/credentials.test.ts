@@ -1,5 +1,5 @@
-import { createLog } from "../../cni/log";
 import type { Transport } from "../../kubernetes/client";
+import { createLog } from "../../process/log";
 import type { Access, Verdict } from "./access";
 import { Credentials } from "./credentials";
 
@@ -24,7 +24,7 @@ function credentials(tokens: readonly string[], verify: (token: string) => Promi
       transport: () => Object.assign(answer, { close: () => undefined }),
       verify: ({ token }) => verify(token),
       log: createLog("error", "plain", () => undefined),
-      renewals: { add: () => undefined },
+      renewals: { inc: () => undefined },
     },
     known,
   );

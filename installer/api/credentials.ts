@@ -1,7 +1,8 @@
-import type { Log } from "../../cni/log";
 import type { Transport } from "../../kubernetes/client";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
-import type { Counter } from "../telemetry/metrics";
+import type { Log } from "../../process/log";
+import type { Counter } from "../../process/metrics";
+import { reasonOf } from "../../process/reason-of";
 import type { Access, Verdict } from "./access";
 
 /** The service account of the plugin, which may do less than the installer's own. */
@@ -14,7 +15,7 @@ export interface PluginAccount {
   readonly node?: string;
 }
 
-interface Tools {
+interface Deps {
   /** The installer's own access, read anew. @throws where the files are missing */
   readonly own: () => Access;
   /** Absent: the plugin uses the installer's own token. */
@@ -23,7 +24,7 @@ interface Tools {
   /** Whether the API server lets the plugin in with it. */
   readonly verify: (access: Access, now: number) => Promise<Verdict>;
   readonly log: Log;
-  readonly renewals: Counter;
+  readonly renewals: Counter<"result">;
 }
 
 /** A token, and what it says of itself. */
@@ -46,7 +47,7 @@ export class Credentials {
 
   /** `known` is the token that lies on the node from before. */
   constructor(
-    private readonly tools: Tools,
+    private readonly deps: Deps,
     known: string | undefined,
   ) {
     const claims = known === undefined ? undefined : readClaims(known);
@@ -55,20 +56,20 @@ export class Credentials {
 
   /** What the kubeconfig should hold now. `now` is the wall clock. @throws where there is no token at all */
   current(now: number): Access {
-    return this.ofPlugin(now) ?? this.tools.own();
+    return this.ofPlugin(now) ?? this.deps.own();
   }
 
   /** Access by a token of the plugin's own account; undefined where it has none. @throws where there is no token at all */
   ofPlugin(now: number): Access | undefined {
     return this.isAlive(now) && this.minted !== undefined
-      ? { ...this.tools.own(), token: this.minted.token }
+      ? { ...this.deps.own(), token: this.minted.token }
       : undefined;
   }
 
   /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */
   async verify(now: number): Promise<Verdict> {
     const access = this.current(now);
-    const verdict = await this.tools.verify(access, now);
+    const verdict = await this.deps.verify(access, now);
     // By now there may be another one.
     if (verdict.kind === "refused" && this.minted?.token === access.token) {
       this.minted = undefined;
@@ -79,10 +80,10 @@ export class Credentials {
 
   /** Asks for a token where one is due. Never rejects. Tells whether there is a new one. */
   async renew(now: number): Promise<boolean> {
-    const { account, renewals } = this.tools;
+    const { account, renewals } = this.deps;
     if (account === undefined || !this.isDue(now)) return false;
     const outcome = await this.request(account, now);
-    renewals.add(Object.keys(outcome)[0] ?? "");
+    renewals.inc({ result: Object.keys(outcome)[0] ?? "" });
     if ("token" in outcome) {
       this.minted = received(outcome, now);
       this.say(`the plugin has a token of service account ${account.namespace}/${account.name}`, "info");
@@ -98,7 +99,7 @@ export class Credentials {
 
   /** The account as a token names it. */
   private subject(): string {
-    const { account } = this.tools;
+    const { account } = this.deps;
     return `system:serviceaccount:${account?.namespace}:${account?.name}`;
   }
 
@@ -113,19 +114,19 @@ export class Credentials {
   /** A token that the plugin can use: one that the API server lets in. */
   private async request(account: PluginAccount, now: number): Promise<Outcome> {
     try {
-      const own = this.tools.own();
+      const own = this.deps.own();
       const outcome = await this.ask(account, own);
       if (!("token" in outcome)) return outcome;
-      const verdict = await this.tools.verify({ ...own, token: outcome.token }, now);
+      const verdict = await this.deps.verify({ ...own, token: outcome.token }, now);
       return verdict.kind === "refused" ? { refused: verdict.why } : outcome;
     } catch (error) {
-      return { silent: error instanceof Error ? error.message : String(error) };
+      return { silent: reasonOf(error) };
     }
   }
 
   private async ask({ namespace, name, seconds, node }: PluginAccount, own: Access): Promise<Outcome> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const transport = this.tools.transport(own);
+    const transport = this.deps.transport(own);
     const ask = (body: object) => transport({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
     try {
       const bound = await ask(tokenRequest(seconds, node));
@@ -138,7 +139,7 @@ export class Credentials {
   }
 
   private say(message: string, level: "info" | "warn"): void {
-    if (message !== this.said) this.tools.log[level](message);
+    if (message !== this.said) this.deps.log[level](message);
     this.said = message;
   }
 }

@@ -1,5 +1,6 @@
-import type { Log } from "../../cni/log";
 import type { Transport } from "../../kubernetes/client";
+import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
 
 /** What keeps pods away from a node. */
 export interface Taint {
@@ -27,7 +28,7 @@ export function withoutTaint(taints: readonly Taint[], key: string): readonly Op
     .flat();
 }
 
-interface Tools {
+interface Deps {
   readonly connect: () => Transport & { close(): void };
   readonly node: string;
   readonly key: string;
@@ -48,11 +49,11 @@ export class StartupTaint {
   private dueAt = 0;
   private lastProblem = "";
 
-  constructor(private readonly tools: Tools) {}
+  constructor(private readonly deps: Deps) {}
 
   /** Whether it is time to look whether the node has it. */
   get isDue(): boolean {
-    return this.tools.now() >= this.dueAt;
+    return this.deps.now() >= this.dueAt;
   }
 
   /** Something tells that the node may have registered anew. */
@@ -63,18 +64,18 @@ export class StartupTaint {
   /** Removes the taint where it is time to look and the node has it; where that fails, it is time again at once. */
   async lift(): Promise<void> {
     if (!this.isDue) return;
-    this.dueAt = this.tools.now() + LOOK_EVERY_MS;
+    this.dueAt = this.deps.now() + LOOK_EVERY_MS;
     try {
       await this.remove();
       this.lastProblem = "";
     } catch (error) {
       this.lookAgain();
-      this.say(error instanceof Error ? error.message : String(error));
+      this.say(reasonOf(error));
     }
   }
 
   private async remove(): Promise<void> {
-    const { connect, key, log, node } = this.tools;
+    const { connect, key, log, node } = this.deps;
     const send = connect();
     try {
       const patch = withoutTaint(await this.taints(send), key);
@@ -90,14 +91,14 @@ export class StartupTaint {
   }
 
   private async taints(send: Transport): Promise<readonly Taint[]> {
-    const { node } = this.tools;
+    const { node } = this.deps;
     const { status, body } = await send({ path: `/api/v1/nodes/${node}`, deadlineMs: DEADLINE_MS });
     if (status !== 200) throw new Error(`node ${node}: ${status}`);
     return (JSON.parse(body) as { spec?: { taints?: readonly Taint[] } }).spec?.taints ?? [];
   }
 
   private say(problem: string): void {
-    if (problem !== this.lastProblem) this.tools.log.warn(`taint ${this.tools.key} cannot be removed yet: ${problem}`);
+    if (problem !== this.lastProblem) this.deps.log.warn(`taint ${this.deps.key} cannot be removed yet: ${problem}`);
     this.lastProblem = problem;
   }
 }

@@ -1,5 +1,5 @@
-import { createLog } from "../../cni/log";
 import type { ApiResponse } from "../../kubernetes/client";
+import { createLog } from "../../process/log";
 import { guessDaemonSet, OwnDaemonSet } from "./own-daemonset";
 
 const POD = "prod-linkerd-cni-x7k2p";

@@ -1,5 +1,6 @@
-import type { Log } from "../../cni/log";
 import type { Transport } from "../../kubernetes/client";
+import type { Log } from "../../process/log";
+import { reasonOf } from "../../process/reason-of";
 
 interface OwnedPod {
   readonly kind?: string;
@@ -9,7 +10,7 @@ interface OwnedPod {
   };
 }
 
-interface Tools {
+interface Deps {
   readonly namespace: string;
   /** Our own pod. */
   readonly pod: string;
@@ -36,11 +37,11 @@ export class OwnDaemonSet {
   private owner: string | undefined;
   private isKnown = false;
 
-  constructor(private readonly tools: Tools) {}
+  constructor(private readonly deps: Deps) {}
 
   /** Undefined where nobody can tell, and where the pod belongs to none. */
   get name(): string | undefined {
-    return this.isKnown ? this.owner : guessDaemonSet(this.tools.pod);
+    return this.isKnown ? this.owner : guessDaemonSet(this.deps.pod);
   }
 
   /** Asks where it is not known yet. Never rejects. Tells whether the name is another one since. */
@@ -48,20 +49,20 @@ export class OwnDaemonSet {
     if (this.isKnown) return false;
     const before = this.name;
     try {
-      const send = this.tools.connect();
+      const send = this.deps.connect();
       try {
         await this.read(send);
       } finally {
         send.close();
       }
     } catch (error) {
-      this.tools.log.debug(`our DaemonSet: ${error instanceof Error ? error.message : String(error)}`);
+      this.deps.log.debug(`our DaemonSet: ${reasonOf(error)}`);
     }
     return this.name !== before;
   }
 
   private async read(send: Transport): Promise<void> {
-    const { namespace, pod, log } = this.tools;
+    const { namespace, pod, log } = this.deps;
     const path = `/api/v1/namespaces/${namespace}/pods/${pod}`;
     const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
     if (status !== 200) return log.debug(`our own pod ${namespace}/${pod}: ${status}`);

@@ -40,7 +40,7 @@ export function eventOf(entry: Entry): PodEvent | undefined {
   return found === undefined || name === "" ? undefined : { namespace, name, ...found };
 }
 
-interface Tools {
+interface Deps {
   readonly connect: () => Transport & { close(): void };
   /** This installer, and where it runs. */
   readonly instance: string;
@@ -62,9 +62,9 @@ export class PodEvents {
   private readonly recorder: EventRecorder;
   private busy = false;
 
-  constructor(private readonly tools: Tools) {
+  constructor(private readonly deps: Deps) {
     const send: Transport = async (call) => {
-      const connected = tools.connect();
+      const connected = deps.connect();
       try {
         return await connected(call);
       } finally {
@@ -72,8 +72,8 @@ export class PodEvents {
       }
     };
     this.client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
-    const deps = { client: this.client, clock: { date: tools.now } };
-    this.recorder = new EventRecorder({ controller: "linkerd-cni", instance: tools.instance }, deps);
+    const reporter = { controller: "linkerd-cni", instance: deps.instance };
+    this.recorder = new EventRecorder(reporter, { client: this.client, clock: { date: deps.now } });
   }
 
   /** Takes a line of the plugin's log. */
@@ -92,14 +92,14 @@ export class PodEvents {
     try {
       await this.publishSome();
     } catch (error) {
-      this.tools.log.debug(`Events wait: ${reasonOf(error)}`);
+      this.deps.log.debug(`Events wait: ${reasonOf(error)}`);
     } finally {
       this.busy = false;
     }
   }
 
   private forget(): void {
-    const now = this.tools.now().getTime();
+    const now = this.deps.now().getTime();
     for (const [key, at] of this.said) if (now - at >= SAID_MS) this.said.delete(key);
   }
 
@@ -107,7 +107,7 @@ export class PodEvents {
     for (const [key, event] of [...this.waiting].slice(0, MOST_AT_ONCE)) {
       await this.publishOne(event);
       this.waiting.delete(key);
-      this.said.set(key, this.tools.now().getTime());
+      this.said.set(key, this.deps.now().getTime());
     }
   }
 
@@ -120,7 +120,7 @@ export class PodEvents {
       await this.recorder.record(regarding, { type: "Warning", reason, action: "Redirecting", note });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.tools.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);
+      this.deps.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);
     }
   }
 

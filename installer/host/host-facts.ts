@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
-import type { Places } from "../node/places";
-import { mountOf, readMountinfo } from "./mounts";
+import { mountOf, readMountinfo } from "../state/mounts";
+import type { Paths } from "../state/paths";
 import type { HostFacts } from "./preflight";
 
 /** The runtime's own; loading `node:zlib` would cost each node 2 MB more. */
@@ -70,14 +70,14 @@ export function kernelFacts(
 }
 
 /** Finds out what can be told from inside the container. */
-export function hostFacts(places: Places, runtime: string | undefined): HostFacts {
+export function hostFacts(paths: Paths, runtime: string | undefined): HostFacts {
   const mountinfo = readMountinfo();
   const isLoaded = (module: string) => fs.existsSync(`/sys/module/${module}`);
   const enforce = readIfAny("/sys/fs/selinux/enforce");
   const label = readIfAny("/proc/self/attr/current") ?? "";
   return {
-    directories: [directory(places.binDir, mountinfo, true), directory(places.netDir, mountinfo, false)],
-    pluginBytes: sizeOf(places.image),
+    directories: [directory(paths.binDir, mountinfo, true), directory(paths.netDir, mountinfo, false)],
+    pluginBytes: sizeOf(paths.image),
     kernel: kernelFacts(isLoaded, kernelConfiguration),
     ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
     ...(runtime === undefined ? {} : { runtime }),

@@ -1,19 +1,19 @@
-import { type Counter, type Histogram, Metrics } from "./metrics";
+import { type Counter, type Histogram, Registry } from "../../process/metrics";
 
 /** What the installer counts and measures. */
 export interface Instruments {
-  readonly metrics: Metrics;
+  readonly registry: Registry;
   /** A step that put something in place for the first time. */
-  readonly installs: Counter;
-  readonly rechains: Counter;
-  readonly contested: Counter;
+  readonly installs: Counter<"step">;
+  readonly rechains: Counter<"file">;
+  readonly contested: Counter<"file" | "writer">;
   readonly failures: Counter;
-  readonly tokenRenewals: Counter;
-  readonly pluginCalls: Counter;
-  readonly pluginSeconds: Histogram;
+  readonly tokenRenewals: Counter<"result">;
+  readonly pluginCalls: Counter<"verb" | "decision" | "code">;
+  readonly pluginSeconds: Histogram<"verb">;
   readonly lookupSeconds: Histogram;
   readonly rulesSeconds: Histogram;
-  readonly pluginRequests: Histogram;
+  readonly pluginRequests: Histogram<"verb">;
   /** Registers what is read when the metrics are. */
   read(readings: Readings): void;
 }
@@ -28,15 +28,19 @@ export interface Readings {
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 export function createInstruments(): Instruments {
-  const metrics = new Metrics();
-  const counter = (name: string, help: string, ...labels: readonly string[]) =>
-    metrics.counter({ name: `linkerd_cni_${name}`, help, labels });
-  const histogram = (name: string, help: string, bounds: readonly number[], ...labels: readonly string[]) =>
-    metrics.histogram({ name: `linkerd_cni_${name}`, help, labels }, bounds);
+  const registry = new Registry("linkerd_cni_");
+  const counter = <L extends string = never>(name: string, help: string, ...labels: readonly L[]) =>
+    registry.counter({ name, help, labels });
+  const histogram = <L extends string = never>(
+    name: string,
+    help: string,
+    bounds: readonly number[],
+    ...labels: readonly L[]
+  ) => registry.histogram({ name, help, labels }, bounds);
   const gauge = (name: string, help: string, read: () => boolean) =>
-    metrics.gauge({ name: `linkerd_cni_${name}`, help }, () => (read() ? 1 : 0));
+    registry.gauge({ name, help }, () => (read() ? 1 : 0));
   return {
-    metrics,
+    registry,
     installs: counter("installs_total", "Steps that changed files of the node, by step.", "step"),
     rechains: counter("rechains_total", "Times that the stanza was put back into a configuration.", "file"),
     contested: counter(

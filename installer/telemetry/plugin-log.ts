@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import type { Log } from "../../cni/log";
+import type { Log } from "../../process/log";
 import type { Instruments } from "./instruments";
 
 /** Most bytes that are read at once; what a flood leaves behind is read at the next look. */
@@ -76,8 +76,8 @@ const word = (value: unknown): string => (typeof value === "string" || typeof va
 /** Counts one call of the plugin. */
 function count(entry: Entry, instruments: Instruments): void {
   const verb = word(entry["verb"]);
-  instruments.pluginCalls.add(verb, word(entry["decision"]), word(entry["code"]));
-  if (typeof entry["ms"] === "number") instruments.pluginSeconds.observe(entry["ms"] / 1000, verb);
+  instruments.pluginCalls.inc({ verb, decision: word(entry["decision"]), code: word(entry["code"]) });
+  if (typeof entry["ms"] === "number") instruments.pluginSeconds.observe(entry["ms"] / 1000, { verb });
   const seconds = [
     ["lookupMs", instruments.lookupSeconds],
     ["rulesMs", instruments.rulesSeconds],
@@ -86,7 +86,7 @@ function count(entry: Entry, instruments: Instruments): void {
     const milliseconds = entry[name];
     if (typeof milliseconds === "number") histogram.observe(milliseconds / 1000);
   }
-  if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"], verb);
+  if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"], { verb });
 }
 
 interface Readers {

@@ -28,6 +28,7 @@ beforeEach(async () => {
   });
   node = new TestNode({ "10-k.conflist": LIST });
   writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+  writeFileSync(join(node.binDir, "bridge"), "");
 });
 afterEach(async () => {
   await installer.stop("SIGKILL");

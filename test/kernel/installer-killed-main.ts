@@ -3,7 +3,7 @@
  * was about to write. Prints how many operations there were where it is not killed. Built for tests only.
  */
 import { writeFileSync } from "node:fs";
-import { type Disk, nodeDisk } from "../../installer/node/disk";
+import { type Disk, nodeDisk } from "../../installer/apply/disk";
 import { run } from "../../installer/run";
 
 let count = 0;

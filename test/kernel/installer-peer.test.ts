@@ -1,5 +1,6 @@
 /** Our installer beside linkerd's own: on the same node, and by the same ConfigMap. */
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -33,16 +34,15 @@ cp -r "$1" /run/secrets/kubernetes.io/serviceaccount && exec "$2"`;
 const MINIMAL = { name: "linkerd-cni", type: "linkerd-cni", kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" } };
 
 /**
- * Lets linkerd's own installer install.
- * @param last the configuration that it comes to last
- * @returns what ends it by a signal
+ * Lets linkerd's own installer install, and holds it.
+ * @param files the configurations that it chains
  */
 async function startPeer(
   node: TestNode,
-  last: string,
+  files: readonly string[],
   stanza: object = MINIMAL,
   port = 443,
-): Promise<(signal: NodeJS.Signals) => void> {
+): Promise<{ goOn(): void; end(signal: NodeJS.Signals): Promise<void> }> {
   const image = join(node.root, "peer");
   mkdirSync(image, { recursive: true });
   const plugin = join(image, "linkerd-cni");
@@ -62,14 +62,39 @@ async function startPeer(
       CNI_NETWORK_CONFIG: JSON.stringify(stanza),
     },
   });
-  const until = performance.now() + 10_000;
-  while (!node.isChained(last) && performance.now() < until) await sleep(20);
-  await sleep(200);
-  return (signal) => execFileSync("kill", [`-${signal.slice(3)}`, "--", `-${child.pid}`]);
+  const send = (signal: string) => execFileSync("kill", [`-${signal}`, "--", `-${child.pid}`]);
+  const ended = once(child, "exit");
+  const until = performance.now() + 30_000;
+  // It truncates files and then writes them: it is held while they are looked at.
+  for (;;) {
+    await sleep(200);
+    send("STOP");
+    await sleep(20);
+    if (files.every((name) => isChained(node, name))) break;
+    if (performance.now() > until) throw new Error("linkerd's installer does not install");
+    send("CONT");
+  }
+  return {
+    goOn: () => send("CONT"),
+    end: async (signal) => {
+      send(signal.slice(3));
+      if (signal !== "SIGKILL") send("CONT");
+      await ended;
+    },
+  };
+}
+
+/** Whether a configuration is whole, and chained. */
+function isChained(node: TestNode, name: string): boolean {
+  try {
+    return node.isChained(name);
+  } catch {
+    return false; // half-written
+  }
 }
 
 /** Lets linkerd's own installer install, and ends it as a node's crash would: it removes nothing. */
-const installPeer = async (...args: Parameters<typeof startPeer>) => (await startPeer(...args))("SIGKILL");
+const installPeer = async (...args: Parameters<typeof startPeer>) => (await startPeer(...args)).end("SIGKILL");
 
 suite("a node that linkerd's own installer has changed", lacks, () => {
   jest.setTimeout(60_000);
@@ -77,7 +102,7 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
 
   test("is taken over: one chain, our plugin, a private kubeconfig; what was renamed is named", async () => {
     const node = new TestNode({ "10-k.conflist": LIST, "20-single.conf": SINGLE, "notes.txt": "x" });
-    await installPeer(node, "20-single.conflist");
+    await installPeer(node, ["10-k.conflist", "20-single.conflist"]);
     const theirs = JSON.parse(node.read("10-k.conflist"));
     expect(node.isChained("20-single.conflist")).toBe(true);
 
@@ -109,16 +134,20 @@ suite("a node where linkerd's own installer still runs, as in an update that sta
 
   test("is ready with either's chain, and chained at once when linkerd's takes its own out", async () => {
     const node = new TestNode({ "10-k.conflist": LIST });
-    const end = await startPeer(node, "10-k.conflist");
+    const theirs = await startPeer(node, ["10-k.conflist"]);
+    theirs.goOn();
     const installer = node.start({ HEALTH_PORT: String(PORT), CNI_NETWORK_CONFIG: JSON.stringify(OURS) });
     const ready = async () => (await fetch(`http://127.0.0.1:${PORT}/ready`).catch(() => undefined))?.status === 200;
     try {
       // linkerd's puts its own back each time, and the wait for the next try grows to many seconds.
       await installer.says("(6 in a row)");
-      expect(node.isChained("10-k.conflist")).toBe(true);
-      expect(node.read("10-k.conflist")).not.toContain('"ours"');
-      expect(await ready()).toBe(true);
-      end("SIGTERM");
+      // It writes its own while we look.
+      const settled = async () =>
+        isChained(node, "10-k.conflist") && !node.read("10-k.conflist").includes('"ours"') && (await ready());
+      const soon = performance.now() + 5_000;
+      while (!(await settled()) && performance.now() < soon) await sleep(20);
+      expect(await settled()).toBe(true);
+      await theirs.end("SIGTERM");
       await installer.says("ends in our stanza");
       const until = performance.now() + 5_000;
       while (!node.read("10-k.conflist").includes('"ours"') && performance.now() < until) await sleep(5);
@@ -221,7 +250,7 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
 
   test.each(IPTABLES_MODES)("linkerd's, by ours with mode %s, and then ours again", async (mode) => {
     const stanza = stanzaOf(mode);
-    await installPeer(node, "10-k.conflist", stanza, api.port);
+    await installPeer(node, ["10-k.conflist"], stanza, api.port);
     expect(isLinkerds()).toBe(true);
     expect(await rules()).toContain("proxy-init/redirect-all-outgoing-to-proxy-port");
     const environment = { KUBERNETES_SERVICE_PORT: String(api.port), CNI_NETWORK_CONFIG: JSON.stringify(stanza) };
@@ -233,7 +262,7 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
   });
 
   test("ours, by linkerd's, after linkerd's, and then linkerd's again", async () => {
-    await installPeer(node, "10-k.conflist", LINKERDS, api.port);
+    await installPeer(node, ["10-k.conflist"], LINKERDS, api.port);
     const theirs = await rules();
     const environment = { KUBERNETES_SERVICE_PORT: String(api.port), CNI_NETWORK_CONFIG: JSON.stringify(LINKERDS) };
     const installer = node.start({ ...environment, UNINSTALL_ON_STOP: "never" });
@@ -242,7 +271,7 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
     expect(isLinkerds()).toBe(false);
     expect(lines(await rules())).toEqual(lines(theirs));
     expect(await installer.stop()).toBe(0);
-    await installPeer(node, "10-k.conflist", LINKERDS, api.port);
+    await installPeer(node, ["10-k.conflist"], LINKERDS, api.port);
     expect(isLinkerds()).toBe(true);
     expect(lines(await rules())).toEqual(lines(theirs));
   });

@@ -11,12 +11,14 @@ export function metricIn(text: string, name: string): number {
 export async function exposedMetrics(): Promise<string> {
   const installer = installerInstruments();
   installer.read({ chained: () => true, ready: () => true });
-  for (const counter of [installer.installs, installer.rechains, installer.contested, installer.tokenRenewals])
-    counter.add("a", "b");
-  installer.pluginCalls.add("ADD", "redirect", "");
-  for (const histogram of [installer.pluginSeconds, installer.pluginRequests]) histogram.observe(1, "ADD");
+  installer.installs.inc({ step: "a" });
+  installer.rechains.inc({ file: "a" });
+  installer.contested.inc({ file: "a", writer: "b" });
+  installer.tokenRenewals.inc({ result: "a" });
+  installer.pluginCalls.inc({ verb: "ADD", decision: "redirect", code: "" });
+  for (const histogram of [installer.pluginSeconds, installer.pluginRequests]) histogram.observe(1, { verb: "ADD" });
   const repair = repairMetrics();
   const none = () => 0;
   repair.read({ broken: none, notRedirected: none, suspendedOwners: none, installerReady: () => true });
-  return installer.metrics.text() + repair.registry.text();
+  return installer.registry.text() + repair.registry.text();
 }

@@ -1,0 +1,72 @@
+import { statSync } from "node:fs";
+import type { Log } from "../../process/log";
+import type { Change } from "../plan/change";
+import type { Owner, Seen } from "../state/node-state";
+import { isAsSeen } from "../state/observe";
+import type { Paths } from "../state/paths";
+import type { PluginFile } from "../state/plugin-file";
+import { apply, type Disk, OutOfDate } from "./disk";
+
+const DONE = {
+  write: "wrote",
+  install: "wrote",
+  keep: "wrote",
+  link: "wrote",
+  rmdir: "removed",
+  remove: "removed",
+};
+
+/** What has been done, for the log. */
+function describe(change: Change): string {
+  if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
+  return `${DONE[change.do]} ${change.path}`;
+}
+
+const text = ({ uid, gid }: Owner): string => `${uid}:${gid}`;
+
+/** What is to be said where a file did not get the owner that it should have: without CAP_CHOWN nobody can give it. */
+function strayed(change: Change): string | undefined {
+  if ((change.do !== "write" && change.do !== "keep") || change.owner === undefined) return undefined;
+  const found = statSync(change.path, { throwIfNoEntry: false });
+  if (found === undefined || text(found) === text(change.owner)) return undefined;
+  return `${change.path} belongs to ${text(found)} instead of ${text(change.owner)}: only with CAP_CHOWN (value privileged) can it be given back`;
+}
+
+/** Makes planned changes of one node's files, and says what it did. */
+export class Changer {
+  private readonly strays = new Set<string>();
+
+  constructor(
+    private readonly deps: {
+      readonly paths: Paths;
+      readonly disk: Disk;
+      readonly plugin: PluginFile;
+      readonly log: Log;
+    },
+  ) {}
+
+  /** Makes the changes. False where the rest of them is out of date. */
+  async run(changes: readonly Change[]): Promise<boolean> {
+    for (const change of changes) {
+      if (!(await this.make(change))) return false;
+      this.deps.log.info(describe(change));
+      const message = strayed(change);
+      if (message !== undefined && !this.strays.has(message)) this.deps.log.warn(message);
+      if (message !== undefined) this.strays.add(message);
+    }
+    return true;
+  }
+
+  private async make(change: Change): Promise<boolean> {
+    const { disk, log, paths, plugin } = this.deps;
+    try {
+      const holds = (seen: Seen) => isAsSeen(seen, paths);
+      await apply(change, disk, { ...plugin, holds });
+      return true;
+    } catch (error) {
+      if (!(error instanceof OutOfDate)) throw error;
+      log.debug(`${error.message}: looking again`);
+      return false;
+    }
+  }
+}

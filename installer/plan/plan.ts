@@ -1,0 +1,487 @@
+import { join } from "node:path";
+import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
+import { sameJson } from "../../cni/conflist/equal";
+import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
+import { digest, encodeJournal, type Journal, originalName } from "../state/journal";
+import { type FoundFile, type NodeState, SET_ASIDE, type Seen } from "../state/node-state";
+import type { Paths } from "../state/paths";
+import type { Change } from "./change";
+
+/** What a node with the plugin has. */
+export interface Wanted {
+  readonly owner: string;
+  /** Whether the active configuration ends in the stanza. */
+  readonly chained: boolean;
+  readonly stanza: StanzaJson;
+  readonly kubeconfig: string;
+}
+
+/** A file that runtimes look at and that is no valid configuration. */
+export interface Finding {
+  readonly file: string;
+  readonly reason: string;
+  /** What would show it: on the node it may be valid all the same. */
+  readonly hidden?: string | undefined;
+}
+
+/** The order of the steps is what keeps a node whole: no chain names what is not there yet. */
+export const STEPS = ["journal", "plugin", "kubeconfig", "chain", "rest"] as const;
+export type Step = (typeof STEPS)[number];
+
+export interface Plan {
+  readonly steps: Readonly<Record<Step, readonly Change[]>>;
+  /** The file that holds the chain when the changes are done; absent where there is nothing to chain to. */
+  readonly chain?: string;
+  /** The configuration that is chained, by the name that its owner gave it. */
+  readonly active?: string;
+  /**
+   * Types of the plugins that are chained with ours, where the plugin directory holds none of them: the container runtime
+   * may search another one. Empty where it holds one.
+   */
+  readonly absentNeighbours: readonly string[];
+  /** The plugin directory of the installer before us, where it is another one; as a path on the node. */
+  readonly formerBinDir?: string;
+  /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
+  readonly renamed: readonly string[];
+  /** Files in front of the active one, or all of them where none is active. */
+  readonly findings: readonly Finding[];
+}
+
+/** A configuration as its owner wrote it: without us. */
+export interface Pristine {
+  readonly name: string;
+  readonly config: Config;
+  readonly bytes: Uint8Array;
+  /** The file that stands for it now; absent where a list that we made does. */
+  readonly file?: FoundFile;
+  /** The list that we made of it. */
+  readonly made?: FoundFile;
+}
+
+const EMPTY = new Uint8Array();
+
+function parseLoosely(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The original's very bytes, unless somebody has changed the content since they were kept. */
+function withoutUs(text: string, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
+  const stripped = Buffer.from(text);
+  if (original?.bytes === undefined) return stripped;
+  // Behind a link the owner goes on writing: what is new there counts more than what others add to the list.
+  if (original.target !== undefined && madeOf !== digest(original.bytes)) return original.bytes;
+  return sameJson(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
+}
+
+/**
+ * A configuration that is a file of its owner's, with or without our stanza in it. Where that was a link, `madeOf` is the
+ * digest of what it led to then.
+ */
+function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: string): Pristine {
+  const { name, bytes, problem } = file;
+  if (bytes === undefined) {
+    return { name, file, bytes: EMPTY, config: { kind: "invalid", reason: problem ?? "cannot be read" } };
+  }
+  const config = readConfig(name, bytes);
+  if (config.kind !== "list" || !hasStanza(config)) return { name, file, bytes, config };
+  const own = withoutUs(unchained(config), original, madeOf);
+  return { name, file, bytes: own, config: readConfig(name, own) };
+}
+
+/** What a list holds besides our stanza; nothing where it is no list. */
+function othersIn(list: FoundFile): readonly unknown[] {
+  const config = list.bytes === undefined ? undefined : readConfig(list.name, list.bytes);
+  if (config?.kind !== "list") return [];
+  return (JSON.parse(unchained(config)) as { readonly plugins: readonly unknown[] }).plugins;
+}
+
+/** Whether a list begins with what a single plugin's file holds. */
+function beginsWith(list: FoundFile, original: FoundFile): boolean {
+  const [first] = othersIn(list);
+  return first !== undefined && original.bytes !== undefined && sameJson(first, parseLoosely(original.bytes));
+}
+
+/** Whether a list is a single plugin's configuration and our stanza, and nothing that somebody has added. */
+function standsFor(list: FoundFile, original: FoundFile): boolean {
+  return beginsWith(list, original) && othersIn(list).length === 1;
+}
+
+/** Names of single plugins' files that are set aside while their own name is free. */
+function setAside({ configs, originals }: NodeState): readonly string[] {
+  const present = new Set(configs.map(({ name }) => name));
+  return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
+}
+
+/** Whether the name that was noted for a list of ours has become that of somebody else's list, before we wrote it. */
+function isTaken(list: string, from: string, { configs, originals }: NodeState): boolean {
+  const [file, single] = [list, from].map((name) => configs.find((each) => each.name === name));
+  if (file?.bytes === undefined || single === undefined) return false;
+  const original = originals.get(from);
+  const config = readConfig(list, file.bytes);
+  const isOurs = config.kind !== "list" || hasStanza(config) || (original !== undefined && beginsWith(file, original));
+  return !isOurs;
+}
+
+/** Lists that we made, and what of: by the journal, and where that is lost, by what the files hold. */
+export function madeLists(state: NodeState): Journal["made"] {
+  const noted = Object.entries(state.journal?.made ?? {}).filter(([list, from]) => !isTaken(list, from, state));
+  const known = new Set(noted.map(([, from]) => from));
+  const inferred = setAside(state).flatMap((from) => {
+    const original = state.originals.get(from);
+    if (known.has(from) || original === undefined) return [];
+    return state.configs.filter((file) => beginsWith(file, original)).map(({ name }) => [name, from] as const);
+  });
+  return Object.fromEntries([...inferred, ...noted]);
+}
+
+/** A list that we made; one to which others have added something is a list like any other by now. */
+function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | undefined {
+  if (state.configs.some(({ name }) => name === from)) return undefined;
+  const original = state.originals.get(from);
+  if (original?.bytes === undefined) return ordinary(made, undefined);
+  const changed =
+    made.bytes !== undefined && readConfig(made.name, made.bytes).kind === "list" && !standsFor(made, original);
+  if (changed) return ordinary(made, state.originals.get(made.name));
+  return { name: from, made, bytes: original.bytes, config: readConfig(from, original.bytes) };
+}
+
+/** Files that were set aside for a list which somebody has taken away. */
+function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
+  const present = new Set(state.configs.map(({ name }) => name));
+  const held = new Set(Object.entries(made).flatMap(([list, from]) => (present.has(list) ? [from] : [])));
+  return setAside(state).flatMap((name) => {
+    const bytes = state.originals.get(name)?.bytes;
+    return held.has(name) || bytes === undefined ? [] : [{ name, bytes, config: readConfig(name, bytes) }];
+  });
+}
+
+/** The configuration directory as it would be without us, in the order in which runtimes look at it. */
+export function pristine(state: NodeState): readonly Pristine[] {
+  const made = madeLists(state);
+  const found = state.configs.map((file) => {
+    const from = made[file.name];
+    if (from !== undefined) return ofMade(file, from, state);
+    return ordinary(file, state.originals.get(file.name), state.journal?.links?.[file.name]);
+  });
+  return [...found.filter((each) => each !== undefined), ...orphans(state, made)].sort((left, right) =>
+    compareNames(left.name, right.name),
+  );
+}
+
+/** Lists that we made and others have added to, and the files set aside for them: those stay aside. */
+function adopted(state: NodeState): Journal["made"] {
+  const entries = Object.entries(madeLists(state)).filter(([list, from]) => {
+    const file = state.configs.find(({ name }) => name === list);
+    return file !== undefined && ofMade(file, from, state)?.name === list && state.originals.has(from);
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The loopback is no network for pods, even where its file comes first because the real one is not there yet. */
+function isPodNetwork({ config }: Pristine): boolean {
+  return config.kind !== "invalid" && config.types.some((type) => type !== "loopback");
+}
+
+/** The configuration that containerd and CRI-O use: the first valid one. */
+export function activeOf(configs: readonly Pristine[]): Pristine | undefined {
+  return configs.find(isPodNetwork);
+}
+
+interface Context {
+  readonly paths: Paths;
+  readonly state: NodeState;
+}
+
+/** How the active configuration comes to end in our stanza. */
+interface Chaining {
+  /** In the order in which they must happen. */
+  readonly changes: readonly Change[];
+  /** The file that holds the chain. */
+  readonly file?: string;
+  /** The file whose original must be kept. */
+  readonly keeps?: string;
+  /** The list made, and what it is made of. */
+  readonly made?: Readonly<Record<string, string>>;
+}
+
+const same = (left: Uint8Array | undefined, right: Uint8Array): boolean =>
+  left !== undefined && Buffer.compare(left, right) === 0;
+
+const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
+
+/** What stands under a name that runtimes read. */
+function seen({ paths, state }: Context, name: string): Seen {
+  const files = [...state.configs, ...state.setAside];
+  return { path: join(paths.netDir, name), bytes: files.find((file) => file.name === name)?.bytes };
+}
+
+function put(context: Context, name: string, bytes: Uint8Array, file: FoundFile | undefined): Change {
+  const { mode = 0o644, owner } = file ?? {};
+  return { do: "write", path: join(context.paths.netDir, name), bytes, mode, owner, seen: seen(context, name) };
+}
+
+function keep(context: Context, file: FoundFile, bytes: Uint8Array): readonly Change[] {
+  const { paths, state } = context;
+  const path = join(paths.netDir, originalName(file.name));
+  const kept = state.originals.get(file.name);
+  // The owner's own, whatever others have added to the list that is made of it.
+  if (kept?.target !== undefined && !same(file.bytes, bytes)) return [];
+  if (same(kept?.bytes, bytes) && (file.target === undefined || kept?.target === file.target)) return [];
+  return same(file.bytes, bytes) && file.target !== undefined
+    ? [{ do: "link", path, target: file.target }]
+    : [keptFile(context, file, { path, bytes })];
+}
+
+/** The owner's file itself, unless it is ours by now: then what it would be without us. */
+function keptFile(context: Context, file: FoundFile, { path, bytes }: { path: string; bytes: Uint8Array }): Change {
+  const { name, mode, owner } = file;
+  return same(file.bytes, bytes)
+    ? { do: "keep", from: join(context.paths.netDir, name), path, bytes, mode, owner, seen: seen(context, name) }
+    : { do: "write", path, bytes, mode, owner };
+}
+
+function chainList(context: Context, active: Pristine, file: FoundFile, stanza: StanzaJson): Chaining {
+  const chaining = { file: file.name, keeps: file.name };
+  const now = file.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
+  if (active.config.kind !== "list") return { ...chaining, changes: [] };
+  const asWanted = now?.kind === "list" && isChained(now, stanza) && sameText(unchained(now), active.config.text);
+  if (asWanted) return { ...chaining, changes: [] };
+  const bytes = Buffer.from(chained(active.config, stanza));
+  return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
+}
+
+/** A name for the list made of a single plugin's file: free, and with no other configuration between the two. */
+function madeName({ state }: Context, from: string): string {
+  const reuse = Object.entries(madeLists(state)).find(([, original]) => original === from)?.[0];
+  if (reuse !== undefined) return reuse;
+  const others = state.configs.map(({ name }) => name).filter((name) => name !== from);
+  const between = (name: string, candidate: string) =>
+    compareNames(name, candidate) === 0 || compareNames(name, from) === compareNames(candidate, name);
+  const candidates = [`${from.slice(0, from.lastIndexOf("."))}.conflist`, `${from}.conflist`];
+  return candidates.find((candidate) => !others.some((name) => between(name, candidate))) ?? `${from}.conflist`;
+}
+
+function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chaining {
+  if (active.config.kind !== "single") return { changes: [] };
+  const { netDir } = context.paths;
+  const path = join(netDir, originalName(active.name));
+  const name = active.made?.name ?? madeName(context, active.name);
+  const bytes = Buffer.from(listOf(active.config, active.name, stanza));
+  const there = context.state.configs.find((file) => file.name === name);
+  const write = same(there?.bytes, bytes) ? [] : [put(context, name, bytes, active.file ?? there)];
+  const aside: readonly Change[] =
+    active.file === undefined
+      ? []
+      : [{ do: "rename", from: join(netDir, active.name), path, seen: seen(context, active.name) }];
+  return { changes: [...write, ...aside], file: name, keeps: active.name, made: { [name]: active.name } };
+}
+
+/** Plans the chain in the active configuration, if there is one. */
+function chain(context: Context, active: Pristine | undefined, stanza: StanzaJson): Chaining {
+  if (active === undefined) return { changes: [] };
+  return active.config.kind === "list" && active.file !== undefined
+    ? chainList(context, active, active.file, stanza)
+    : chainSingle(context, active, stanza);
+}
+
+/** Removes a file that runtimes read. */
+function removed(context: Context, name: string): Change {
+  return { do: "remove", path: join(context.paths.netDir, name), seen: seen(context, name) };
+}
+
+/** Puts one configuration back as its owner wrote it. */
+function restore(context: Context, found: Pristine): readonly Change[] {
+  const { paths, state } = context;
+  const { name, bytes, file, made } = found;
+  const path = join(paths.netDir, name);
+  const asSeen = seen(context, name);
+  const back: Change = { do: "rename", from: join(paths.netDir, originalName(name)), path, seen: asSeen };
+  const list = made === undefined ? [] : [removed(context, made.name)];
+  if (file === undefined) return [back, ...list];
+  if (file.bytes === undefined || same(file.bytes, bytes)) return [];
+  const now = readConfig(name, file.bytes);
+  if (now.kind !== "list" || !hasStanza(now)) return [];
+  const kept = state.originals.get(name);
+  // An owner's link comes back whatever others have added: behind it he goes on writing.
+  return [
+    same(kept?.bytes, bytes) || kept?.target !== undefined
+      ? back
+      : { do: "write", path, bytes, mode: file.mode, owner: file.owner, seen: asSeen },
+  ];
+}
+
+/** Takes our stanza out of the configurations that another agent has set aside, and may bring back when we are gone. */
+function restoreSetAside(context: Context, isOurs: (name: string) => boolean): readonly Change[] {
+  return context.state.setAside.flatMap((file) => {
+    const name = file.name.slice(0, -SET_ASIDE.length);
+    if (!isOurs(name)) return [];
+    const { bytes } = ordinary({ ...file, name }, context.state.originals.get(name));
+    return file.bytes === undefined || same(file.bytes, bytes) ? [] : [put(context, file.name, bytes, file)];
+  });
+}
+
+const PRIVATE = 0o600;
+const EXECUTABLE = 0o755;
+
+/** Lists that we made and that stand for nothing any more. */
+function staleLists(context: Context, keeps: string | undefined): readonly Change[] {
+  const { state } = context;
+  const present = new Set(state.configs.map(({ name }) => name));
+  return Object.entries(madeLists(state))
+    .filter(([list, from]) => present.has(list) && present.has(from) && list !== keeps)
+    .map(([list]) => removed(context, list));
+}
+
+/** Kept originals that belong to nothing any more, and that none of the changes moves back. */
+function staleOriginals(context: Context, keeps: readonly unknown[], done: readonly Change[]): readonly Change[] {
+  const moved = new Set(done.map((change) => (change.do === "rename" ? change.from : "")));
+  return [...context.state.originals.keys()]
+    .filter((name) => !keeps.includes(name) && !Object.values(adopted(context.state)).includes(name))
+    .map((name) => join(context.paths.netDir, originalName(name)))
+    .filter((path) => !moved.has(path))
+    .map((path) => ({ do: "remove", path }));
+}
+
+function journalled({ paths, state }: Context, journal: Journal, before?: Journal): readonly Change[] {
+  const bytes = encodeJournal(journal);
+  const last = before ?? state.journal;
+  if (last !== undefined && same(encodeJournal(last), bytes)) return [];
+  return [{ do: "write", path: paths.journal, bytes, mode: PRIVATE }];
+}
+
+function findings(configs: readonly Pristine[], active: Pristine | undefined): readonly Finding[] {
+  const until = active === undefined ? configs.length : configs.indexOf(active);
+  return configs
+    .slice(0, until)
+    .flatMap(({ name, config, file }) =>
+      config.kind === "invalid" && file?.ignored !== true
+        ? [{ file: name, reason: config.reason, hidden: file?.hidden }]
+        : [],
+    );
+}
+
+/** Only files whose chain is not of our making are looked at. */
+function renamed({ configs, journal, originals }: NodeState): readonly string[] {
+  return configs.flatMap(({ name, bytes }) => {
+    if (bytes === undefined || originals.has(name) || journal?.made[name] !== undefined) return [];
+    const config = readConfig(name, bytes);
+    return config.kind === "list" && isRenamed(config) ? [name] : [];
+  });
+}
+
+function pluginInPlace({ paths, state }: Context): readonly Change[] {
+  if (state.plugin.is === "current") return [];
+  return [{ do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
+}
+
+function withoutRemains({ plugin }: NodeState): readonly Change[] {
+  return plugin.remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
+}
+
+function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
+  const bytes = Buffer.from(text);
+  if (same(state.kubeconfig?.bytes, bytes) && state.kubeconfig?.mode === PRIVATE) return [];
+  return [{ do: "write", path: paths.kubeconfig, bytes, mode: PRIVATE }];
+}
+
+/** What the active configuration is made of, where its owner has it behind a link. */
+function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Journal, "links"> {
+  if (active?.config.kind !== "list") return {};
+  const { name, file } = active;
+  const owners = file?.target === undefined ? originals.get(name) : file;
+  if (owners?.target === undefined || owners.bytes === undefined) return {};
+  return { links: { [name]: digest(owners.bytes) } };
+}
+
+/** Whether we have chained a configuration; a stanza in others is somebody else's. */
+function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
+  return made !== undefined || originals.has(name);
+}
+
+/** The same of a file that is not there under its name. */
+function hasChained(name: string, { journal, originals }: NodeState): boolean {
+  return originals.has(name) || journal?.made[name] !== undefined;
+}
+
+/** What it takes from this state to a node that is as wanted; nothing where it is. */
+export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Plan {
+  const context = { paths, state };
+  const configs = pristine(state);
+  const active = wanted.chained ? activeOf(configs) : undefined;
+  const chaining: Chaining = chain(context, active, wanted.stanza);
+  const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
+  const { links } = state.journal ?? {};
+  const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
+  const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
+  const noted = state.journal === undefined ? paths.onNode.binDir : state.journal.binDir;
+  const formerBinDir = noted === paths.onNode.binDir ? undefined : noted;
+  const before = {
+    ...journal({ ...madeLists(state), ...chaining.made }),
+    ...(links === undefined ? {} : { links }),
+    ...(noted === undefined ? {} : { binDir: noted }),
+  };
+  // A directory that the runtime does not seem to search does not take the former one's place.
+  const binDir = absentNeighbours.length > 0 && formerBinDir !== undefined ? formerBinDir : paths.onNode.binDir;
+  const restored = configs
+    .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
+    .flatMap((found) => restore(context, found));
+  const broken = configs.filter(({ config }) => config.kind === "invalid").map(({ name }) => name);
+  return {
+    steps: {
+      journal: journalled(context, before),
+      plugin: pluginInPlace(context),
+      kubeconfig: kubeconfigInPlace(context, wanted.kubeconfig),
+      chain: chaining.changes,
+      rest: [
+        ...restored,
+        ...staleLists(context, chaining.file),
+        ...restoreSetAside(context, (name) => wanted.chained || hasChained(name, state)),
+        ...staleOriginals(context, [chaining.keeps, ...broken], restored),
+        ...journalled(
+          context,
+          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active), binDir },
+          before,
+        ),
+        ...state.leftovers.map((path): Change => ({ do: "remove", path })),
+        ...(state.plugin.is === "current" && state.plugin.settled ? withoutRemains(state) : []),
+      ],
+    },
+    ...(chaining.file === undefined ? {} : { chain: chaining.file }),
+    ...(active === undefined ? {} : { active: active.name }),
+    absentNeighbours,
+    ...(formerBinDir === undefined ? {} : { formerBinDir }),
+    renamed: renamed(state),
+    findings: wanted.chained ? findings(configs, active) : [],
+  };
+}
+
+/** What it takes to put every configuration back as its owner wrote it. */
+export function planRestoration(state: NodeState, paths: Paths): readonly Change[] {
+  const context = { paths, state };
+  return [
+    ...pristine(state).flatMap((found) => restore(context, found)),
+    ...staleLists(context, undefined),
+    ...restoreSetAside(context, () => true),
+  ];
+}
+
+/** What it takes to put every byte of the node's files back: chain, kubeconfig, plugin, then our own notes. */
+export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean): readonly Change[] {
+  const context = { paths, state };
+  const remove = (path: string): Change => ({ do: "remove", path });
+  const restored = planRestoration(state, paths);
+  return [
+    ...restored,
+    remove(paths.kubeconfig),
+    ...(keepPlugin ? [] : [remove(paths.plugin)]),
+    // A plugin of a former version that stays needs its directory.
+    ...(keepPlugin && state.plugin.is === "other" ? [] : withoutRemains(state)),
+    ...staleOriginals(context, [], restored),
+    ...state.leftovers.map(remove),
+    remove(paths.journal),
+  ];
+}

@@ -1,0 +1,145 @@
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { type Disk, nodeDisk } from "../apply/disk";
+import { pluginFile } from "../state/plugin-file";
+import { LIST, Node, SINGLE } from "./node.testing";
+
+let node: Node;
+const on = (files: Readonly<Record<string, string>>): Node => {
+  node = new Node(files);
+  return node;
+};
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+const NEXT_LIST = LIST.replace("bridge", "ptp");
+const NEXT_SINGLE = SINGLE.replace("bridge", "ptp");
+
+/** A disk on which something happens just before an operation on a path of this ending. */
+function meanwhile(
+  operation: "copy" | "create" | "rename" | "name",
+  ending: string,
+  happen: () => void,
+  times = 1,
+): Disk {
+  let left = times;
+  const run = (...args: readonly unknown[]): Promise<void> => {
+    const isIt = args.some((arg) => typeof arg === "string" && arg.endsWith(ending));
+    if (isIt && left > 0) {
+      left -= 1;
+      happen();
+    }
+    return (nodeDisk[operation] as (...all: readonly unknown[]) => Promise<void>)(...args);
+  };
+  return { ...nodeDisk, [operation]: run };
+}
+
+/** As careful owners write: nobody sees half of it. */
+const replace = (name: string, text: string) => {
+  writeFileSync(node.path(`${name}.new`), text);
+  renameSync(node.path(`${name}.new`), node.path("net.d", name));
+};
+const remove = (name: string) => rmSync(node.path("net.d", name));
+const install = async (disk: Disk) => {
+  const installer = node.installer("first", true, { disk });
+  return { installer, status: await installer.reconcile() };
+};
+/** What the node's configuration is in the end, without us. */
+const restored = async (installer: { remove(keep: boolean): Promise<void> }) => {
+  await installer.remove(false);
+  return node.content();
+};
+
+describe("what the owner does while the plugin is being copied", () => {
+  test.each([
+    ["10-k.conflist", LIST, NEXT_LIST],
+    ["10-k.conf", SINGLE, NEXT_SINGLE],
+  ])("%s is written anew", async (name, first, next) => {
+    on({ [name]: first });
+    const { installer, status } = await install(meanwhile("copy", "linkerd-cni-tmp", () => replace(name, next)));
+    expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+    expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
+  });
+
+  test.each([
+    ["10-k.conflist", LIST],
+    ["10-k.conf", SINGLE],
+  ])("%s is deleted, and does not come back", async (name, first) => {
+    on({ [name]: first });
+    const { installer, status } = await install(meanwhile("copy", "linkerd-cni-tmp", () => remove(name)));
+    expect(status).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
+    expect(Object.keys(node.content()).filter((path) => path.includes("10-k"))).toEqual([]);
+    expect(await restored(installer)).toEqual({});
+  });
+
+  test("another file comes first: that one is chained, and the one before never was", async () => {
+    on({ "10-k.conflist": LIST });
+    const disk = meanwhile("copy", "linkerd-cni-tmp", () => replace("00-multus.conflist", NEXT_LIST));
+    expect((await install(disk)).status).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
+    expect(node.lines.filter((line) => line.includes("wrote") && line.includes("10-k"))).toEqual([]);
+  });
+});
+
+describe("what the owner does in the moment of the change itself", () => {
+  const tmp = (name: string) => `${name}.linkerd-cni-tmp`;
+
+  test.each([
+    ["a list", "10-k.conflist", LIST, NEXT_LIST],
+    ["the list for a single plugin", "10-k.conf", SINGLE, NEXT_SINGLE],
+  ])("%s is made from what is there last", async (_, name, first, next) => {
+    on({ [name]: first });
+    const { installer, status } = await install(meanwhile("create", tmp("10-k.conflist"), () => replace(name, next)));
+    expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+    expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
+  });
+
+  test("the original that is kept is the one that was read", async () => {
+    on({ "10-k.conflist": LIST });
+    const { installer } = await install(meanwhile("name", "10-k.conflist", () => replace("10-k.conflist", NEXT_LIST)));
+    expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+    expect(await restored(installer)).toEqual({ "net.d/10-k.conflist": NEXT_LIST });
+  });
+
+  test("a list of the name that ours was to have is not overwritten", async () => {
+    on({ "10-k.conf": SINGLE });
+    const { status } = await install(
+      meanwhile("create", tmp("10-k.conflist"), () => replace("10-k.conflist", NEXT_LIST)),
+    );
+    expect(status).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
+    expect(node.read("10-k.conflist")).toBe(NEXT_LIST);
+  });
+
+  test("an owner who writes again and again is waited for, and keeps his word", async () => {
+    on({ "10-k.conflist": LIST });
+    let count = 0;
+    const write = () => {
+      count += 1;
+      replace("10-k.conflist", LIST.replace("bridge", `bridge-${count}`));
+    };
+    const { installer, status } = await install(meanwhile("create", tmp("10-k.conflist"), write, 8));
+    expect(status).toEqual({ problem: expect.stringContaining("is being changed"), againInMs: expect.any(Number) });
+    expect(node.types("10-k.conflist")).toEqual([`bridge-${count}`]);
+    while (count < 8) await installer.reconcile();
+    expect(await installer.reconcile()).toMatchObject({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.types("10-k.conflist")).toEqual(["bridge-8", "linkerd-cni"]);
+  });
+
+  test.each([
+    ["10-k.conflist", LIST, NEXT_LIST],
+    ["10-k.conf", SINGLE, NEXT_SINGLE],
+  ])("%s that is written during a removal stays as it was written", async (name, first, next) => {
+    on({ [name]: first });
+    const files = pluginFile();
+    let armed = false;
+    const isCopy = (source: string, copy: string) => {
+      if (armed) replace(name, next);
+      armed = false;
+      return files.isCopy(source, copy);
+    };
+    const installer = node.installer("first", true, { plugin: { ...files, isCopy } });
+    await installer.reconcile();
+    armed = true;
+    await installer.remove(false);
+    expect(node.content()).toEqual({ [`net.d/${name}`]: next });
+  });
+});

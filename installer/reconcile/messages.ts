@@ -1,0 +1,52 @@
+export function renamedMessage(path: string): string {
+  const single = path.replace(/\.conflist$/, ".conf");
+  return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
+}
+
+export function hiddenMessage(path: string, reason: string, remedy: string): string {
+  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; ${remedy}`;
+}
+
+const BLOCKS = "containerd uses no configuration behind it, and where it cannot load it the node is NotReady";
+const MEND = "correct the file or move it out of the directory";
+
+/** A broken file comes first, and the runtime does not pass it over. */
+export function blockedMessage(path: string, reason: string): string {
+  return `${path} ${reason}: it comes first; ${BLOCKS}: ${MEND}`;
+}
+
+/** A broken file is in front of the configuration in force. */
+export function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
+  return `${path} ${reason}: passed over${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
+}
+
+/** The runtime may search several directories: a plugin directory without the chain's other plugins is no error. */
+export function aloneMessage(binDir: string, chain: string, types: readonly string[]): string {
+  return (
+    `${binDir} holds none of the other plugins of ${chain} (${types.join(", ")}): unless the container runtime searches ` +
+    "this directory, too, no pod can start on this node; then set destCNIBinDir to the one that it searches"
+  );
+}
+
+/** The plugin directory was changed to one that the runtime does not seem to search. */
+export function refusedMoveMessage(from: string, to: string, chain: string, types: readonly string[]): string {
+  return (
+    `destCNIBinDir was changed from ${from} to ${to}, which holds none of the other plugins of ${chain} ` +
+    `(${types.join(", ")}): the container runtime probably goes on calling the plugin in ${from}, which is no longer ` +
+    `updated; set destCNIBinDir to the directory that the runtime searches, or, if that is ${to}, uninstall and install again`
+  );
+}
+
+/** The plugin directory was changed to one that the runtime may search. */
+export function movedMessage(from: string, to: string): string {
+  return `destCNIBinDir was changed from ${from} to ${to}: check that the container runtime searches ${to}`;
+}
+
+/** Says a thing when it is new, not at every look. */
+export function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
+  let said: ReadonlySet<string> = new Set();
+  return (messages) => {
+    for (const message of messages) if (!said.has(message)) say(message);
+    said = new Set(messages);
+  };
+}

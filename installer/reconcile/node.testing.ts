@@ -1,0 +1,103 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readApiServer } from "../../kubernetes/in-cluster";
+import { createLog } from "../../process/log";
+import { kubeconfig } from "../api/kubeconfig";
+import { nodeDisk } from "../apply/disk";
+import { readSettings } from "../settings";
+import { pathsOf } from "../state/paths";
+import { pluginFile } from "../state/plugin-file";
+import { createInstruments } from "../telemetry/instruments";
+import { type Deps, Reconciler } from "./reconciler";
+import { readStanza } from "./stanza";
+
+/** A list, as a primary CNI writes it. */
+export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
+/** Answers VERSION, and nothing else. */
+export const PLUGIN = `#!/bin/sh
+echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
+`;
+/** A single plugin's file. */
+export const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
+
+const PRIMARY_PLUGINS = ["bridge", "ptp"];
+
+/** A node's directories in a place of their own, and installers on it. */
+export class Node {
+  readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
+  readonly lines: string[] = [];
+  now = 0;
+  netDir = "/net.d";
+  /** As the node's runtime does; undefined: it is not known. */
+  passesOverBroken: boolean | undefined;
+  /** What happens while an installer that removes everything waits, for so many milliseconds. */
+  sleep: (ms: number) => Promise<unknown> = async () => undefined;
+
+  constructor(files: Readonly<Record<string, string>>) {
+    for (const directory of ["net.d", "bin", "image", "account"]) mkdirSync(this.path(directory));
+    writeFileSync(this.path("image", "linkerd-cni"), PLUGIN);
+    chmodSync(this.path("image", "linkerd-cni"), 0o755);
+    for (const name of PRIMARY_PLUGINS) writeFileSync(this.path("bin", name), "");
+    writeFileSync(this.path("account", "token"), "token-1\n");
+    writeFileSync(this.path("account", "ca.crt"), "CA");
+    for (const [name, text] of Object.entries(files)) writeFileSync(this.path("net.d", name), text);
+  }
+
+  path(...names: string[]): string {
+    return join(this.root, ...names);
+  }
+
+  read(name: string): string {
+    return readFileSync(this.path("net.d", name), "utf8");
+  }
+
+  types(name: string): readonly string[] {
+    return JSON.parse(this.read(name)).plugins.map(({ type }: { type: string }) => type);
+  }
+
+  /** Every file of both directories with its content, but for the primary CNI's plugins. */
+  content(): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      ["net.d", "bin"].flatMap((directory) =>
+        readdirSync(this.path(directory))
+          .filter((name) => !PRIMARY_PLUGINS.includes(name))
+          .map((name) => [`${directory}/${name}`, readFileSync(this.path(directory, name), "utf8")]),
+      ),
+    );
+  }
+
+  installer(owner = "first", chained = true, deps: Partial<Pick<Deps, "disk" | "plugin">> = {}) {
+    const settings = readSettings([], {
+      CONTAINER_MOUNT_PREFIX: this.root,
+      DEST_CNI_NET_DIR: this.netDir,
+      DEST_CNI_BIN_DIR: "/bin",
+      CONTAINER_CNI_BIN_DIR: this.path("image"),
+      SERVICE_ACCOUNT_DIR: this.path("account"),
+      KUBERNETES_SERVICE_HOST: "fd00::1",
+      KUBERNETES_SERVICE_PORT: "6443",
+      CNI_NETWORK_CONFIG: JSON.stringify({
+        type: "linkerd-cni",
+        kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
+      }),
+    });
+    const log = createLog("info", "plain", (line) => this.lines.push(line));
+    const reconciler = new Reconciler({
+      paths: pathsOf(settings),
+      owner,
+      wanted: () => ({
+        chained,
+        stanza: readStanza(settings, undefined),
+        kubeconfig: kubeconfig(readApiServer(settings.cluster)),
+      }),
+      disk: nodeDisk,
+      plugin: pluginFile(),
+      passesOverBroken: () => this.passesOverBroken,
+      log,
+      instruments: createInstruments(),
+      sleep: (ms) => this.sleep(ms),
+      ...deps,
+    });
+    return { reconcile: () => reconciler.reconcile(this.now), remove: (keep: boolean) => reconciler.remove(keep) };
+  }
+}

@@ -1,0 +1,277 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { ownerName } from "../state/journal";
+import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
+
+let node: Node;
+const on = (files: Readonly<Record<string, string>>): Node => {
+  node = new Node(files);
+  return node;
+};
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+test("plugin, kubeconfig and chain are put in place, in this order, and removed without a trace", async () => {
+  on({ "10-k.conflist": LIST, "20-other.conflist": LIST, "99-loopback.conf": SINGLE, "10-k.conflist.bak": "x" });
+  const before = node.content();
+  const installer = node.installer();
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  expect(JSON.parse(node.read("10-k.conflist")).plugins[1].kubernetes.kubeconfig).toBe(
+    "/net.d/ZZZ-linkerd-cni-kubeconfig",
+  );
+  expect(node.read("20-other.conflist")).toBe(LIST);
+  expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
+  expect(statSync(node.path("bin", "linkerd-cni")).mode & 0o777).toBe(0o755);
+  expect(statSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig")).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig"))).toMatchObject({
+    clusters: [{ name: "local", cluster: { server: "https://[fd00::1]:6443" } }],
+    users: [{ name: "linkerd-cni", user: { token: "token-1" } }],
+    "current-context": "linkerd-cni-context",
+  });
+  const wrote = node.lines.filter((line) => line.includes(" wrote ")).map((line) => line.trim().split("/").at(-1));
+  expect(wrote.filter((name) => name !== "linkerd-cni.journal")).toEqual([
+    "linkerd-cni",
+    "ZZZ-linkerd-cni-kubeconfig",
+    "10-k.conflist.linkerd-cni-original",
+    "10-k.conflist",
+  ]);
+  await installer.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test.each([
+  ["10-k.conflist", LIST],
+  ["10-k.conf", SINGLE],
+])("%s comes back as the very file: with its owner, mode, times and attributes", async (name, content) => {
+  on({ [name]: content });
+  const path = node.path("net.d", name);
+  chmodSync(path, 0o640);
+  const { ino, mode, uid, gid, mtimeMs } = statSync(path);
+  const installer = node.installer();
+  await installer.reconcile();
+  expect(statSync(node.path("net.d", "10-k.conflist"))).toMatchObject({ mode, uid, gid });
+  await installer.remove(false);
+  expect(statSync(path)).toMatchObject({ ino, mode, uid, gid, mtimeMs });
+});
+
+test("a second look changes nothing and says nothing", async () => {
+  const installer = on({ "10-k.conflist": LIST }).installer();
+  await installer.reconcile();
+  const [lines, inode] = [node.lines.length, statSync(node.path("net.d", "10-k.conflist")).ino];
+  await installer.reconcile();
+  expect(node.lines).toHaveLength(lines);
+  expect(statSync(node.path("net.d", "10-k.conflist")).ino).toBe(inode);
+});
+
+test("a single plugin's file becomes a list at its place, and comes back byte for byte", async () => {
+  on({ "10-k.conf": SINGLE, "20-other.conf": SINGLE });
+  const before = node.content();
+  const installer = node.installer();
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  expect(Object.keys(node.content())).not.toContain("net.d/10-k.conf");
+  await installer.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a list that already has the name is not overwritten", async () => {
+  on({ "10-k.conf": SINGLE, "10-k.conflist": LIST });
+  const before = node.content();
+  const installer = node.installer();
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
+  expect(node.read("10-k.conflist")).toBe(LIST);
+  await installer.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("the owner's new version of a file is chained again, and is what comes back", async () => {
+  on({ "10-k.conf": SINGLE });
+  const installer = node.installer();
+  await installer.reconcile();
+  const renewed = SINGLE.replace("bridge", "ptp");
+  writeFileSync(node.path("net.d", "10-k.conf"), renewed);
+  await installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  await installer.remove(false);
+  expect(node.content()).toEqual({ "net.d/10-k.conf": renewed });
+});
+
+test("a configuration that comes first takes the chain over, and the other one is put back", async () => {
+  on({ "10-k.conflist": LIST });
+  const installer = node.installer();
+  await installer.reconcile();
+  writeFileSync(node.path("net.d", "00-multus.conf"), SINGLE);
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
+  expect(node.read("10-k.conflist")).toBe(LIST);
+  await installer.remove(false);
+  expect(node.content()).toEqual({ "net.d/00-multus.conf": SINGLE, "net.d/10-k.conflist": LIST });
+});
+
+test("a file that is not whole is waited for, and named once", async () => {
+  on({ "10-k.conflist": "" });
+  const installer = node.installer();
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
+  await installer.reconcile();
+  expect(node.lines.filter((line) => line.includes("10-k.conflist is empty"))).toHaveLength(1);
+  writeFileSync(node.path("net.d", "10-k.conflist"), LIST);
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+});
+
+test("a new token reaches the kubeconfig; a token that is away leaves the old one", async () => {
+  const installer = on({ "10-k.conflist": LIST }).installer();
+  await installer.reconcile();
+  writeFileSync(node.path("account", "token"), "token-2");
+  await installer.reconcile();
+  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-2"');
+  rmSync(node.path("account", "token"));
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("token") });
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+});
+
+test("what a successor has installed is neither fought over nor removed", async () => {
+  on({ "10-k.conflist": LIST });
+  const [old, successor] = [node.installer("old"), node.installer("new")];
+  await old.reconcile();
+  await successor.reconcile();
+  const installed = node.content();
+  expect(await old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
+  await old.remove(false);
+  expect(node.content()).toEqual(installed);
+});
+
+test("an installer that has not installed yet removes what one before it has, and nothing of a later one", async () => {
+  on({ "10-k.conflist": LIST });
+  const before = node.content();
+  const at = (second: number) => ownerName("pod", new Date(Date.UTC(2026, 0, 1, 0, 0, second)), 1);
+  const [first, second, third] = [node.installer(at(1)), node.installer(at(2)), node.installer(at(3))];
+  await second.reconcile();
+  const installed = node.content();
+  await first.remove(false);
+  expect(node.content()).toEqual(installed);
+  expect(node.lines.at(-1)).toContain("2026-01-01T00:00:02.000Z (process 1) installed last");
+  await third.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("without its journal, what was set aside is found by what the files hold", async () => {
+  on({ "10-k.conf": SINGLE });
+  const before = node.content();
+  await node.installer().reconcile();
+  rmSync(node.path("net.d", "linkerd-cni.journal"));
+  const next = node.installer("second");
+  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
+  await next.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a list of ours that somebody takes away takes no original with it", async () => {
+  on({ "10-k.conf": SINGLE });
+  const before = node.content();
+  const installer = node.installer();
+  await installer.reconcile();
+  renameSync(node.path("net.d", "10-k.conflist"), node.path("net.d", "10-k.conflist.bak"));
+  await installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  rmSync(node.path("net.d", "10-k.conflist"));
+  rmSync(node.path("net.d", "10-k.conflist.bak"));
+  await installer.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a plugin that another agent adds to a list of ours stays, now and after the removal", async () => {
+  on({ "10-k.conf": SINGLE });
+  const installer = node.installer();
+  await installer.reconcile();
+  const list = JSON.parse(node.read("10-k.conflist"));
+  list.plugins.push({ type: "istio-cni" });
+  writeFileSync(node.path("net.d", "10-k.conflist"), JSON.stringify(list));
+  await installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  const lines = node.lines.length;
+  await installer.reconcile();
+  expect(node.lines).toHaveLength(lines);
+  await installer.remove(false);
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni"]);
+  expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
+  const next = node.installer("second");
+  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+});
+
+test.each([
+  ["writes his single plugin's file anew", "10-k.conf", SINGLE],
+  ["takes the stanza out of a list", "10-k.conflist", LIST],
+])("an owner who %s again and again is told about by that file", async (_, name, text) => {
+  on({ [name]: text });
+  const installer = node.installer();
+  for (let round = 0; round < 3; round += 1) {
+    await installer.reconcile();
+    node.now += 3_000;
+    writeFileSync(node.path("net.d", name), text);
+  }
+  await installer.reconcile();
+  expect(node.lines.join("")).toContain(`${node.path("net.d", name)} was changed back, probably by unknown`);
+  expect(node.lines.join("")).not.toContain("linkerd-cni-original was changed back");
+});
+
+test("a plugin directory that holds none of the chain's other plugins is told about once", async () => {
+  const list = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
+  on({ "10-k.conflist": list });
+  rmSync(node.path("bin", "bridge"));
+  const warnings = () => node.lines.filter((line) => line.includes("holds none of the other plugins"));
+  const installer = node.installer();
+  await installer.reconcile();
+  await installer.reconcile();
+  expect(warnings()).toEqual([expect.stringContaining("10-k.conflist (bridge, portmap)")]);
+  expect(warnings()[0]).toContain("set destCNIBinDir");
+  symlinkSync("/opt/elsewhere/portmap", node.path("bin", "portmap"));
+  await node.installer("second").reconcile();
+  expect(warnings()).toHaveLength(1);
+});
+
+describe("a broken configuration that comes first", () => {
+  const broken: readonly (readonly [string, string, string])[] = [
+    ["05-broken.conflist", "{", "is not valid JSON"],
+    ["05-broken.conflist", '{"name":"k","plugins":[]}', '"plugins" is empty'],
+    ["05-broken.conf", '{"name":"k"}', '"type" is missing'],
+    ["05-broken.json", "", "is empty"],
+  ];
+  /** Looks twice: what is half-written gets a moment. */
+  const look = async () => {
+    const installer = node.installer();
+    await installer.reconcile();
+    node.now += 1_000;
+    return { installer, status: await installer.reconcile() };
+  };
+
+  test.each(broken)("%s of %j keeps a node with containerd from being ready", async (name, text, reason) => {
+    on({ [name]: text, "10-k.conflist": LIST });
+    node.passesOverBroken = false;
+    const { installer, status } = await look();
+    expect(status.problem).toContain(`${node.path("net.d", name)} ${reason}`);
+    expect(status.problem).toContain(
+      "containerd uses no configuration behind it, and where it cannot load it the node is NotReady",
+    );
+    expect(node.lines.filter((line) => line.includes(name))).toHaveLength(1);
+    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+    rmSync(node.path("net.d", name));
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
+
+  test.each([
+    [true, "is empty: passed over\n"],
+    [undefined, "is empty: passed over by CRI-O; containerd uses no configuration behind it"],
+  ])("is passed over where the runtime does so, %p", async (passesOver, text) => {
+    on({ "05-broken.conflist": "", "10-k.conflist": LIST });
+    node.passesOverBroken = passesOver;
+    expect((await look()).status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.lines.join("")).toContain(text);
+  });
+
+  test("is no directory, which no runtime looks at, and no file behind the one in force", async () => {
+    on({ "10-k.conflist": LIST, "20-broken.conflist": "{" });
+    mkdirSync(node.path("net.d", "05-directory.conf"));
+    node.passesOverBroken = false;
+    expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
+});

@@ -1,0 +1,36 @@
+import type { Plan } from "../plan/plan";
+import type { NodeState } from "../state/node-state";
+
+/** How long a file may be half-written, or gone between delete and create, before its absence counts. */
+const HALF_WRITTEN_MS = 1_000;
+
+/**
+ * Keeps the chain from jumping to the next configuration while the owner of the first one is writing it: a file that
+ * is invalid, or that has just disappeared, gets a moment to come back.
+ */
+export class SettleDelay {
+  private active: string | undefined;
+  private since: { readonly what: string; readonly at: number } | undefined;
+
+  /** The plan has been carried out. */
+  settled(plan: Plan): void {
+    this.active = plan.active;
+    this.since = undefined;
+  }
+
+  /** Milliseconds until the plan may be carried out. */
+  waitMs(state: NodeState, plan: Plan, now: number): number {
+    const what = this.oddity(state, plan);
+    if (what === undefined) return 0;
+    if (this.since?.what !== what) this.since = { what, at: now };
+    return Math.max(0, this.since.at + HALF_WRITTEN_MS - now);
+  }
+
+  private oddity(state: NodeState, plan: Plan): string | undefined {
+    if (plan.active === undefined || plan.active === this.active) return undefined;
+    const broken = plan.findings.map(({ file }) => file);
+    const present = [...state.configs.map(({ name }) => name), ...Object.values(state.journal?.made ?? {})];
+    const gone = this.active !== undefined && !present.includes(this.active);
+    return broken.length > 0 || gone ? [plan.active, ...broken, gone].join(" ") : undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import { readFileSync } from "node:fs";
+import type { StanzaJson } from "../../cni/conflist/edit";
+import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE } from "../../cni/stanza";
+import { reasonOf } from "../../process/reason-of";
+import type { Settings } from "../settings";
+
+function parse(text: string, place: string): StanzaJson {
+  const value = parseJson(text, place);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Error(`${place} is not a JSON object: it holds the plugin's stanza`);
+  }
+  const stanza = value as StanzaJson;
+  if (stanza["type"] !== PLUGIN_TYPE) {
+    throw new Error(`${place}: "type" is ${JSON.stringify(stanza["type"])}, and must be "${PLUGIN_TYPE}"`);
+  }
+  return stanza;
+}
+
+function parseJson(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${place} is not valid JSON: ${reasonOf(error)}`);
+  }
+}
+
+/** Puts the path in for the placeholder, wherever it stands. */
+function fill(value: unknown, path: string): unknown {
+  if (typeof value === "string") return value.replaceAll(KUBECONFIG_PLACEHOLDER, () => path);
+  if (Array.isArray(value)) return value.map((item) => fill(item, path));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, path)]));
+}
+
+/**
+ * The stanza as it goes into the node's chain. Read anew each time: a mounted file changes. Which pods are the
+ * installer's own it knows better than a text, in which kustomize changes neither names nor namespace.
+ * @throws where it is bad
+ */
+export function readStanza(settings: Settings, daemonset: string | undefined): StanzaJson {
+  const { stanza: source, netDir, kubeconfigName, pod } = settings;
+  const stanza =
+    "file" in source ? parse(readFileSync(source.file, "utf8"), source.file) : parse(source.text, "CNI_NETWORK_CONFIG");
+  const ownPods =
+    pod === undefined || daemonset === undefined ? {} : { "own-pods": { namespace: pod.namespace, daemonset } };
+  return fill({ ...stanza, ...ownPods }, `${netDir.onNode.replace(/\/+$/, "")}/${kubeconfigName}`) as StanzaJson;
+}

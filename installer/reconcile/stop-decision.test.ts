@@ -1,0 +1,204 @@
+import { askForDaemonSet, decide, decideBySettings, type Finding } from "./stop-decision";
+
+test.each([
+  ["always", true],
+  ["never", false],
+] as const)("policy %s decides without asking", (stopPolicy, remove) => {
+  expect(decideBySettings({ stopPolicy })).toMatchObject({ remove });
+});
+
+test("policy auto asks", () => expect(decideBySettings({ stopPolicy: "auto" })).toBeUndefined());
+
+const DAEMON_SET = "/apis/apps/v1/namespaces/n/daemonsets/d";
+const NAMESPACE = "/api/v1/namespaces/n";
+const NODE = "/api/v1/nodes/node-1";
+const POD = "/api/v1/namespaces/n/pods/d-1";
+const GOING = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
+
+type Answers = Readonly<Record<string, number | object>>;
+
+/** Answers by path: an object, or a status without one; nothing is said about other paths. */
+const server = (answers: Answers) => async (request: { readonly path: string }) => {
+  const answer = answers[request.path] ?? {};
+  return typeof answer === "number" ? { status: answer, body: "{}" } : { status: 200, body: JSON.stringify(answer) };
+};
+
+const question = (own: Answers, plugin?: Answers) => ({
+  daemonSet: { namespace: "n", name: "d" },
+  node: "node-1",
+  pod: "d-1",
+  directories: { netDir: "/etc/cni/net.d", binDir: "/opt/cni/bin" },
+  own: server(own),
+  ...(plugin === undefined ? {} : { plugin: server(plugin) }),
+});
+const ask = (own: Answers, plugin?: Answers) => askForDaemonSet(question(own, plugin));
+
+const found = (is: Finding["is"], remove: boolean, why: string) => ({ is, remove, why: expect.stringContaining(why) });
+const there = found("certain", false, "our DaemonSet is there");
+
+test.each<readonly [string, number, Finding]>([
+  ["it is deleted", 404, found("certain", true, "our DaemonSet n/d is deleted")],
+  ["the API server is overloaded", 429, found("confirmable", false, "answers 429")],
+  ["the API server fails", 500, found("confirmable", false, "answers 500")],
+])("where %s", async (_, status, finding) => expect(await ask({ [DAEMON_SET]: status })).toEqual(finding));
+
+test("an API server that is down, or answers nonsense, leaves all in place", async () => {
+  const silent = async () => Promise.reject(new Error("connect ECONNREFUSED"));
+  const nonsense = async () => ({ status: 200, body: "<html>" });
+  for (const own of [silent, nonsense]) {
+    expect(await askForDaemonSet({ ...question({}), own })).toEqual(found("confirmable", false, "does not answer"));
+  }
+});
+
+const volumes = (binDir: string, netDir?: string) => [
+  { name: "cni-bin-dir", hostPath: { path: binDir } },
+  ...(netDir === undefined ? [] : [{ name: "cni-net-dir", hostPath: { path: netDir } }]),
+  { name: "linkerd-tmp-dir", emptyDir: {} },
+];
+const mounting = (...paths: Parameters<typeof volumes>) => ({
+  spec: { template: { spec: { volumes: volumes(...paths) } } },
+});
+const other = "our DaemonSet's pods use";
+
+test.each<readonly [string, object, object]>([
+  ["the same directories", mounting("/opt/cni/bin/", "/etc/cni/net.d"), there],
+  ["a directory above ours", mounting("/opt", "/"), there],
+  [
+    "another directory for configurations",
+    mounting("/opt/cni/bin", "/etc/kube/net.d"),
+    { ...found("certain", true, `${other} /etc/kube/net.d instead of /etc/cni/net.d`), keepsPlugin: true },
+  ],
+  [
+    "another directory for plugins",
+    mounting("/usr/lib/cni", "/etc/cni/net.d"),
+    {
+      ...found("certain", false, `${other} /usr/lib/cni instead of /opt/cni/bin`),
+      keepsPlugin: true,
+      otherBinDir: "/usr/lib/cni",
+    },
+  ],
+  [
+    "one other directory for both",
+    mounting("/etc/cni"),
+    {
+      ...found("certain", false, `${other} /etc/cni instead of /opt/cni/bin`),
+      keepsPlugin: true,
+      otherBinDir: "/etc/cni",
+    },
+  ],
+])("a DaemonSet whose next pods mount %s", async (_, daemonSet, finding) => {
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: GOING })).toEqual(finding);
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: { metadata: {} } })).toEqual(there);
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: 403 })).toEqual(there);
+});
+
+test("a mark of deletion counts only on the object itself", async () => {
+  expect(await ask({ [DAEMON_SET]: GOING })).toEqual(found("certain", true, "our DaemonSet is being deleted"));
+  expect(await ask({ [DAEMON_SET]: { metadata: {}, spec: { template: GOING } } })).toEqual(there);
+});
+
+test("a namespace that is being deleted takes its DaemonSet along, marked or not", async () => {
+  expect(await ask({ [NAMESPACE]: GOING })).toEqual(found("certain", true, "our namespace is being deleted"));
+});
+
+describe("a DaemonSet that selects other nodes", () => {
+  const daemonSet = { spec: { template: { spec: { nodeSelector: { pool: "mesh" } } } } };
+  const node = (pool: string) => ({ metadata: { labels: { pool } } });
+  const selecting = (rest: Answers) => ask({ [DAEMON_SET]: daemonSet, [POD]: GOING, ...rest });
+
+  test("is as good as deleted where our pod goes", async () => {
+    const unwanted = found("certain", true, "wants this node no more, by its nodeSelector or nodeAffinity");
+    expect(await selecting({ [NODE]: node("batch") })).toEqual(unwanted);
+    expect(await selecting({ [NODE]: node("mesh") })).toEqual(there);
+  });
+
+  test("is not where the container alone is stopped, and starts again in the same pod", async () => {
+    expect(await selecting({ [NODE]: node("batch"), [POD]: {} })).toEqual(there);
+  });
+
+  test.each([NODE, POD])("is not where nobody can tell: %s", async (path) => {
+    for (const status of [403, 404, 500])
+      expect(await selecting({ [NODE]: node("batch"), [path]: status })).toEqual(there);
+  });
+});
+
+test.each<readonly [string, Answers | undefined, Finding]>([
+  ["there is no token of the plugin's own", undefined, found("confirmable", true, "our service account is deleted")],
+  ["the plugin is let in", { [NAMESPACE]: {} }, found("confirmable", false, "our pod alone is deleted")],
+  ["the plugin is let in to a namespace that goes", { [NAMESPACE]: GOING }, found("certain", true, "our namespace")],
+  ["the namespace is gone", { [NAMESPACE]: 404 }, found("certain", true, "our namespace is being deleted")],
+  ["the plugin's account is gone, too", { [NAMESPACE]: 401 }, found("confirmable", true, "the service accounts")],
+  ["the plugin's role is gone", { [NAMESPACE]: 403 }, found("doubtful", false, "answered 403")],
+  ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answered 500")],
+])("where our own token is refused and %s", async (_, answers, finding) => {
+  expect(await ask({ [DAEMON_SET]: 401 }, answers)).toEqual(finding);
+});
+
+const FORBIDDEN = found("doubtful", false, "we may not get our DaemonSet (403), and nothing says that it is deleted");
+
+test.each<readonly [string, Answers, Answers | undefined, Finding]>([
+  ["a role of the user's own", {}, {}, FORBIDDEN],
+  ["a rollback to a chart that has no account for the plugin", {}, { [NAMESPACE]: 401 }, FORBIDDEN],
+  ["a passing fault of all bindings", { [NAMESPACE]: 403 }, { [NAMESPACE]: 403 }, FORBIDDEN],
+  ["no account for the plugin", { [NAMESPACE]: 403 }, undefined, FORBIDDEN],
+  ["a namespace that goes", { [NAMESPACE]: GOING }, undefined, found("certain", true, "our namespace")],
+  [
+    "a namespace that goes, which the plugin sees",
+    { [NAMESPACE]: 403 },
+    { [NAMESPACE]: GOING },
+    found("certain", true, "our namespace"),
+  ],
+])("a role that may not get the DaemonSet says nothing by itself: %s", async (_, own, plugin, finding) => {
+  expect(await ask({ [DAEMON_SET]: 403, ...own }, plugin)).toEqual(finding);
+});
+
+/** Decides by findings, the last of which goes on; tells how long it waited. */
+async function decided(...findings: readonly Finding[]) {
+  let [count, ms] = [0, 0];
+  const told: string[] = [];
+  const next = async () => {
+    count += 1;
+    return findings[Math.min(count, findings.length) - 1] as Finding;
+  };
+  const clock = {
+    now: () => ms,
+    sleep: async (pause: number) => {
+      ms += pause;
+    },
+  };
+  const decision = await decide(next, clock, (why) => told.push(why));
+  return { ...decision, count, ms, told };
+}
+const certain = (remove: boolean): Finding => ({ is: "certain", remove, why: "sure" });
+const maybe = (remove: boolean, why = "once"): Finding => ({ is: "confirmable", remove, why });
+const doubt: Finding = { is: "doubtful", remove: false, why: "403" };
+
+test("what is certain is not asked again", async () => {
+  for (const remove of [true, false]) expect(await decided(certain(remove))).toMatchObject({ remove, count: 1, ms: 0 });
+});
+
+test("what may be a passing fault has to be said twice", async () => {
+  expect(await decided(maybe(true))).toMatchObject({ remove: true, count: 2 });
+  expect(await decided(maybe(true), certain(false))).toMatchObject({ remove: false, count: 2 });
+  expect(await decided(maybe(true), doubt, maybe(true), maybe(false, "other"), certain(true))).toMatchObject({
+    remove: true,
+    count: 5,
+  });
+});
+
+test("whoever reads the log sees each finding once", async () => {
+  expect((await decided(doubt, doubt, maybe(true), maybe(true))).told).toEqual(["403", "once"]);
+  expect((await decided(certain(true))).told).toEqual([]);
+});
+
+test("helm uninstall, which deletes bindings first and accounts last: a token that was remembered counts ten seconds more", async () => {
+  const [beforeTen, afterTen] = [[doubt, doubt, doubt, doubt, doubt, doubt], maybe(true)];
+  expect(await decided(...beforeTen, afterTen)).toMatchObject({ remove: true, ms: 14_000 });
+});
+
+test("where nobody can tell to the end, all stays, and a pod's 30 s are not over", async () => {
+  const { remove, why, ms } = await decided(doubt);
+  expect([remove, why]).toEqual([false, "403"]);
+  expect(ms).toBeGreaterThanOrEqual(10_000);
+  expect(ms).toBeLessThanOrEqual(15_000);
+});

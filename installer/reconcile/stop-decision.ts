@@ -1,0 +1,224 @@
+import type { Transport } from "../../kubernetes/client";
+import type { NamespaceObject, ObjectMeta, PodObject } from "../../kubernetes/types";
+import { reasonOf } from "../../process/reason-of";
+import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";
+import type { Settings } from "../settings";
+
+const DEADLINE_MS = 4_000;
+
+/**
+ * How long a stopping installer asks. `helm uninstall` deletes the DaemonSet first, then role bindings, and service
+ * accounts last: until those are deleted, the API server answers 403. It goes on for ten seconds after that, since API
+ * servers remember for so long that they have accepted a token. With these seconds, the question for the runtime and the
+ * removal fit into a terminationGracePeriodSeconds of 30.
+ */
+const ASK_FOR_MS = 15_000;
+const ASK_AGAIN_MS = 2_000;
+
+/** What a stopping installer does with what it installed, and why. */
+export interface StopDecision {
+  readonly remove: boolean;
+  readonly why: string;
+  /** The plugin stays whatever else is removed: the chain in another directory may call it. */
+  readonly keepsPlugin?: true;
+  /** The plugin directory of our DaemonSet's next pod, where it is not ours; as a path on the node. */
+  readonly otherBinDir?: string;
+}
+
+/** What one round of questions says. */
+export interface Finding extends StopDecision {
+  /** `confirmable`: it holds when the next round says the same; `doubtful`: it never decides before the time is over. */
+  readonly is: "certain" | "confirmable" | "doubtful";
+}
+
+const certain = (remove: boolean, why: string): Finding => ({ is: "certain", remove, why });
+const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
+const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });
+
+export interface Clock {
+  readonly sleep: (ms: number) => Promise<unknown>;
+  /** Milliseconds, on a clock that does not go back. */
+  readonly now: () => number;
+}
+
+/**
+ * Asks until the answer is certain, or has been confirmed. Where it never is, all stays.
+ * @param tell is told what is found each time that it is asked again
+ */
+export async function decide(
+  ask: () => Promise<Finding>,
+  { sleep, now }: Clock,
+  tell: (why: string) => void,
+): Promise<StopDecision> {
+  const until = now() + ASK_FOR_MS;
+  let last: Finding | undefined;
+  for (;;) {
+    const finding = await ask();
+    const { is, why, ...decision } = finding;
+    if (is === "certain" || (is === "confirmable" && last?.why === why)) return { ...decision, why };
+    if (now() + ASK_AGAIN_MS > until) return { remove: false, why };
+    if (why !== last?.why) tell(why);
+    last = finding;
+    await sleep(ASK_AGAIN_MS);
+  }
+}
+
+interface Volume {
+  readonly name?: string;
+  readonly hostPath?: { readonly path?: string };
+}
+
+interface DaemonSetObject {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec & { readonly volumes?: readonly Volume[] } } };
+}
+
+const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
+  metadata?.deletionTimestamp !== undefined;
+
+interface Got<T> {
+  readonly status: number;
+  readonly object?: T;
+}
+
+/** Asks for one object; what an answer other than 200 holds does not matter. */
+async function get<T>(send: Transport, path: string): Promise<Got<T>> {
+  const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
+  return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
+}
+
+interface NodeDirectories {
+  readonly netDir: string;
+  readonly binDir: string;
+}
+
+/** Whom a stopping installer asks, and about what. */
+export interface Question {
+  readonly daemonSet: { readonly namespace: string; readonly name: string };
+  /** Where we run, and as which pod; absent: nobody can tell whether the DaemonSet wants a pod there. */
+  readonly node?: string | undefined;
+  readonly pod?: string | undefined;
+  /** Our directories on the node. */
+  readonly directories: NodeDirectories;
+  readonly own: Transport;
+  /** The plugin, which has a token that does not end with our pod; absent where it has none. */
+  readonly plugin?: Transport | undefined;
+}
+
+/** Asks for the DaemonSet, and for what makes the answer certain. Never rejects. */
+export async function askForDaemonSet(question: Question): Promise<Finding> {
+  const { namespace, name } = question.daemonSet;
+  try {
+    const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${name}`;
+    const { status, object } = await get<DaemonSetObject>(question.own, path);
+    if (object !== undefined) return await thereIs(object, question);
+    if (status === 404) return certain(true, `our DaemonSet ${namespace}/${name} is deleted`);
+    if (status === 401) return await unknown(question);
+    if (status === 403) return await forbidden(question);
+    return confirmable(false, `the API server answers ${status}`);
+  } catch (error) {
+    return confirmable(false, `the API server does not answer (${reasonOf(error)})`);
+  }
+}
+
+async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<Finding> {
+  if (isDeleting(daemonSet)) return certain(true, "our DaemonSet is being deleted");
+  // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
+  const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
+  if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
+  const unwanted = await whyUnwanted(daemonSet, question);
+  if (unwanted !== undefined) return certain(true, `our DaemonSet wants this node no more, by ${unwanted}`);
+  const moved = otherDirectories(daemonSet, question.directories);
+  if (Object.keys(moved).length > 0 && (await isPodDeleted(question))) return leaving(moved, question.directories);
+  return certain(false, "our DaemonSet is there: another pod of it goes on");
+}
+
+/** Directories that our DaemonSet's next pod mounts, where it no longer mounts ours; as paths on the node. */
+function otherDirectories({ spec }: DaemonSetObject, { netDir, binDir }: NodeDirectories): Partial<NodeDirectories> {
+  const volumes = spec?.template?.spec?.volumes ?? [];
+  const mounted = volumes.flatMap(({ name, hostPath }) =>
+    hostPath?.path === undefined ? [] : [{ name, path: hostPath.path.replace(/(?<=.)\/+$/, "") }],
+  );
+  const isMounted = (directory: string) =>
+    mounted.some(({ path }) => path === "/" || directory === path || directory.startsWith(`${path}/`));
+  const named = (name: string) => mounted.find((each) => each.name === name)?.path;
+  const nextBinDir = named("cni-bin-dir");
+  // One directory for both is mounted once.
+  const nextNetDir = named("cni-net-dir") ?? nextBinDir;
+  return {
+    ...(nextNetDir === undefined || isMounted(netDir) ? {} : { netDir: nextNetDir }),
+    ...(nextBinDir === undefined || isMounted(binDir) ? {} : { binDir: nextBinDir }),
+  };
+}
+
+/** The configurations in the former directory must not go on calling a plugin that nobody updates. */
+function leaving(next: Partial<NodeDirectories>, ours: NodeDirectories): Finding {
+  const changed = [
+    ...(next.netDir === undefined ? [] : [`${next.netDir} instead of ${ours.netDir}`]),
+    ...(next.binDir === undefined ? [] : [`${next.binDir} instead of ${ours.binDir}`]),
+  ];
+  const finding = certain(next.netDir !== undefined, `our DaemonSet's pods use ${changed.join(" and ")}`);
+  return { ...finding, ...(next.binDir === undefined ? {} : { otherBinDir: next.binDir }), keepsPlugin: true };
+}
+
+const NAMESPACE_GONE = "our namespace is being deleted";
+const isGone = ({ status, object = {} }: Got<NamespaceObject>): boolean => status === 404 || isDeleting(object);
+
+/**
+ * Our token is not accepted: the service account is deleted, or our pod is, by force. The plugin's token is bound to the
+ * node: where it is accepted, nobody uninstalls.
+ */
+async function unknown(question: Question): Promise<Finding> {
+  const { plugin } = question;
+  if (plugin === undefined) return confirmable(true, "our token is refused (401): our service account is deleted");
+  const namespace = await get<NamespaceObject>(plugin, namespacePath(question));
+  if (isGone(namespace)) return certain(true, NAMESPACE_GONE);
+  if (namespace.status === 401) {
+    return confirmable(true, "our token and the plugin's are refused (401): the service accounts are deleted");
+  }
+  if (namespace.status === 200) {
+    return confirmable(false, "our own token is refused (401), and the plugin's is not: our pod alone is deleted");
+  }
+  return doubtful(`our token is refused (401), and the plugin is answered ${namespace.status}`);
+}
+
+/**
+ * We may not ask. That our access is being deleted with all the rest is one reason of many: a role of the user's own, a
+ * rollback to a chart whose role knows no DaemonSets, a passing fault of the role bindings.
+ */
+async function forbidden(question: Question): Promise<Finding> {
+  for (const send of [question.own, question.plugin]) {
+    if (send !== undefined && isGone(await get<NamespaceObject>(send, namespacePath(question)))) {
+      return certain(true, NAMESPACE_GONE);
+    }
+  }
+  return doubtful("we may not get our DaemonSet (403), and nothing says that it is deleted");
+}
+
+const namespacePath = ({ daemonSet: { namespace } }: Question): string => `/api/v1/namespaces/${namespace}`;
+
+/**
+ * Why the DaemonSet wants no pod here. Our pod has to be going: where a taint only keeps new pods away, the controller
+ * lets ours be.
+ */
+async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promise<string | undefined> {
+  const { node, pod, own } = question;
+  if (node === undefined || pod === undefined) return undefined;
+  const { object: where } = await get<NodeObject>(own, `/api/v1/nodes/${node}`);
+  const unwanted = where && unwantedOn(spec?.template?.spec ?? {}, where);
+  return unwanted !== undefined && (await isPodDeleted(question)) ? unwanted : undefined;
+}
+
+/** Whether our pod is being deleted. A container that stops alone, by its probe or together with the node, comes back. */
+async function isPodDeleted(question: Question): Promise<boolean> {
+  if (question.pod === undefined) return false;
+  const { object: ours } = await get<PodObject>(question.own, `${namespacePath(question)}/pods/${question.pod}`);
+  return ours !== undefined && isDeleting(ours);
+}
+
+/** What the settings alone decide; undefined where the API server has to be asked. */
+export function decideBySettings({ stopPolicy }: Pick<Settings, "stopPolicy">): StopDecision | undefined {
+  if (stopPolicy === "always") return { remove: true, why: "UNINSTALL_ON_STOP is always" };
+  if (stopPolicy === "never") return { remove: false, why: "UNINSTALL_ON_STOP is never" };
+  return undefined;
+}

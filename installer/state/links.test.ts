@@ -1,0 +1,120 @@
+import { mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { LIST, Node } from "../reconcile/node.testing";
+import { linkedDirectories } from "./links";
+
+let node: Node;
+const on = (files: Readonly<Record<string, string>>): Node => {
+  node = new Node(files);
+  return node;
+};
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+/** Looks twice: a directory in which something is not whole gets a moment. */
+async function look() {
+  const installer = node.installer();
+  await installer.reconcile();
+  node.now += 1_000;
+  return await installer.reconcile();
+}
+
+test("a configuration behind a link follows what its owner writes there, and the link comes back", async () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real", node.path("net.d", "10-k.conflist"));
+  const installer = node.installer();
+  await installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  expect(readFileSync(node.path("real"), "utf8")).toBe(LIST);
+  const renewed = LIST.replace("bridge", "ptp");
+  writeFileSync(node.path("real"), renewed);
+  await installer.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  await installer.remove(false);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
+  expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
+});
+
+test("a link that leads through a file is no directory to watch", () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real/10-k.conflist", node.path("net.d", "10-k.conflist"));
+  symlinkSync("../real", node.path("net.d", "20-k.conflist"));
+  const view = { mountPrefix: node.root, mounted: [node.path("net.d")] };
+  expect(linkedDirectories(node.path("net.d"), view)).toEqual([node.root]);
+});
+
+test("what another agent adds to a list that is made of a link's file stays until the owner writes that anew", async () => {
+  on({});
+  writeFileSync(node.path("real"), LIST);
+  symlinkSync("../real", node.path("net.d", "10-k.conflist"));
+  const first = node.installer();
+  await first.reconcile();
+  const add = async (installer: typeof first) => {
+    const list = JSON.parse(node.read("10-k.conflist"));
+    list.plugins.push({ type: "istio-cni" });
+    writeFileSync(node.path("net.d", "10-k.conflist"), JSON.stringify(list));
+    await installer.reconcile();
+    return node.types("10-k.conflist");
+  };
+  expect(await add(first)).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  const lines = node.lines.length;
+  await first.reconcile();
+  await node.installer("second").reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  expect(node.lines.slice(lines).join("")).not.toContain("wrote ".concat(node.path("net.d", "10-k")));
+  writeFileSync(node.path("real"), LIST.replace("bridge", "ptp"));
+  const third = node.installer("third");
+  await third.reconcile();
+  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist.linkerd-cni-original"))).toBe("../real");
+  expect(await add(third)).toEqual(["ptp", "istio-cni", "linkerd-cni"]);
+  writeFileSync(node.path("net.d", "05-other.conflist"), LIST);
+  await third.reconcile();
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
+  await third.remove(false);
+  expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
+});
+
+test("a directory that cannot be listed leads nowhere, and whoever reads its files says why", () => {
+  on({});
+  symlinkSync("circle", node.path("circle"));
+  expect(linkedDirectories(node.path("circle"), { mountPrefix: "", mounted: [] })).toEqual([]);
+});
+
+describe("a configuration that is a link", () => {
+  beforeEach(() => on({ "20-other.conflist": LIST }));
+
+  test("to where nothing is mounted is named, and the node is not ready: it may be the one in force", async () => {
+    symlinkSync("/opt/cni/conf/10-k.conflist", node.path("net.d", "10-k.conflist"));
+    const { problem } = await look();
+    expect(problem).toContain(
+      "net.d/10-k.conflist is a link to /opt/cni/conf/10-k.conflist, which is not mounted here",
+    );
+  });
+
+  test("to where nothing is mounted changes nothing behind the one in force", async () => {
+    symlinkSync("/opt/cni/conf/30-k.conflist", node.path("net.d", "30-k.conflist"));
+    expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
+  });
+
+  test("is followed as the node follows it, below the prefix", async () => {
+    mkdirSync(node.path("opt"));
+    writeFileSync(node.path("opt", "real"), LIST);
+    symlinkSync("../../../../opt/real", node.path("opt", "link"));
+    symlinkSync("/opt/link", node.path("net.d", "10-k.conflist"));
+    expect(await look()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  });
+
+  test("to a file that is not there is passed over, also where the directory is named with a slash at its end", async () => {
+    symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
+    node.netDir = "/net.d/";
+    expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
+  });
+
+  test("to a file that is not there is passed over", async () => {
+    symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
+    expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
+    expect(node.lines.join("")).toContain("10-k.conflist is a link to a file that is not there: passed over");
+  });
+});

@@ -1,0 +1,67 @@
+import type { Journal } from "./journal";
+
+/** User and group of a file. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** A file as it lies on the node. */
+export interface FoundFile {
+  readonly name: string;
+  /** Absent where it cannot be read; `problem` says why. */
+  readonly bytes?: Uint8Array;
+  readonly problem?: string;
+  readonly mode: number;
+  readonly owner?: Owner;
+  /** Where it is a symbolic link. */
+  readonly target?: string;
+  /** What would show it, where it cannot be seen from here: on the node it may be any configuration. */
+  readonly hidden?: string;
+  /** No runtime looks at it. */
+  readonly ignored?: true;
+}
+
+/** What a file held when a change was planned; without bytes: there was none. */
+export interface Seen {
+  readonly path: string;
+  readonly bytes?: Uint8Array | undefined;
+}
+
+/** The plugin as it lies on the node. */
+export interface PluginState {
+  /** Whether it is the image's own, byte for byte; `missing`: a runtime that calls it finds no file. */
+  readonly is: "current" | "other" | "missing";
+  /** What a former version left in its directory, inner first. */
+  readonly remains: readonly Remain[];
+  /** Nobody can be in the midst of starting a former version any more. */
+  readonly settled: boolean;
+}
+
+export interface Remain {
+  readonly path: string;
+  readonly isDirectory: boolean;
+}
+
+/** Everything on the node that planning depends on. */
+export interface NodeState {
+  /** Files that container runtimes read. */
+  readonly configs: readonly FoundFile[];
+  /** Configurations that Cilium has set aside. */
+  readonly setAside: readonly FoundFile[];
+  /** Originals that are kept, by the name of the file they belong to. */
+  readonly originals: ReadonlyMap<string, FoundFile>;
+  readonly journal?: Journal;
+  readonly kubeconfig?: FoundFile;
+  readonly plugin: PluginState;
+  /** Names of all files in the plugin directory. */
+  readonly executables: readonly string[];
+  /** Absolute paths of temporary files that a crash left. */
+  readonly leftovers: readonly string[];
+}
+
+/**
+ * Ending by which Cilium (`cni.exclusive`, its default) sets the configurations of others aside. It puts them back when
+ * it is removed, and makes its own of one of them (`10-aws.conflist`).
+ */
+export const SET_ASIDE = ".cilium_bak";

@@ -1,0 +1,113 @@
+import * as fs from "node:fs";
+import { basename, join } from "node:path";
+import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
+import { reasonOf } from "../../process/reason-of";
+import { decodeJournal, nameOfOriginal } from "./journal";
+import { locate, type View } from "./links";
+import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE, type Seen } from "./node-state";
+import { isTemporary, type Paths } from "./paths";
+import type { PluginFile } from "./plugin-file";
+
+const MOUNT_IT = "put the file itself there, or mount its directory below the same prefix";
+const READ_IT = "give the installer's container the capability DAC_OVERRIDE, or privileged";
+
+/** Why a file cannot be read. The runtime, which may read everything, reads what is merely denied to us. */
+function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT") return { problem: "is a link to a file that is not there" };
+  if (code === "EACCES" || code === "EPERM") return { problem: `cannot be read (${code})`, hidden: READ_IT };
+  return { problem: `cannot be read: ${reasonOf(error)}` };
+}
+
+/** Looks at one file; undefined where there is none. */
+function find(path: string, view: View): FoundFile | undefined {
+  const link = fs.lstatSync(path, { throwIfNoEntry: false });
+  if (link === undefined) return undefined;
+  const name = basename(path);
+  const target = link.isSymbolicLink() ? { target: fs.readlinkSync(path) } : {};
+  const located = locate(path, view);
+  if (located.hidden) {
+    const problem = `is a link to ${target.target}, which is not mounted here`;
+    return { name, mode: 0o644, ...target, problem, hidden: MOUNT_IT };
+  }
+  try {
+    const stat = fs.statSync(located.path);
+    const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
+    // Runtimes look at no directory, and fail at a link to one.
+    if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
+    if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
+    if (!stat.isFile()) return { ...found, problem: "is no regular file" };
+    if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
+    return { ...found, bytes: fs.readFileSync(located.path) };
+  } catch (error) {
+    return { name, mode: 0o644, ...target, ...unreadable(error) };
+  }
+}
+
+/** Whether a file still holds what it held. */
+export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
+  const now = find(path, view)?.bytes;
+  return now === undefined || bytes === undefined ? now === bytes : Buffer.compare(now, bytes) === 0;
+}
+
+/** Time in which a runtime that began to start a former version of the plugin has done so. */
+const SETTLED_MS = 60_000;
+
+/** What a former version left: its directory, and all that lies in it. */
+function findRemains({ formerHome }: Paths): readonly Remain[] {
+  const stat = fs.lstatSync(formerHome, { throwIfNoEntry: false });
+  if (!stat?.isDirectory()) return [];
+  const inside = fs.readdirSync(formerHome, { recursive: true, withFileTypes: true }).map((entry) => ({
+    path: join(entry.parentPath, entry.name),
+    isDirectory: entry.isDirectory(),
+  }));
+  return [{ path: formerHome, isDirectory: true }, ...inside].reverse();
+}
+
+function observePlugin(paths: Paths, plugin: PluginFile): PluginState {
+  const called = fs.statSync(paths.plugin, { throwIfNoEntry: false });
+  // A link is what an installer with another plugin directory left, see Reconciler.leaveBinDir.
+  const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const current = plugin.isCopy(paths.image, paths.plugin) && !isLink;
+  return {
+    is: current ? "current" : called === undefined ? "missing" : "other",
+    remains: findRemains(paths),
+    settled: called !== undefined && Date.now() - called.mtimeMs > SETTLED_MS,
+  };
+}
+
+function isSetAside(name: string): boolean {
+  return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
+}
+
+/** Looks at the node's directories. @throws where one of them is missing or cannot be read */
+export function observe(paths: Paths, plugin: PluginFile): NodeState {
+  const names = fs.readdirSync(paths.netDir).sort();
+  const inNetDir = (name: string) => find(join(paths.netDir, name), paths);
+  const originals = names.flatMap((name) => {
+    const of = nameOfOriginal(name);
+    const file = of === undefined ? undefined : inNetDir(name);
+    return of === undefined || file === undefined ? [] : [[of, file] as const];
+  });
+  const leftovers = new Set(
+    [paths.netDir, paths.binDir].flatMap((directory) =>
+      fs
+        .readdirSync(directory)
+        .filter(isTemporary)
+        .map((name) => join(directory, name)),
+    ),
+  );
+  const journal = find(paths.journal, paths)?.bytes;
+  const decoded = journal === undefined ? undefined : decodeJournal(journal);
+  const kubeconfig = find(paths.kubeconfig, paths);
+  return {
+    configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
+    setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
+    originals: new Map(originals),
+    ...(decoded === undefined ? {} : { journal: decoded }),
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    plugin: observePlugin(paths, plugin),
+    executables: fs.readdirSync(paths.binDir),
+    leftovers: [...leftovers],
+  };
+}

@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { Settings } from "../settings";
+import { JOURNAL_NAME } from "./journal";
+import type { View } from "./links";
+
+/** Where things lie, as seen from here. */
+export interface Paths extends View {
+  readonly netDir: string;
+  readonly binDir: string;
+  /** The same two as paths on the node. */
+  readonly onNode: { readonly netDir: string; readonly binDir: string };
+  /** The file that runtimes call. */
+  readonly plugin: string;
+  /** The plugin in this image. */
+  readonly image: string;
+  /** The directory in which former versions had the plugin and its C library. */
+  readonly formerHome: string;
+  readonly kubeconfig: string;
+  readonly journal: string;
+}
+
+export function pathsOf(settings: Settings): Paths {
+  const { netDir, binDir, pluginDir, kubeconfigName, mountPrefix } = settings;
+  return {
+    mountPrefix,
+    mounted: [netDir.here, binDir.here],
+    netDir: netDir.here,
+    binDir: binDir.here,
+    onNode: { netDir: netDir.onNode, binDir: binDir.onNode },
+    plugin: join(binDir.here, PLUGIN_TYPE),
+    image: join(pluginDir, PLUGIN_TYPE),
+    formerHome: join(binDir.here, `${PLUGIN_TYPE}.d`),
+    kubeconfig: join(netDir.here, kubeconfigName),
+    journal: join(netDir.here, JOURNAL_NAME),
+  };
+}
+
+/** No runtime reads a file of this extension, and {@link isTemporary} finds what a crash left behind. */
+export const TEMPORARY = ".linkerd-cni-tmp";
+
+export function isTemporary(name: string): boolean {
+  return name.endsWith(TEMPORARY);
+}

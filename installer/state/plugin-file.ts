@@ -1,0 +1,161 @@
+import { execFile } from "node:child_process";
+import * as fs from "node:fs";
+import { arch } from "node:os";
+import { dirname } from "node:path";
+import { mountOf, readMountinfo } from "./mounts";
+
+/** The plugin's files in the image and on the node. Answers are remembered until a file changes. */
+export interface PluginFile {
+  /** Whether the node's file is the image's own, byte for byte, and executable. @throws where the image's is missing */
+  isCopy(source: string, copy: string): boolean;
+  /** Whether this container may execute nothing in a directory; the node's own mount may differ. */
+  isNoexec(directory: string): boolean;
+  /**
+   * Why an executable does not run on this node; undefined where it answers VERSION. Where this container may not execute
+   * it, the image's own copy is asked.
+   */
+  failure(path: string, source: string): Promise<string | undefined>;
+}
+
+const BLOCK = 128 * 1024;
+const VERSION_DEADLINE_MS = 5_000;
+const ASK_AGAIN_MS = 5_000;
+
+function stamp(path: string): string | undefined {
+  const stat = fs.statSync(path, { throwIfNoEntry: false });
+  if (!stat?.isFile()) return undefined;
+  return [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.ctimeMs, stat.mode & 0o111].join(" ");
+}
+
+/** Compares block by block: the executable is larger than this container's memory may be. */
+function sameContent(left: number, right: number): boolean {
+  const [one, two] = [Buffer.alloc(BLOCK), Buffer.alloc(BLOCK)];
+  for (;;) {
+    const read = fs.readSync(left, one, 0, BLOCK, null);
+    if (read !== fs.readSync(right, two, 0, BLOCK, null)) return false;
+    if (read === 0) return true;
+    if (Buffer.compare(one.subarray(0, read), two.subarray(0, read)) !== 0) return false;
+  }
+}
+
+function sameFiles(paths: readonly [string, string]): boolean {
+  const [left, right] = [fs.openSync(paths[0], "r"), fs.openSync(paths[1], "r")];
+  try {
+    return sameContent(left, right);
+  } finally {
+    fs.closeSync(left);
+    fs.closeSync(right);
+  }
+}
+
+function isExecutable(path: string): boolean {
+  return (fs.statSync(path).mode & 0o111) !== 0;
+}
+
+/** What the node lacks, by the code with which the kernel refuses to start a program. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  ENOEXEC: `it is made for another processor architecture than this node's, ${arch()} (ENOEXEC)`,
+  EACCES: "the node refuses to execute it: a file system mounted noexec, or a policy such as SELinux (EACCES)",
+  EPERM: "the node refuses to execute it: a policy such as fapolicyd or AppArmor (EPERM)",
+  ENOENT: "the file, or the interpreter that it names, is missing (ENOENT)",
+  ENOMEM: "there is not enough memory to start it (ENOMEM)",
+  EAGAIN: "no more processes may be started: a limit of processes, such as pids.max (EAGAIN)",
+};
+
+/** What the node lacks, by the signal that ends the plugin. */
+const SIGNALS: Readonly<Record<string, string>> = {
+  SIGILL: "it needs an instruction that this node's processor lacks (SIGILL)",
+  SIGKILL: "it was killed: a memory limit, of the container or the node, or a security agent (SIGKILL)",
+  SIGSYS: "a seccomp profile forbids a system call that it needs (SIGSYS)",
+  SIGSEGV: "it crashed: too little memory or address space, or a kernel that it does not run on (SIGSEGV)",
+};
+
+const VERSION_BYTES = 64 * 1024;
+const SHOWN = 200;
+
+/** Whether the text is a CNI VERSION document. */
+function isVersionDocument(text: string): boolean {
+  try {
+    const { cniVersion, supportedVersions } = JSON.parse(text);
+    return typeof cniVersion === "string" && Array.isArray(supportedVersions) && supportedVersions.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function reasonOf(error: ReturnType<typeof asExit>, stdout: string, stderr: string): string | undefined {
+  const { code, signal, killed } = error;
+  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return `it prints more than ${VERSION_BYTES} bytes`;
+  if (typeof code === "string") return REFUSALS[code] ?? `it cannot be started (${code})`;
+  if (killed) return `no answer within ${VERSION_DEADLINE_MS} ms`;
+  if (signal !== undefined) return SIGNALS[signal] ?? `it was ended by ${signal}`;
+  if (code === 0 && isVersionDocument(stdout)) return undefined;
+  const printed = (stdout.trim() || stderr.trim()).slice(0, SHOWN);
+  return `it exits with ${code} and prints ${printed === "" ? "nothing" : JSON.stringify(printed)}`;
+}
+
+/** How a program ended, or why it did not start: `code` is a number there, and the name of an error here. */
+function asExit(error: unknown): { code: number | string; signal?: string; killed: boolean } {
+  const { code, signal, killed } = (error ?? {}) as {
+    code?: number | string | null;
+    signal?: string;
+    killed?: boolean;
+  };
+  return { code: code ?? 0, killed: killed === true, ...(typeof signal === "string" ? { signal } : {}) };
+}
+
+/** Runs it as a container runtime does, with an environment that holds nothing else. */
+function askVersion(program: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = {
+      cwd: "/",
+      env: { CNI_COMMAND: "VERSION" },
+      timeout: VERSION_DEADLINE_MS,
+      maxBuffer: VERSION_BYTES,
+      killSignal: "SIGKILL",
+    } as const;
+    try {
+      const child = execFile(program, [], options, (error, stdout, stderr) =>
+        resolve(reasonOf(asExit(error), stdout, stderr)),
+      );
+      child.stdin?.end();
+    } catch (error) {
+      // Some runtimes tell at once that a program does not start.
+      resolve(reasonOf(asExit(error), "", ""));
+    }
+  });
+}
+
+/** The image's plugin, and the copies of it on the node. */
+export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile {
+  const compared = new Map<string, { readonly state: string; readonly same: boolean }>();
+  const asked = new Map<
+    string,
+    { readonly state: string; readonly failure: string | undefined; readonly at: number }
+  >();
+  const isNoexec = (directory: string) => mountOf(mountinfo(), directory)?.options.includes("noexec") === true;
+  return {
+    isCopy: (source, copy) => {
+      const [wanted, found] = [stamp(source), stamp(copy)];
+      if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
+      if (found === undefined) return false;
+      const state = `${wanted} ${found}`;
+      const known = compared.get(copy);
+      if (known?.state === state) return known.same;
+      const same = isExecutable(copy) && sameFiles([source, copy]);
+      compared.set(copy, { state, same });
+      return same;
+    },
+    isNoexec,
+    failure: async (path, source) => {
+      const program = isNoexec(dirname(path)) ? source : path;
+      const state = stamp(program) ?? "";
+      const known = asked.get(program);
+      const isCurrent = known?.failure === undefined || performance.now() - known.at < ASK_AGAIN_MS;
+      if (known?.state === state && isCurrent) return known.failure;
+      const failure = await askVersion(program);
+      asked.set(program, { state, failure, at: performance.now() });
+      return failure;
+    },
+  };
+}
