@@ -18,7 +18,8 @@ const CHANGES = ["values", "image", "rollback"] as const;
 type Change = (typeof CHANGES)[number];
 const prunedBy = (output: string) => output.split("\n").filter((line) => line.endsWith("pruned"));
 /** The command for an upgrade in docs/gitops.md. */
-const [PRUNE = ""] = /^kubectl apply --prune (.*\\\n)*.*$/m.exec(readFileSync(join(root, "docs", "gitops.md"), "utf8")) ?? [];
+const [PRUNE = ""] =
+  /^kubectl apply --prune (.*\\\n)*.*$/m.exec(readFileSync(join(root, "docs", "gitops.md"), "utf8")) ?? [];
 
 clusterSuite("changing what is installed in a cluster", (cluster) => {
   let before: Record<string, string>;
