@@ -223,15 +223,6 @@ clusterSuite("from linkerd's chart to ours and back, while meshed pods start", (
       { way: "ours to linkerd's", by: ROLLBACK, change: () => cluster.rollback(1), to: "linkerd's", atMost: 0 },
       // By linkerd's update strategy, which takes the old pod away first.
       { way: "linkerd's to ours, by linkerd's ConfigMap", by: UNDO, change: undo, to: "ours" },
-      { way: "ours to linkerd's, by linkerd's ConfigMap", by: UNDO, change: undo, to: "linkerd's", atMost: 0 },
-      {
-        way: "linkerd's to ours",
-        by: ROLLBACK,
-        change: () => cluster.rollback(2),
-        to: "ours",
-        repairs: true,
-        atMost: 0.01,
-      },
     ];
 
     test.each(ways)("$way, by $by", async (way) => {
