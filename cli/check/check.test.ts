@@ -482,6 +482,19 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
     "set destCNINetDir to the directory from which the node's container runtime reads its configuration, which /etc/x is not",
   ],
   [
+    "a broken file that comes first",
+    {
+      ...onTwo({ conditions: unready, containerStatuses: [{ name: "install-cni", state: { running: {} } }] }),
+      warnings: new Map([
+        [
+          "linkerd-cni-two",
+          "linkerd-cni: error: /host/etc/cni/net.d/05-a.conflist is not valid JSON: it comes first; containerd uses",
+        ],
+      ]),
+    },
+    "correct /etc/cni/net.d/05-a.conflist on the node, or move it out of the directory",
+  ],
+  [
     "another directory",
     {
       pending: { value: [validated("a", 0)] },
