@@ -15,10 +15,10 @@ export function ifUnreadable(category: Category, what: string, read: Read<unknow
 }
 
 function forbiddenKinds(snapshot: Snapshot): readonly string[] {
-  const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
-  const { sandboxFailures, grants, webhook, operator, definitions } = snapshot;
+  const { daemonSet, daemonSets, pods, pending, nodes, namespaceObject, configMap } = snapshot;
+  const { refusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
   const reads: readonly Read<unknown>[] = [
-    ...[namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending, sandboxFailures],
+    ...[daemonSet, daemonSets, pods, pending, nodes, namespaceObject, configMap, refusals, sandboxFailures],
     ...grants.map(({ found }) => found),
     ...[webhook, operator, definitions],
   ];

@@ -145,7 +145,7 @@ const INSTALLERS_WORDS: readonly Known[] = [
     link: DIRECTORIES,
   },
   {
-    says: /(\S+) .*it comes first/,
+    says: /(\/\S+) .*it comes first/,
     remedy: ([, file]) =>
       `correct ${file} on the node, or move it out of the directory: the installer goes on by itself`,
   },
@@ -181,8 +181,9 @@ const INSTALLERS_WORDS: readonly Known[] = [
   },
 ];
 
-/** The words of the installer's log, without what each line begins with. */
-const wordsOf = (warning: string) => warning.replace(/^linkerd-cni: \w+: /, "");
+/** The words of the installer's log, without what each line begins with, and with the node's own paths. */
+const wordsOf = (warning: string) =>
+  warning.replace(/^linkerd-cni: \w+: /, "").replace(/(^|[\s"(])\/host(?=\/)/g, "$1");
 
 const stoppedOf = ({ state }: ContainerStatus) => state?.waiting ?? state?.terminated;
 

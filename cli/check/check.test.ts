@@ -20,8 +20,8 @@ import {
   TAINTED,
   underMultus,
   unready,
-  unscheduled,
   validated,
+  waitingFor,
   wantsNothing,
   webhook,
   withImage,
@@ -299,10 +299,25 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     "a startup taint that nobody removes",
     {
       nodes: { value: [node("one"), node("two", TAINTED)] },
-      pending: { value: [unscheduled] },
+      pending: { value: [waitingFor("2 node(s) had untolerated taint {linkerd.io/cni-not-ready: }")] },
     },
     [
       "error: node two has the startup taint linkerd.io/cni-not-ready, and 1 pod waits for a node: nothing takes it away, since nodeTaint.enabled is false",
+    ],
+  ],
+  [
+    "an old Event, for a user who may not read pods",
+    { refusals: { value: [{ message: "violates PodSecurity" }] }, pods: forbidden("pods") },
+    ["warning: not allowed to read pods: what these show is not checked"],
+  ],
+  [
+    "a startup taint, while pods wait for other reasons",
+    {
+      nodes: { value: [node("one"), node("two", TAINTED)] },
+      pending: { value: [waitingFor("2 node(s) had untolerated taint {gpu: a}")] },
+    },
+    [
+      "warning: node two has the startup taint linkerd.io/cni-not-ready: nothing takes it away, since nodeTaint.enabled is false",
     ],
   ],
   [
@@ -480,6 +495,19 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
       warnings: new Map([["linkerd-cni-two", "linkerd-cni: error: no valid CNI configuration in /etc/x yet: install"]]),
     },
     "set destCNINetDir to the directory from which the node's container runtime reads its configuration, which /etc/x is not",
+  ],
+  [
+    "a broken file that comes first",
+    {
+      ...onTwo({ conditions: unready, containerStatuses: [{ name: "install-cni", state: { running: {} } }] }),
+      warnings: new Map([
+        [
+          "linkerd-cni-two",
+          "linkerd-cni: error: /host/etc/cni/net.d/05-a.conflist is not valid JSON: it comes first; containerd uses",
+        ],
+      ]),
+    },
+    "correct /etc/cni/net.d/05-a.conflist on the node, or move it out of the directory",
   ],
   [
     "another directory",

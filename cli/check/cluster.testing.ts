@@ -31,11 +31,11 @@ export const validated = (name: string, exitCode: number): CheckedPod => ({
     ],
   },
 });
-const message = "0/2 nodes are available: 2 node(s) had untolerated taint {linkerd.io/cni-not-ready: }";
-export const unscheduled: CheckedPod = {
+/** A pod that the scheduler finds no node for. */
+export const waitingFor = (message: string): CheckedPod => ({
   metadata: { name: "web", namespace: "shop", uid: "web" },
-  status: { conditions: [{ type: "PodScheduled", status: "False", message }] },
-};
+  status: { conditions: [{ type: "PodScheduled", status: "False", message: `0/2 nodes are available: ${message}` }] },
+});
 export const forbidden = (kind: string) => ({ problem: "(Forbidden)", forbidden: kind });
 export const pod = (
   on: string,

@@ -11,6 +11,10 @@ const NODES = docs("cli.md#nodes");
 /** What the chart calls the startup taint, unless nodeTaint.key says otherwise. */
 const STARTUP_TAINT = "linkerd.io/cni-not-ready";
 
+/** Whether the scheduler names a taint as the reason, or taints without saying which. */
+const waitsForTaint = (message: string, key: string) =>
+  message.includes(key) || (message.includes("untolerated taint") && !message.includes("{"));
+
 /** Where the DaemonSet stands, and what is on the nodes. */
 class Rollout {
   readonly own: readonly CheckedPod[];
@@ -82,8 +86,9 @@ class Rollout {
 
   /** What keeps pods of the DaemonSet from being made; an Event that is older than a pod is out of date. */
   private refused(): Finding | undefined {
-    const { updatedNumberScheduled = 0 } = this.daemonSet.status ?? {};
-    if (updatedNumberScheduled >= this.desired && this.own.length >= this.desired) return undefined;
+    const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
+    const lacksPods = "value" in this.snapshot.pods && this.own.length < this.desired;
+    if (updated >= this.desired && !lacksPods) return undefined;
     const events = known(this.snapshot.refusals) ?? [];
     const newest =
       this.own
@@ -163,7 +168,8 @@ class Rollout {
     const key = configured ?? STARTUP_TAINT;
     const waiting = (known(this.snapshot.pending) ?? []).filter(({ status }) =>
       (status?.conditions ?? []).some(
-        ({ type, status, message = "" }) => type === "PodScheduled" && status === "False" && message.includes("taint"),
+        ({ type, status, message = "" }) =>
+          type === "PodScheduled" && status === "False" && waitsForTaint(message, key),
       ),
     ).length;
     const tainted = this.nodes.filter(({ spec }) => (spec?.taints ?? []).some((taint) => taint.key === key));

@@ -242,7 +242,7 @@ describe("notes", () => {
       "a pod that started before the ConfigMap was written",
       [written, shop, pod({}, PROXY, { startTime: "2026-01-02T00:00:00Z" })],
       [
-        "it started at 2026-01-02T00:00:00Z, before the ConfigMap was last written (2026-01-03T00:00:00Z): it may be redirected by another configuration, or not at all: delete it, or switch repairController.enabled on",
+        "it started at 2026-01-02T00:00:00Z, before the ConfigMap was last written (2026-01-03T00:00:00Z): it may be redirected by another configuration, or not at all: delete it to have it start anew",
       ],
     ],
     ["a pod that started after it", [written, shop, pod({}, PROXY, { startTime: "2026-01-04T00:00:00Z" })], []],

@@ -64,7 +64,7 @@ function historyNotes({ pod, configuredAt }: Evidence): readonly string[] {
       : []),
     ...(isOlder
       ? [
-          `it started at ${startTime}, before the ConfigMap was last written (${configuredAt}): it may be redirected by another configuration, or not at all: ${repair}`,
+          `it started at ${startTime}, before the ConfigMap was last written (${configuredAt}): it may be redirected by another configuration, or not at all: delete it to have it start anew`,
         ]
       : []),
   ];

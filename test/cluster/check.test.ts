@@ -82,7 +82,7 @@ class Breaker {
 clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
   const breaker = new Breaker(cluster);
   let putBack: () => Promise<void> = nothing;
-  const { kubectl: admin } = { kubectl: () => cluster.kubectl };
+  const admin = () => cluster.kubectl;
 
   /** Runs the check in the machine. */
   async function check(flags: readonly string[] = []): Promise<readonly Check[]> {

@@ -73,6 +73,28 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
       expect(code).toBe(status);
     });
 
+    test("finds the pods of a Deployment by its selector", async () => {
+      const labels = { app: "web" };
+      const matchExpressions = [{ key: "app", operator: "In", values: ["web", "none"] }];
+      const template = { metadata: { labels }, spec: shopPod("", {}, ["app"]).spec };
+      const annotations = { "linkerd.io/proxy-version": "edge" };
+      await cluster.api.create(
+        {
+          apiVersion: "apps/v1",
+          kind: "Deployment",
+          metadata: { name: "web", namespace: "shop" },
+          spec: { selector: { matchExpressions }, template },
+        } as ApiObject,
+        shopPod("web-1", { labels, annotations }, ["app", "linkerd-proxy"]),
+        shopPod("web-2", { labels, annotations }, ["app", "linkerd-proxy"]),
+      );
+      const { code, out } = await cluster.run(["explain", "deploy/web", "-n", "shop"]);
+      expect(code).toBe(0);
+      expect(out).toContain("shop/web-1: redirected: it has a container linkerd-proxy");
+      expect(out).toContain("the same: shop/web-2");
+      expect(out).not.toContain("shop/injected");
+    });
+
     test.each(["yaml", "json"])("says the same about what kubectl prints as %s", async (format) => {
       const input = await cluster.kubectl("get", "pod,configmap,namespace,daemonset,service", "-A", "-o", format);
       const fromFile = await cluster.run(["explain", "shop/injected", "-f", "-"], { input });
