@@ -114,7 +114,8 @@ function nodeTaint(read: Read): Pick<Settings, "nodeTaint"> {
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read: Read = new SettingsReader({ environment, args, flags: { "log-level": "" } });
-  const level = read.flag("log-level").value === "" ? read.env(InstallerVariable.logLevel, "info") : read.flag("log-level");
+  const level =
+    read.flag("log-level").value === "" ? read.env(InstallerVariable.logLevel, "info") : read.flag("log-level");
   // Set and empty is a value here: no prefix.
   const prefix = (environment[InstallerVariable.mountPrefix] ?? MOUNT_PREFIX).replace(/\/+$/, "");
   const directory = (name: string, fallback: string): NodeDirectory => {
@@ -133,7 +134,11 @@ export function readSettings(args: readonly string[], environment: Environment):
     stanza: stanzaSource(read),
     cluster: readInCluster(read),
     stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),
-    identity: read.optional(PodVariable.podUid) ?? read.optional(PodVariable.podName) ?? read.optional("HOSTNAME") ?? "installer",
+    identity:
+      read.optional(PodVariable.podUid) ??
+      read.optional(PodVariable.podName) ??
+      read.optional("HOSTNAME") ??
+      "installer",
     ...pluginAccount(read),
     ...names(read),
     ...nodeTaint(read),

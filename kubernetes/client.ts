@@ -1,4 +1,3 @@
-import type { ApiServer } from "./api-server";
 import { ApiError, isNotFound } from "./errors";
 import { apiVersionOf, pathOf, type Resource } from "./resources";
 import type { ApiRequest, Transport } from "./transport";
@@ -202,8 +201,3 @@ export class KubernetesClient {
 function typed(resource: Resource<unknown>, object: object): object {
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
-
-// What stood here before; importers are moving to transport.ts and api-server.ts.
-export { type ApiResponse, ApiUnreachable, authority } from "./api-server";
-export { type ApiRequest, httpsTransport, requestOptions, type Transport } from "./transport";
-export type { ApiServer };

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { LOG_FORMATS } from "../../cni/log";
-import { LOG_LEVELS } from "../../cni/stanza";
+import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
 import { flag, integer } from "../helm";
 import { prometheusLabels, runbookUrl } from "../monitoring/values";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "../value-groups";

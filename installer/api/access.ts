@@ -1,4 +1,5 @@
-import type { ApiServer, Transport } from "../../kubernetes/client";
+import type { ApiServer } from "../../kubernetes/api-server";
+import type { Transport } from "../../kubernetes/transport";
 
 /** An API server, and who to be there. */
 export type Access = ApiServer & { readonly token: string; readonly ca: string };

@@ -1,4 +1,4 @@
-import type { Transport } from "../../kubernetes/client";
+import type { Transport } from "../../kubernetes/transport";
 import { createLog } from "../../process/log";
 import type { Access, Verdict } from "./access";
 import { Credentials } from "./credentials";

@@ -1,5 +1,5 @@
-import type { Transport } from "../../kubernetes/client";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
+import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
 import type { Counter } from "../../process/metrics";
 import { reasonOf } from "../../process/reason-of";

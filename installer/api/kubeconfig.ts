@@ -1,4 +1,4 @@
-import { type ApiServer, authority } from "../../kubernetes/client";
+import { type ApiServer, authority } from "../../kubernetes/api-server";
 
 /**
  * The plugin's kubeconfig. Written as JSON, which is YAML too, so that the plugin reads it without a YAML parser and

@@ -1,4 +1,4 @@
-import type { ApiResponse } from "../../kubernetes/client";
+import type { ApiResponse } from "../../kubernetes/api-server";
 import { createLog } from "../../process/log";
 import { guessDaemonSet, OwnDaemonSet } from "./own-daemonset";
 

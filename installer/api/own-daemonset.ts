@@ -1,4 +1,4 @@
-import type { Transport } from "../../kubernetes/client";
+import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
 import { reasonOf } from "../../process/reason-of";
 

@@ -1,4 +1,4 @@
-import type { Transport } from "../../kubernetes/client";
+import type { Transport } from "../../kubernetes/transport";
 
 const DEADLINE_MS = 3_000;
 

@@ -1,4 +1,4 @@
-import type { Transport } from "../../kubernetes/client";
+import type { Transport } from "../../kubernetes/transport";
 import type { NamespaceObject, ObjectMeta, PodObject } from "../../kubernetes/types";
 import { reasonOf } from "../../process/reason-of";
 import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";

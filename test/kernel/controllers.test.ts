@@ -1,5 +1,5 @@
 import { StartupTaint } from "../../installer/api/node-taint";
-import { httpsTransport } from "../../kubernetes/client";
+import { httpsTransport } from "../../kubernetes/transport";
 import { RunningController, until } from "../support/controllers";
 import { ended, failing, NODE, passed } from "../support/meshed-pod";
 import { PodsInApi } from "../support/pods-in-api";

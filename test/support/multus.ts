@@ -7,7 +7,7 @@ import { App, Chart } from "cdk8s";
 import { buildControllers } from "../../build/programs";
 import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
-import type { ApiServer } from "../../kubernetes/client";
+import type { ApiServer } from "../../kubernetes/api-server";
 import { until } from "./controllers";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";

@@ -1,1 +1,0 @@
-export { httpsTransport as renewingTransport } from "../kubernetes/transport";
