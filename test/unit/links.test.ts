@@ -36,3 +36,15 @@ test("the documents are found", () => {
 test.each(pages)("%s: each link leads to a file, and to a heading of it", (page) => {
   expect(broken(page)).toEqual([]);
 });
+
+const entries = [
+  ...readFileSync(join(root, "docs", "architecture.md"), "utf8").matchAll(/`([\w/-]+\.ts)(?::(\w+))?`/g),
+];
+
+test("docs/architecture.md has entries", () => {
+  expect(entries.length).toBeGreaterThan(40);
+});
+
+test.each(entries.map(([, file = "", name = ""]) => [file, name]))("docs/architecture.md: %s has %s", (file, name) => {
+  expect(readFileSync(join(root, file), "utf8")).toContain(name);
+});
