@@ -174,6 +174,8 @@ export const Label = {
   controlPlaneNamespace: "linkerd.io/control-plane-ns",
   /** On the pods of the control plane itself. */
   controlPlaneComponent: "linkerd.io/control-plane-component",
+  /** On a namespace: `disabled` keeps Linkerd's webhooks out. */
+  admissionWebhooks: "config.linkerd.io/admission-webhooks",
   /** On every resource of the chart linkerd2-cni. */
   cniResource: "linkerd.io/cni-resource",
   app: "k8s-app",
@@ -202,7 +204,8 @@ export const Annotation = {
 export const SETTING_PREFIX = "config.linkerd.io/";
 
 /** The NetworkAttachmentDefinition that the operator writes, one in each meshed namespace. */
-export const Definition = {
+export const NetworkDefinition = {
+  group: "k8s.cni.cncf.io",
   apiVersion: "k8s.cni.cncf.io/v1",
   kind: "NetworkAttachmentDefinition",
   name: CNI_NAME,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ApiServerVariable, SERVICE_ACCOUNT_DIR } from "../cni/contract";
 import type { SettingsReader } from "../process/settings";
 import type { ApiServer } from "./api-server";
 
@@ -17,12 +18,12 @@ export interface InCluster {
 
 /** Reads where a pod finds its API server, as the kubelet sets it. */
 export function readInCluster(read: SettingsReader): InCluster {
-  const caFile = read.optional("KUBE_CA_FILE");
-  const host = read.required("KUBERNETES_SERVICE_HOST", "outside a pod, set it to the API server's address");
+  const caFile = read.optional(ApiServerVariable.caFile);
+  const host = read.required(ApiServerVariable.host, "outside a pod, set it to the API server's address");
   return {
     host: host.replace(/^\[|\]$/g, ""),
-    port: read.env("KUBERNETES_SERVICE_PORT", "443").port(),
-    serviceAccountDir: read.env("SERVICE_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount").absolutePath(),
+    port: read.env(ApiServerVariable.port, "443").port(),
+    serviceAccountDir: read.env(ApiServerVariable.serviceAccountDir, SERVICE_ACCOUNT_DIR).absolutePath(),
     ...(caFile === undefined ? {} : { caFile }),
   };
 }

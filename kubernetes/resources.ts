@@ -45,11 +45,6 @@ export const resources = {
     "MutatingWebhookConfiguration",
     "mutatingwebhookconfigurations",
   ),
-  networkAttachmentDefinitions: resource<KubernetesObject>(
-    "k8s.cni.cncf.io/v1",
-    "NetworkAttachmentDefinition",
-    "network-attachment-definitions",
-  ),
 } as const;
 
 export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group" | "version">): string {
