@@ -1,3 +1,4 @@
+import { CNI_NAME, MULTUS_NAME } from "../cni/contract";
 import type { LogLevel } from "../cni/stanza";
 import { type Clock, systemClock } from "../process/clock";
 import { createLog, type Log, type LogFormat } from "../process/log";
@@ -48,7 +49,7 @@ const controllers: Readonly<Record<string, () => Start>> = {
     const { runRepairController } = require("./repair/run") as typeof import("./repair/run");
     const { readSettings } = require("./repair/settings") as typeof import("./repair/settings");
     return starting({
-      logger: "linkerd-cni",
+      logger: CNI_NAME,
       readSettings,
       run: runRepairController,
     });
@@ -57,7 +58,7 @@ const controllers: Readonly<Record<string, () => Start>> = {
     const { MultusOperator } = require("./multus/operator") as typeof import("./multus/operator");
     const { readSettings } = require("./multus/settings") as typeof import("./multus/settings");
     return starting({
-      logger: "linkerd-multus",
+      logger: MULTUS_NAME,
       readSettings,
       run: (deps) => new MultusOperator(deps).run(),
     });

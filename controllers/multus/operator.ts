@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { MULTUS_NAME, OperatorPath } from "../../cni/contract";
 import { KubernetesClient } from "../../kubernetes/client";
 import { readApiServer } from "../../kubernetes/in-cluster";
 import { Informer, type InformerDeps } from "../../kubernetes/informer";
@@ -24,7 +25,7 @@ interface Deps {
 }
 
 /** Name of the Lease. */
-export const LEASE = "linkerd-multus";
+export const LEASE = MULTUS_NAME;
 const ALWAYS: Leadership = { leading: true };
 
 /** The Multus operator: definitions in namespaces that want them, annotations on their pods. */
@@ -97,8 +98,11 @@ export class MultusOperator {
     const { registry } = this.metrics;
     const listeners: readonly (readonly [ListenAddress | undefined, Answers])[] = [
       // Ready is who can answer reviews, whoever leads.
-      [settings.health, { "/healthz": () => health(), "/readyz": () => health(this.webhook.problem) }],
-      [settings.metrics, { "/metrics": () => metrics(registry) }],
+      [
+        settings.health,
+        { [OperatorPath.live]: () => health(), [OperatorPath.ready]: () => health(this.webhook.problem) },
+      ],
+      [settings.metrics, { [OperatorPath.metrics]: () => metrics(registry) }],
     ];
     const servers: HttpServer[] = [];
     for (const [address, answers] of listeners) if (address !== undefined) servers.push(await serve(address, answers));

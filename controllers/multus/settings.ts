@@ -1,3 +1,17 @@
+import {
+  Annotation,
+  CERTIFICATE_DIR,
+  CERTIFICATE_SOURCES,
+  type CertificateSource,
+  CNI_NAME,
+  KUBECONFIG_FILE,
+  MULTUS_NAME,
+  NodePath,
+  OperatorFlag,
+  PodVariable,
+  WEBHOOK_SECRET,
+  WEBHOOK_SERVICE,
+} from "../../cni/contract";
 import { LOG_LEVELS, type LogLevel } from "../../cni/stanza";
 import { type InCluster, readInCluster } from "../../kubernetes/in-cluster";
 import type { Rate } from "../../kubernetes/rate-limiter";
@@ -5,7 +19,6 @@ import type { ListenAddress } from "../../process/http-server";
 import { LOG_FORMATS, type LogFormat } from "../../process/log";
 import { type Environment, SettingsReader } from "../../process/settings";
 
-const CERTIFICATE_SOURCES = ["self", "mounted"] as const;
 const HOUR_MS = 3_600_000;
 
 /** The webhook's names and certificates. */
@@ -16,7 +29,7 @@ export interface WebhookSettings {
   /** Name of the MutatingWebhookConfiguration whose caBundle is kept. */
   readonly configuration: string;
   /** `self`: made and rotated here; `mounted`: read from {@link certificateDir}. */
-  readonly certificates: (typeof CERTIFICATE_SOURCES)[number];
+  readonly certificates: CertificateSource;
   /** Name of the Secret with the certificate that is made here. */
   readonly certificateSecret: string;
   /** Directory with `tls.crt` and `tls.key`. */
@@ -55,25 +68,25 @@ export interface Settings {
 
 /** Names and defaults; the first nine are those of the known operator. */
 const FLAGS = {
-  "cni-namespace": "linkerd-cni",
-  "linkerd-namespace": "linkerd",
-  "cni-kubeconfig": "/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig",
-  "namespace-uid-range-annotation": "openshift.io/sa.scc.uid-range",
-  "linkerd-proxy-uid-offset": "2102",
-  "webhook-port": "9443",
-  "metrics-bind-address": ":8080",
-  "health-probe-bind-address": ":8081",
-  "leader-elect": true,
-  "log-level": "info",
-  "log-format": "plain",
-  "webhook-service": "linkerd-multus-webhook",
-  "webhook-configuration": "linkerd-multus",
-  "webhook-certificates": "self",
-  "webhook-certificate-secret": "linkerd-multus-webhook-tls",
-  "webhook-certificate-dir": "/tls",
-  "webhook-certificate-validity-hours": "2160",
-  "requests-per-second": "20",
-  "request-burst": "40",
+  [OperatorFlag.cniNamespace]: CNI_NAME,
+  [OperatorFlag.linkerdNamespace]: "linkerd",
+  [OperatorFlag.cniKubeconfig]: `${NodePath.netDir}/${KUBECONFIG_FILE}`,
+  [OperatorFlag.uidRangeAnnotation]: Annotation.uidRange,
+  [OperatorFlag.proxyUidOffset]: "2102",
+  [OperatorFlag.webhookPort]: "9443",
+  [OperatorFlag.metricsAddress]: ":8080",
+  [OperatorFlag.healthAddress]: ":8081",
+  [OperatorFlag.leaderElect]: true,
+  [OperatorFlag.logLevel]: "info",
+  [OperatorFlag.logFormat]: "plain",
+  [OperatorFlag.webhookService]: WEBHOOK_SERVICE,
+  [OperatorFlag.webhookConfiguration]: MULTUS_NAME,
+  [OperatorFlag.certificates]: "self",
+  [OperatorFlag.certificateSecret]: WEBHOOK_SECRET,
+  [OperatorFlag.certificateDir]: CERTIFICATE_DIR,
+  [OperatorFlag.certificateValidity]: "2160",
+  [OperatorFlag.requestsPerSecond]: "20",
+  [OperatorFlag.requestBurst]: "40",
 };
 
 /** With it in place of an address the known operator serves no metrics. */
@@ -90,38 +103,38 @@ type Flags = SettingsReader<typeof FLAGS>;
 
 function readWebhook(read: Flags): WebhookSettings {
   return {
-    port: read.flag("webhook-port").port(),
-    service: read.flag("webhook-service").matching(LABEL),
-    configuration: read.flag("webhook-configuration").matching(NAME),
-    certificates: read.flag("webhook-certificates").oneOf(CERTIFICATE_SOURCES),
-    certificateSecret: read.flag("webhook-certificate-secret").matching(NAME),
-    certificateDir: read.flag("webhook-certificate-dir").absolutePath(),
-    certificateValidityMs: read.flag("webhook-certificate-validity-hours").positive() * HOUR_MS,
+    port: read.flag(OperatorFlag.webhookPort).port(),
+    service: read.flag(OperatorFlag.webhookService).matching(LABEL),
+    configuration: read.flag(OperatorFlag.webhookConfiguration).matching(NAME),
+    certificates: read.flag(OperatorFlag.certificates).oneOf(CERTIFICATE_SOURCES),
+    certificateSecret: read.flag(OperatorFlag.certificateSecret).matching(NAME),
+    certificateDir: read.flag(OperatorFlag.certificateDir).absolutePath(),
+    certificateValidityMs: read.flag(OperatorFlag.certificateValidity).positive() * HOUR_MS,
   };
 }
 
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new SettingsReader({ environment, args, flags: FLAGS });
-  const metrics = read.flag("metrics-bind-address");
+  const metrics = read.flag(OperatorFlag.metricsAddress);
   const settings: Settings = {
-    logLevel: read.flag("log-level").oneOf(LOG_LEVELS),
-    logFormat: read.flag("log-format").oneOf(LOG_FORMATS),
-    cniNamespace: read.flag("cni-namespace").matching(LABEL),
-    linkerdNamespace: read.flag("linkerd-namespace").matching(LABEL),
-    cniKubeconfig: read.flag("cni-kubeconfig").absolutePath(),
-    uidRangeAnnotation: read.flag("namespace-uid-range-annotation").matching(ANNOTATION),
-    proxyUidOffset: read.flag("linkerd-proxy-uid-offset").integer(),
+    logLevel: read.flag(OperatorFlag.logLevel).oneOf(LOG_LEVELS),
+    logFormat: read.flag(OperatorFlag.logFormat).oneOf(LOG_FORMATS),
+    cniNamespace: read.flag(OperatorFlag.cniNamespace).matching(LABEL),
+    linkerdNamespace: read.flag(OperatorFlag.linkerdNamespace).matching(LABEL),
+    cniKubeconfig: read.flag(OperatorFlag.cniKubeconfig).absolutePath(),
+    uidRangeAnnotation: read.flag(OperatorFlag.uidRangeAnnotation).matching(ANNOTATION),
+    proxyUidOffset: read.flag(OperatorFlag.proxyUidOffset).integer(),
     webhook: readWebhook(read),
     metrics: metrics.value === NO_ADDRESS ? undefined : metrics.address(),
-    health: read.flag("health-probe-bind-address").address(),
-    leaderElect: read.flag("leader-elect").boolean(),
+    health: read.flag(OperatorFlag.healthAddress).address(),
+    leaderElect: read.flag(OperatorFlag.leaderElect).boolean(),
     rate: {
-      perSecond: read.flag("requests-per-second").positive(),
-      burst: Math.max(1, read.flag("request-burst").positive()),
+      perSecond: read.flag(OperatorFlag.requestsPerSecond).positive(),
+      burst: Math.max(1, read.flag(OperatorFlag.requestBurst).positive()),
     },
-    podNamespace: read.required("POD_NAMESPACE", "set it from metadata.namespace"),
-    podName: read.required("POD_NAME", "set it from metadata.name"),
+    podNamespace: read.required(PodVariable.podNamespace, "set it from metadata.namespace"),
+    podName: read.required(PodVariable.podName, "set it from metadata.name"),
     cluster: readInCluster(read),
   };
   read.finish();

@@ -1,11 +1,6 @@
+import { Annotation, LinkerdContainer } from "../../cni/contract";
 import type { ContainerStatus, PodObject } from "../../kubernetes/types";
 
-/** Every meshed pod has this label, whatever injected its proxy. */
-export const MESHED_LABEL = "linkerd.io/control-plane-ns";
-
-const VALIDATOR = "linkerd-network-validator";
-const PROXY = "linkerd-proxy";
-const INIT = "linkerd-init";
 /** The validator's exit code when connections are not redirected (EOPNOTSUPP). */
 const NOT_REDIRECTED = 95;
 
@@ -21,7 +16,8 @@ export type Diagnosis = "failed" | "passed" | "unvalidated" | "unknown" | "leavi
 
 const exitOf = (state: ContainerStatus["state"]) => state?.terminated?.exitCode;
 
-const validatorOf = ({ status }: PodObject) => status?.initContainerStatuses?.find(({ name }) => name === VALIDATOR);
+const validatorOf = ({ status }: PodObject) =>
+  status?.initContainerStatuses?.find(({ name }) => name === LinkerdContainer.validator);
 
 /** When the pod's present sandbox was made. */
 function sandboxSince(pod: PodObject): number {
@@ -46,14 +42,17 @@ const hasPassed = (pod: PodObject): boolean => exitOf(validatorOf(pod)?.state) =
 
 function isUnvalidated({ spec, status }: PodObject): boolean {
   if (spec?.hostNetwork === true) return false;
-  if (spec?.initContainers?.some(({ name }) => name === VALIDATOR || name === INIT)) return false;
+  if (spec?.initContainers?.some(({ name }) => name === LinkerdContainer.validator || name === LinkerdContainer.init))
+    return false;
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
-  return statuses.some(({ name, ready, state }) => name === PROXY && state?.running !== undefined && ready === true);
+  return statuses.some(
+    ({ name, ready, state }) => name === LinkerdContainer.proxy && state?.running !== undefined && ready === true,
+  );
 }
 
 /** The kubelet starts static pods from files. Deleting their mirror in the API changes nothing on the node. */
 function isStatic({ metadata }: PodObject): boolean {
-  return metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined;
+  return metadata?.annotations?.[Annotation.mirror] !== undefined;
 }
 
 /** Controllers replace pods that have ended, unless the failed validator is what ended them. */

@@ -1,3 +1,4 @@
+import { AdminPath, Label } from "../../cni/contract";
 import { isObject, type Json } from "../../cni/json";
 import { parseStanza } from "../../cni/parse-stanza";
 import { PLUGIN_TYPE, type Stanza } from "../../cni/stanza";
@@ -12,7 +13,6 @@ import { health, metrics as metricsAnswer, serve } from "../../process/http-serv
 import type { Log } from "../../process/log";
 import { Auditor } from "./audit";
 import { RepairController } from "./controller";
-import { MESHED_LABEL } from "./diagnose";
 import { createMetrics } from "./metrics";
 import { PodActions } from "./pod-actions";
 import { probeHttp, probeTcp } from "./probes";
@@ -55,18 +55,19 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
 
   const meshedPods = {
     resource: resources.pods,
-    labelSelector: MESHED_LABEL,
+    // Every meshed pod has it, whatever injected its proxy.
+    labelSelector: Label.controlPlaneNamespace,
     // Completed pods stay for days. A failed one may have to be replaced.
     fieldSelector: `spec.nodeName=${settings.nodeName},status.phase!=Succeeded`,
     take: pods.apply.bind(pods),
   };
 
   const admin = await serve(settings.admin, {
-    "/live": () => health(),
-    "/ready": () => health(pods.synced ? undefined : "the pods have not been listed yet"),
-    "/metrics": () => metricsAnswer(metrics.registry),
+    [AdminPath.live]: () => health(),
+    [AdminPath.ready]: () => health(pods.synced ? undefined : "the pods have not been listed yet"),
+    [AdminPath.metrics]: () => metricsAnswer(metrics.registry),
   });
-  log.info(`watches the pods of node ${settings.nodeName} that have label ${MESHED_LABEL}`);
+  log.info(`watches the pods of node ${settings.nodeName} that have label ${Label.controlPlaneNamespace}`);
   try {
     const failed = () => metrics.watchErrors.inc();
     await Promise.all([

@@ -1,3 +1,4 @@
+import { REPAIR_PORT, RepairFlag, RepairVariable } from "../../cni/contract";
 import { LOG_LEVELS, type LogLevel } from "../../cni/stanza";
 import { type InCluster, readInCluster } from "../../kubernetes/in-cluster";
 import type { Rate } from "../../kubernetes/rate-limiter";
@@ -26,33 +27,33 @@ export interface Settings {
 }
 
 const FLAGS = {
-  "admin-addr": ":9990",
-  "log-level": "info",
-  "log-format": "plain",
-  "installer-ready": "http://127.0.0.1:9991/ready",
-  "deletions-per-second": "1",
-  "deletion-burst": "10",
-  "delete-unvalidated": false,
+  [RepairFlag.adminAddress]: `:${REPAIR_PORT}`,
+  [RepairFlag.logLevel]: "info",
+  [RepairFlag.logFormat]: "plain",
+  [RepairFlag.installerReady]: "http://127.0.0.1:9991/ready",
+  [RepairFlag.deletionsPerSecond]: "1",
+  [RepairFlag.deletionBurst]: "10",
+  [RepairFlag.deleteUnvalidated]: false,
 } as const;
 
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new SettingsReader({ environment, args, flags: FLAGS });
-  const installerReady = read.flag("installer-ready");
-  const stanza = read.optional("CNI_NETWORK_CONFIG");
+  const installerReady = read.flag(RepairFlag.installerReady);
+  const stanza = read.optional(RepairVariable.stanza);
   const settings: Settings = {
-    logLevel: read.flag("log-level").oneOf(LOG_LEVELS),
-    logFormat: read.flag("log-format").oneOf(LOG_FORMATS),
-    admin: read.flag("admin-addr").address(),
-    nodeName: read.required("LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME", "set it from spec.nodeName"),
-    podName: read.required("LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME", "set it from metadata.name"),
+    logLevel: read.flag(RepairFlag.logLevel).oneOf(LOG_LEVELS),
+    logFormat: read.flag(RepairFlag.logFormat).oneOf(LOG_FORMATS),
+    admin: read.flag(RepairFlag.adminAddress).address(),
+    nodeName: read.required(RepairVariable.nodeName, "set it from spec.nodeName"),
+    podName: read.required(RepairVariable.podName, "set it from metadata.name"),
     cluster: readInCluster(read),
     ...(installerReady.value === "" ? {} : { installerReady: installerReady.httpUrl() }),
     rate: {
-      perSecond: read.flag("deletions-per-second").positive(),
-      burst: Math.max(1, read.flag("deletion-burst").positive()),
+      perSecond: read.flag(RepairFlag.deletionsPerSecond).positive(),
+      burst: Math.max(1, read.flag(RepairFlag.deletionBurst).positive()),
     },
-    deleteUnvalidated: read.flag("delete-unvalidated").boolean(),
+    deleteUnvalidated: read.flag(RepairFlag.deleteUnvalidated).boolean(),
     ...(stanza === undefined ? {} : { stanza }),
   };
   read.finish();

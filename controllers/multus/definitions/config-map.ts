@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { CONFIG_MAP, ConfigMapKey } from "../../../cni/contract";
 import { isObject, type Json, type JsonObject } from "../../../cni/json";
 import { parseStanza } from "../../../cni/parse-stanza";
 import { PLUGIN_TYPE } from "../../../cni/stanza";
@@ -7,10 +8,6 @@ import { Informer, type InformerDeps } from "../../../kubernetes/informer";
 import { resources } from "../../../kubernetes/resources";
 import type { ConfigMapObject, ObjectReference } from "../../../kubernetes/types";
 import { reasonOf } from "../../../process/reason-of";
-
-/** The ConfigMap that the plugin's chart writes, with what the definitions hold. */
-const CONFIG_MAP = "linkerd-cni-config";
-const KEY = "cni_network_config";
 
 /** Every Multus of today speaks it. */
 const CNI_VERSION = "1.0.0";
@@ -48,13 +45,13 @@ function standAlone(stanza: JsonObject, kubeconfig: string): JsonObject {
 
 /** Reads the ConfigMap; `where` names it in messages, `kubeconfig` is the path on the nodes. */
 export function readConfig(configMap: ConfigMapObject | undefined, where: string, kubeconfig: string): Config {
-  const text = configMap?.data?.[KEY];
+  const text = configMap?.data?.[ConfigMapKey.stanza];
   if (configMap === undefined) return { kind: "invalid", problem: `ConfigMap ${where} does not exist` };
-  if (text === undefined) return { kind: "invalid", problem: `ConfigMap ${where} has no key ${KEY}` };
+  if (text === undefined) return { kind: "invalid", problem: `ConfigMap ${where} has no key ${ConfigMapKey.stanza}` };
   try {
     return { kind: "valid", text: JSON.stringify(standAlone(parse(text), kubeconfig), undefined, 2) };
   } catch (error) {
-    return { kind: "invalid", problem: `ConfigMap ${where}, key ${KEY}: ${reasonOf(error)}` };
+    return { kind: "invalid", problem: `ConfigMap ${where}, key ${ConfigMapKey.stanza}: ${reasonOf(error)}` };
   }
 }
 

@@ -1,13 +1,14 @@
+import { Label, MULTUS_NAME, NetworkDefinition } from "../../../cni/contract";
 import { resource } from "../../../kubernetes/resources";
 import type { ObjectMeta } from "../../../kubernetes/types";
 
 /** The NetworkAttachmentDefinitions that this operator looks after, one a namespace. */
-export const DEFINITION_NAME = "linkerd-cni";
+export const DEFINITION_NAME = NetworkDefinition.name;
 
 /** Who writes the fields of a definition, in its managedFields and its label. */
-export const OWNER = "linkerd-multus";
+export const OWNER = MULTUS_NAME;
 /** A definition without this label and value is somebody else's. */
-export const OWNER_LABEL = "app.kubernetes.io/managed-by";
+export const OWNER_LABEL = Label.managedBy;
 
 export interface DefinitionObject {
   readonly metadata?: ObjectMeta & { readonly managedFields?: readonly { readonly manager?: string }[] };
@@ -15,8 +16,8 @@ export interface DefinitionObject {
 }
 
 export const DEFINITIONS = resource<DefinitionObject>(
-  "k8s.cni.cncf.io/v1",
-  "NetworkAttachmentDefinition",
+  NetworkDefinition.apiVersion,
+  NetworkDefinition.kind,
   "network-attachment-definitions",
 );
 

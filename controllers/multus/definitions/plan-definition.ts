@@ -1,3 +1,4 @@
+import { Annotation } from "../../../cni/contract";
 import type { Namespace } from "../namespace";
 import type { Definition } from "./definition";
 
@@ -10,13 +11,12 @@ export type DefinitionPlan =
   /** Somebody else's definition stands where ours should. */
   | { readonly kind: "foreign"; readonly definition: Definition };
 
-export const MULTUS_ANNOTATION = "linkerd.io/multus";
 export const ENABLED = "enabled";
 const LEAVE: DefinitionPlan = { kind: "leave" };
 
 /** Whether a namespace is to have a definition; Linkerd's control plane always does. */
 export function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: string): boolean {
-  return name === linkerdNamespace || annotations[MULTUS_ANNOTATION] === ENABLED;
+  return name === linkerdNamespace || annotations[Annotation.multus] === ENABLED;
 }
 
 /** The state of one namespace, as far as it is known. */

@@ -1,8 +1,8 @@
+import { Annotation, NetworkDefinition } from "../../../cni/contract";
 import { MAX_ID } from "../../../cni/ids";
 import { isControlPlane } from "../../../cni/pod";
-import { DEFINITION_NAME } from "../definitions/definition";
-import { ENABLED, MULTUS_ANNOTATION } from "../definitions/plan-definition";
-import { NETWORKS_ANNOTATION, NetworksError, withNetwork } from "./networks";
+import { ENABLED } from "../definitions/plan-definition";
+import { NetworksError, withNetwork } from "./networks";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -52,11 +52,6 @@ export interface Verdict {
   readonly notes: readonly string[];
 }
 
-const INJECT = "linkerd.io/inject";
-const PROXY_UID = "config.linkerd.io/proxy-uid";
-/** Marks the API's copy of a pod that a kubelet started from a file. */
-const MIRROR = "kubernetes.io/config.mirror";
-
 const INJECTED = ["enabled", "ingress"];
 
 /** User ids that a namespace's pods may run as. */
@@ -95,8 +90,8 @@ class Annotator {
   }
 
   run(): void {
-    for (const name of [MULTUS_ANNOTATION, INJECT]) this.inherit(name);
-    const isMeshed = this.value(MULTUS_ANNOTATION) === ENABLED && INJECTED.includes(this.value(INJECT));
+    for (const name of [Annotation.multus, Annotation.inject]) this.inherit(name);
+    const isMeshed = this.value(Annotation.multus) === ENABLED && INJECTED.includes(this.value(Annotation.inject));
     if (!isMeshed && !this.isControlPlane) return;
     this.attach();
     if (!this.isControlPlane && this.options.hasProxyUser !== true) this.chooseUid();
@@ -113,13 +108,13 @@ class Annotator {
   }
 
   private attach(): void {
-    const value = this.own[NETWORKS_ANNOTATION] ?? "";
+    const value = this.own[Annotation.networks] ?? "";
     try {
-      const extended = withNetwork(value, DEFINITION_NAME, this.namespace.name);
-      if (extended !== value) this.added[NETWORKS_ANNOTATION] = extended;
+      const extended = withNetwork(value, NetworkDefinition.name, this.namespace.name);
+      if (extended !== value) this.added[Annotation.networks] = extended;
     } catch (error) {
       if (!(error instanceof NetworksError)) throw error;
-      const problem = `${NETWORKS_ANNOTATION} ${error.message}; left as it is, without ${DEFINITION_NAME}`;
+      const problem = `${Annotation.networks} ${error.message}; left as it is, without ${NetworkDefinition.name}`;
       this.warnings.push(problem);
       this.notes.push(problem);
     }
@@ -130,17 +125,17 @@ class Annotator {
     const { uidRangeAnnotation, proxyUidOffset } = this.options;
     const { name, annotations } = this.namespace;
     const allowed = annotations[uidRangeAnnotation];
-    if (!allowed || this.value(PROXY_UID) !== "" || annotations[PROXY_UID]) return;
+    if (!allowed || this.value(Annotation.proxyUid) !== "" || annotations[Annotation.proxyUid]) return;
     const range = parseUidRange(allowed);
     const where = `${uidRangeAnnotation} on namespace ${name}: ${JSON.stringify(allowed)}`;
     if (range === undefined) {
-      this.notes.push(`${where} is not FIRST/SIZE; ${PROXY_UID} is not set`);
+      this.notes.push(`${where} is not FIRST/SIZE; ${Annotation.proxyUid} is not set`);
       return;
     }
     const wanted = range.first + proxyUidOffset;
     const fits = wanted >= range.first && wanted <= range.last;
-    if (!fits) this.notes.push(`${where} does not hold ${wanted}; ${PROXY_UID} is ${range.first}`);
-    this.added[PROXY_UID] = String(fits ? wanted : range.first);
+    if (!fits) this.notes.push(`${where} does not hold ${wanted}; ${Annotation.proxyUid} is ${range.first}`);
+    this.added[Annotation.proxyUid] = String(fits ? wanted : range.first);
   }
 }
 
@@ -157,7 +152,7 @@ function additions(pod: Pod, added: Annotations): JsonPatch {
 export function annotatePod(pod: Pod, namespace: PodNamespace, options: AnnotateOptions): Verdict {
   const annotator = new Annotator(pod, namespace, options);
   // A pod from a file has no injected proxy, whatever its copy says.
-  if (pod.metadata?.annotations?.[MIRROR] === undefined) annotator.run();
+  if (pod.metadata?.annotations?.[Annotation.mirror] === undefined) annotator.run();
   const { added, warnings, notes } = annotator;
   return { patch: additions(pod, added), warnings, notes };
 }

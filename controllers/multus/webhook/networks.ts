@@ -1,6 +1,3 @@
-/** The pod annotation in which Multus reads what to attach besides the default network. */
-export const NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks";
-
 /** A value that nothing can be appended to. */
 export class NetworksError extends Error {
   override readonly name = "NetworksError";

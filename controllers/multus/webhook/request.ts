@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { OperatorPath } from "../../../cni/contract";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "BadRequest",
@@ -29,9 +30,6 @@ export class HttpError extends Error {
     return JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message, reason, code });
   }
 }
-
-/** Where the API server sends reviews. */
-export const REVIEW_PATH = "/annotate-multus-v1-pod";
 
 /** The API server takes objects of 3 MiB; the review of an update holds two, and something about the request. */
 const LARGEST_BODY = 7 * 1024 * 1024;
@@ -81,7 +79,8 @@ interface Reading {
 /** @throws HttpError where it is not the kind of request that is answered here */
 function checkHead({ headers, method, url = "/" }: IncomingMessage): void {
   const path = url.split("?")[0];
-  if (path !== REVIEW_PATH) throw new HttpError(404, `${path} is not here: reviews are answered at ${REVIEW_PATH}`);
+  if (path !== OperatorPath.webhook)
+    throw new HttpError(404, `${path} is not here: reviews are answered at ${OperatorPath.webhook}`);
   if (method !== "POST")
     throw new HttpError(405, `${method} is not answered: send a review with POST`, { allow: "POST" });
   const type = headers["content-type"] ?? "";
