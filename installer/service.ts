@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { AdminPath, CNI_NAME } from "../cni/contract";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { fetchTransport as transport } from "../kubernetes/transport";
 import { systemClock } from "../process/clock";
@@ -76,7 +77,7 @@ export class Service {
     const own = () => readApiServer(settings.cluster);
     const { pluginAccount: account } = settings;
     const renewals = this.instruments.tokenRenewals;
-    const { namespace, name } = settings.pod ?? { namespace: "default", name: "linkerd-cni" };
+    const { namespace, name } = settings.pod ?? { namespace: "default", name: CNI_NAME };
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const access = new AccessCheck({ transport, path: pod });
     const verify = access.check.bind(access);
@@ -258,10 +259,10 @@ export class Service {
       this.server = await serve(
         { port },
         {
-          "/live": () =>
+          [AdminPath.live]: () =>
             this.scheduler.isLive ? { status: 200, body: "live\n" } : health("has not looked at the node"),
-          "/ready": () => this.ready(),
-          "/metrics": async () => {
+          [AdminPath.ready]: () => this.ready(),
+          [AdminPath.metrics]: async () => {
             const answer = await this.ready().catch(() => undefined);
             this.wasReady = answer?.status === 200;
             return metrics(this.instruments.registry);

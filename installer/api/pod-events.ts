@@ -1,3 +1,4 @@
+import { CNI_NAME } from "../../cni/contract";
 import { ErrorCode } from "../../cni/errors";
 import { KubernetesClient } from "../../kubernetes/client";
 import { ApiError } from "../../kubernetes/errors";
@@ -72,7 +73,7 @@ export class PodEvents {
       }
     };
     this.client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
-    const reporter = { controller: "linkerd-cni", instance: deps.instance };
+    const reporter = { controller: CNI_NAME, instance: deps.instance };
     this.recorder = new EventRecorder(reporter, { client: this.client, clock: { date: deps.now } });
   }
 

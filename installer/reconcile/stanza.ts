@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { StanzaJson } from "../../cni/conflist/edit";
+import { InstallerVariable } from "../../cni/contract";
 import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE } from "../../cni/stanza";
 import { reasonOf } from "../../process/reason-of";
 import type { Settings } from "../settings";
@@ -40,7 +41,9 @@ function fill(value: unknown, path: string): unknown {
 export function readStanza(settings: Settings, daemonset: string | undefined): StanzaJson {
   const { stanza: source, netDir, kubeconfigName, pod } = settings;
   const stanza =
-    "file" in source ? parse(readFileSync(source.file, "utf8"), source.file) : parse(source.text, "CNI_NETWORK_CONFIG");
+    "file" in source
+      ? parse(readFileSync(source.file, "utf8"), source.file)
+      : parse(source.text, InstallerVariable.stanza);
   const ownPods =
     pod === undefined || daemonset === undefined ? {} : { "own-pods": { namespace: pod.namespace, daemonset } };
   return fill({ ...stanza, ...ownPods }, `${netDir.onNode.replace(/\/+$/, "")}/${kubeconfigName}`) as StanzaJson;

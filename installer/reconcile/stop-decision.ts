@@ -1,3 +1,4 @@
+import { InstallerVariable } from "../../cni/contract";
 import type { Transport } from "../../kubernetes/transport";
 import type { NamespaceObject, ObjectMeta, PodObject } from "../../kubernetes/types";
 import { reasonOf } from "../../process/reason-of";
@@ -218,7 +219,7 @@ async function isPodDeleted(question: Question): Promise<boolean> {
 
 /** What the settings alone decide; undefined where the API server has to be asked. */
 export function decideBySettings({ stopPolicy }: Pick<Settings, "stopPolicy">): StopDecision | undefined {
-  if (stopPolicy === "always") return { remove: true, why: "UNINSTALL_ON_STOP is always" };
-  if (stopPolicy === "never") return { remove: false, why: "UNINSTALL_ON_STOP is never" };
+  if (stopPolicy === "always") return { remove: true, why: `${InstallerVariable.stopPolicy} is always` };
+  if (stopPolicy === "never") return { remove: false, why: `${InstallerVariable.stopPolicy} is never` };
   return undefined;
 }
