@@ -1,6 +1,8 @@
 import { type App, Chart } from "cdk8s";
 import { LinkerdMultus, LinkerdMultusNamespace, multusValues, version } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
+import { NAME as CNI_NAME } from "../constructs/linkerd-cni";
+import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { makeNamespace } from "./namespace";
 
@@ -11,7 +13,7 @@ their meshed pods attached to it. It reads the plugin's configuration from the c
 first.
 
 \`\`\`sh
-${makeNamespace("linkerd-cni", NAMESPACE_LABELS)}
+${makeNamespace(CNI_NAME, NAMESPACE_LABELS)}
 helm install linkerd-cni -n linkerd-cni --set chained=false linkerd2-cni
 helm install linkerd-multus -n linkerd-multus --create-namespace linkerd-multus
 kubectl annotate namespace shop linkerd.io/multus=enabled linkerd.io/inject=enabled
@@ -25,12 +27,12 @@ one. With \`webhook.certificates: cert-manager\` it is cert-manager's.
 
 const notes = `Multus attaches meshed pods to the Linkerd CNI plugin once the operator runs:
 
-  kubectl -n {{ .Release.Namespace }} rollout status deployment/linkerd-multus
+  kubectl -n {{ .Release.Namespace }} rollout status deployment/${NAME}
 
 Mesh a namespace:
 
   kubectl annotate namespace NAME linkerd.io/multus=enabled linkerd.io/inject=enabled
-{{- if not (.Capabilities.APIVersions.Has "k8s.cni.cncf.io/v1") }}
+{{- if not (.Capabilities.APIVersions.Has "${DEFINITION_VERSION}") }}
 
 WARNING: this cluster has no NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1): install Multus first.
 {{- end }}
@@ -38,7 +40,7 @@ WARNING: this cluster has no NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1): 
 
 /** The Helm chart linkerd-multus: its files, by path. */
 export function linkerdMultus(app: App): ReadonlyMap<string, string> {
-  const chart = new HelmChart(app, "linkerd-multus");
+  const chart = new HelmChart(app, NAME);
   new LinkerdMultus(chart, "multus");
   return chartFiles({
     chart,
@@ -46,7 +48,7 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
     introduction,
     notes,
     metadata: {
-      name: "linkerd-multus",
+      name: NAME,
       version,
       appVersion: version,
       description: "Attaches meshed pods to the Linkerd CNI plugin in clusters with Multus",
@@ -58,7 +60,7 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
 
 /** What the chart renders by default, with its namespace, for those who apply manifests. */
 export function linkerdMultusChart(app: App): Chart {
-  const chart = new Chart(app, "linkerd-multus");
+  const chart = new Chart(app, NAME);
   new LinkerdMultusNamespace(chart, "namespace");
   new LinkerdMultus(chart, "multus");
   return chart;

@@ -1,6 +1,7 @@
 import { type App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdNamespace, PLATFORM_NAMES, PLATFORMS, values, version } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
+import { NAME } from "../constructs/linkerd-cni";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
 import { labelNamespace, makeNamespace } from "./namespace";
@@ -27,7 +28,7 @@ The [Linkerd](https://linkerd.io) CNI plugin on every node, made by cdk8s from t
 without the capability NET_ADMIN. Names, values and resources are those of linkerd's chart \`linkerd2-cni\`.
 
 \`\`\`sh
-${makeNamespace("linkerd-cni", NAMESPACE_LABELS)}
+${makeNamespace(NAME, NAMESPACE_LABELS)}
 helm install linkerd-cni -n linkerd-cni linkerd2-cni
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
@@ -88,7 +89,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
 
 /** What the chart renders by default, with its namespace, for those who apply manifests. */
 export function linkerdCniChart(app: App): Chart {
-  const chart = new Chart(app, "linkerd-cni");
+  const chart = new Chart(app, NAME);
   new LinkerdNamespace(chart, "namespace");
   new LinkerdCni(chart, "cni");
   return chart;

@@ -1,6 +1,7 @@
 import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
+import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Label, PLUGIN_ACCOUNT } from "../cni/contract";
 import {
   and,
   concat,
@@ -29,7 +30,7 @@ import { Monitoring } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
-import { PLUGIN_ACCOUNT, pluginRules, tokenRules } from "./plugin-token";
+import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, isServed, podSpec, updateStrategy } from "./pod";
 import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
@@ -38,11 +39,11 @@ import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { ownNodePolicy, TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
 import { FORMER_VALUES, values } from "./values";
 
-/** The name of every resource, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
-export const NAME = "linkerd-cni";
+/** The name of every resource. */
+export const NAME = CNI_NAME;
 
 /** What selects the pods. */
-const SELECTOR = { "k8s-app": NAME };
+const SELECTOR = { [Label.app]: NAME };
 
 /** The name of the node, which Prometheus does not know by itself; with what the API server would fill in. */
 const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_node_name"], targetLabel: "node" };
@@ -63,7 +64,7 @@ export class LinkerdCni extends Installation<typeof values> {
   private readonly extras: Extra[] = [];
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
-    const labels = { "linkerd.io/cni-resource": "true" };
+    const labels = { [Label.cniResource]: "true" };
     super(scope, id, props, { name: NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
@@ -94,9 +95,9 @@ export class LinkerdCni extends Installation<typeof values> {
   protected configuration(): Labels {
     const stanza = this.extras.reduce<Extra>(overlaid, this.stanza());
     return {
-      dest_cni_net_dir: this.directories().netDir,
-      dest_cni_bin_dir: this.directories().binDir,
-      cni_network_config: toPrettyJson(define(this, `${NAME}.stanza`, stanza)),
+      [ConfigMapKey.netDir]: this.directories().netDir,
+      [ConfigMapKey.binDir]: this.directories().binDir,
+      [ConfigMapKey.stanza]: toPrettyJson(define(this, `${NAME}.stanza`, stanza)),
     };
   }
 
@@ -117,7 +118,7 @@ export class LinkerdCni extends Installation<typeof values> {
   }
 
   private createdBy(): Labels {
-    return { "linkerd.io/created-by": concat("linkerd/helm ", this.values.image.version) };
+    return { [Annotation.createdBy]: concat("linkerd/helm ", this.values.image.version) };
   }
 
   /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */
@@ -263,7 +264,7 @@ export class LinkerdCni extends Installation<typeof values> {
     });
     const { namespace, values } = this;
     const { grafanaDashboard, healthPort, podMonitor, prometheusRule, repairController } = values;
-    const endpoint = (port: string) => ({ port, path: "/metrics", relabelings: [NODE_LABEL] });
+    const endpoint = (port: string) => ({ port, path: AdminPath.metrics, relabelings: [NODE_LABEL] });
     new Monitoring(this, "monitoring", {
       name: NAME,
       namespace,
@@ -303,7 +304,7 @@ export class LinkerdCni extends Installation<typeof values> {
 
   protected createConfigMap(): ApiObject {
     return this.add<k8s.KubeConfigMapProps>("config-map", k8s.KubeConfigMap.GVK, {
-      metadata: { ...this.metadata(), name: `${NAME}-config` },
+      metadata: { ...this.metadata(), name: CONFIG_MAP },
       data: this.lazily(() => this.configuration()),
     });
   }
@@ -326,7 +327,7 @@ export class LinkerdCni extends Installation<typeof values> {
     const annotations = {
       ...spread(this.values.podAnnotations),
       ...this.createdBy(),
-      "linkerd.io/inject": "disabled",
+      [Annotation.inject]: "disabled",
       // Containers read the configuration when they start: a changed one has to replace the pods.
       "checksum/config": sha256(toJson(this.configuration())),
     };

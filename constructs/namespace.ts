@@ -1,7 +1,7 @@
 import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
-import { NAME } from "./linkerd-cni";
+import { CNI_NAME, Label } from "../cni/contract";
 import { namespaceProblems } from "./problems";
 
 export interface LinkerdNamespaceProps {
@@ -14,7 +14,7 @@ export interface LinkerdNamespaceProps {
  * must not wait for Linkerd's webhooks, whose pods wait for the installer.
  */
 export const NAMESPACE_LABELS = {
-  "config.linkerd.io/admission-webhooks": "disabled",
+  [Label.admissionWebhooks]: "disabled",
   "pod-security.kubernetes.io/enforce": "privileged",
 } as const;
 
@@ -23,9 +23,9 @@ export class LinkerdNamespace extends Construct {
   constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
     super(scope, id);
     this.node.addValidation({ validate: () => [...namespaceProblems(props.name)] });
-    const labels = { "linkerd.io/cni-resource": "true", ...NAMESPACE_LABELS };
+    const labels = { [Label.cniResource]: "true", ...NAMESPACE_LABELS };
     new k8s.KubeNamespace(this, "namespace", {
-      metadata: { name: props.name ?? Chart.of(this).namespace ?? NAME, labels },
+      metadata: { name: props.name ?? Chart.of(this).namespace ?? CNI_NAME, labels },
     });
   }
 }

@@ -1,3 +1,4 @@
+import { NodePath } from "../cni/contract";
 /** What a Kubernetes platform needs: the two CNI directories of its nodes, and what goes with them. */
 export interface Platform {
   /** The platform's name as its own documents write it. */
@@ -17,7 +18,7 @@ export interface Platform {
 }
 
 /** The directories of containerd and CRI-O as they are distributed. */
-const USUAL = { destCNINetDir: "/etc/cni/net.d", destCNIBinDir: "/opt/cni/bin" } as const;
+const USUAL = { destCNINetDir: NodePath.netDir, destCNIBinDir: NodePath.binDir } as const;
 
 /** SELinux allows this type everything; a runtime without SELinux ignores it. */
 const UNCONFINED = { type: "spc_t" } as const;

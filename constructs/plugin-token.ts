@@ -3,8 +3,6 @@ import { PLUGIN_ACCOUNT } from "../cni/contract";
 import { flag, integer, type Templated } from "./helm";
 import { group } from "./value-groups";
 
-export { PLUGIN_ACCOUNT };
-
 export const pluginToken = group({
   dedicated: flag()
     .default(true)

@@ -1,7 +1,8 @@
 import type { GroupVersionKind } from "cdk8s";
+import { REPAIR_PORT } from "../cni/contract";
 import { and, or, type Refs, when } from "./helm";
 import { INSTALLER_CAPABILITIES, isServed } from "./pod";
-import { REPAIR_PORT, type Values } from "./values";
+import type { Values } from "./values";
 
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
 export const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };

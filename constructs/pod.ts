@@ -1,12 +1,16 @@
 import type { k8s } from "cdk8s-plus-27";
 import {
   AdminPath,
+  CONFIG_MAP,
   ConfigMapKey,
   Container as ContainerName,
   InstallerVariable,
+  Label,
   MOUNT_PREFIX,
   NodePath,
+  PLUGIN_ACCOUNT,
   PodVariable,
+  REPAIR_PORT,
   RepairFlag,
   RepairVariable,
 } from "../cni/contract";
@@ -30,18 +34,12 @@ import {
   when,
 } from "./helm";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
-import { PLUGIN_ACCOUNT } from "./plugin-token";
-import { REPAIR_PORT, type Values } from "./values";
+import type { Values } from "./values";
 
 type Container = Templated<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
 type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
 type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
-
-/** Where the container sees the node's directories. */
-const HOST = MOUNT_PREFIX;
-/** Where the plugin writes its log on the node. */
-const RUN_DIR = NodePath.runDir;
 
 /**
  * Directories of the node may belong to another user (kubespray's do, and those that some archives of CNI plugins were
@@ -55,9 +53,9 @@ export const INSTALLER_CAPABILITIES = ["DAC_OVERRIDE"] as const;
 export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
 
 /** A variable from the ConfigMap of the chart. */
-const configured = (chart: string, variable: string, key: string) => ({
+const configured = (variable: string, key: string) => ({
   name: variable,
-  valueFrom: { configMapKeyRef: { name: `${chart}-config`, key } },
+  valueFrom: { configMapKeyRef: { name: CONFIG_MAP, key } },
 });
 
 /** The CNI directories of the nodes. */
@@ -71,9 +69,9 @@ const netDirApart = ({ binDir, netDir }: Directories): Input<boolean> => not(eq(
 
 function mounts(values: Refs<Values>, directories: Directories): Mounts {
   return [
-    { name: "cni-bin-dir", mountPath: concat(HOST, directories.binDir) },
-    when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(HOST, directories.netDir) }),
-    when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${HOST}${RUN_DIR}` }),
+    { name: "cni-bin-dir", mountPath: concat(MOUNT_PREFIX, directories.binDir) },
+    when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(MOUNT_PREFIX, directories.netDir) }),
+    when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${MOUNT_PREFIX}${NodePath.runDir}` }),
     { name: "linkerd-tmp-dir", mountPath: "/tmp" },
   ];
 }
@@ -82,7 +80,7 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
   return [
     { name: "cni-bin-dir", hostPath: { path: directories.binDir } },
     when(netDirApart(directories), { name: "cni-net-dir", hostPath: { path: directories.netDir } }),
-    when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: RUN_DIR, type: "DirectoryOrCreate" } }),
+    when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type: "DirectoryOrCreate" } }),
     { name: "linkerd-tmp-dir", emptyDir: {} },
   ];
 }
@@ -95,9 +93,9 @@ function installerLevel({ logLevel }: Refs<Values>): Input<string> {
 
 function installerEnv(values: Refs<Values>, name: string): Env {
   return [
-    configured(name, InstallerVariable.netDir, ConfigMapKey.netDir),
-    configured(name, InstallerVariable.binDir, ConfigMapKey.binDir),
-    configured(name, InstallerVariable.stanza, ConfigMapKey.stanza),
+    configured(InstallerVariable.netDir, ConfigMapKey.netDir),
+    configured(InstallerVariable.binDir, ConfigMapKey.binDir),
+    configured(InstallerVariable.stanza, ConfigMapKey.stanza),
     when(not(values.chained), { name: InstallerVariable.chained, value: "false" }),
     { name: InstallerVariable.daemonSet, value: name },
     { name: InstallerVariable.healthPort, value: text(values.healthPort) },
@@ -171,7 +169,7 @@ function ownPort({ healthPort, repairController }: Refs<Values>): Input<number> 
 }
 
 /** The container that replaces pods which started before the plugin was in place. */
-export function repairController(values: Refs<Values>, name: string): Container {
+export function repairController(values: Refs<Values>): Container {
   const { repairController: repair } = values;
   return {
     name: ContainerName.repairController,
@@ -192,7 +190,7 @@ export function repairController(values: Refs<Values>, name: string): Container 
     ],
     env: [
       // What should be redirected, so that it can see what is not.
-      configured(name, InstallerVariable.stanza, ConfigMapKey.stanza),
+      configured(InstallerVariable.stanza, ConfigMapKey.stanza),
       fromField(RepairVariable.nodeName, "spec.nodeName"),
       fromField(RepairVariable.podName, "metadata.name"),
     ],
@@ -274,16 +272,13 @@ export function podSpec(values: Refs<Values>, name: string, directories: Directo
     automountServiceAccountToken: true,
     // The API server drops a false one: written out, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
-    nodeSelector: { "kubernetes.io/os": "linux" },
+    nodeSelector: { [Label.os]: "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: tolerationsOf(values),
     priorityClassName: present(values.priorityClassName),
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: present(values.extraInitContainers),
-    containers: [
-      installer(values, name, directories),
-      when(values.repairController.enabled, repairController(values, name)),
-    ],
+    containers: [installer(values, name, directories), when(values.repairController.enabled, repairController(values))],
     volumes: volumes(values, directories),
   };
 }

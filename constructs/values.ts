@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
@@ -6,9 +7,6 @@ import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
 import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
 import { directoryOrNothing, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
-
-/** Port of the repair controller's probes and /metrics. */
-export const REPAIR_PORT = 9990;
 
 const nodeRequirement = z.strictObject({
   key: z.string(),
@@ -260,7 +258,7 @@ export const values = z.strictObject({
         "for it",
     }),
   uninstallOnStop: z
-    .enum(["auto", "always", "never"])
+    .enum(STOP_POLICIES)
     .default("auto")
     .meta({
       description:

@@ -1,3 +1,4 @@
+import { Container } from "../../cni/contract";
 import { concat, type Input, type Refs, text, when } from "../helm";
 import type { Values } from "../values";
 import { type Alert, alertGroup, VALUE } from "./alert";
@@ -34,7 +35,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       // Only of a PodMonitor's targets is it known how they are called.
       only: values.podMonitor.enabled,
       severity: "critical",
-      expr: concat('up{job="', job, '", container="install-cni"} == 0'),
+      expr: concat('up{job="', job, `", container="${Container.installer}"} == 0`),
       for: notReady,
       summary: "A node's installer does not answer",
       description: `${ON_NODE} Prometheus gets no metrics: nobody keeps the chain and the plugin's token up to date.`,

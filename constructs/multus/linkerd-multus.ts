@@ -1,6 +1,7 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
+import { Annotation, OperatorPath } from "../../cni/contract";
 import {
   and,
   concat,
@@ -141,7 +142,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
       namespace: this.namespace,
       selector: SELECTOR,
       metadata: (added) => ({ ...this.metadata(), labels: this.labels({}, merge(added, commonLabels)) }),
-      podMonitor: { ...podMonitor, endpoints: [{ port: "metrics", path: "/metrics" }] },
+      podMonitor: { ...podMonitor, endpoints: [{ port: "metrics", path: OperatorPath.metrics }] },
       prometheusRule: { ...prometheusRule, groups: (job) => multusAlerts(this.values, job) },
     });
   }
@@ -200,7 +201,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
       template: {
         metadata: {
           labels: this.labels({}, podLabels),
-          annotations: { ...spread(this.values.podAnnotations), "linkerd.io/inject": "disabled" },
+          annotations: { ...spread(this.values.podAnnotations), [Annotation.inject]: "disabled" },
         },
         spec: this.podSpec(),
       },

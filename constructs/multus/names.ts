@@ -1,4 +1,11 @@
-import { Label, MULTUS_NAME, OperatorPath, WEBHOOK_SECRET, WEBHOOK_SERVICE } from "../../cni/contract";
+import {
+  Label,
+  MULTUS_NAME,
+  NetworkDefinition,
+  OperatorPath,
+  WEBHOOK_SECRET,
+  WEBHOOK_SERVICE,
+} from "../../cni/contract";
 
 /** The name of the operator's resources. */
 export const NAME = MULTUS_NAME;
@@ -14,6 +21,9 @@ export const AUTHORITY = `${SERVICE}-ca`;
 export const ROOT = `${SERVICE}-root`;
 /** The path at which the webhook answers. */
 export const WEBHOOK_PATH = OperatorPath.webhook;
+
+/** The API of what the operator writes. */
+export const DEFINITION_VERSION = NetworkDefinition.apiVersion;
 
 /** What selects the operator's pods. */
 export const SELECTOR = { [Label.name]: NAME } as const;

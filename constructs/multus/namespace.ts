@@ -1,6 +1,7 @@
 import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
+import { Label } from "../../cni/contract";
 import type { LinkerdNamespaceProps } from "../namespace";
 import { namespaceProblems } from "../problems";
 import { NAME, SELECTOR } from "./names";
@@ -23,7 +24,7 @@ export class LinkerdMultusNamespace extends Construct {
     this.node.addValidation({ validate: () => [...namespaceProblems(props.name)] });
     const labels = {
       ...SELECTOR,
-      "config.linkerd.io/admission-webhooks": "disabled",
+      [Label.admissionWebhooks]: "disabled",
       "pod-security.kubernetes.io/enforce": props.podSecurity ?? "restricted",
     };
     new k8s.KubeNamespace(this, "namespace", {

@@ -1,7 +1,9 @@
 import type { k8s } from "cdk8s-plus-27";
 import {
   CERTIFICATE_DIR,
+  CERTIFICATE_SOURCES,
   Container as ContainerName,
+  Label,
   OperatorFlag,
   OperatorPath,
   PodVariable,
@@ -29,6 +31,8 @@ import type { MultusValues } from "./values";
 export const isIssued = ({ webhook }: Refs<MultusValues>): Input<boolean> =>
   eq<string>(webhook.certificates, "cert-manager");
 
+const [SELF, MOUNTED] = CERTIFICATE_SOURCES;
+
 const flag = (name: (typeof OperatorFlag)[keyof typeof OperatorFlag], value: Input<string>): Input<string> =>
   concat(`--${name}=`, value);
 
@@ -49,7 +53,7 @@ function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
     flag(OperatorFlag.healthAddress, concat(":", text(service.healthPort))),
     flag(OperatorFlag.webhookService, SERVICE),
     flag(OperatorFlag.webhookConfiguration, NAME),
-    flag(OperatorFlag.certificates, when(issued, "mounted", "self") as Input<string>),
+    flag(OperatorFlag.certificates, when(issued, MOUNTED, SELF) as Input<string>),
     when(
       issued,
       `--${OperatorFlag.certificateDir}=${CERTIFICATE_DIR}`,
@@ -127,7 +131,7 @@ export function operatorPod(values: Refs<MultusValues>): Templated<k8s.PodSpec> 
     // The API server drops a false one: written out, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
     terminationGracePeriodSeconds: 30,
-    nodeSelector: { ...spread(values.nodeSelector), "kubernetes.io/os": "linux" },
+    nodeSelector: { ...spread(values.nodeSelector), [Label.os]: "linux" },
     affinity: (affinity === undefined ? APART : when(affinity, affinity, APART)) as Templated<k8s.Affinity>,
     topologySpreadConstraints: when(topologySpreadConstraints, topologySpreadConstraints, OVER_ZONES) as Templated<
       k8s.TopologySpreadConstraint[]

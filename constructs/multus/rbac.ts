@@ -1,6 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
+import { CONFIG_MAP, NetworkDefinition } from "../../cni/contract";
 import { not, or, type Refs, type Templated, when } from "../helm";
-import { NAME as CNI } from "../linkerd-cni";
 import { NAME, OWN_SECRET } from "./names";
 import { isIssued } from "./pod";
 import type { MultusValues } from "./values";
@@ -12,10 +12,10 @@ export function clusterRules(values: Refs<MultusValues>): Rules {
   return [
     { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch"] },
     {
-      apiGroups: ["k8s.cni.cncf.io"],
+      apiGroups: [NetworkDefinition.group],
       resources: ["network-attachment-definitions"],
       // Whoever writes others chooses what Multus runs on the nodes. Applying names what is created.
-      resourceNames: [CNI],
+      resourceNames: [NetworkDefinition.name],
       verbs: ["get", "list", "watch", "create", "patch", "delete"],
     },
     // Who may change it may have every pod changed: with cert-manager the caBundle is not the operator's to write.
@@ -53,5 +53,5 @@ export function ownRules(values: Refs<MultusValues>): Templated<k8s.PolicyRule[]
 
 /** What it may do where the plugin's configuration is. */
 export const CONFIGURATION_RULES = [
-  { apiGroups: [""], resources: ["configmaps"], resourceNames: [`${CNI}-config`], verbs: ["get", "list", "watch"] },
+  { apiGroups: [""], resources: ["configmaps"], resourceNames: [CONFIG_MAP], verbs: ["get", "list", "watch"] },
 ];

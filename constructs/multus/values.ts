@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
 import { flag, integer } from "../helm";
 import { prometheusLabels, runbookUrl } from "../monitoring/values";
@@ -27,19 +28,19 @@ const SYSTEM_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
 
 const controller = group({
   cniNamespace: namespaceName()
-    .default("linkerd-cni")
+    .default(CNI_NAME)
     .meta({ description: "Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config" }),
   linkerdControlPlaneNamespace: namespaceName()
     .default("linkerd")
     .meta({ description: "Namespace of Linkerd's control plane, which always has a definition" }),
   cniKubeconfigNodePath: directory()
-    .default("/etc/cni/net.d/ZZZ-linkerd-cni-kubeconfig")
+    .default(`${NodePath.netDir}/${KUBECONFIG_FILE}`)
     .meta({
       description: "The plugin's kubeconfig on the nodes: in linkerd2-cni's destCNINetDir",
       examples: ["/etc/kubernetes/cni/net.d/ZZZ-linkerd-cni-kubeconfig"],
     }),
   namespaceUIDRangeAnnotation: annotationName()
-    .default("openshift.io/sa.scc.uid-range")
+    .default(Annotation.uidRange)
     .meta({ description: "Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have" }),
   linkerdProxyUIDOffset: integer(0, 2147483647)
     .default(2102)

@@ -1,5 +1,6 @@
 import type { GroupVersionKind } from "cdk8s";
 import type { k8s } from "cdk8s-plus-27";
+import { Label } from "../../cni/contract";
 import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../helm";
 import { AUTHORITY, NAME, ROOT, SERVICE, WEBHOOK_PATH } from "./names";
 import type { MultusValues } from "./values";
@@ -20,7 +21,7 @@ function namespaceSelector({ controller, webhook }: Values, own: Input<string>) 
       ...(conditions === undefined ? [] : items(conditions)),
       { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [own, controller.cniNamespace] },
       // Kustomize changes no namespace among these values; the own one has this label where the manifests make it.
-      { key: "app.kubernetes.io/name", operator: "NotIn", values: [NAME] },
+      { key: Label.name, operator: "NotIn", values: [NAME] },
     ],
   };
 }
