@@ -1,11 +1,11 @@
+import { ConfigMapKey } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { isObject, type JsonObject } from "../cni/json";
 import type { ObjectMeta } from "../kubernetes/types";
 import { installed } from "./resources";
 
-/** The ConfigMap of the chart. */
-export const CONFIG_MAP = "linkerd-cni-config";
-const KEY = "cni_network_config";
+/** The key of the ConfigMap that holds the plugin's configuration. */
+const KEY = ConfigMapKey.stanza;
 
 export interface ConfigMapObject {
   readonly metadata?: ObjectMeta & { readonly managedFields?: readonly { readonly time?: string }[] };

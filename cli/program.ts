@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
+import { CNI_NAME } from "../cni/contract";
 import { version } from "../constructs";
 import { choicesText } from "../constructs/helm";
 import { reasonOf } from "../process/reason-of";
@@ -41,7 +42,7 @@ function takesValues(command: Command): Command {
     .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
     .addOption(repeated("--set-string <name=value>", "Values that are text, as helm reads them; may be repeated"))
     .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"))
-    .option("-n, --cni-namespace <name>", "Namespace to install into", "linkerd-cni")
+    .option("-n, --cni-namespace <name>", "Namespace to install into", CNI_NAME)
     .addOption(new Option("-o, --output <format>", "Format").choices(FORMATS).default("yaml"));
 }
 

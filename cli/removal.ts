@@ -1,3 +1,4 @@
+import { Label } from "../cni/contract";
 import type { LinkerdCniProps } from "../constructs";
 import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
 import type { Kubectl } from "./kubectl";
@@ -51,7 +52,7 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
   const known = await kubectl.kinds();
   const kind = ELSEWHERE.filter((name) => known.includes(name)).join(",");
   if (kind === "") return [];
-  const selector = "linkerd.io/cni-resource=true";
+  const selector = `${Label.cniResource}=true`;
   const found = await kubectl.list<Manifest>({ kind, namespace, selector });
   const ours = installable(namespace).map(identity);
   return found.filter((manifest) => ours.includes(identity(manifest)));

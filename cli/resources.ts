@@ -1,4 +1,5 @@
 import { App, Chart } from "cdk8s";
+import { CNI_NAME } from "../cni/contract";
 import { LinkerdCni, type LinkerdCniProps, LinkerdNamespace } from "../constructs";
 import { writeManifests } from "../constructs/helm";
 
@@ -13,7 +14,7 @@ export interface Manifest {
 
 /** Everything that is installed, its namespace first. @throws an Error with every problem */
 export function installed(values: unknown, namespace: string): readonly Manifest[] {
-  const chart = new Chart(new App(), "linkerd-cni");
+  const chart = new Chart(new App(), CNI_NAME);
   new LinkerdNamespace(chart, "namespace", { name: namespace });
   new LinkerdCni(chart, "cni", { ...(values as LinkerdCniProps), namespace });
   return chart.toJson() as Manifest[];

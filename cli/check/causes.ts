@@ -1,3 +1,4 @@
+import { LinkerdContainer, SETTING_PREFIX } from "../../cni/contract";
 import { docs, runbook } from "../links";
 import type { Trouble } from "./finding";
 import {
@@ -115,7 +116,7 @@ const SANDBOXES: readonly Known[] = [
   },
   {
     says: /config\.linkerd\.io\/(\S+) on (pod|namespace) (\S+):/,
-    remedy: ([, name, kind, where]) => `correct annotation config.linkerd.io/${name} on ${kind} ${where}`,
+    remedy: ([, name, kind, where]) => `correct annotation ${SETTING_PREFIX}${name} on ${kind} ${where}`,
     link: runbook("LinkerdCNIAddErrors"),
   },
   {
@@ -327,7 +328,6 @@ export function warningOf(situation: Situation): Trouble | undefined {
   return warning === undefined ? undefined : lookUp(INSTALLERS_WORDS, wordsOf(warning), situation);
 }
 
-const VALIDATOR = "linkerd-network-validator";
 /** How the validator ends where connections of its pod are not redirected. */
 export const NOT_REDIRECTED = 95;
 
@@ -335,7 +335,7 @@ export const NOT_REDIRECTED = 95;
 export const isUnchained = (pod: CheckedPod): boolean =>
   (pod.status?.initContainerStatuses ?? []).some(
     ({ name, ready, state, lastState }) =>
-      name === VALIDATOR &&
+      name === LinkerdContainer.validator &&
       ready !== true &&
       [state?.terminated, lastState?.terminated].some((each) => each?.exitCode === NOT_REDIRECTED),
   );

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
+import { CNI_NAME } from "../../cni/contract";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
 import { docs } from "../links";
@@ -87,7 +88,7 @@ export function addCheck(program: Command, io: Io): void {
     .command("check")
     .description("Look for what is wrong with the plugin in a cluster, and say what to do")
     .option("--pre", "Look at the cluster before an installation, and print the values to install with")
-    .option("-n, --cni-namespace <name>", "Namespace of the plugin", "linkerd-cni")
+    .option("-n, --cni-namespace <name>", "Namespace of the plugin", CNI_NAME)
     .addOption(
       new Option("--wait <duration>", "How long to wait for failed checks to pass, in seconds or as 1m30s")
         .argParser(duration)

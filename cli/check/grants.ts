@@ -1,3 +1,4 @@
+import { Container, InstallerVariable, RepairFlag } from "../../cni/contract";
 import type { LinkerdCniProps } from "../../constructs";
 import { installed } from "../resources";
 import { type DaemonSet, type Grant, installerOf } from "./objects";
@@ -8,17 +9,17 @@ const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterR
 function valuesOf(daemonSet: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
   const containers = daemonSet?.spec?.template?.spec?.containers ?? [];
-  const repair = containers.find(({ name }) => name === "repair-controller");
+  const repair = containers.find(({ name }) => name === Container.repairController);
   return {
     // More than that may be granted, and need not be.
     rbac: { minimal: true },
     repairController: {
       enabled: repair !== undefined,
-      deleteUnvalidated: repair?.args?.includes("--delete-unvalidated=true") === true,
+      deleteUnvalidated: repair?.args?.includes(`--${RepairFlag.deleteUnvalidated}=true`) === true,
     },
-    nodeTaint: { enabled: env.has("NODE_TAINT") },
-    podEvents: env.get("POD_EVENTS") === "true",
-    pluginToken: { dedicated: daemonSet === undefined || env.has("PLUGIN_SERVICE_ACCOUNT") },
+    nodeTaint: { enabled: env.has(InstallerVariable.nodeTaint) },
+    podEvents: env.get(InstallerVariable.podEvents) === "true",
+    pluginToken: { dedicated: daemonSet === undefined || env.has(InstallerVariable.pluginAccount) },
   };
 }
 

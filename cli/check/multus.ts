@@ -1,10 +1,11 @@
+import { MULTUS_NAME } from "../../cni/contract";
 import { docs } from "../links";
 import { ifUnreadable } from "./access";
 import { Category, type Finding, type Trouble } from "./finding";
 import { installerOf, type WebhookConfiguration } from "./objects";
 import type { Snapshot } from "./snapshot";
 
-const category = new Category("linkerd-multus");
+const category = new Category(MULTUS_NAME);
 const link = docs("multus.md");
 
 /** Under Multus, what calls the plugin has to be there. */
@@ -35,7 +36,7 @@ function operator({ operator: found }: Snapshot, { webhooks = [] }: WebhookConfi
   if (readyReplicas > 0) return [category.good(what, `${readyReplicas} of ${replicas} ready`)];
   const strict = webhooks.some(({ failurePolicy }) => failurePolicy === "Fail");
   const effect = strict ? "pods are not created" : "meshed pods are not redirected";
-  const where = found.value?.metadata.namespace ?? "linkerd-multus";
+  const where = found.value?.metadata.namespace ?? MULTUS_NAME;
   const trouble: Trouble = {
     problem: `no replica of Deployment linkerd-multus is ready: ${effect}`,
     remedy: `see: kubectl describe pods -n ${where} -l app.kubernetes.io/name=linkerd-multus`,

@@ -1,3 +1,4 @@
+import { InstallerVariable } from "../../cni/contract";
 import { docs, runbook } from "../links";
 import { ifUnreadable } from "./access";
 import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
@@ -164,7 +165,7 @@ class Rollout {
 
   /** Nodes that keep the startup taint, though their pod is ready or nobody is to take it away. */
   private tainted(): readonly Finding[] {
-    const configured = installerOf(this.daemonSet).get("NODE_TAINT");
+    const configured = installerOf(this.daemonSet).get(InstallerVariable.nodeTaint);
     const key = configured ?? STARTUP_TAINT;
     const waiting = (known(this.snapshot.pending) ?? []).filter(({ status }) =>
       (status?.conditions ?? []).some(

@@ -1,12 +1,13 @@
 /** What is read of a cluster, as far as it is checked. */
+import { CNI_NAME, Container as ContainerName, InstallerVariable, Label } from "../../cni/contract";
 import type { ObjectMeta } from "../../kubernetes/types";
 
 /** The name of the chart's resources. */
-export const NAME = "linkerd-cni";
+export const NAME = CNI_NAME;
 /** What selects the chart's pods. */
-export const SELECTOR = { key: "k8s-app", value: NAME } as const;
+export const SELECTOR = { key: Label.app, value: NAME } as const;
 /** The container that installs. */
-export const INSTALLER = "install-cni";
+export const INSTALLER = ContainerName.installer;
 
 interface Container {
   readonly name: string;
@@ -183,7 +184,7 @@ export const imageOf = (daemonSet: DaemonSet | undefined): string | undefined =>
 
 /** The container that replaces pods which started before the chain was complete, where it is switched on. */
 export const repairOf = (daemonSet: DaemonSet | undefined): Container | undefined =>
-  containersOf(daemonSet).find(({ name }) => name === "repair-controller");
+  containersOf(daemonSet).find(({ name }) => name === ContainerName.repairController);
 
 /** A directory of the node that the installer's pod mounts. */
 export function directoryOf(daemonSet: DaemonSet | undefined, volume: "cni-bin-dir" | "cni-net-dir") {
@@ -195,7 +196,7 @@ export function directoryOf(daemonSet: DaemonSet | undefined, volume: "cni-bin-d
 
 /** Whether a DaemonSet is of this project's chart, and not of linkerd's own. */
 export function isOurs(daemonSet: DaemonSet): boolean {
-  return installerOf(daemonSet).has("DAEMONSET_NAME");
+  return installerOf(daemonSet).has(InstallerVariable.daemonSet);
 }
 
 /** A condition of a pod or a node. */

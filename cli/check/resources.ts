@@ -1,9 +1,10 @@
+import { CONFIG_MAP } from "../../cni/contract";
 import { decide } from "../../cni/decide";
 import { reasonOf } from "../../cni/errors";
 import { parseStanza } from "../../cni/parse-stanza";
 import { PROXY } from "../../cni/pod";
 import { LINKERDS_IMAGE } from "../../constructs/value-groups";
-import { CONFIG_MAP, type ConfigMapObject, stanzaSource } from "../configuration";
+import { type ConfigMapObject, stanzaSource } from "../configuration";
 import { docs, readme, runbook } from "../links";
 import { ifUnreadable } from "./access";
 import { Category, type Finding, type Trouble } from "./finding";

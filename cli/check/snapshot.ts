@@ -1,4 +1,5 @@
-import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
+import { CONFIG_MAP, MULTUS_NAME } from "../../cni/contract";
+import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
 import { requiredGrants } from "./grants";
 import {
@@ -155,7 +156,7 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
       reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
     ]);
   const [webhook, operators, definitions, grants, warnings] = await Promise.all([
-    reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", "linkerd-multus"),
+    reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", MULTUS_NAME),
     reader.list<Deployment>({ kind: "deployments", everywhere, fieldSelector: "metadata.name=linkerd-multus" }),
     reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
     reader.grants(known(daemonSet)),

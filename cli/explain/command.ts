@@ -1,8 +1,9 @@
 import { type Command, Option } from "commander";
 import pc from "picocolors";
+import { CNI_NAME, CONFIG_MAP } from "../../cni/contract";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
 import { type DaemonSet, installerOf, NAME } from "../check/objects";
-import { CONFIG_MAP, type ConfigMapObject, defaultStanza, stanzaSource } from "../configuration";
+import { type ConfigMapObject, defaultStanza, stanzaSource } from "../configuration";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
 import { type Evidence, nameOf } from "./evidence";
@@ -162,7 +163,7 @@ export function addExplain(program: Command, io: Io): void {
     )
     .option("-f, --file <file>", "Pods, and what they are judged by, from YAML or JSON; - for standard input")
     .option("-n, --namespace <name>", "Namespace of the pod, or of what owns it")
-    .option("--cni-namespace <name>", "Namespace of the plugin's ConfigMap", "linkerd-cni")
+    .option("--cni-namespace <name>", "Namespace of the plugin's ConfigMap", CNI_NAME)
     .option("--rules", "Print the rules too, as iptables-restore takes them")
     .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"));
   for (const flag of clusterFlags()) command.addOption(flag);

@@ -1,8 +1,9 @@
 import { type Document, parseAllDocuments } from "yaml";
+import { CONFIG_MAP } from "../../cni/contract";
 import { isObject } from "../../cni/json";
 import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
 import { type CheckedPod, type DaemonSet, NAME } from "../check/objects";
-import { CONFIG_MAP, type ConfigMapObject } from "../configuration";
+import type { ConfigMapObject } from "../configuration";
 import { YAML } from "../yaml";
 
 interface SecurityContext {

@@ -1,8 +1,9 @@
+import { Annotation } from "../../cni/contract";
 import { isObject } from "../../cni/json";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 
 /** The annotation by which a pod tells Multus which networks it wants besides the cluster's own. */
-export const NETWORKS = "k8s.v1.cni.cncf.io/networks";
+export const NETWORKS = Annotation.networks;
 
 /** Names of the definitions: `[NAMESPACE/]NAME[@INTERFACE]`, comma-separated, or a JSON list. */
 function namesIn(text: string): readonly unknown[] {

@@ -1,4 +1,5 @@
 import { podFromObject } from "../../cni/api-objects";
+import { SETTING_PREFIX } from "../../cni/contract";
 import { SETTINGS } from "../../cni/decide";
 import { extraLookup } from "../../cni/evidence";
 import { PROXY } from "../../cni/pod";
@@ -18,9 +19,11 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
   ];
 }
 
-const PREFIX = "config.linkerd.io/";
 /** Linkerd's injector copies its own annotations, of which these are none (pkg/inject, AppendNamespaceAnnotations). */
-const NOT_COPIED: readonly string[] = [`${PREFIX}skip-inbound-subnets`, `${PREFIX}skip-outbound-subnets`];
+const NOT_COPIED: readonly string[] = [
+  `${SETTING_PREFIX}skip-inbound-subnets`,
+  `${SETTING_PREFIX}skip-outbound-subnets`,
+];
 
 function whyUnheard(key: string, needed: ReturnType<typeof extraLookup>): string {
   if (needed === "apiServerPorts") return "a pod of the control plane is redirected by its own alone";
@@ -38,7 +41,7 @@ function namespaceNotes(evidence: Evidence): readonly string[] {
   }
   if (needed === "namespace") return [];
   const annotations = evidence.namespace?.metadata?.annotations ?? {};
-  const unheard = SETTINGS.map((setting) => `${PREFIX}${setting}`).filter(
+  const unheard = SETTINGS.map((setting) => `${SETTING_PREFIX}${setting}`).filter(
     (key) => annotations[key]?.trim() && annotations[key] !== pod.annotations[key],
   );
   const where = `on namespace ${name.namespace} does not count`;
@@ -109,7 +112,7 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
       : "put it behind linkerd-proxy";
   const user = proxyUid === undefined ? "" : `, have it run as user ${proxyUid}`;
   return [
-    `${what} ${names}: ${they} before the proxy, and connections are refused then: where it needs the network, ${order}${user}, or name its ports in config.linkerd.io/skip-outbound-ports`,
+    `${what} ${names}: ${they} before the proxy, and connections are refused then: where it needs the network, ${order}${user}, or name its ports in ${SETTING_PREFIX}skip-outbound-ports`,
   ];
 }
 

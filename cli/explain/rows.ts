@@ -1,3 +1,4 @@
+import { CNI_NAME } from "../../cni/contract";
 import { type Source, type Sources, sourcesOf } from "../../cni/decide";
 import { parseStanza } from "../../cni/parse-stanza";
 import type { IptablesMode, LinkerdConfig, Stanza } from "../../cni/stanza";
@@ -49,7 +50,7 @@ class Origins {
     private readonly evidence: Evidence,
   ) {
     const { pod } = redirected.known;
-    this.defaults = parseStanza(evidence.defaults, "linkerd-cni");
+    this.defaults = parseStanza(evidence.defaults, CNI_NAME);
     this.defaultSources = sourcesOf({ ...pod, annotations: {} }, {}, this.defaults);
   }
 
