@@ -184,6 +184,9 @@ export const Label = {
   os: "kubernetes.io/os",
 } as const;
 
+/** Key of the taint with which nodes may start; the installer takes it away. */
+export const STARTUP_TAINT = "linkerd.io/cni-not-ready";
+
 /** Annotations of Linkerd, Kubernetes, Multus and OpenShift. */
 export const Annotation = {
   createdBy: "linkerd.io/created-by",

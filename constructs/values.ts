@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
+import { REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
@@ -78,7 +78,7 @@ const nodeTaint = group({
   key: z
     .string()
     .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/, "is not a taint's key")
-    .default("linkerd.io/cni-not-ready")
+    .default(STARTUP_TAINT)
     .meta({ description: "Key of this taint" }),
   admissionPolicy: z
     .enum(["", "v1beta1", "v1"])

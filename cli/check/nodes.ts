@@ -1,4 +1,4 @@
-import { InstallerVariable } from "../../cni/contract";
+import { InstallerVariable, STARTUP_TAINT } from "../../cni/contract";
 import { docs, runbook } from "../links";
 import { ifUnreadable } from "./access";
 import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
@@ -9,8 +9,6 @@ import { known, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-nodes");
 const NODES = docs("cli.md#nodes");
-/** What the chart calls the startup taint, unless nodeTaint.key says otherwise. */
-const STARTUP_TAINT = "linkerd.io/cni-not-ready";
 
 /** Whether the scheduler names a taint as the reason, or taints without saying which. */
 const waitsForTaint = (message: string, key: string) =>
