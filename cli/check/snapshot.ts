@@ -1,7 +1,6 @@
 import { CONFIG_MAP, MULTUS_NAME } from "../../cni/contract";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
-import { requiredGrants } from "./grants";
 import {
   type CheckedPod,
   type DaemonSet,
@@ -17,6 +16,7 @@ import {
   SELECTOR,
   type WebhookConfiguration,
 } from "./objects";
+import { requiredGrants } from "./rights";
 
 /** What was read; a problem where it cannot be, or may not be: then `forbidden` names the kind. */
 export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };
