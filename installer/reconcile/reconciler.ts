@@ -87,9 +87,11 @@ function contestedPath(changes: readonly Change[]): string {
   return (last?.do === "rename" ? last.from : last?.path) ?? "";
 }
 
-/** Whether the chain ends in our plugin, by whatever stanza. */
+/** Whether the configuration in force ends in our plugin, by whatever stanza. */
 function callsPlugin(state: NodeState, plan: Plan): boolean {
-  const file = state.configs.find(({ name }) => name === plan.chain);
+  // An owner who writes a single plugin's file again puts it in front of the list that was made of it.
+  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : plan.chain;
+  const file = state.configs.find(({ name }) => name === inForce);
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   return config?.kind === "list" && config.types.at(-1) === PLUGIN_TYPE;
 }
