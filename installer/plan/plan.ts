@@ -346,11 +346,21 @@ function staleOriginals(context: Context, keeps: readonly unknown[], done: reado
     .map((path) => ({ do: "remove", path }));
 }
 
+function noted({ journal: path }: Paths, journal: Journal): Change {
+  return { do: "write", path, bytes: encodeJournal(journal), mode: PRIVATE };
+}
+
 function journalled({ paths, state }: Context, journal: Journal, before?: Journal): readonly Change[] {
-  const bytes = encodeJournal(journal);
   const last = before ?? state.journal;
-  if (last !== undefined && same(encodeJournal(last), bytes)) return [];
-  return [{ do: "write", path: paths.journal, bytes, mode: PRIVATE }];
+  return last !== undefined && same(encodeJournal(last), encodeJournal(journal)) ? [] : [noted(paths, journal)];
+}
+
+/** Leaves everything in place to other installers, unless one of them installs just now. */
+export function planLeaving({ journal }: NodeState, paths: Paths): readonly Change[] {
+  if (journal === undefined) return [];
+  return [
+    { ...noted(paths, { ...journal, left: true }), seen: { path: paths.journal, bytes: encodeJournal(journal) } },
+  ];
 }
 
 function findings(configs: readonly Pristine[], active: Pristine | undefined): readonly Finding[] {
@@ -417,12 +427,12 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
-  const noted = state.journal === undefined ? paths.onNode.binDir : state.journal.binDir;
-  const formerBinDir = noted === paths.onNode.binDir ? undefined : noted;
+  const notedBinDir = state.journal === undefined ? paths.onNode.binDir : state.journal.binDir;
+  const formerBinDir = notedBinDir === paths.onNode.binDir ? undefined : notedBinDir;
   const before = {
     ...journal({ ...madeLists(state), ...chaining.made }),
     ...(links === undefined ? {} : { links }),
-    ...(noted === undefined ? {} : { binDir: noted }),
+    ...(notedBinDir === undefined ? {} : { binDir: notedBinDir }),
   };
   // A directory that the runtime does not seem to search does not take the former one's place.
   const binDir = absentNeighbours.length > 0 && formerBinDir !== undefined ? formerBinDir : paths.onNode.binDir;

@@ -7,7 +7,7 @@ import { reasonOf } from "../../process/reason-of";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";
-import { type Plan, planInstall, STEPS, type Step, type Wanted } from "../plan/plan";
+import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
 import { type Next, Removal } from "../plan/removal";
 import { isEarlier } from "../state/journal";
 import type { NodeState } from "../state/node-state";
@@ -146,6 +146,16 @@ export class Reconciler {
   }
 
   /**
+   * Leaves everything in place. An installer before us that still runs goes on, as after the rollback of a rollout in which
+   * our pod did not become ready: it would wait for us for ever, and let the plugin's token expire.
+   */
+  async leave(): Promise<void> {
+    const { paths, plugin, owner } = this.deps;
+    const state = observe(paths, plugin);
+    if (state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
+  }
+
+  /**
    * Leaves the plugin directory to the installer that comes after us with another one. A container runtime finds a plugin
    * at all times: where the other installer has put its own in place, ours becomes a link to it, in case the runtime
    * searches our directory alone.
@@ -157,8 +167,9 @@ export class Reconciler {
     const { journal } = state;
     if (journal === undefined) return;
     if (this.answersFor(journal.owner)) {
-      const plan = planInstall(state, paths, { owner, ...this.deps.wanted() });
-      if (plan.absentNeighbours.length === 0) return;
+      const { absentNeighbours, formerBinDir } = planInstall(state, paths, { owner, ...this.deps.wanted() });
+      // A directory that was refused is not the one in which the runtime finds the plugin.
+      if (absentNeighbours.length === 0 || formerBinDir !== undefined) return this.leave();
       // The runtime found no plugin in our directory, and the pod with the other one could not even start.
       log.info(`${paths.binDir} holds none of the other plugins: removing what was installed`);
       return this.remove(keepPlugin);
@@ -169,7 +180,7 @@ export class Reconciler {
 
   private mayRemove({ journal }: NodeState): boolean {
     const last = journal?.owner;
-    if (last !== undefined && this.answersFor(last)) return true;
+    if (last !== undefined && (journal?.left === true || this.answersFor(last))) return true;
     const why = last === undefined ? "not installed" : `${last} installed last`;
     this.deps.log.info(`nothing to remove: ${why}`);
     return false;
@@ -231,6 +242,12 @@ export class Reconciler {
   private successor(state: NodeState, whole: boolean, now: number): string | undefined {
     const other = state.journal?.owner;
     if (!this.installed || other === undefined || other === this.deps.owner) return undefined;
+    if (state.journal?.left === true) {
+      this.deps.log.info(`${other} has stopped: taking over again`);
+      this.installed = false;
+      this.unchainedSince = undefined;
+      return undefined;
+    }
     this.unchainedSince = whole ? undefined : (this.unchainedSince ?? now);
     if (this.unchainedSince === undefined || now - this.unchainedSince < SUCCESSOR_SILENT_MS) return other;
     this.deps.log.warn(`${other} leaves the node unchained: taking over again`);

@@ -5,6 +5,8 @@ export interface Journal {
   readonly version: 1;
   /** The installer that installed last; an older one that stops later leaves its work alone. */
   readonly owner: string;
+  /** It has stopped and left what it installed in place: an older one that still runs goes on. @default false */
+  readonly left?: boolean;
   /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
@@ -50,11 +52,14 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, made, links, binDir } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
+    const { version, owner, left, made, links, binDir } = JSON.parse(
+      Buffer.from(bytes).toString("utf8"),
+    ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
     return {
       version,
       owner,
+      ...(left === true ? { left } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
       ...(typeof binDir === "string" ? { binDir } : {}),

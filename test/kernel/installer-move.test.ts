@@ -157,6 +157,26 @@ describe("another destCNIBinDir", () => {
     expect(node.read("10-k.conflist")).toBe(LIST);
   });
 
+  test("that was refused and is rolled back: the old pod goes on, and no pod starts unchained meanwhile", async () => {
+    const now = { netDir: node.netDir, binDir: node.binDir };
+    const next = { ...now, binDir: another("bin2", {}) };
+    const before = node.content();
+    const old = start(now);
+    await old.says("ends in our stanza");
+    rollOut(next);
+    const successor = start(next);
+    await successor.says("holds none of the other plugins");
+    await old.says("has installed since");
+    const { mtimeMs } = lstatSync(join(now.netDir, "10-k.conflist"));
+    rollOut(now);
+    expect(await successor.stop()).toBe(0);
+    await old.says("has stopped: taking over again");
+    expect(lstatSync(join(now.netDir, "10-k.conflist")).mtimeMs).toBe(mtimeMs);
+    api.answer = json(404, {});
+    expect(await old.stop()).toBe(0);
+    expect(node.content()).toEqual(before);
+  });
+
   test("where the old one was not the runtime's: its pod takes the chain out, so that the new one can start", async () => {
     const now = { netDir: node.netDir, binDir: another("wrong", {}) };
     const next = { ...now, binDir: node.binDir };
