@@ -175,7 +175,9 @@ export class Reconciler {
       return this.remove(keepPlugin);
     }
     const target = join(binDir, PLUGIN_TYPE);
-    if (journal.binDir === binDir) await this.changer.run([{ do: "link", path: paths.plugin, target }]);
+    // Two paths may lead to one directory: there the link would lead to itself.
+    const isApart = journal.binDirId !== undefined && journal.binDirId !== state.binDirId;
+    if (journal.binDir === binDir && isApart) await this.changer.run([{ do: "link", path: paths.plugin, target }]);
   }
 
   private mayRemove({ journal }: NodeState): boolean {

@@ -13,6 +13,8 @@ export interface Journal {
   readonly links?: Readonly<Record<string, string>>;
   /** The plugin directory, as a path on the node. A changed one is noted only once the plugin and the chain are in place. */
   readonly binDir?: string;
+  /** The same directory itself: links may give it several paths. */
+  readonly binDirId?: string;
 }
 
 /** Tells one content from another. */
@@ -52,7 +54,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, made, links, binDir } = JSON.parse(
+    const { version, owner, left, made, links, binDir, binDirId } = JSON.parse(
       Buffer.from(bytes).toString("utf8"),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -63,6 +65,7 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
       ...(typeof binDir === "string" ? { binDir } : {}),
+      ...(typeof binDirId === "string" ? { binDirId } : {}),
     };
   } catch {
     return undefined;

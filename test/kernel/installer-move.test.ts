@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
@@ -125,6 +125,23 @@ describe("another destCNIBinDir", () => {
     expect(lstatSync(join(now.binDir, "linkerd-cni")).isSymbolicLink()).toBe(false);
     expect(await successor.stop("SIGKILL")).toBe("SIGKILL");
     expect(await back.stop()).toBe(0);
+  });
+
+  test("that is another name of the old one: the plugin stays, and is no link to itself", async () => {
+    const now = { netDir: node.netDir, binDir: node.binDir };
+    const next = { ...now, binDir: join(node.root, "current") };
+    symlinkSync(now.binDir, next.binDir);
+    const old = start(now);
+    await old.says("ends in our stanza");
+    rollOut(next);
+    const successor = start(next);
+    await successor.says("ends in our stanza");
+    await old.says("has installed since");
+    expect(await old.stop()).toBe(0);
+    expect(old.log).toContain(`use ${next.binDir} instead of ${now.binDir}`);
+    expect(lstatSync(join(now.binDir, "linkerd-cni")).isFile()).toBe(true);
+    expect(node.answers()).toBe(true);
+    expect(await successor.stop("SIGKILL")).toBe("SIGKILL");
   });
 
   test("that the runtime does not seem to search is refused: /ready is 503, and the old plugin stays", async () => {
