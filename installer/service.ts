@@ -158,6 +158,7 @@ export class Service {
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
     if (remove) await this.reconciler.remove(keepPlugin || keepsPlugin === true);
     else if (otherBinDir !== undefined) await this.reconciler.leaveBinDir(otherBinDir, keepPlugin);
+    else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
 
   private end(): void {

@@ -346,11 +346,21 @@ function staleOriginals(context: Context, keeps: readonly unknown[], done: reado
     .map((path) => ({ do: "remove", path }));
 }
 
+function noted({ journal: path }: Paths, journal: Journal): Change {
+  return { do: "write", path, bytes: encodeJournal(journal), mode: PRIVATE };
+}
+
 function journalled({ paths, state }: Context, journal: Journal, before?: Journal): readonly Change[] {
-  const bytes = encodeJournal(journal);
   const last = before ?? state.journal;
-  if (last !== undefined && same(encodeJournal(last), bytes)) return [];
-  return [{ do: "write", path: paths.journal, bytes, mode: PRIVATE }];
+  return last !== undefined && same(encodeJournal(last), encodeJournal(journal)) ? [] : [noted(paths, journal)];
+}
+
+/** Leaves everything in place to other installers, unless one of them installs just now. */
+export function planLeaving({ journal }: NodeState, paths: Paths): readonly Change[] {
+  if (journal === undefined) return [];
+  return [
+    { ...noted(paths, { ...journal, left: true }), seen: { path: paths.journal, bytes: encodeJournal(journal) } },
+  ];
 }
 
 function findings(configs: readonly Pristine[], active: Pristine | undefined): readonly Finding[] {
@@ -397,6 +407,10 @@ function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Jo
   return { links: { [name]: digest(owners.bytes) } };
 }
 
+function directoryOf({ binDir, binDirId }: Journal): Pick<Journal, "binDir" | "binDirId"> {
+  return { ...(binDir === undefined ? {} : { binDir }), ...(binDirId === undefined ? {} : { binDirId }) };
+}
+
 /** Whether we have chained a configuration; a stanza in others is somebody else's. */
 function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
   return made !== undefined || originals.has(name);
@@ -417,15 +431,16 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
-  const noted = state.journal === undefined ? paths.onNode.binDir : state.journal.binDir;
-  const formerBinDir = noted === paths.onNode.binDir ? undefined : noted;
+  const ours = { binDir: paths.onNode.binDir, binDirId: state.binDirId };
+  const former = state.journal === undefined ? ours : directoryOf(state.journal);
+  const formerBinDir = former.binDir === ours.binDir ? undefined : former.binDir;
   const before = {
     ...journal({ ...madeLists(state), ...chaining.made }),
     ...(links === undefined ? {} : { links }),
-    ...(noted === undefined ? {} : { binDir: noted }),
+    ...former,
   };
   // A directory that the runtime does not seem to search does not take the former one's place.
-  const binDir = absentNeighbours.length > 0 && formerBinDir !== undefined ? formerBinDir : paths.onNode.binDir;
+  const directory = absentNeighbours.length > 0 && formerBinDir !== undefined ? former : ours;
   const restored = configs
     .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
@@ -443,7 +458,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...staleOriginals(context, [chaining.keeps, ...broken], restored),
         ...journalled(
           context,
-          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active), binDir },
+          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active), ...directory },
           before,
         ),
         ...state.leftovers.map((path): Change => ({ do: "remove", path })),

@@ -98,6 +98,10 @@ export class Node {
       sleep: (ms) => this.sleep(ms),
       ...deps,
     });
-    return { reconcile: () => reconciler.reconcile(this.now), remove: (keep: boolean) => reconciler.remove(keep) };
+    return {
+      reconcile: () => reconciler.reconcile(this.now),
+      remove: (keep: boolean) => reconciler.remove(keep),
+      leave: () => reconciler.leave(),
+    };
   }
 }

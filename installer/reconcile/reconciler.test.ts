@@ -138,6 +138,43 @@ test("what a successor has installed is neither fought over nor removed", async 
   expect(node.content()).toEqual(installed);
 });
 
+describe("a successor that stops before the one before it, as after a rollback of a rollout that came to nothing", () => {
+  test.each([
+    ["has installed", (): void => undefined],
+    ["has begun to", () => writeFileSync(node.path("image", "linkerd-cni"), "#!/bin/sh\nexit 1\n")],
+  ])("gives the node back when it %s", async (_, rollOut) => {
+    on({ "10-k.conflist": LIST });
+    const before = node.content();
+    const [old, successor] = [node.installer("old"), node.installer("new")];
+    await old.reconcile();
+    rollOut();
+    await successor.reconcile();
+    expect(await old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
+    await successor.leave();
+    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+
+    writeFileSync(node.path("image", "linkerd-cni"), PLUGIN);
+    writeFileSync(node.path("account", "token"), "token-2\n");
+    expect(await old.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-2");
+    await old.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("leaves what is removed next to the one before it", async () => {
+    on({ "10-k.conflist": LIST });
+    const before = node.content();
+    const [old, successor] = [node.installer("old"), node.installer("new")];
+    await old.reconcile();
+    await successor.reconcile();
+    await old.leave();
+    expect(await successor.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+    await successor.leave();
+    await old.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+});
+
 test("an installer that has not installed yet removes what one before it has, and nothing of a later one", async () => {
   on({ "10-k.conflist": LIST });
   const before = node.content();

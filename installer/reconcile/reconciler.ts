@@ -7,7 +7,7 @@ import { reasonOf } from "../../process/reason-of";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";
-import { type Plan, planInstall, STEPS, type Step, type Wanted } from "../plan/plan";
+import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
 import { type Next, Removal } from "../plan/removal";
 import { isEarlier } from "../state/journal";
 import type { NodeState } from "../state/node-state";
@@ -87,9 +87,11 @@ function contestedPath(changes: readonly Change[]): string {
   return (last?.do === "rename" ? last.from : last?.path) ?? "";
 }
 
-/** Whether the chain ends in our plugin, by whatever stanza. */
+/** Whether the configuration in force ends in our plugin, by whatever stanza. */
 function callsPlugin(state: NodeState, plan: Plan): boolean {
-  const file = state.configs.find(({ name }) => name === plan.chain);
+  // An owner who writes a single plugin's file again puts it in front of the list that was made of it.
+  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : plan.chain;
+  const file = state.configs.find(({ name }) => name === inForce);
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   return config?.kind === "list" && config.types.at(-1) === PLUGIN_TYPE;
 }
@@ -144,6 +146,16 @@ export class Reconciler {
   }
 
   /**
+   * Leaves everything in place. An installer before us that still runs goes on, as after the rollback of a rollout in which
+   * our pod did not become ready: it would wait for us for ever, and let the plugin's token expire.
+   */
+  async leave(): Promise<void> {
+    const { paths, plugin, owner } = this.deps;
+    const state = observe(paths, plugin);
+    if (state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
+  }
+
+  /**
    * Leaves the plugin directory to the installer that comes after us with another one. A container runtime finds a plugin
    * at all times: where the other installer has put its own in place, ours becomes a link to it, in case the runtime
    * searches our directory alone.
@@ -155,19 +167,22 @@ export class Reconciler {
     const { journal } = state;
     if (journal === undefined) return;
     if (this.answersFor(journal.owner)) {
-      const plan = planInstall(state, paths, { owner, ...this.deps.wanted() });
-      if (plan.absentNeighbours.length === 0) return;
+      const { absentNeighbours, formerBinDir } = planInstall(state, paths, { owner, ...this.deps.wanted() });
+      // A directory that was refused is not the one in which the runtime finds the plugin.
+      if (absentNeighbours.length === 0 || formerBinDir !== undefined) return this.leave();
       // The runtime found no plugin in our directory, and the pod with the other one could not even start.
       log.info(`${paths.binDir} holds none of the other plugins: removing what was installed`);
       return this.remove(keepPlugin);
     }
     const target = join(binDir, PLUGIN_TYPE);
-    if (journal.binDir === binDir) await this.changer.run([{ do: "link", path: paths.plugin, target }]);
+    // Two paths may lead to one directory: there the link would lead to itself.
+    const isApart = journal.binDirId !== undefined && journal.binDirId !== state.binDirId;
+    if (journal.binDir === binDir && isApart) await this.changer.run([{ do: "link", path: paths.plugin, target }]);
   }
 
   private mayRemove({ journal }: NodeState): boolean {
     const last = journal?.owner;
-    if (last !== undefined && this.answersFor(last)) return true;
+    if (last !== undefined && (journal?.left === true || this.answersFor(last))) return true;
     const why = last === undefined ? "not installed" : `${last} installed last`;
     this.deps.log.info(`nothing to remove: ${why}`);
     return false;
@@ -229,6 +244,12 @@ export class Reconciler {
   private successor(state: NodeState, whole: boolean, now: number): string | undefined {
     const other = state.journal?.owner;
     if (!this.installed || other === undefined || other === this.deps.owner) return undefined;
+    if (state.journal?.left === true) {
+      this.deps.log.info(`${other} has stopped: taking over again`);
+      this.installed = false;
+      this.unchainedSince = undefined;
+      return undefined;
+    }
     this.unchainedSince = whole ? undefined : (this.unchainedSince ?? now);
     if (this.unchainedSince === undefined || now - this.unchainedSince < SUCCESSOR_SILENT_MS) return other;
     this.deps.log.warn(`${other} leaves the node unchained: taking over again`);

@@ -92,6 +92,14 @@ test.each<readonly [string, object, object]>([
   expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: 403 })).toEqual(there);
 });
 
+test("a plain rollout of volumes that were patched to other paths than the settings name leaves all in place", async () => {
+  const daemonSet = mounting("/home/kubernetes/bin", "/var/lib/rancher/k3s/agent/etc/cni/net.d");
+  const pod = { ...GOING, ...daemonSet.spec.template };
+  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: pod })).toEqual(there);
+  const one = mounting("/home/kubernetes/bin");
+  expect(await ask({ [DAEMON_SET]: one, [POD]: { ...GOING, ...one.spec.template } })).toEqual(there);
+});
+
 test("a mark of deletion counts only on the object itself", async () => {
   expect(await ask({ [DAEMON_SET]: GOING })).toEqual(found("certain", true, "our DaemonSet is being deleted"));
   expect(await ask({ [DAEMON_SET]: { metadata: {}, spec: { template: GOING } } })).toEqual(there);

@@ -1,6 +1,6 @@
 import { InstallerVariable } from "../../cni/contract";
 import type { Transport } from "../../kubernetes/transport";
-import type { NamespaceObject, ObjectMeta, PodObject } from "../../kubernetes/types";
+import type { NamespaceObject, ObjectMeta } from "../../kubernetes/types";
 import { reasonOf } from "../../process/reason-of";
 import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";
 import type { Settings } from "../settings";
@@ -69,9 +69,13 @@ interface Volume {
   readonly hostPath?: { readonly path?: string };
 }
 
+interface Mounting {
+  readonly volumes?: readonly Volume[];
+}
+
 interface DaemonSetObject {
   readonly metadata?: ObjectMeta;
-  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec & { readonly volumes?: readonly Volume[] } } };
+  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec & Mounting } };
 }
 
 const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
@@ -86,6 +90,11 @@ interface Got<T> {
 async function get<T>(send: Transport, path: string): Promise<Got<T>> {
   const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
   return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
+}
+
+interface OwnPod {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: Mounting;
 }
 
 interface NodeDirectories {
@@ -129,26 +138,43 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
   if (unwanted !== undefined) return certain(true, `our DaemonSet wants this node no more, by ${unwanted}`);
-  const moved = otherDirectories(daemonSet, question.directories);
-  if (Object.keys(moved).length > 0 && (await isPodDeleted(question))) return leaving(moved, question.directories);
+  const next = daemonSet.spec?.template?.spec;
+  if (Object.keys(otherDirectories(next, {}, question.directories)).length > 0) {
+    const pod = await deletedPod(question);
+    const moved = pod === undefined ? {} : otherDirectories(next, pod.spec, question.directories);
+    if (Object.keys(moved).length > 0) return leaving(moved, question.directories);
+  }
   return certain(false, "our DaemonSet is there: another pod of it goes on");
 }
 
-/** Directories that our DaemonSet's next pod mounts, where it no longer mounts ours; as paths on the node. */
-function otherDirectories({ spec }: DaemonSetObject, { netDir, binDir }: NodeDirectories): Partial<NodeDirectories> {
-  const volumes = spec?.template?.spec?.volumes ?? [];
+/** Directories of the node that a pod mounts. */
+function mountedBy({ volumes = [] }: Mounting = {}) {
   const mounted = volumes.flatMap(({ name, hostPath }) =>
     hostPath?.path === undefined ? [] : [{ name, path: hostPath.path.replace(/(?<=.)\/+$/, "") }],
   );
-  const isMounted = (directory: string) =>
-    mounted.some(({ path }) => path === "/" || directory === path || directory.startsWith(`${path}/`));
   const named = (name: string) => mounted.find((each) => each.name === name)?.path;
-  const nextBinDir = named("cni-bin-dir");
+  const binDir = named("cni-bin-dir");
   // One directory for both is mounted once.
-  const nextNetDir = named("cni-net-dir") ?? nextBinDir;
+  return { paths: mounted.map(({ path }) => path), binDir, netDir: named("cni-net-dir") ?? binDir };
+}
+
+/**
+ * Directories that our DaemonSet's next pod mounts, where it no longer mounts ours; as paths on the node. Volumes may have
+ * been patched to other paths than our settings name: what our own pod mounts, too, is not another directory.
+ */
+function otherDirectories(
+  nextPod: Mounting | undefined,
+  ourPod: Mounting | undefined,
+  { netDir, binDir }: NodeDirectories,
+): Partial<NodeDirectories> {
+  const [next, ours] = [mountedBy(nextPod), mountedBy(ourPod)];
+  const isMounted = (directory: string) =>
+    next.paths.some((path) => path === "/" || directory === path || directory.startsWith(`${path}/`));
+  const isOther = (path: string | undefined, our: string | undefined, directory: string): path is string =>
+    path !== undefined && path !== our && !isMounted(directory);
   return {
-    ...(nextNetDir === undefined || isMounted(netDir) ? {} : { netDir: nextNetDir }),
-    ...(nextBinDir === undefined || isMounted(binDir) ? {} : { binDir: nextBinDir }),
+    ...(isOther(next.netDir, ours.netDir, netDir) ? { netDir: next.netDir } : {}),
+    ...(isOther(next.binDir, ours.binDir, binDir) ? { binDir: next.binDir } : {}),
   };
 }
 
@@ -207,14 +233,14 @@ async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promi
   if (node === undefined || pod === undefined) return undefined;
   const { object: where } = await get<NodeObject>(own, `/api/v1/nodes/${node}`);
   const unwanted = where && unwantedOn(spec?.template?.spec ?? {}, where);
-  return unwanted !== undefined && (await isPodDeleted(question)) ? unwanted : undefined;
+  return unwanted !== undefined && (await deletedPod(question)) !== undefined ? unwanted : undefined;
 }
 
-/** Whether our pod is being deleted. A container that stops alone, by its probe or together with the node, comes back. */
-async function isPodDeleted(question: Question): Promise<boolean> {
-  if (question.pod === undefined) return false;
-  const { object: ours } = await get<PodObject>(question.own, `${namespacePath(question)}/pods/${question.pod}`);
-  return ours !== undefined && isDeleting(ours);
+/** Our pod, where it is being deleted. A container that stops alone, by its probe or with the node, comes back. */
+async function deletedPod(question: Question): Promise<OwnPod | undefined> {
+  if (question.pod === undefined) return undefined;
+  const { object: ours } = await get<OwnPod>(question.own, `${namespacePath(question)}/pods/${question.pod}`);
+  return ours !== undefined && isDeleting(ours) ? ours : undefined;
 }
 
 /** What the settings alone decide; undefined where the API server has to be asked. */

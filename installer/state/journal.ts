@@ -5,12 +5,16 @@ export interface Journal {
   readonly version: 1;
   /** The installer that installed last; an older one that stops later leaves its work alone. */
   readonly owner: string;
+  /** It has stopped and left what it installed in place: an older one that still runs goes on. @default false */
+  readonly left?: boolean;
   /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
   readonly links?: Readonly<Record<string, string>>;
   /** The plugin directory, as a path on the node. A changed one is noted only once the plugin and the chain are in place. */
   readonly binDir?: string;
+  /** The same directory itself: links may give it several paths. */
+  readonly binDirId?: string;
 }
 
 /** Tells one content from another. */
@@ -50,14 +54,18 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, made, links, binDir } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Journal>;
+    const { version, owner, left, made, links, binDir, binDirId } = JSON.parse(
+      Buffer.from(bytes).toString("utf8"),
+    ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
     return {
       version,
       owner,
+      ...(left === true ? { left } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
       ...(typeof binDir === "string" ? { binDir } : {}),
+      ...(typeof binDirId === "string" ? { binDirId } : {}),
     };
   } catch {
     return undefined;

@@ -56,6 +56,8 @@ export interface NodeState {
   readonly plugin: PluginState;
   /** Names of all files in the plugin directory. */
   readonly executables: readonly string[];
+  /** The plugin directory itself, under whatever name. */
+  readonly binDirId: string;
   /** Absolute paths of temporary files that a crash left. */
   readonly leftovers: readonly string[];
 }

@@ -80,6 +80,11 @@ function isSetAside(name: string): boolean {
   return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
 }
 
+function idOf(directory: string): string {
+  const { dev, ino } = fs.statSync(directory);
+  return `${dev}:${ino}`;
+}
+
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
 export function observe(paths: Paths, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(paths.netDir).sort();
@@ -108,6 +113,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     plugin: observePlugin(paths, plugin),
     executables: fs.readdirSync(paths.binDir),
+    binDirId: idOf(paths.binDir),
     leftovers: [...leftovers],
   };
 }

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
@@ -127,6 +127,23 @@ describe("another destCNIBinDir", () => {
     expect(await back.stop()).toBe(0);
   });
 
+  test("that is another name of the old one: the plugin stays, and is no link to itself", async () => {
+    const now = { netDir: node.netDir, binDir: node.binDir };
+    const next = { ...now, binDir: join(node.root, "current") };
+    symlinkSync(now.binDir, next.binDir);
+    const old = start(now);
+    await old.says("ends in our stanza");
+    rollOut(next);
+    const successor = start(next);
+    await successor.says("ends in our stanza");
+    await old.says("has installed since");
+    expect(await old.stop()).toBe(0);
+    expect(old.log).toContain(`use ${next.binDir} instead of ${now.binDir}`);
+    expect(lstatSync(join(now.binDir, "linkerd-cni")).isFile()).toBe(true);
+    expect(node.answers()).toBe(true);
+    expect(await successor.stop("SIGKILL")).toBe("SIGKILL");
+  });
+
   test("that the runtime does not seem to search is refused: /ready is 503, and the old plugin stays", async () => {
     const now = { netDir: node.netDir, binDir: node.binDir };
     const next = { ...now, binDir: another("bin2", {}) };
@@ -155,6 +172,26 @@ describe("another destCNIBinDir", () => {
     api.answer = json(404, {});
     expect(await back.stop()).toBe(0);
     expect(node.read("10-k.conflist")).toBe(LIST);
+  });
+
+  test("that was refused and is rolled back: the old pod goes on, and no pod starts unchained meanwhile", async () => {
+    const now = { netDir: node.netDir, binDir: node.binDir };
+    const next = { ...now, binDir: another("bin2", {}) };
+    const before = node.content();
+    const old = start(now);
+    await old.says("ends in our stanza");
+    rollOut(next);
+    const successor = start(next);
+    await successor.says("holds none of the other plugins");
+    await old.says("has installed since");
+    const { mtimeMs } = lstatSync(join(now.netDir, "10-k.conflist"));
+    rollOut(now);
+    expect(await successor.stop()).toBe(0);
+    await old.says("has stopped: taking over again");
+    expect(lstatSync(join(now.netDir, "10-k.conflist")).mtimeMs).toBe(mtimeMs);
+    api.answer = json(404, {});
+    expect(await old.stop()).toBe(0);
+    expect(node.content()).toEqual(before);
   });
 
   test("where the old one was not the runtime's: its pod takes the chain out, so that the new one can start", async () => {

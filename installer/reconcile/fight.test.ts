@@ -1,0 +1,32 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { LIST, Node, SINGLE } from "./node.testing";
+
+const LINKERDS = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
+
+/** What is found where a file is written anew ten times a second, once the installer waits to repair it. */
+async function fight(name: string, text: string) {
+  const node = new Node({ [name]: text.replace(', {"type":"linkerd-cni"}', "") });
+  const installer = node.installer();
+  let status = await installer.reconcile();
+  for (let writes = 0; writes < 10 && status.againInMs === undefined; writes += 1) {
+    writeFileSync(node.path("net.d", name), text);
+    node.now += 100;
+    status = await installer.reconcile();
+  }
+  rmSync(node.root, { recursive: true });
+  return status;
+}
+
+test.each([
+  ["a list", "10-k.conflist", LIST],
+  ["a single plugin's file, in front of the list that was made of it", "10-k.conf", SINGLE],
+])("while the owner writes %s again and again, pods are not chained: that is a problem", async (_, name, text) => {
+  expect(await fight(name, text)).toMatchObject({
+    problem: expect.stringContaining(`${name} is contested`),
+    againInMs: expect.any(Number),
+  });
+});
+
+test("while another installer writes its own stanza again and again, pods are chained", async () => {
+  expect(await fight("10-k.conflist", LINKERDS)).toEqual({ againInMs: expect.any(Number) });
+});
