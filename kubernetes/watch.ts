@@ -73,6 +73,8 @@ class Watch<T extends Watchable> {
   /** The first list may come from the server's cache; a list after an expired watch has to be newer than that. */
   private cached = true;
   private failures = 0;
+  /** When the server began to answer the watch under way. */
+  private openedAt: number | undefined;
 
   constructor(
     private readonly source: WatchSource,
@@ -82,14 +84,15 @@ class Watch<T extends Watchable> {
   async *notices(): AsyncGenerator<Notice<T>> {
     const { now, signal } = this.deps;
     while (!signal.aborted) {
-      const since = now();
+      this.openedAt = undefined;
       let problem: Error | undefined;
       try {
         yield* this.connection();
       } catch (error) {
         problem = this.problemOf(error);
       }
-      if (now() - since >= LASTED_MS) this.failures = 0;
+      // An attempt that only took long did not work.
+      if (this.openedAt !== undefined && now() - this.openedAt >= LASTED_MS) this.failures = 0;
       await this.pause(problem);
     }
   }
@@ -138,7 +141,7 @@ class Watch<T extends Watchable> {
 
   /** Follows changes until the server ends the watch. */
   private async *follow(version: string): AsyncGenerator<Notice<T>> {
-    const { server, random, signal } = this.deps;
+    const { server, now, random, signal } = this.deps;
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + random()));
     const path = this.path({
       watch: "true",
@@ -148,6 +151,7 @@ class Watch<T extends Watchable> {
     });
     const limits = { connectMs: CONNECT_MS, idleMs: IDLE_MS, signal };
     const { status, lines } = await openStream(server(), path, limits);
+    if (status === OK) this.openedAt = now();
     for await (const line of lines) {
       if (status !== OK) this.refuse(status, line);
       const notice = this.read(line);

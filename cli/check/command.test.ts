@@ -23,6 +23,16 @@ test.each([
   expect(out).toContain("kubectl get: The connection to the server was refused");
 });
 
+test.each(["<html>login</html>", "null"])("what answers %s is no API server", async (out) => {
+  const kubectl = () => ({ code: 0, out, err: "" });
+  const ended = await runIn({ programs: { kubectl } }, ["check", "--output=json"]);
+  expect([ended.code, ended.err]).toEqual([1, ""]);
+  const [{ checks }] = JSON.parse(ended.out).categories;
+  expect(checks).toMatchObject([
+    { result: "error", error: expect.stringContaining(`${JSON.stringify(out)} is no version`) },
+  ]);
+});
+
 test("whoever watches sees what is waited for", async () => {
   const { err } = await runIn({ programs: { kubectl: () => refused }, watched: true }, ["check", "--wait=4"]);
   expect(err.split("\r\u001b[2K")).toEqual([

@@ -34,13 +34,23 @@ function duration(text: string): number {
 /** What one look came to; the values to install with where that was asked for. */
 type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
 
+/** @throws a KubectlError where what answers is no API server, such as a proxy's login page */
+async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
+  const text = await kubectl.run("get", "--raw", "/version");
+  try {
+    return (JSON.parse(text) as { readonly gitVersion?: string }).gitVersion;
+  } catch {
+    throw new KubectlError(`kubectl get --raw /version: ${JSON.stringify(text.slice(0, 100))} is no version`);
+  }
+}
+
 /** Asks first what needs no rights, so that a cluster that does not answer is said once. */
 async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
   const category = new Category("kubernetes-api");
   const what = "the Kubernetes API answers";
-  let version: string;
+  let version: string | undefined;
   try {
-    version = (JSON.parse(await kubectl.run("get", "--raw", "/version")) as { gitVersion: string }).gitVersion;
+    version = await versionOf(kubectl);
   } catch (error) {
     if (!(error instanceof KubectlError)) throw error;
     const remedy = "see that kubectl works: kubectl version; --context and --kubeconfig choose the cluster";

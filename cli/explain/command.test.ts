@@ -27,6 +27,25 @@ test("a date is text, as for kubectl; and JSON is read as JSON", async () => {
   }
 });
 
+test("what a file leaves empty is absent, as for Kubernetes", async () => {
+  const pod = (rest: string) =>
+    `kind: Pod\nmetadata: {name: cart, namespace: shop, annotations: {linkerd.io/proxy-version: x}}\n${rest}\n`;
+  const meshed = "spec: {containers: [{name: linkerd-proxy}]}";
+  const daemonSet = (containers: string) =>
+    `---\nkind: DaemonSet\nmetadata: {name: linkerd-cni}\nspec: {template: {spec: {containers: [${containers}]}}}`;
+  const texts = [
+    "spec: {containers: [{name: app, securityContext: }, {name: linkerd-proxy}], securityContext: }\nstatus:",
+    `${meshed}\nstatus: {initContainerStatuses: [null], podIPs: [null]}`,
+    `${meshed}\n${daemonSet("null")}`,
+    `${meshed}\n${daemonSet("{name: install-cni, env: [null]}")}`,
+  ];
+  for (const text of texts) {
+    const { code, out, err } = await runIn({ files: { file: pod(text) } }, ["explain", "-f", "file"]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain("shop/cart: redirected");
+  }
+});
+
 /** Command lines that fail, and what is said then. */
 test.each([
   ["", "say which pod, [NAMESPACE/]POD, or give --file"],

@@ -56,6 +56,14 @@ function textsOf(manifest: Manifest, field: "annotations" | "labels"): void {
   }
 }
 
+/** A value without what is null: YAML writes that for what is left empty, and Kubernetes takes it for absent. */
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((item) => item !== null).map(withoutNull);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNull(member)]));
+}
+
 function objectsOf(read: unknown, from: string): readonly Manifest[] {
   if (read === null || read === undefined) return [];
   if (!isObject(read)) throw new Error(`${from}: holds something that is no Kubernetes object`);
@@ -67,7 +75,7 @@ function objectsOf(read: unknown, from: string): readonly Manifest[] {
   const made = { ...read, kind, metadata: isObject(metadata) ? metadata : {} } as Manifest;
   textsOf(made, "annotations");
   textsOf(made, "labels");
-  return [made];
+  return [withoutNull(made) as Manifest];
 }
 
 function contentOf(document: Document, from: string): unknown {

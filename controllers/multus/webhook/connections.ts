@@ -38,7 +38,7 @@ export class Connections {
     if (this.ending) response.setHeader("connection", "close");
     response.on("close", () => {
       connection.open -= 1;
-      if (connection.open > 0) return;
+      if (connection.open > 0 || !this.all.has(socket)) return;
       if (this.ending) socket.end();
       else this.wait(socket, connection);
     });

@@ -46,6 +46,18 @@ test("4 large ones at once, beside those of the usual size", async () => {
   }
 });
 
+test("what arrives after a review has ended does not count", async () => {
+  const limit = new ReviewLimit();
+  for (let round = 0; round < 10; round++) {
+    let late: (bytes: number) => void = () => undefined;
+    await limit.run(async (received) => {
+      late = received;
+    });
+    expect(() => late(257 * KIB)).toThrow("the review has ended");
+  }
+  await expect(limit.run(async (received) => received(257 * KIB))).resolves.toBeUndefined();
+});
+
 test("it tells when to ask again", async () => {
   const limit = new ReviewLimit();
   const { outcomes, end } = begin(limit, 512, 0);

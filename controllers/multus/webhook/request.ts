@@ -53,7 +53,10 @@ export class ReviewLimit {
   async run<T>(review: (received: (bytes: number) => void) => Promise<T>): Promise<T> {
     if (this.reviews >= MOST_REVIEWS) throw tooMany("reviews");
     let isLarge = false;
+    let ended = false;
     const received = (bytes: number) => {
+      // A body that was too slow may still arrive for a moment, and nobody would give its place back.
+      if (ended) throw new Error("the review has ended");
       if (isLarge || bytes <= LARGE_BODY) return;
       if (this.large >= MOST_LARGE_REVIEWS) throw tooMany("large reviews");
       isLarge = true;
@@ -63,6 +66,7 @@ export class ReviewLimit {
     try {
       return await review(received);
     } finally {
+      ended = true;
       this.reviews -= 1;
       if (isLarge) this.large -= 1;
     }
