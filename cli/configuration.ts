@@ -12,9 +12,13 @@ export interface ConfigMapObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
+/** NAMESPACE/NAME; the name alone where a file names no namespace. */
+export const pathOf = (metadata: ObjectMeta | undefined): string =>
+  [metadata?.namespace, metadata?.name].filter((part) => part !== undefined).join("/");
+
 /** The stanza that a ConfigMap holds. @throws where it holds none */
 export function stanzaSource({ metadata, data }: ConfigMapObject): JsonObject {
-  const where = `ConfigMap ${metadata?.namespace}/${metadata?.name}`;
+  const where = `ConfigMap ${pathOf(metadata)}`;
   const text = data?.[KEY];
   if (text === undefined) throw new Error(`${where}: has no key ${KEY}, which holds the plugin's configuration`);
   let read: unknown;

@@ -46,6 +46,12 @@ test("what a file leaves empty is absent, as for Kubernetes", async () => {
   }
 });
 
+test("a ConfigMap whose file names no namespace is called by its name alone", async () => {
+  const file = "kind: Pod\nmetadata: {name: cart}\n---\nkind: ConfigMap\nmetadata: {name: linkerd-cni-config}\n";
+  const { err } = await runIn({ files: { file } }, ["explain", "-f", "file"]);
+  expect(err).toContain("ConfigMap linkerd-cni-config: has no key");
+});
+
 /** Command lines that fail, and what is said then. */
 test.each([
   ["", "say which pod, [NAMESPACE/]POD, or give --file"],

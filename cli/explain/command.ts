@@ -3,7 +3,7 @@ import pc from "picocolors";
 import { CNI_NAME, CONFIG_MAP } from "../../cni/contract";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
 import { type DaemonSet, installerOf, NAME } from "../check/objects";
-import { type ConfigMapObject, defaultStanza, stanzaSource } from "../configuration";
+import { type ConfigMapObject, defaultStanza, pathOf, stanzaSource } from "../configuration";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
 import { type Evidence, nameOf } from "./evidence";
@@ -114,7 +114,7 @@ function explanations(material: Material, cniNamespace: string): readonly Explan
     chained,
     defaults,
     stanza: configMap === undefined ? defaults : stanzaSource(configMap),
-    ...(configMap === undefined ? {} : { configMap: `${configMap.metadata?.namespace}/${CONFIG_MAP}` }),
+    ...(configMap === undefined ? {} : { configMap: pathOf(configMap.metadata) }),
     ...(writtenAt === undefined ? {} : { configuredAt: writtenAt }),
     ...(material.apiServer === undefined ? {} : { apiServer: material.apiServer }),
   };
