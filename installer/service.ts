@@ -152,7 +152,7 @@ export class Service {
     const { log, settings } = this.deps;
     if (remove || otherBinDir !== undefined) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
-    log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving all in place"}`);
+    log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
     if (remove && keepsPlugin) log.info(`${this.paths.plugin} stays: the chain in the other directory may call it`);
     else if (remove && keepPlugin)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);

@@ -13,7 +13,7 @@ export function createMetrics() {
     deletes: registry.counter({ name: "deletes_total", help: "Definitions that were deleted." }),
     conflicts: registry.counter({
       name: "contests_total",
-      help: "Times that correcting a definition was put off because somebody else undoes it.",
+      help: "Corrections of a definition that were delayed because somebody else undoes them.",
     }),
     errors: registry.counter({
       name: "errors_total",

@@ -168,6 +168,6 @@ function outcomeOf(status: number, body: string): Outcome {
   const { status: given } = JSON.parse(body) as { status?: { token?: string } };
   const claims = readClaims(given?.token ?? "");
   return given?.token === undefined || claims === undefined
-    ? { refused: "the answer holds no token that names its end" }
+    ? { refused: "the answer has no token with an expiry" }
     : { token: given.token, claims };
 }

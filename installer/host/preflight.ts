@@ -38,7 +38,7 @@ function ofMount({ path, holdsPlugin, mountOptions }: Directory): readonly Advic
     holdsPlugin && mountOptions.includes("noexec")
       ? [
           warn(
-            `${path} is mounted noexec in this container: VERSION is asked of the image's own copy of the plugin; where the node mounts it noexec, too, no pod can start: set destCNIBinDir to a directory that allows it`,
+            `${path} is mounted noexec in this container: the installer runs VERSION on the image's own copy of the plugin; if the node mounts it noexec too, no pod can start: set destCNIBinDir to a directory that allows execution`,
           ),
         ]
       : [];

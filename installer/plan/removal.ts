@@ -59,7 +59,7 @@ export class Removal {
     const calling = unsettled.find(({ is }) => is === "calls");
     if (calling !== undefined) return { changes: restoration, pauseMs: 0, problem: this.problem(calling.name) };
     const behind = state.configs.filter((file) => verdict(file, state) === "calls").map(({ name }) => this.path(name));
-    const warnings = behind.map((path) => `${path}, which is not in force, calls what is removed`);
+    const warnings = behind.map((path) => `${path}, which is not in force, calls the removed plugin`);
     return { changes: planRemoval(state, this.paths, this.keepPlugin), pauseMs: 0, warnings };
   }
 
@@ -68,6 +68,6 @@ export class Removal {
   }
 
   private problem(name: string): string {
-    return `${this.path(name)} goes on calling ${PLUGIN_TYPE}: plugin and kubeconfig stay; take it out there, or let its owner write it anew, and remove them by hand`;
+    return `${this.path(name)} still calls ${PLUGIN_TYPE}: the plugin and its kubeconfig stay; remove the stanza from this file, or let its owner write the file again, then delete both by hand`;
   }
 }

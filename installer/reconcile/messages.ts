@@ -1,13 +1,13 @@
 export function renamedMessage(path: string): string {
   const single = path.replace(/\.conflist$/, ".conf");
-  return `${path} was probably ${single} until linkerd's own installer renamed it and forced its name and version: it stays a list; if you want the file back, let its owner write ${single} again`;
+  return `${path} was probably ${single} before linkerd's own installer renamed it and changed its name and version: it stays a list; to get ${single} back, let its owner write it again`;
 }
 
 export function hiddenMessage(path: string, reason: string, remedy: string): string {
-  return `${path} ${reason}: it comes first, and what the node does by it cannot be told; ${remedy}`;
+  return `${path} ${reason}: it comes first, so the installer cannot tell which configuration the node uses; ${remedy}`;
 }
 
-const BLOCKS = "containerd uses no configuration behind it, and where it cannot load it the node is NotReady";
+const BLOCKS = "containerd uses no file after it, and keeps the node NotReady while it cannot load it";
 const MEND = "correct the file or move it out of the directory";
 
 /** A broken file comes first, and the runtime does not pass it over. */
@@ -17,7 +17,7 @@ export function blockedMessage(path: string, reason: string): string {
 
 /** A broken file is in front of the configuration in force. */
 export function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
-  return `${path} ${reason}: passed over${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
+  return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
 }
 
 /** The runtime may search several directories: a plugin directory without the chain's other plugins is no error. */
@@ -32,7 +32,7 @@ export function aloneMessage(binDir: string, chain: string, types: readonly stri
 export function refusedMoveMessage(from: string, to: string, chain: string, types: readonly string[]): string {
   return (
     `destCNIBinDir was changed from ${from} to ${to}, which holds none of the other plugins of ${chain} ` +
-    `(${types.join(", ")}): the container runtime probably goes on calling the plugin in ${from}, which is no longer ` +
+    `(${types.join(", ")}): the container runtime probably keeps calling the plugin in ${from}, which is no longer ` +
     `updated; set destCNIBinDir to the directory that the runtime searches, or, if that is ${to}, uninstall and install again`
   );
 }

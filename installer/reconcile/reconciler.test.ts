@@ -287,7 +287,7 @@ describe("a broken configuration that comes first", () => {
     const { installer, status } = await look();
     expect(status.problem).toContain(`${node.path("net.d", name)} ${reason}`);
     expect(status.problem).toContain(
-      "containerd uses no configuration behind it, and where it cannot load it the node is NotReady",
+      "containerd uses no file after it, and keeps the node NotReady while it cannot load it",
     );
     expect(node.lines.filter((line) => line.includes(name))).toHaveLength(1);
     expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
@@ -296,8 +296,8 @@ describe("a broken configuration that comes first", () => {
   });
 
   test.each([
-    [true, "is empty: passed over\n"],
-    [undefined, "is empty: passed over by CRI-O; containerd uses no configuration behind it"],
+    [true, "is empty: skipped\n"],
+    [undefined, "is empty: skipped by CRI-O; containerd uses no file after it"],
   ])("is passed over where the runtime does so, %p", async (passesOver, text) => {
     on({ "05-broken.conflist": "", "10-k.conflist": LIST });
     node.passesOverBroken = passesOver;

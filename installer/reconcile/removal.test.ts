@@ -67,7 +67,7 @@ test.each([
     on({ "10-k.conflist": LIST });
     const installer = await chained("10-k.conflist");
     write(name, text());
-    await expect(installer.remove(false)).rejects.toThrow(`${node.path("net.d", name)} goes on calling linkerd-cni`);
+    await expect(installer.remove(false)).rejects.toThrow(`${node.path("net.d", name)} still calls linkerd-cni`);
     expect(hasPlugin()).toBe(true);
     expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBeDefined();
   },
@@ -78,7 +78,7 @@ test("an owner who puts the chain back again and again keeps the plugin", async 
   const installer = await chained("10-k.conflist");
   const text = node.read("10-k.conflist");
   node.sleep = async () => write("10-k.conflist", text);
-  await expect(installer.remove(false)).rejects.toThrow("goes on calling linkerd-cni");
+  await expect(installer.remove(false)).rejects.toThrow("still calls linkerd-cni");
   expect(node.content()["bin/linkerd-cni"]).toBe(PLUGIN);
   expect(node.read("10-k.conflist")).toBe(LIST);
 });
@@ -89,7 +89,7 @@ test("a file behind the one in force keeps nothing from being removed, and is na
   const installer = await chained("10-k.conflist");
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conflist": LIST, "net.d/99-own.conf": own });
-  expect(node.lines.at(-1)).toContain("99-own.conf, which is not in force, calls what is removed");
+  expect(node.lines.at(-1)).toContain("99-own.conf, which is not in force, calls the removed plugin");
 });
 
 const CILIUM = LIST.replace("bridge", "cilium-cni");

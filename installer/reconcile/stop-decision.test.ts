@@ -115,7 +115,7 @@ describe("a DaemonSet that selects other nodes", () => {
   const selecting = (rest: Answers) => ask({ [DAEMON_SET]: daemonSet, [POD]: GOING, ...rest });
 
   test("is as good as deleted where our pod goes", async () => {
-    const unwanted = found("certain", true, "wants this node no more, by its nodeSelector or nodeAffinity");
+    const unwanted = found("certain", true, "no longer selects this node, because of its nodeSelector or nodeAffinity");
     expect(await selecting({ [NODE]: node("batch") })).toEqual(unwanted);
     expect(await selecting({ [NODE]: node("mesh") })).toEqual(there);
   });
@@ -132,12 +132,12 @@ describe("a DaemonSet that selects other nodes", () => {
 
 test.each<readonly [string, Answers | undefined, Finding]>([
   ["there is no token of the plugin's own", undefined, found("confirmable", true, "our service account is deleted")],
-  ["the plugin is let in", { [NAMESPACE]: {} }, found("confirmable", false, "our pod alone is deleted")],
+  ["the plugin is let in", { [NAMESPACE]: {} }, found("confirmable", false, "only our pod is deleted")],
   ["the plugin is let in to a namespace that goes", { [NAMESPACE]: GOING }, found("certain", true, "our namespace")],
   ["the namespace is gone", { [NAMESPACE]: 404 }, found("certain", true, "our namespace is being deleted")],
   ["the plugin's account is gone, too", { [NAMESPACE]: 401 }, found("confirmable", true, "the service accounts")],
-  ["the plugin's role is gone", { [NAMESPACE]: 403 }, found("doubtful", false, "answered 403")],
-  ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answered 500")],
+  ["the plugin's role is gone", { [NAMESPACE]: 403 }, found("doubtful", false, "answers the plugin's with 403")],
+  ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answers the plugin's with 500")],
 ])("where our own token is refused and %s", async (_, answers, finding) => {
   expect(await ask({ [DAEMON_SET]: 401 }, answers)).toEqual(finding);
 });

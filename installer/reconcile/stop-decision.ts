@@ -137,14 +137,14 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
-  if (unwanted !== undefined) return certain(true, `our DaemonSet wants this node no more, by ${unwanted}`);
+  if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node, because of ${unwanted}`);
   const next = daemonSet.spec?.template?.spec;
   if (Object.keys(otherDirectories(next, {}, question.directories)).length > 0) {
     const pod = await deletedPod(question);
     const moved = pod === undefined ? {} : otherDirectories(next, pod.spec, question.directories);
     if (Object.keys(moved).length > 0) return leaving(moved, question.directories);
   }
-  return certain(false, "our DaemonSet is there: another pod of it goes on");
+  return certain(false, "our DaemonSet is there: its next pod takes over");
 }
 
 /** Directories of the node that a pod mounts. */
@@ -204,9 +204,9 @@ async function unknown(question: Question): Promise<Finding> {
     return confirmable(true, "our token and the plugin's are refused (401): the service accounts are deleted");
   }
   if (namespace.status === 200) {
-    return confirmable(false, "our own token is refused (401), and the plugin's is not: our pod alone is deleted");
+    return confirmable(false, "our own token is refused (401), but the plugin's is accepted: only our pod is deleted");
   }
-  return doubtful(`our token is refused (401), and the plugin is answered ${namespace.status}`);
+  return doubtful(`our token is refused (401), and the API server answers the plugin's with ${namespace.status}`);
 }
 
 /**

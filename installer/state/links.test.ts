@@ -115,6 +115,6 @@ describe("a configuration that is a link", () => {
   test("to a file that is not there is passed over", async () => {
     symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
     expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
-    expect(node.lines.join("")).toContain("10-k.conflist is a link to a file that is not there: passed over");
+    expect(node.lines.join("")).toContain("10-k.conflist is a link to a file that is not there: skipped");
   });
 });

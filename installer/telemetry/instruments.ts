@@ -49,20 +49,16 @@ export function createInstruments(): Instruments {
       "file",
       "writer",
     ),
-    failures: counter("failures_total", "Looks at the node that ended in an error."),
-    tokenRenewals: counter("token_renewals_total", "Tokens asked for the plugin, by result.", "result"),
+    failures: counter("failures_total", "Reconciliations of the node that ended in an error."),
+    tokenRenewals: counter("token_renewals_total", "Tokens requested for the plugin, by result.", "result"),
     pluginCalls: counter("plugin_calls_total", "Calls of the plugin, from its log.", "verb", "decision", "code"),
-    pluginSeconds: histogram("plugin_seconds", "Time a plugin call took in all.", SECONDS, "verb"),
-    lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to learn about its pod.", SECONDS),
+    pluginSeconds: histogram("plugin_seconds", "Duration of a plugin call.", SECONDS, "verb"),
+    lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to look up its pod.", SECONDS),
     rulesSeconds: histogram("plugin_rules_seconds", "Time a plugin call took to set or check rules.", SECONDS),
     pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3], "verb"),
     read: ({ chained, ready }) => {
       gauge("chained", "Whether the active configuration ends in the stanza, or need not.", chained);
-      gauge(
-        "ready",
-        "Whether a pod that starts now is chained, and the plugin can ask for it: what /ready says.",
-        ready,
-      );
+      gauge("ready", "Whether /ready is 200: pods are chained, and the API server accepts the plugin's token.", ready);
     },
   };
 }

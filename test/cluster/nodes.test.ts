@@ -30,7 +30,9 @@ clusterSuite("a node of which the DaemonSet changes its mind", (cluster) => {
       expect(await cluster.chain()).toEqual(CHAIN);
       await sleep(50);
     }
-    expect(await log()).toContain("our own token is refused (401), and the plugin's is not: our pod alone is deleted");
+    expect(await log()).toContain(
+      "our own token is refused (401), but the plugin's is accepted: only our pod is deleted",
+    );
     await cluster.rolledOut();
     expect(Object.keys(await cluster.directories())).toEqual(installed);
   });

@@ -172,7 +172,7 @@ test.each([
   node.write("05-broken.conflist", '{"name":"k","plugins":[]}');
   start({ NODE_NAME: "node-a" });
   await installer.says("ends in our stanza");
-  expect(installer.log).toContain('05-broken.conflist "plugins" is empty: passed over by CRI-O; containerd');
+  expect(installer.log).toContain('05-broken.conflist "plugins" is empty: skipped by CRI-O; containerd');
   await installer.stop("SIGKILL");
   known = true;
   start({ NODE_NAME: "node-a" });

@@ -98,7 +98,7 @@ const rights: readonly (readonly [string, Rights, boolean, "removed" | "left", s
     { own: () => 401, plugin: 200 },
     false,
     "left",
-    "our pod alone is deleted",
+    "only our pod is deleted",
   ],
   [
     "one 403 passes",
@@ -179,7 +179,7 @@ test.each([
 test.each([
   ["of a deleted pod", "removed", { deletionTimestamp: "2026-01-01T00:00:00Z" }],
   ["of its container alone", "left", {}],
-])("on SIGTERM %s, where the DaemonSet wants this node no more, all is %s", async (_, outcome, metadata) => {
+])("on SIGTERM %s, where the DaemonSet no longer selects this node, all is %s", async (_, outcome, metadata) => {
   const spec = { template: { spec: { nodeSelector: { pool: "mesh" } } } };
   const nodeInfo = { containerRuntimeVersion: "containerd://2.0.0" };
   const objects: Readonly<Record<string, object>> = {
@@ -194,7 +194,9 @@ test.each([
   const installed = node.content();
   expect(await installer.stop()).toBe(0);
   const removed = outcome === "removed";
-  expect(installer.log.includes("wants this node no more, by its nodeSelector or nodeAffinity")).toBe(removed);
+  expect(installer.log.includes("no longer selects this node, because of its nodeSelector or nodeAffinity")).toBe(
+    removed,
+  );
   expect(node.content()).toEqual(removed ? before : installed);
 });
 

@@ -56,7 +56,7 @@ const DONE: Readonly<Record<Exclude<RotationStep["kind"], "wait">, string>> = {
   create: "made a certificate authority and the webhook's certificate",
   "add-authority": "made another certificate authority, which signs the webhook's next certificate",
   renew: "renewed the webhook's certificate",
-  "drop-authorities": "the former certificate authority is not trusted any more",
+  "drop-authorities": "removed the former certificate authority",
 };
 
 /** What is written to the Secret. */

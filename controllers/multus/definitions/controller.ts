@@ -38,14 +38,14 @@ const FOREIGN_DEFINITION: EventSpec = {
   action: "Leaving",
   type: "Warning",
   note:
-    `The namespace wants a NetworkAttachmentDefinition ${DEFINITION_NAME} of the Multus operator, but this one is not ` +
+    `The namespace needs a NetworkAttachmentDefinition ${DEFINITION_NAME} of the Multus operator, but this one is not ` +
     `its own (label ${OWNER_LABEL}=${OWNER}) and is left as it is; delete or rename it`,
 };
 const configInvalid = (problem: string): EventSpec => ({
   reason: "LinkerdMultusConfigInvalid",
   action: "Waiting",
   type: "Warning",
-  note: `${problem}. Existing NetworkAttachmentDefinitions stay as they are, and none is created before this is fixed`,
+  note: `${problem}. Existing NetworkAttachmentDefinitions stay as they are, and no other is created until this is fixed`,
 });
 
 /** Reconciles the definition of every namespace, while this process leads. */
@@ -214,7 +214,7 @@ export class DefinitionController {
     const definition = (name: string) => this.definitions.store.get(name);
     const definitions = {
       name: "definitions",
-      help: "Namespaces by their NetworkAttachmentDefinition: it is wanted, and then ours or foreign.",
+      help: "Namespaces by the state of their NetworkAttachmentDefinition: wanted, ours or foreign.",
       label: "state",
     };
     registry.gaugeBy(definitions, () =>

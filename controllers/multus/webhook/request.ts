@@ -83,10 +83,11 @@ interface Reading {
 /** @throws HttpError where it is not the kind of request that is answered here */
 function checkHead({ headers, method, url = "/" }: IncomingMessage): void {
   const path = url.split("?")[0];
-  if (path !== OperatorPath.webhook)
-    throw new HttpError(404, `${path} is not here: reviews are answered at ${OperatorPath.webhook}`);
+  if (path !== OperatorPath.webhook) {
+    throw new HttpError(404, `${path} does not exist: send reviews to ${OperatorPath.webhook}`);
+  }
   if (method !== "POST")
-    throw new HttpError(405, `${method} is not answered: send a review with POST`, { allow: "POST" });
+    throw new HttpError(405, `${method} is not allowed: send a review with POST`, { allow: "POST" });
   const type = headers["content-type"] ?? "";
   if (type.split(";")[0]?.trim().toLowerCase() !== "application/json") {
     throw new HttpError(415, `content-type ${JSON.stringify(type)} is not application/json`);

@@ -73,8 +73,8 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
       return `${status}: ${message.replace(/(?<=not JSON: ).*/, "…")}`;
     });
     expect(said).toEqual([
-      "404: /mutate is not here: reviews are answered at /annotate-multus-v1-pod",
-      "405: GET is not answered: send a review with POST",
+      "404: /mutate does not exist: send reviews to /annotate-multus-v1-pod",
+      "405: GET is not allowed: send a review with POST",
       '415: content-type "text/plain" is not application/json',
       "415: content-encoding gzip is not understood: send plain JSON",
       "400: the review is not JSON: …",
