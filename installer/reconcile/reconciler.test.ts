@@ -138,6 +138,13 @@ test("what a successor has installed is neither fought over nor removed", async 
   expect(node.content()).toEqual(installed);
 });
 
+test("a link to itself in the plugin's place is replaced", async () => {
+  on({ "10-k.conflist": LIST });
+  symlinkSync(node.path("bin", "linkerd-cni"), node.path("bin", "linkerd-cni"));
+  expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
+});
+
 describe("a successor that stops before the one before it, as after a rollback of a rollout that came to nothing", () => {
   test.each([
     ["has installed", (): void => undefined],

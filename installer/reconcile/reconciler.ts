@@ -110,6 +110,8 @@ export class Reconciler {
   private readonly changer: Changer;
   private readonly settleDelay = new SettleDelay();
   private installed = false;
+  /** Another installer, which may still run, had the node before. */
+  private hasPredecessor = false;
   private unchainedSince: number | undefined;
 
   constructor(private readonly deps: Deps) {
@@ -152,7 +154,7 @@ export class Reconciler {
   async leave(): Promise<void> {
     const { paths, plugin, owner } = this.deps;
     const state = observe(paths, plugin);
-    if (state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
+    if (this.hasPredecessor && state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
   }
 
   /**
@@ -224,6 +226,7 @@ export class Reconciler {
   private async lookOnce(now: number): Promise<Status | undefined> {
     const { paths, plugin, owner } = this.deps;
     const state = observe(paths, plugin);
+    this.hasPredecessor ||= state.journal !== undefined && state.journal.owner !== owner;
     const wanted: Wanted = { owner, ...this.deps.wanted() };
     const plan = planInstall(state, paths, wanted);
     const successor = this.successor(state, isWhole(state, plan, wanted), now);

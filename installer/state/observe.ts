@@ -65,10 +65,10 @@ function findRemains({ formerHome }: Paths): readonly Remain[] {
 }
 
 function observePlugin(paths: Paths, plugin: PluginFile): PluginState {
-  const called = fs.statSync(paths.plugin, { throwIfNoEntry: false });
-  // A link is what an installer with another plugin directory left, see Reconciler.leaveBinDir.
+  // A link is what an installer with another plugin directory left, see Reconciler.leaveBinDir. It may lead to itself.
   const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  const current = plugin.isCopy(paths.image, paths.plugin) && !isLink;
+  const called = isLink ? undefined : fs.statSync(paths.plugin, { throwIfNoEntry: false });
+  const current = !isLink && plugin.isCopy(paths.image, paths.plugin);
   return {
     is: current ? "current" : called === undefined ? "missing" : "other",
     remains: findRemains(paths),
