@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
 import { type Io, Unsuccessful } from "../io";
-import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
-import { docs } from "../links";
-import { Category } from "./finding";
+import { type ClusterOptions, clusterFlags, Kubectl } from "../kubectl";
+import { apiFinding } from "./access";
 import { inspect } from "./inspect";
 import { installText, type Preparation, prepare, readBefore } from "./pre";
 import { reportJson, reportText, succeeded } from "./report";
@@ -35,17 +34,8 @@ type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
 
 /** Asks first what needs no rights, so that a cluster that does not answer is said once. */
 async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
-  const category = new Category("kubernetes-api");
-  const what = "the Kubernetes API answers";
-  let version: string;
-  try {
-    version = (JSON.parse(await kubectl.run("get", "--raw", "/version")) as { gitVersion: string }).gitVersion;
-  } catch (error) {
-    if (!(error instanceof KubectlError)) throw error;
-    const remedy = "see that kubectl works: kubectl version; --context and --kubeconfig choose the cluster";
-    return { findings: [category.bad(what, { problem: error.message, remedy, link: docs("cli.md#who-asks") })] };
-  }
-  const answers = category.good(what, version);
+  const answers = await apiFinding(kubectl);
+  if (answers.result === "error") return { findings: [answers] };
   if (pre !== true) return { findings: [answers, ...inspect(await takeSnapshot(kubectl, namespace))] };
   const { findings, values } = prepare(await readBefore(kubectl, namespace));
   return { findings: [answers, ...findings], values };
