@@ -66,7 +66,7 @@ function withoutForms(text: string): string {
 
 /** A name and what separates it from its value: `password=`, `"token": `, `\"token\":`, `--token `. */
 const ASSIGNMENT =
-  /(?<![\w.-])(--?)?([A-Za-z_][\w.-]*)(?:\\*["']?[ \t]{0,4}(?::=|=|:)[ \t]*|(?<=--[\w.-]+)[ \t]+(?!-))/g;
+  /(?<![\w.-])(--?)?([A-Za-z_][\w.-]*)(?:\\*["']?[ \t]{0,4}(?::=|=|:)[ \t]*|(?<=--[\w.-]+)[ \t]+)/g;
 const HEADERS = /authorization|cookie$/i;
 
 /** Where a quoted value ends: at a quote that is not deeper in quotes than the first one, or with the line. */
@@ -98,12 +98,17 @@ function endOfBlock(text: string, indent: string, from: number): number {
   return end;
 }
 
+/** A YAML block in the middle of a text, or in quotes. */
+const BLOCK = /(?:[|>][-+\d]*)?[ \t]*(?:(?:\n|\\+n)[ \t]+(?:(?!\\+n)[^\n])*)+/y;
+
 /** Where the value of a secret's name ends that begins at a place. */
 function endOfValue(text: string, start: number, from: number, name: string): number {
   const lineStart = text.lastIndexOf("\n", start - 1) + 1;
   const before = text.slice(lineStart, start);
   const isField = /^[ \t]*(?:- +)?["']?$/.test(before) && /:\s*$/.test(text.slice(start, from));
   if (isField) return endOfBlock(text, /^[ \t]*/.exec(before)?.[0] ?? "", from);
+  BLOCK.lastIndex = from;
+  if (BLOCK.test(text)) return BLOCK.lastIndex;
   const [open, slashes = "", quote = ""] = /^(\\*)(["'`])/.exec(text.slice(from, from + 64)) ?? [];
   if (open !== undefined) return endOfQuoted(text, from + open.length, slashes.length, quote);
   if (HEADERS.test(name)) return endOfLine(text, from);
