@@ -159,7 +159,7 @@ test("holds versions, configuration, nodes, states and logs of both runs", async
     nodes: [expect.stringContaining("v1.31.4, containerd://1.7.23, 6.8.0"), expect.any(String)],
   });
   expect(parse(files.get("daemonset.yaml") ?? "")).toMatchObject({ metadata: { name: "linkerd-cni" } });
-  expect(files.get("configmap.yaml")).toContain('"inbound-proxy-port": 4143');
+  expect(files.get("configmap.yaml")).toContain('"incoming-proxy-port": 4143');
   expect(parse(files.get("nodes.yaml") ?? "")[0]).toMatchObject({
     name: "one",
     installer: ["linkerd-cni-one: ready"],
