@@ -2,7 +2,10 @@ import type { Ended, Io } from "./io";
 import { runProgram } from "./program";
 
 /** How a command line ended, and what it wrote. */
-export type Outcome = Ended;
+export interface Outcome extends Ended {
+  /** By path; `-` is standard output. */
+  readonly written: ReadonlyMap<string, Buffer>;
+}
 
 /** The world of a test: what is not given is empty, and time passes only in sleep. */
 export interface World {
@@ -18,6 +21,7 @@ export interface World {
 export async function runIn(world: World, args: readonly string[]): Promise<Outcome> {
   const { files = {}, env = {}, programs = {}, colour = false, watched = false } = world;
   const said = { out: "", err: "" };
+  const written = new Map<string, Buffer>();
   let now = 0;
   const io: Io = {
     env,
@@ -26,6 +30,11 @@ export async function runIn(world: World, args: readonly string[]): Promise<Outc
       if (content === undefined) throw new Error(`no file ${path}`);
       return content;
     },
+    writeFile: (path, content) => {
+      if (files[path] !== undefined) throw new Error(`EEXIST: file already exists, open '${path}'`);
+      written.set(path, content);
+    },
+    exists: (path) => files[path] !== undefined,
     out: (text) => {
       said.out += text;
     },
@@ -41,8 +50,9 @@ export async function runIn(world: World, args: readonly string[]): Promise<Outc
       now += milliseconds;
     },
     now: () => now,
+    date: () => new Date(now),
     colour,
     watched,
   };
-  return { code: await runProgram(args, io, 120), ...said };
+  return { code: await runProgram(args, io, 120), ...said, written };
 }

@@ -10,6 +10,9 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads a file, and standard input for `-`. */
   readonly readFile: (path: string) => string;
+  /** Writes a file that is not there yet, and standard output for `-`. @throws where there is one */
+  readonly writeFile: (path: string, content: Buffer) => void;
+  readonly exists: (path: string) => boolean;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   /** Runs a program to its end. @throws where it cannot be started */
@@ -17,6 +20,8 @@ export interface Io {
   readonly sleep: (milliseconds: number) => Promise<void>;
   /** Milliseconds on any clock. */
   readonly now: () => number;
+  /** What the calendar and the wall clock say. */
+  readonly date: () => Date;
   /** Whether standard output takes colours. */
   readonly colour: boolean;
   /** Whether somebody watches standard error on a terminal, where a line may be written anew. */

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
 import { execute } from "./execute";
@@ -15,11 +15,17 @@ for (const stream of [process.stdout, process.stderr]) {
 const io: Io = {
   env: process.env,
   readFile: (path) => readFileSync(path === "-" ? 0 : path, "utf8"),
+  writeFile: (path, content) => {
+    if (path === "-") process.stdout.write(content);
+    else writeFileSync(path, content, { flag: "wx", mode: 0o600 });
+  },
+  exists: existsSync,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   run: execute,
   sleep,
   now: () => performance.now(),
+  date: () => new Date(),
   colour: pc.isColorSupported && process.stdout.isTTY === true,
   watched: process.stderr.isTTY === true,
 };

@@ -142,6 +142,7 @@ test.each(["bash", "zsh", "fish"])("completion for %s has the commands and their
     "uninstall-cni",
     "check",
     "explain",
+    "report",
     "values",
     "skip-inbound-ports",
     "rules",

@@ -12,6 +12,7 @@ import { type Io, Unsuccessful } from "./io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "./kubectl";
 import { docs } from "./links";
 import { foundElsewhere, removed } from "./removal";
+import { addReport } from "./report/command";
 import { FORMATS, type Format, formatted, installed, type Manifest } from "./resources";
 import { valuesTable } from "./values-table";
 
@@ -102,6 +103,7 @@ export function makeProgram(io: Io, width: number): Command {
   addUninstall(program, io);
   addCheck(program, io);
   addExplain(program, io);
+  addReport(program, io);
   program
     .command("values")
     .description("Print every value of the chart: type, default and meaning")

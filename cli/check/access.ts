@@ -1,3 +1,4 @@
+import { type Kubectl, KubectlError } from "../kubectl";
 import { docs } from "../links";
 import { Category, type Finding, type Trouble } from "./finding";
 import type { Read, Snapshot } from "./snapshot";
@@ -7,6 +8,29 @@ const REMEDY = "ask as somebody who may read it";
 
 /** What is said where something cannot be read. */
 const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
+
+/** @throws a KubectlError where what answers is no API server, such as a proxy's login page */
+async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
+  const text = await kubectl.run("get", "--raw", "/version");
+  try {
+    return (JSON.parse(text) as { readonly gitVersion?: string }).gitVersion;
+  } catch {
+    throw new KubectlError(`kubectl get --raw /version: ${JSON.stringify(text.slice(0, 100))} is no version`);
+  }
+}
+
+/** Whether the API server answers, which needs no rights; beside it, its version. */
+export async function apiFinding(kubectl: Kubectl): Promise<Finding> {
+  const category = new Category("kubernetes-api");
+  const what = "the Kubernetes API answers";
+  try {
+    return category.good(what, await versionOf(kubectl));
+  } catch (error) {
+    if (!(error instanceof KubectlError)) throw error;
+    const remedy = "see that kubectl works: kubectl version; --context and --kubeconfig choose the cluster";
+    return category.bad(what, { problem: error.message, remedy, link: LINK });
+  }
+}
 
 /** A failure where something cannot be read; nothing where it only may not be, which one warning says of all. */
 export function ifUnreadable(category: Category, what: string, read: Read<unknown>): readonly Finding[] {

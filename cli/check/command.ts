@@ -2,9 +2,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
 import { CNI_NAME } from "../../cni/contract";
 import { type Io, Unsuccessful } from "../io";
-import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
-import { docs } from "../links";
-import { Category } from "./finding";
+import { type ClusterOptions, clusterFlags, Kubectl } from "../kubectl";
+import { apiFinding } from "./access";
 import { inspect } from "./inspect";
 import { installText, type Preparation, prepare, readBefore } from "./pre";
 import { reportJson, reportText, succeeded } from "./report";
@@ -34,29 +33,10 @@ function duration(text: string): number {
 /** What one look came to; the values to install with where that was asked for. */
 type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
 
-/** @throws a KubectlError where what answers is no API server, such as a proxy's login page */
-async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
-  const text = await kubectl.run("get", "--raw", "/version");
-  try {
-    return (JSON.parse(text) as { readonly gitVersion?: string }).gitVersion;
-  } catch {
-    throw new KubectlError(`kubectl get --raw /version: ${JSON.stringify(text.slice(0, 100))} is no version`);
-  }
-}
-
 /** Asks first what needs no rights, so that a cluster that does not answer is said once. */
 async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
-  const category = new Category("kubernetes-api");
-  const what = "the Kubernetes API answers";
-  let version: string | undefined;
-  try {
-    version = await versionOf(kubectl);
-  } catch (error) {
-    if (!(error instanceof KubectlError)) throw error;
-    const remedy = "see that kubectl works: kubectl version; --context and --kubeconfig choose the cluster";
-    return { findings: [category.bad(what, { problem: error.message, remedy, link: docs("cli.md#who-asks") })] };
-  }
-  const answers = category.good(what, version);
+  const answers = await apiFinding(kubectl);
+  if (answers.result === "error") return { findings: [answers] };
   if (pre !== true) return { findings: [answers, ...inspect(await takeSnapshot(kubectl, namespace))] };
   const { findings, values } = prepare(await readBefore(kubectl, namespace));
   return { findings: [answers, ...findings], values };

@@ -1,0 +1,163 @@
+import pc from "picocolors";
+import { stringify } from "yaml";
+import { version } from "../../constructs";
+import { type CheckedPod, imageOf, isReady, type NodeObject, nodeOf } from "../check/objects";
+import { reportJson, reportText } from "../check/report";
+import { known } from "../check/snapshot";
+import type { ContainerLog, Material, NamedPod, ReportedEvent } from "./gather";
+import { Redactor } from "./redact";
+
+/** One file of a report. */
+export interface ReportFile {
+  readonly name: string;
+  /** What it holds, for those who look through it. */
+  readonly about: string;
+  readonly text: string;
+}
+
+const SHOWN_LINES = 1_000;
+const SHOWN_ERRORS = 100;
+/** A line in which the installer passes on that a call of the plugin failed, in both of its formats. */
+const PLUGIN_ERROR = /^linkerd-cni: error: plugin: |"level":"error".*"message":"plugin: /;
+
+const timeOf = ({ lastTimestamp, eventTime }: ReportedEvent): string => lastTimestamp ?? eventTime ?? "";
+
+function eventsText(events: readonly ReportedEvent[]): string {
+  const sorted = [...events].sort((a, b) => timeOf(a).localeCompare(timeOf(b)));
+  const lines = sorted.map((event) => {
+    const { type = "", reason = "", count = 1, message = "", involvedObject = {} } = event;
+    const { kind = "", namespace = "", name = "" } = involvedObject;
+    const by = event.source?.component || event.reportingComponent || "";
+    return `${timeOf(event)} ${type} ${reason} ${kind} ${namespace}/${name} (${by}, ${count}×): ${message}`;
+  });
+  return lines.length === 0 ? "none\n" : `${lines.join("\n")}\n`;
+}
+
+/** What tells of the plugin's lines, but not of others' pods: no specification, no images. */
+function otherPod({ pod, events }: NamedPod): object {
+  const { metadata, spec, status = {} } = pod;
+  const linkerds = (given: Readonly<Record<string, string>> = {}) =>
+    Object.fromEntries(Object.entries(given).filter(([key]) => /linkerd\.io\//.test(key)));
+  const { conditions, containerStatuses, initContainerStatuses } = status;
+  const states = [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].map(
+    ({ name, ready, started, state, lastState }) => ({ name, ready, started, state, lastState }),
+  );
+  return {
+    pod: `${metadata.namespace}/${metadata.name}`,
+    node: spec?.nodeName,
+    created: metadata.creationTimestamp,
+    annotations: linkerds(metadata.annotations),
+    labels: linkerds(metadata.labels),
+    conditions,
+    containers: states,
+    events: eventsText(events),
+  };
+}
+
+function installerPod(pod: CheckedPod): object {
+  const { metadata, status } = pod;
+  const { name, creationTimestamp, deletionTimestamp, labels, annotations } = metadata;
+  return { metadata: { name, creationTimestamp, deletionTimestamp, labels, annotations }, node: nodeOf(pod), status };
+}
+
+function nodeState({ metadata, spec, status }: NodeObject, pods: readonly CheckedPod[]): object {
+  const own = pods.filter((pod) => nodeOf(pod) === metadata.name);
+  return {
+    name: metadata.name,
+    installer: own.map((pod) => `${pod.metadata.name}: ${isReady(pod) ? "ready" : "not ready"}`),
+    ...status?.nodeInfo,
+    taints: spec?.taints,
+    conditions: status?.conditions?.filter(({ type, status: is }) => (type === "Ready") === (is !== "True")),
+  };
+}
+
+function pluginErrors(logs: readonly ContainerLog[]): string {
+  const lines = logs.flatMap(({ pod, lines: all }) =>
+    all.filter((line) => PLUGIN_ERROR.test(line)).map((line) => `${pod}: ${line}`),
+  );
+  return lines.length === 0 ? "none\n" : `${lines.slice(-SHOWN_ERRORS).join("\n")}\n`;
+}
+
+type Part = readonly [name: string, about: string, content: string | object | undefined];
+
+function parts(material: Material): readonly Part[] {
+  const { findings, versions, snapshot, logs, events, namedPods, namespace } = material;
+  const check: readonly Part[] = [
+    ["check.txt", "what l5d-cni check finds, the cause first", reportText(findings, pc.createColors(false))],
+    ["check.json", "the same for programs", JSON.parse(reportJson(findings)) as object],
+  ];
+  if (snapshot === undefined) return [...check, ["versions.yaml", "versions", { cli: version }]];
+  const daemonSet = known(snapshot.daemonSet);
+  const pods = known(snapshot.pods) ?? [];
+  const nodes = known(snapshot.nodes) ?? [];
+  const images = pods.flatMap(({ status }) => status?.containerStatuses ?? []) as readonly { imageID?: string }[];
+  const cluster = {
+    cli: version,
+    image: imageOf(daemonSet),
+    imageIDs: [...new Set(images.flatMap(({ imageID }) => (imageID ? [imageID] : [])))],
+    kubernetes: versions,
+    nodes: [...new Set(nodes.map(({ status = {} }) => runtimeOf(status.nodeInfo)))],
+  };
+  return [
+    ...check,
+    ["versions.yaml", "versions of CLI, image, Kubernetes, kernels and container runtimes", cluster],
+    ["configmap.yaml", "the plugin's configuration", known(snapshot.configMap)],
+    ["daemonset.yaml", "the installer's DaemonSet, and the chart's values in it", daemonSet],
+    ["nodes.yaml", "kernel, runtime, taints and conditions of each node", nodes.map((node) => nodeState(node, pods))],
+    ["plugin-errors.txt", `the plugin's last ${SHOWN_ERRORS} errors`, pluginErrors(logs)],
+    ["events.txt", `Events of namespace ${namespace}`, eventsText(events)],
+    ["named-pods.yaml", "pods of other namespaces that check names, with Events", namedPods.map(otherPod)],
+    ...pods.map((pod): Part => [`pods/${pod.metadata.name}.yaml`, "the pod's state", installerPod(pod)]),
+    ...logs.map(({ pod, container, isPrevious, lines }): Part => {
+      const name = `pods/${pod}.${container}${isPrevious ? ".previous" : ""}.log`;
+      const about = `last ${SHOWN_LINES} lines of its ${isPrevious ? "previous " : ""}log`;
+      return [name, about, `${lines.slice(-SHOWN_LINES).join("\n")}\n`];
+    }),
+  ];
+}
+
+const runtimeOf = (info: NonNullable<NodeObject["status"]>["nodeInfo"] = {}): string => {
+  const { kubeletVersion, containerRuntimeVersion, kernelVersion, osImage, architecture } = info;
+  return [kubeletVersion, containerRuntimeVersion, kernelVersion, osImage, architecture].join(", ");
+};
+
+const written = (content: unknown): string =>
+  typeof content === "string" ? content : stringify(content, { lineWidth: 0, aliasDuplicateObjects: false });
+
+/** What is in an archive, redacted: its files, the first of which explains the others. Pure. */
+export function reportFiles(material: Material, keepNames: boolean): readonly ReportFile[] {
+  const redactor = new Redactor(keepNames ? undefined : material.names);
+  const given = parts(material).flatMap(([name, about, content]) =>
+    content === undefined ? [] : [{ name, about, content }],
+  );
+  for (const { content } of given) redactor.learn(written(content));
+  for (const { what, problem } of material.unread) redactor.learn(`${what}: ${problem}`);
+  const files = given.map(({ name, about, content }): ReportFile => {
+    if (typeof content === "string") return { name, about, text: redactor.text(content) };
+    const plain = redactor.object(content);
+    const text = name.endsWith(".json") ? `${JSON.stringify(plain, undefined, 2)}\n` : written(plain);
+    return { name, about, text };
+  });
+  const lacking = material.unread.map(({ what, problem }) => `${what}: ${problem}`);
+  const unread = {
+    name: "unread.txt",
+    about: "what could not be read, and why",
+    text: redactor.text(lacking.length === 0 ? "none\n" : `${lacking.join("\n")}\n`),
+  };
+  const all = [...files, unread];
+  const width = Math.max(...all.map(({ name }) => name.length));
+  const names = keepNames
+    ? "Names of nodes, namespaces and pods are kept."
+    : `Names of nodes, and of namespaces and pods other than those of ${material.namespace}, are replaced by numbers.`;
+  const text = [
+    `A report of l5d-cni ${version} on the installation in namespace ${material.namespace}.`,
+    "",
+    ...all.map(({ name, about }) => `${name.padEnd(width)}  ${about}`),
+    "",
+    "Tokens, passwords, certificates, keys and values of variables that the chart does not set are removed.",
+    `${names} IP addresses and images are kept.`,
+    "Look through it before you publish it.",
+    "",
+  ].join("\n");
+  return [{ name: "README.txt", about: "this list", text }, ...all];
+}

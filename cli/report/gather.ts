@@ -1,0 +1,253 @@
+import { apiFinding } from "../check/access";
+import type { Finding } from "../check/finding";
+import { inspect } from "../check/inspect";
+import { type CheckedPod, type ContainerStatus, isReady, type NodeObject, pathOf, statusesOf } from "../check/objects";
+import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/snapshot";
+import type { Kubectl } from "../kubectl";
+import type { Names } from "./redact";
+
+/** An Event, as far as a report shows it. */
+export interface ReportedEvent {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly eventTime?: string | null;
+  readonly lastTimestamp?: string | null;
+  readonly reportingComponent?: string;
+  readonly source?: { readonly component?: string };
+  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
+}
+
+/** A log of one container. */
+export interface ContainerLog {
+  readonly pod: string;
+  readonly container: string;
+  /** Of the run before the current one. */
+  readonly isPrevious: boolean;
+  readonly lines: readonly string[];
+}
+
+/** A pod of another namespace that a check names. */
+export interface NamedPod {
+  readonly pod: CheckedPod;
+  readonly events: readonly ReportedEvent[];
+}
+
+/** What could not be read, and why. */
+export interface Unread {
+  readonly what: string;
+  readonly problem: string;
+}
+
+/** All that a report is made of, secrets and names included. */
+export interface Material {
+  readonly namespace: string;
+  readonly findings: readonly Finding[];
+  /** What `kubectl version` prints. */
+  readonly versions: unknown;
+  /** Undefined where the API server does not answer. */
+  readonly snapshot: Snapshot | undefined;
+  readonly logs: readonly ContainerLog[];
+  readonly events: readonly ReportedEvent[];
+  readonly namedPods: readonly NamedPod[];
+  readonly names: Names;
+  readonly unread: readonly Unread[];
+}
+
+export interface Extent {
+  readonly namespace: string;
+  /** Of how many pods logs are read, those that are not ready first. */
+  readonly logs: number;
+}
+
+/** Beyond the lines that a report shows, for errors of the plugin further up. */
+const READ_LINES = 20_000;
+/** How many commands run at once. */
+const WORKERS = 6;
+const MOST_NAMED_PODS = 10;
+
+async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async () => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at] as T);
+  };
+  await Promise.all(Array.from({ length: WORKERS }, worker));
+  return results;
+}
+
+type Restarted = ContainerStatus & { readonly restartCount?: number };
+
+/** Whether there is the log of a run before the current one. */
+const hasPrevious = ({ restartCount = 0, lastState }: Restarted): boolean =>
+  restartCount > 0 || lastState?.terminated !== undefined;
+
+/** Whether a container has run, so that there is a log. */
+const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
+  state?.running !== undefined || state?.terminated !== undefined || lastState?.terminated !== undefined;
+
+type Addressed = NodeObject["status"] & {
+  readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+};
+
+/** All names of a node, its own first. */
+function namesOf({ metadata, status }: NodeObject): readonly string[] {
+  const { name = "", labels = {} } = metadata;
+  const { addresses = [] } = (status ?? {}) as Addressed;
+  const hosts = addresses.filter(({ type }) => /Hostname|DNS/.test(type)).map(({ address }) => address);
+  const full = [name, labels["kubernetes.io/hostname"] ?? "", ...hosts].map((each) => each.toLowerCase());
+  // The first part of an IP address is no name.
+  const short = full.filter((each) => !/^[\d.]+$/.test(each)).map((each) => each.replace(/\..*/, ""));
+  return [...new Set([...full, ...short])].filter((each) => each !== "");
+}
+
+/** Reads one cluster for a report. What cannot be read is noted, and ends nothing. */
+class Gatherer {
+  readonly unread: Unread[] = [];
+
+  constructor(
+    private readonly kubectl: Kubectl,
+    private readonly extent: Extent,
+  ) {}
+
+  private async read<T>(what: string, answer: Promise<T>): Promise<T | undefined> {
+    const found = await read(what, answer);
+    if ("problem" in found) this.unread.push({ what, problem: found.problem });
+    return known(found);
+  }
+
+  /** What the snapshot lacks. */
+  note(snapshot: Snapshot): void {
+    const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
+    const { sandboxFailures, grants, webhook, operator, definitions } = snapshot;
+    const parts: Readonly<Record<string, Read<unknown>>> = {
+      ...{ Namespace: namespaceObject, ConfigMap: configMap, DaemonSet: daemonSet, "pods of the DaemonSet": pods },
+      ...{ nodes, "DaemonSets of all namespaces": daemonSets, "Events of the DaemonSet": refusals },
+      ...{ "pending pods of all namespaces": pending, "Events of all namespaces": sandboxFailures },
+      ...{ "Multus' webhook": webhook, "Multus operator": operator, "Multus' definitions": definitions },
+      ...Object.fromEntries(grants.map(({ wanted, found }) => [`${wanted.kind} ${wanted.metadata.name}`, found])),
+    };
+    for (const [what, part] of Object.entries(parts)) {
+      if ("problem" in part) this.unread.push({ what, problem: part.problem });
+    }
+  }
+
+  async versions(): Promise<unknown> {
+    const text = await this.read("versions", this.kubectl.run("version", "--output=json"));
+    try {
+      return JSON.parse(text ?? "null");
+    } catch {
+      return text;
+    }
+  }
+
+  private async log(pod: string, container: string, isPrevious: boolean): Promise<ContainerLog | undefined> {
+    const args = ["logs", pod, `--namespace=${this.extent.namespace}`, `--container=${container}`];
+    const given = [...args, `--tail=${READ_LINES}`, ...(isPrevious ? ["--previous"] : [])];
+    const what = `log of pod ${pod}, container ${container}${isPrevious ? ", previous run" : ""}`;
+    const text = await this.read(what, this.kubectl.run(...given));
+    return text === undefined ? undefined : { pod, container, isPrevious, lines: text.replace(/\n$/, "").split("\n") };
+  }
+
+  async logs(pods: readonly CheckedPod[]): Promise<readonly ContainerLog[]> {
+    const sorted = [...pods.filter((pod) => !isReady(pod)), ...pods.filter(isReady)];
+    const left = sorted.slice(this.extent.logs);
+    if (left.length > 0) {
+      const problem = `logs of ${this.extent.logs} pods are read: --logs ${sorted.length} reads all`;
+      this.unread.push({ what: `logs of ${left.length} more pods`, problem });
+    }
+    const wanted = sorted.slice(0, this.extent.logs).flatMap((pod) =>
+      statusesOf(pod).flatMap((status) => {
+        const { name: container } = status;
+        const { name = "" } = pod.metadata;
+        return [
+          ...(hasRun(status) ? [{ name, container, isPrevious: false }] : []),
+          ...(hasPrevious(status) ? [{ name, container, isPrevious: true }] : []),
+        ];
+      }),
+    );
+    const logs = await inTurn(wanted, ({ name, container, isPrevious }) => this.log(name, container, isPrevious));
+    return logs.filter((log) => log !== undefined);
+  }
+
+  async events(): Promise<readonly ReportedEvent[]> {
+    const { namespace } = this.extent;
+    const what = `Events of namespace ${namespace}`;
+    return (await this.read(what, this.kubectl.list<ReportedEvent>({ kind: "events", namespace }))) ?? [];
+  }
+
+  /** Pods of other namespaces that the findings name, with their Events. */
+  namedPods(findings: readonly Finding[], pending: readonly CheckedPod[]): Promise<readonly NamedPod[]> {
+    const said = findings.map(({ problem = "", remedy = "" }) => `${problem} ${remedy}`).join("\n");
+    const others = pending.filter(({ metadata }) => metadata.namespace !== this.extent.namespace);
+    const named = others.filter((pod) => said.includes(pathOf(pod))).slice(0, MOST_NAMED_PODS);
+    return inTurn(named, async (pod) => {
+      const { namespace = "", name = "" } = pod.metadata;
+      const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${name}`;
+      const asked = this.kubectl.list<ReportedEvent>({ kind: "events", namespace, fieldSelector });
+      return { pod, events: (await this.read(`Events of pod ${namespace}/${name}`, asked)) ?? [] };
+    });
+  }
+
+  private async listed(kind: string, ...flags: readonly string[]): Promise<readonly string[]> {
+    const asked = this.kubectl.run("get", kind, ...flags, "--output=name");
+    const what = `names of ${kind}, by which they are recognized in texts`;
+    const lines = ((await this.read(what, asked)) ?? "").split("\n");
+    return lines.map((line) => line.trim().replace(/^.*\//, "")).filter((name) => name !== "");
+  }
+
+  /** The names that a report may hold. */
+  async names(snapshot: Snapshot, findings: readonly NamedPod[], events: readonly ReportedEvent[]): Promise<Names> {
+    const { namespace } = this.extent;
+    const [namespaces, all, own] = await Promise.all([
+      this.listed("namespaces"),
+      this.listed("pods", "--all-namespaces"),
+      this.listed("pods", `--namespace=${namespace}`),
+    ]);
+    const pending = (known(snapshot.pending) ?? []).map(({ metadata }) => metadata);
+    const elsewhere = pending.filter((each) => each.namespace !== namespace);
+    const installers = (known(snapshot.pods) ?? []).map(({ metadata }) => metadata.name ?? "");
+    const objects = [
+      ...(known(snapshot.daemonSets) ?? []).map(({ metadata }) => metadata),
+      ...(known(snapshot.sandboxFailures) ?? []).map((event) => (event as ReportedEvent).involvedObject),
+      ...[...events, ...findings.flatMap((each) => each.events)].map(({ involvedObject }) => involvedObject),
+      known(snapshot.operator)?.metadata,
+      ...elsewhere,
+    ];
+    const sandboxes = (known(snapshot.sandboxFailures) ?? []).map((event) => (event as ReportedEvent).involvedObject);
+    const failed = sandboxes.filter((each) => each?.namespace !== namespace).map((each) => each?.name ?? "");
+    const present = (names: readonly string[]) => [...new Set(names)].filter((name) => name !== "");
+    return {
+      nodes: (known(snapshot.nodes) ?? []).map(namesOf),
+      namespaces: present([...namespaces, ...objects.map((each) => each?.namespace ?? "")]),
+      pods: present([...elsewhere.map(({ name = "" }) => name), ...failed, ...all]),
+      own: present([namespace, ...own, ...installers]),
+    };
+  }
+}
+
+const NO_NAMES: Names = { nodes: [], namespaces: [], pods: [], own: [] };
+
+/** Reads all that a report is made of. */
+export async function gather(kubectl: Kubectl, extent: Extent): Promise<Material> {
+  const { namespace } = extent;
+  const gatherer = new Gatherer(kubectl, extent);
+  const answers = await apiFinding(kubectl);
+  const empty = { namespace, snapshot: undefined, logs: [], events: [], namedPods: [], names: NO_NAMES };
+  if (answers.result === "error") {
+    const unread = [{ what: "the cluster", problem: answers.problem ?? "" }];
+    return { ...empty, findings: [answers], versions: undefined, unread };
+  }
+  const snapshot = await takeSnapshot(kubectl, namespace);
+  gatherer.note(snapshot);
+  const findings = [answers, ...inspect(snapshot)];
+  const [versions, logs, events, namedPods] = await Promise.all([
+    gatherer.versions(),
+    gatherer.logs(known(snapshot.pods) ?? []),
+    gatherer.events(),
+    gatherer.namedPods(findings, known(snapshot.pending) ?? []),
+  ]);
+  const names = await gatherer.names(snapshot, namedPods, events);
+  return { namespace, findings, versions, snapshot, logs, events, namedPods, names, unread: gatherer.unread };
+}
