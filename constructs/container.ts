@@ -1,5 +1,5 @@
-import { assert, concat, matches, not, or, present, type Refs, when } from "./helm";
-import { LINKERDS_IMAGE } from "./value-groups";
+import { assert, concat, type Input, matches, not, or, present, type Refs, when } from "./helm";
+import { DIGEST, LINKERDS_IMAGE } from "./value-groups";
 import type { Values } from "./values";
 
 /** The JavaScript runtime in the image. The image's environment gives it its options. */
@@ -44,12 +44,16 @@ export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<
   });
 }
 
-/** The image of a container. */
-export const imageOf = ({ image: { name, version, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
+/** The image of a container: by its digest if there is one, else by its tag. */
+export const imageOf = ({ image: { name, version, digest, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
   image: assert(
     not(matches(name, LINKERDS_IMAGE.pattern)),
     concat('image.name: "', name, `" ${LINKERDS_IMAGE.wrong}`),
-    concat(name, ":", version),
+    assert(
+      matches(digest, DIGEST.pattern),
+      concat('image.digest: "', digest, `" ${DIGEST.wrong}`),
+      when(digest, concat(name, "@", digest), concat(name, ":", version)) as Input<string>,
+    ),
   ),
   imagePullPolicy: pullPolicy,
 });

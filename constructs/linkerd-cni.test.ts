@@ -26,6 +26,7 @@ const stanza = (props: LinkerdCniProps = {}) =>
 
 interface Container {
   name: string;
+  image: string;
   env: { name: string; value?: string }[];
   securityContext?: object;
   volumeMounts?: { mountPath: string }[];
@@ -44,6 +45,15 @@ const containers = (props: LinkerdCniProps = {}) => podOf(props).spec.containers
 
 test("the version is the package's", () => {
   expect(version).toBe(JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")).version);
+});
+
+test("a digest of the image wins over its tag, in every container", () => {
+  const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
+  const image = { name: "mirror/linkerd-cni", version: "1", digest };
+  const images = (props: LinkerdCniProps) => containers(props).map((container) => container.image);
+  const repairController = { enabled: true };
+  expect(images({ image, repairController })).toEqual(Array(2).fill(`mirror/linkerd-cni@${digest}`));
+  expect(images({ image: { ...image, digest: "" }, repairController })).toEqual(Array(2).fill("mirror/linkerd-cni:1"));
 });
 
 test("the resources that linkerd check looks for, each with the label that pruning selects", () => {

@@ -146,6 +146,8 @@ export interface ImageProps {
   readonly name?: Input<Values["image"]["name"]> | undefined;
   /** Tag of the image. @default "0.1.0" */
   readonly version?: Input<string | number> | undefined;
+  /** Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used. @default "" */
+  readonly digest?: Input<Values["image"]["digest"]> | undefined;
   /** When the image is pulled. @default "IfNotPresent" */
   readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
 }

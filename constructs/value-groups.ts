@@ -44,6 +44,12 @@ export const LINKERDS_IMAGE = {
     `--reuse-values set image.name=${IMAGE} and image.version=${version}`,
 } as const;
 
+/** A digest or nothing, and what is said about another text. */
+export const DIGEST = {
+  pattern: "^(sha256:[0-9a-f]{64})?$",
+  wrong: "is not a digest: sha256: and 64 digits of 0-9 and a-f",
+} as const;
+
 /** The image that all containers run. */
 export const image = () =>
   group({
@@ -55,6 +61,11 @@ export const image = () =>
     version: numberOrText(word().min(1))
       .default(version)
       .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
+    digest: z
+      .string()
+      .refine((digest) => new RegExp(DIGEST.pattern).test(digest), DIGEST.wrong)
+      .default("")
+      .meta({ description: "Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used" }),
     pullPolicy: z
       .enum(["IfNotPresent", "Always", "Never"])
       .default("IfNotPresent")

@@ -80,6 +80,8 @@ export interface MultusImageProps {
   readonly name?: Input<MultusValues["image"]["name"]> | undefined;
   /** Tag of the image. @default "0.1.0" */
   readonly version?: Input<string | number> | undefined;
+  /** Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used. @default "" */
+  readonly digest?: Input<MultusValues["image"]["digest"]> | undefined;
   /** When the image is pulled. @default "IfNotPresent" */
   readonly pullPolicy?: Input<MultusValues["image"]["pullPolicy"]> | undefined;
 }

@@ -107,6 +107,10 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     lines.map((text) => (text === "" ? "x" : text)),
     fc.constantFrom(0, 1, 1.7, 2026, 20260801),
   ),
+  digest: fc.oneof(
+    fc.constant(""),
+    fc.stringMatching(/^[0-9a-f]{64}$/).map((digits) => `sha256:${digits}`),
+  ),
   nodeTaint: fc.record(
     {
       enabled: fc.constantFrom(true, false, "true", "false"),
