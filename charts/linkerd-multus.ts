@@ -1,7 +1,8 @@
 import { type App, Chart } from "cdk8s";
-import { LinkerdMultus, LinkerdMultusNamespace, multusValues, version } from "../constructs";
+import { LinkerdMultus, LinkerdMultusNamespace, multusValues } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
+import { chartMetadata, concernsMultus } from "./metadata";
 import { makeNamespace } from "./namespace";
 
 const introduction = `
@@ -45,14 +46,13 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
     values: multusValues,
     introduction,
     notes,
-    metadata: {
+    metadata: chartMetadata({
       name: "linkerd-multus",
-      version,
-      appVersion: version,
       description: "Attaches meshed pods to the Linkerd CNI plugin in clusters with Multus",
-      kubeVersion: ">=1.22.0-0",
       keywords: ["linkerd", "cni", "multus", "service-mesh"],
-    },
+      concerns: concernsMultus,
+      manual: "multus.md",
+    }),
   });
 }
 

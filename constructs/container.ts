@@ -1,4 +1,5 @@
-import { assert, concat, type Input, matches, not, or, present, type Refs, when } from "./helm";
+import type { k8s } from "cdk8s-plus-27";
+import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
 import { DIGEST, LINKERDS_IMAGE } from "./value-groups";
 import type { Values } from "./values";
 
@@ -25,6 +26,12 @@ export const fromField = (name: string, fieldPath: string) => ({
   name,
   valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } },
 });
+
+/** The variables that users add to a container. */
+export function extraEnvOf({ extraEnv }: Pick<Refs<Values>, "extraEnv">): readonly Templated<k8s.EnvVar>[] {
+  const given = present(extraEnv);
+  return (given === undefined ? [] : items(given)) as readonly Templated<k8s.EnvVar>[];
+}
 
 /** How a container asks for what it needs; what is empty is left out. */
 export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {

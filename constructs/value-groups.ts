@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { numberOrText } from "./helm";
+import { integer, numberOrText } from "./helm";
 import { quantity, word } from "./value-types";
 import { version } from "./version";
 
@@ -71,6 +71,45 @@ export const image = () =>
       .default("IfNotPresent")
       .meta({ description: "When the image is pulled" }),
   });
+
+/** Variables of a container. */
+export const extraEnv = (whose: string) =>
+  z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        value: z.string().optional(),
+        valueFrom: z.looseObject({}).optional(),
+      }),
+    )
+    .default([])
+    .meta({
+      description: `Environment variables of the ${whose} container, besides the chart's own`,
+      examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
+    });
+
+/** Whole manifests: the API server knows their fields. */
+export const extraObjects = () =>
+  z
+    .array(
+      z.looseObject({
+        apiVersion: z.string().min(1),
+        kind: z.string().min(1),
+        metadata: z.looseObject({ name: z.string().min(1) }),
+      }),
+    )
+    .default([])
+    .meta({
+      description: "Manifests that are installed with the chart, as they are: nothing in them is a template",
+      examples: [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { owner: "mesh" } }]],
+    });
+
+/**
+ * How long a pod may take to end.
+ * @param least seconds that it needs
+ */
+export const terminationGracePeriodSeconds = (least: number) =>
+  integer(least, 3600).default(30).meta({ description: "How many seconds a pod may take to end before it is killed" });
 
 export const imagePullSecrets = () =>
   z

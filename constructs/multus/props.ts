@@ -190,6 +190,12 @@ export interface MultusValuesProps {
   readonly networkPolicy?: MultusNetworkPolicyProps | undefined;
   readonly podMonitor?: MultusPodMonitorProps | undefined;
   readonly prometheusRule?: MultusPrometheusRuleProps | undefined;
+  /** Environment variables of the operator's container, besides the chart's own. @default [] */
+  readonly extraEnv?: Input<MultusValues["extraEnv"]> | undefined;
+  /** Manifests that are installed with the chart, as they are: nothing in them is a template. @default [] */
+  readonly extraObjects?: Input<MultusValues["extraObjects"]> | undefined;
+  /** How many seconds a pod may take to end before it is killed. @default 30 */
+  readonly terminationGracePeriodSeconds?: Input<MultusValues["terminationGracePeriodSeconds"]> | undefined;
   /** Annotations of the pods, besides the chart's own. @default {} */
   readonly podAnnotations?: Input<MultusValues["podAnnotations"]> | undefined;
   /** Labels of the pods, besides the chart's own. @default {} */

@@ -84,6 +84,22 @@ const containers = fc.array(
   { maxLength: 2 },
 );
 
+/** Objects that Kubernetes would take for different ones, and for none of a chart's own. */
+const objects = fc.uniqueArray(
+  fc.record(
+    {
+      apiVersion: fc.constant("v1"),
+      kind: fc.constantFrom("ConfigMap", "Secret"),
+      metadata: fc.record({ name: fc.stringMatching(/^extra-[a-z0-9]{1,6}$/) }, { noNullPrototype: true }),
+      data: labels,
+      list: fc.array(texts, { maxLength: 2 }),
+      count: fc.integer(),
+    },
+    { requiredKeys: ["apiVersion", "kind", "metadata"], noNullPrototype: true },
+  ),
+  { maxLength: 3, selector: ({ kind, metadata }) => `${kind}/${metadata.name}` },
+);
+
 const shares = fc.oneof(
   fc.integer({ min: 0, max: 99999 }),
   fc.integer({ min: 0, max: 100 }).map((share) => `${share}%`),
@@ -149,6 +165,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   limit: quantities,
   request: quantities,
   extraInitContainers: containers,
+  extraObjects: objects,
   podLabels: labels,
   commonLabels: labels,
   podAnnotations: labels,
