@@ -1,9 +1,10 @@
 import { type App, Chart } from "cdk8s";
-import { LinkerdMultus, LinkerdMultusNamespace, multusValues, version } from "../constructs";
+import { LinkerdMultus, LinkerdMultusNamespace, multusValues } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAME as CNI_NAME } from "../constructs/linkerd-cni";
 import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
+import { chartMetadata, concernsMultus } from "./metadata";
 import { makeNamespace } from "./namespace";
 
 const introduction = `
@@ -47,14 +48,13 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
     values: multusValues,
     introduction,
     notes,
-    metadata: {
+    metadata: chartMetadata({
       name: NAME,
-      version,
-      appVersion: version,
       description: "Attaches meshed pods to the Linkerd CNI plugin in clusters with Multus",
-      kubeVersion: ">=1.22.0-0",
       keywords: ["linkerd", "cni", "multus", "service-mesh"],
-    },
+      concerns: concernsMultus,
+      manual: "multus.md",
+    }),
   });
 }
 

@@ -1,9 +1,10 @@
 import { type App, Chart } from "cdk8s";
-import { LinkerdCni, LinkerdNamespace, PLATFORM_NAMES, PLATFORMS, values, version } from "../constructs";
+import { LinkerdCni, LinkerdNamespace, PLATFORM_NAMES, PLATFORMS, values } from "../constructs";
 import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAME } from "../constructs/linkerd-cni";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
+import { chartMetadata, concernsMultus } from "./metadata";
 import { labelNamespace, makeNamespace } from "./namespace";
 
 /** The presets of the value `platform` as a table in Markdown. */
@@ -75,15 +76,13 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
     ignored: FORMER_VALUES,
     introduction,
     notes,
-    metadata: {
+    metadata: chartMetadata({
       name: "linkerd2-cni",
-      version,
-      appVersion: version,
       description: "The Linkerd CNI plugin: pods join the mesh without NET_ADMIN",
-      // From then on a DaemonSet has maxSurge.
-      kubeVersion: ">=1.22.0-0",
       keywords: ["linkerd", "cni", "service-mesh"],
-    },
+      concerns: (change) => !concernsMultus(change),
+      manual: "installer.md",
+    }),
   });
 }
 

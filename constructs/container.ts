@@ -1,5 +1,6 @@
-import { assert, concat, matches, not, or, present, type Refs, when } from "./helm";
-import { LINKERDS_IMAGE } from "./value-groups";
+import type { k8s } from "cdk8s-plus-27";
+import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
+import { DIGEST, LINKERDS_IMAGE } from "./value-groups";
 import type { Values } from "./values";
 
 /** The JavaScript runtime in the image. The image's environment gives it its options. */
@@ -26,6 +27,12 @@ export const fromField = (name: string, fieldPath: string) => ({
   valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } },
 });
 
+/** The variables that users add to a container. */
+export function extraEnvOf({ extraEnv }: Pick<Refs<Values>, "extraEnv">): readonly Templated<k8s.EnvVar>[] {
+  const given = present(extraEnv);
+  return (given === undefined ? [] : items(given)) as readonly Templated<k8s.EnvVar>[];
+}
+
 /** How a container asks for what it needs; what is empty is left out. */
 export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {
   const limited = or(cpu.limit, memory.limit, storage.limit);
@@ -44,12 +51,16 @@ export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<
   });
 }
 
-/** The image of a container. */
-export const imageOf = ({ image: { name, version, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
+/** The image of a container: by its digest if there is one, else by its tag. */
+export const imageOf = ({ image: { name, version, digest, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
   image: assert(
     not(matches(name, LINKERDS_IMAGE.pattern)),
     concat('image.name: "', name, `" ${LINKERDS_IMAGE.wrong}`),
-    concat(name, ":", version),
+    assert(
+      matches(digest, DIGEST.pattern),
+      concat('image.digest: "', digest, `" ${DIGEST.wrong}`),
+      when(digest, concat(name, "@", digest), concat(name, ":", version)) as Input<string>,
+    ),
   ),
   imagePullPolicy: pullPolicy,
 });

@@ -32,6 +32,10 @@ const refused: readonly (readonly [Readonly<Record<string, unknown>>, string])[]
     'image.name: "cr.l5d.io/linkerd/cni-plugin" is the image of linkerd\'s own chart',
   ],
   [{ image: { name: "ghcr.io/linkerd/cni-plugin" } }, "take `image` out of your values"],
+  [
+    { image: { digest: "sha256:12" } },
+    'image.digest: "sha256:12" is not a digest: sha256: and 64 digits of 0-9 and a-f',
+  ],
   [{ destCNIBinDir: "opt/cni/bin" }, 'destCNIBinDir: "opt/cni/bin" is not an absolute path'],
   [{ useWaitFlag: "yes" }, 'useWaitFlag: "yes" is not of type boolean'],
   [{ image: { pullPolicy: "Sometimes" } }, 'image.pullPolicy: "Sometimes" is not one of IfNotPresent, Always, Never'],

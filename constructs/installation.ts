@@ -1,4 +1,4 @@
-import { type ApiObject, Chart, type GroupVersionKind } from "cdk8s";
+import { type ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
 import { Construct } from "constructs";
 import type { z } from "zod";
 import {
@@ -6,6 +6,7 @@ import {
   type HelmManifest,
   type HelmMetadata,
   HelmObject,
+  HelmObjectList,
   type Input,
   lazily,
   type Refs,
@@ -82,6 +83,12 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
   /** Adds a resource, unless it is known that its condition does not hold. */
   protected add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
     return new HelmObject(this, id, type, manifest);
+  }
+
+  /** With `extraObjects`: manifests of the user's own. */
+  protected createExtraObjects(): void {
+    const { extraObjects } = this.values as { readonly extraObjects: Input<readonly ApiObjectProps[]> };
+    new HelmObjectList(this, "extra-objects", extraObjects);
   }
 
   /** A part of a manifest that is computed at synthesis, when a subclass has its fields. */

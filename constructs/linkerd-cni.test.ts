@@ -26,6 +26,7 @@ const stanza = (props: LinkerdCniProps = {}) =>
 
 interface Container {
   name: string;
+  image: string;
   env: { name: string; value?: string }[];
   securityContext?: object;
   volumeMounts?: { mountPath: string }[];
@@ -36,7 +37,12 @@ interface Container {
 const podOf = (props: LinkerdCniProps = {}) =>
   (
     found("DaemonSet", props) as unknown as {
-      spec: { template: { metadata: { annotations: Record<string, string> }; spec: { containers: Container[] } } };
+      spec: {
+        template: {
+          metadata: { annotations: Record<string, string> };
+          spec: { containers: Container[]; terminationGracePeriodSeconds: number };
+        };
+      };
     }
   ).spec.template;
 
@@ -44,6 +50,28 @@ const containers = (props: LinkerdCniProps = {}) => podOf(props).spec.containers
 
 test("the version is the package's", () => {
   expect(version).toBe(JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")).version);
+});
+
+test("a digest of the image wins over its tag, in every container", () => {
+  const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
+  const image = { name: "mirror/linkerd-cni", version: "1", digest };
+  const images = (props: LinkerdCniProps) => containers(props).map((container) => container.image);
+  const repairController = { enabled: true };
+  expect(images({ image, repairController })).toEqual(Array(2).fill(`mirror/linkerd-cni@${digest}`));
+  expect(images({ image: { ...image, digest: "" }, repairController })).toEqual(Array(2).fill("mirror/linkerd-cni:1"));
+});
+
+test("the installer has the user's variables after its own, the pod the user's time to end", () => {
+  const extraEnv = [{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }];
+  const [before, after] = [{}, { extraEnv }].map((props) => containers(props)[0]?.env ?? []);
+  expect(after).toEqual([...(before ?? []), ...extraEnv]);
+  const seconds = (props: LinkerdCniProps) => podOf(props).spec.terminationGracePeriodSeconds;
+  expect([seconds({}), seconds({ terminationGracePeriodSeconds: 90 })]).toEqual([30, 90]);
+});
+
+test("objects of the user's own come as they are, and without the labels that pruning selects", () => {
+  const extra = { apiVersion: "v1", kind: "Secret", metadata: { name: "mine" }, stringData: { a: "{{ .Values }}" } };
+  expect(found("Secret", { extraObjects: [extra], commonLabels: { team: "mesh" } })).toEqual(extra);
 });
 
 test("the resources that linkerd check looks for, each with the label that pruning selects", () => {

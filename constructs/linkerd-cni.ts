@@ -79,6 +79,7 @@ export class LinkerdCni extends Installation<typeof values> {
     this.createPluginAccount();
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
+    this.createExtraObjects();
   }
 
   /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */

@@ -14,7 +14,7 @@ import {
   RepairFlag,
   RepairVariable,
 } from "../cni/contract";
-import { controllerCommand, fromField, imageOf, installerCommand, resourcesOf } from "./container";
+import { controllerCommand, extraEnvOf, fromField, imageOf, installerCommand, resourcesOf } from "./container";
 import {
   and,
   assert,
@@ -115,6 +115,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     fromField(PodVariable.podName, "metadata.name"),
     fromField(PodVariable.podNamespace, "metadata.namespace"),
     fromField(PodVariable.podUid, "metadata.uid"),
+    ...extraEnvOf(values),
   ];
 }
 
@@ -272,6 +273,7 @@ export function podSpec(values: Refs<Values>, name: string, directories: Directo
     automountServiceAccountToken: true,
     // The API server drops a false one: written out, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
+    terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
     nodeSelector: { [Label.os]: "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: tolerationsOf(values),

@@ -146,6 +146,8 @@ export interface ImageProps {
   readonly name?: Input<Values["image"]["name"]> | undefined;
   /** Tag of the image. @default "0.1.0" */
   readonly version?: Input<string | number> | undefined;
+  /** Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used. @default "" */
+  readonly digest?: Input<Values["image"]["digest"]> | undefined;
   /** When the image is pulled. @default "IfNotPresent" */
   readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
 }
@@ -323,6 +325,12 @@ export interface ValuesProps {
   readonly imagePullSecrets?: Input<Values["imagePullSecrets"]> | undefined;
   /** Containers that run to their end before the installer starts. @default [] */
   readonly extraInitContainers?: Input<Values["extraInitContainers"]> | undefined;
+  /** Environment variables of the installer's container, besides the chart's own. @default [] */
+  readonly extraEnv?: Input<Values["extraEnv"]> | undefined;
+  /** Manifests that are installed with the chart, as they are: nothing in them is a template. @default [] */
+  readonly extraObjects?: Input<Values["extraObjects"]> | undefined;
+  /** How many seconds a pod may take to end before it is killed. @default 30 */
+  readonly terminationGracePeriodSeconds?: Input<Values["terminationGracePeriodSeconds"]> | undefined;
   /** Annotations of the pods, besides the chart's own. @default {} */
   readonly podAnnotations?: Input<Values["podAnnotations"]> | undefined;
   /** Labels of the pods, besides the chart's own. @default {} */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { numberOrText } from "./helm";
+import { integer, numberOrText } from "./helm";
 import { quantity, word } from "./value-types";
 import { version } from "./version";
 
@@ -44,6 +44,12 @@ export const LINKERDS_IMAGE = {
     `--reuse-values set image.name=${IMAGE} and image.version=${version}`,
 } as const;
 
+/** A digest or nothing, and what is said about another text. */
+export const DIGEST = {
+  pattern: "^(sha256:[0-9a-f]{64})?$",
+  wrong: "is not a digest: sha256: and 64 digits of 0-9 and a-f",
+} as const;
+
 /** The image that all containers run. */
 export const image = () =>
   group({
@@ -55,11 +61,55 @@ export const image = () =>
     version: numberOrText(word().min(1))
       .default(version)
       .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
+    digest: z
+      .string()
+      .refine((digest) => new RegExp(DIGEST.pattern).test(digest), DIGEST.wrong)
+      .default("")
+      .meta({ description: "Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used" }),
     pullPolicy: z
       .enum(["IfNotPresent", "Always", "Never"])
       .default("IfNotPresent")
       .meta({ description: "When the image is pulled" }),
   });
+
+/** Variables of a container. */
+export const extraEnv = (whose: string) =>
+  z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        value: z.string().optional(),
+        valueFrom: z.looseObject({}).optional(),
+      }),
+    )
+    .default([])
+    .meta({
+      description: `Environment variables of the ${whose} container, besides the chart's own`,
+      examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
+    });
+
+/** Whole manifests: the API server knows their fields. */
+export const extraObjects = () =>
+  z
+    .array(
+      z.looseObject({
+        apiVersion: z.string().min(1),
+        kind: z.string().min(1),
+        metadata: z.looseObject({ name: z.string().min(1) }),
+      }),
+    )
+    .default([])
+    .meta({
+      description: "Manifests that are installed with the chart, as they are: nothing in them is a template",
+      examples: [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { owner: "mesh" } }]],
+    });
+
+/**
+ * How long a pod may take to end.
+ * @param least seconds that it needs
+ */
+export const terminationGracePeriodSeconds = (least: number) =>
+  integer(least, 3600).default(30).meta({ description: "How many seconds a pod may take to end before it is killed" });
 
 export const imagePullSecrets = () =>
   z

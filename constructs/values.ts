@@ -5,7 +5,17 @@ import { flag, integer } from "./helm";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
-import { group, image, imagePullSecrets, peer, resources, toleration } from "./value-groups";
+import {
+  extraEnv,
+  extraObjects,
+  group,
+  image,
+  imagePullSecrets,
+  peer,
+  resources,
+  terminationGracePeriodSeconds,
+  toleration,
+} from "./value-groups";
 import { directoryOrNothing, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
 
 const nodeRequirement = z.strictObject({
@@ -311,6 +321,10 @@ export const values = z.strictObject({
     .array(container)
     .default([])
     .meta({ description: "Containers that run to their end before the installer starts" }),
+  extraEnv: extraEnv("installer's"),
+  extraObjects: extraObjects(),
+  // What the installer needs to ask why it ends, and to restore the node.
+  terminationGracePeriodSeconds: terminationGracePeriodSeconds(30),
   podAnnotations: textMap()
     .default({})
     .meta({

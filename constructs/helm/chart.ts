@@ -7,6 +7,7 @@ const HELM_CHART = Symbol.for("linkerd-cni-cdk8s.HelmChart");
 /** A chart that becomes a Helm chart: the constructs in it render expressions as template text. */
 export class HelmChart extends Chart {
   private readonly defined = new Map<string, Readonly<Record<string, unknown>>>();
+  private readonly listed = new Map<string, Expr<unknown>>();
 
   constructor(scope: Construct, id: string, props: ChartProps = {}) {
     super(scope, id, props);
@@ -21,6 +22,16 @@ export class HelmChart extends Chart {
   /** Named templates, by name. */
   get definitions(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
     return this.defined;
+  }
+
+  /** Lists of whole manifests. */
+  get lists(): readonly Expr<unknown>[] {
+    return [...this.listed.values()];
+  }
+
+  /** Adds the manifests that a value lists; the same value only once. */
+  addList(list: Expr<unknown>): void {
+    this.listed.set(JSON.stringify(list), list);
   }
 
   /** Gives data a name of its own in the templates, so that it can be used as a whole. */

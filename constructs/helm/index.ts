@@ -31,7 +31,7 @@ export {
   trim,
 } from "./functions";
 export { flag, integer, numberOrText } from "./loose-types";
-export { type HelmManifest, type HelmMetadata, HelmObject, lazily } from "./object";
+export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
 export { baseOf, type Refs, valueRefs } from "./refs";
 export type { Templated } from "./templated";

@@ -1,5 +1,6 @@
-import { ApiObject, type ApiObjectMetadata, type GroupVersionKind, Lazy } from "cdk8s";
-import type { Construct } from "constructs";
+import { ApiObject, type ApiObjectMetadata, type ApiObjectProps, type GroupVersionKind, Lazy } from "cdk8s";
+import { Construct } from "constructs";
+import { HelmChart } from "./chart";
 import { type Input, isExpr, WHEN } from "./expression";
 import type { Templated } from "./templated";
 
@@ -49,5 +50,14 @@ export class HelmObject<Props = object> extends ApiObject {
       ...(isExpr(when) ? { [WHEN]: when } : {}),
     });
     if (when === false) scope.node.tryRemoveChild(id);
+  }
+}
+
+/** The API objects that a value lists. In a Helm chart, where their number is not known, one template makes them all. */
+export class HelmObjectList extends Construct {
+  constructor(scope: Construct, id: string, list: Input<readonly ApiObjectProps[]>) {
+    super(scope, id);
+    if (!isExpr(list)) for (const [index, manifest] of list.entries()) new ApiObject(this, String(index), manifest);
+    else HelmChart.find(this)?.addList(list);
   }
 }

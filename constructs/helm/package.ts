@@ -5,7 +5,7 @@ import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
 import { valuesSchema } from "./schema";
-import { writeDefinition, writeTemplate } from "./writer";
+import { writeDefinition, writeLists, writeTemplate } from "./writer";
 
 /** What Chart.yaml says; see Helm's documentation of it. */
 export interface ChartMetadata {
@@ -16,6 +16,8 @@ export interface ChartMetadata {
   readonly kubeVersion: string;
   readonly home?: string;
   readonly icon?: string;
+  readonly sources?: readonly string[];
+  readonly maintainers?: readonly { readonly name: string; readonly email?: string; readonly url?: string }[];
   readonly keywords?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -89,6 +91,7 @@ export function chartFiles({
   ]);
   if (notes !== undefined) files.set("templates/NOTES.txt", notes);
   for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));
+  if (chart.lists.length > 0) files.set("templates/extra-objects.yaml", writeLists(chart.lists));
   for (const manifest of manifests) {
     const name = fileName(manifest, manifests);
     if (files.has(name)) throw new Error(`two resources would both be written to ${name}: give them different names`);

@@ -15,6 +15,21 @@ export function writeTemplate(manifest: Readonly<Record<string, unknown>>): stri
   return `${(isExpr(test) ? guarded(test, lines, spot) : lines).join("\n")}\n`;
 }
 
+const KEEPS_WHITE_SPACE = "# End: white space before this line is kept.";
+
+/** Lists of whole manifests as the text of a template file. What is in them is data: Helm renders none of it. */
+export function writeLists(lists: readonly Expr<unknown>[]): string {
+  const spot: Spot = { depth: 0, root: "" };
+  const lines = lists.flatMap((list) => [
+    action(spot, `range ${pipeline(list, spot)}`),
+    "---",
+    "{{ toYaml . }}",
+    KEEPS_WHITE_SPACE,
+    action(spot, "end"),
+  ]);
+  return `${lines.join("\n")}\n`;
+}
+
 const opensBlock = /^ *\{\{- (if|range|with) /;
 
 /** Helm cuts white space, of any script, off the end of what a template renders: no value's own text may stand there. */
@@ -27,7 +42,7 @@ function closed(lines: readonly string[]): readonly string[] {
     else if (line.includes(" | nindent ")) mayEndInValue = true;
     else if (depth === 0) mayEndInValue = false;
   }
-  return mayEndInValue ? [...lines, "# End: white space before this line is kept."] : lines;
+  return mayEndInValue ? [...lines, KEEPS_WHITE_SPACE] : lines;
 }
 
 /** A value as the body of a named template, from the first column on. */

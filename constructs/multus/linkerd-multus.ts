@@ -53,6 +53,7 @@ export class LinkerdMultus extends Installation<typeof multusValues> {
     this.service = this.createService();
     this.deployment = this.createDeployment();
     this.webhookConfiguration = this.createWebhookConfiguration();
+    this.createExtraObjects();
   }
 
   protected createServiceAccount(): ApiObject {

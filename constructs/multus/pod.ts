@@ -8,7 +8,7 @@ import {
   OperatorPath,
   PodVariable,
 } from "../../cni/contract";
-import { controllerCommand, fromField, imageOf, resourcesOf } from "../container";
+import { controllerCommand, extraEnvOf, fromField, imageOf, resourcesOf } from "../container";
 import {
   assert,
   concat,
@@ -80,7 +80,11 @@ function container(values: Refs<MultusValues>): Templated<k8s.Container> {
     ...imageOf(values),
     command: controllerCommand("multus"),
     args: args(values),
-    env: [fromField(PodVariable.podNamespace, "metadata.namespace"), fromField(PodVariable.podName, "metadata.name")],
+    env: [
+      fromField(PodVariable.podNamespace, "metadata.namespace"),
+      fromField(PodVariable.podName, "metadata.name"),
+      ...extraEnvOf(values),
+    ],
     ports: [
       { name: "webhook", containerPort: distinct(service), protocol: "TCP" },
       { name: "metrics", containerPort: service.metricsPort, protocol: "TCP" },
@@ -130,7 +134,7 @@ export function operatorPod(values: Refs<MultusValues>): Templated<k8s.PodSpec> 
     automountServiceAccountToken: true,
     // The API server drops a false one: written out, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
-    terminationGracePeriodSeconds: 30,
+    terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
     nodeSelector: { ...spread(values.nodeSelector), [Label.os]: "linux" },
     affinity: (affinity === undefined ? APART : when(affinity, affinity, APART)) as Templated<k8s.Affinity>,
     topologySpreadConstraints: when(topologySpreadConstraints, topologySpreadConstraints, OVER_ZONES) as Templated<

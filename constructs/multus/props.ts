@@ -80,6 +80,8 @@ export interface MultusImageProps {
   readonly name?: Input<MultusValues["image"]["name"]> | undefined;
   /** Tag of the image. @default "0.1.0" */
   readonly version?: Input<string | number> | undefined;
+  /** Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used. @default "" */
+  readonly digest?: Input<MultusValues["image"]["digest"]> | undefined;
   /** When the image is pulled. @default "IfNotPresent" */
   readonly pullPolicy?: Input<MultusValues["image"]["pullPolicy"]> | undefined;
 }
@@ -188,6 +190,12 @@ export interface MultusValuesProps {
   readonly networkPolicy?: MultusNetworkPolicyProps | undefined;
   readonly podMonitor?: MultusPodMonitorProps | undefined;
   readonly prometheusRule?: MultusPrometheusRuleProps | undefined;
+  /** Environment variables of the operator's container, besides the chart's own. @default [] */
+  readonly extraEnv?: Input<MultusValues["extraEnv"]> | undefined;
+  /** Manifests that are installed with the chart, as they are: nothing in them is a template. @default [] */
+  readonly extraObjects?: Input<MultusValues["extraObjects"]> | undefined;
+  /** How many seconds a pod may take to end before it is killed. @default 30 */
+  readonly terminationGracePeriodSeconds?: Input<MultusValues["terminationGracePeriodSeconds"]> | undefined;
   /** Annotations of the pods, besides the chart's own. @default {} */
   readonly podAnnotations?: Input<MultusValues["podAnnotations"]> | undefined;
   /** Labels of the pods, besides the chart's own. @default {} */

@@ -3,7 +3,17 @@ import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contr
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
 import { flag, integer } from "../helm";
 import { prometheusLabels, runbookUrl } from "../monitoring/values";
-import { group, image, imagePullSecrets, peer, resources, toleration } from "../value-groups";
+import {
+  extraEnv,
+  extraObjects,
+  group,
+  image,
+  imagePullSecrets,
+  peer,
+  resources,
+  terminationGracePeriodSeconds,
+  toleration,
+} from "../value-groups";
 import { annotationName, directory, namespaceName, port, share, textMap, word } from "../value-types";
 
 const requirement = z.strictObject({
@@ -161,6 +171,9 @@ export const multusValues = z.strictObject({
   networkPolicy,
   podMonitor,
   prometheusRule,
+  extraEnv: extraEnv("operator's"),
+  extraObjects: extraObjects(),
+  terminationGracePeriodSeconds: terminationGracePeriodSeconds(1),
   podAnnotations: textMap().default({}).meta({ description: "Annotations of the pods, besides the chart's own" }),
   podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
   commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),

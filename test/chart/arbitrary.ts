@@ -84,6 +84,22 @@ const containers = fc.array(
   { maxLength: 2 },
 );
 
+/** Objects that Kubernetes would take for different ones, and for none of a chart's own. */
+const objects = fc.uniqueArray(
+  fc.record(
+    {
+      apiVersion: fc.constant("v1"),
+      kind: fc.constantFrom("ConfigMap", "Secret"),
+      metadata: fc.record({ name: fc.stringMatching(/^extra-[a-z0-9]{1,6}$/) }, { noNullPrototype: true }),
+      data: labels,
+      list: fc.array(texts, { maxLength: 2 }),
+      count: fc.integer(),
+    },
+    { requiredKeys: ["apiVersion", "kind", "metadata"], noNullPrototype: true },
+  ),
+  { maxLength: 3, selector: ({ kind, metadata }) => `${kind}/${metadata.name}` },
+);
+
 const shares = fc.oneof(
   fc.integer({ min: 0, max: 99999 }),
   fc.integer({ min: 0, max: 100 }).map((share) => `${share}%`),
@@ -106,6 +122,10 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   version: fc.oneof(
     lines.map((text) => (text === "" ? "x" : text)),
     fc.constantFrom(0, 1, 1.7, 2026, 20260801),
+  ),
+  digest: fc.oneof(
+    fc.constant(""),
+    fc.stringMatching(/^[0-9a-f]{64}$/).map((digits) => `sha256:${digits}`),
   ),
   nodeTaint: fc.record(
     {
@@ -145,6 +165,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   limit: quantities,
   request: quantities,
   extraInitContainers: containers,
+  extraObjects: objects,
   podLabels: labels,
   commonLabels: labels,
   podAnnotations: labels,

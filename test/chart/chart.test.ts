@@ -8,6 +8,8 @@ import { byName, chart, documents, helm, type Rendered, run, template, templateR
 const suite = helm === undefined ? describe.skip : describe;
 const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
 
+const DIGEST = `sha256:${"0123456789abcdef".repeat(4)}`;
+
 function constructed(props: LinkerdCniProps = {}): readonly Rendered[] {
   const scope = new Chart(new App(), "chart");
   new LinkerdCni(scope, "cni", props);
@@ -43,6 +45,15 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
       },
       imagePullSecrets: [{ name: "registry" }],
       extraInitContainers: [{ name: "wait", image: "busybox", args: ["1"] }],
+      extraEnv: [
+        { name: "KUBERNETES_SERVICE_HOST", value: "{{ .Release.Name }}" },
+        { name: "IP", valueFrom: { fieldRef: { fieldPath: "status.hostIP" } } },
+      ],
+      extraObjects: [
+        { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { text: "{{ fail }}\n---\nb: c\n" } },
+        { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b", namespace: "other" }, big: 20000000 },
+      ],
+      terminationGracePeriodSeconds: 60,
       podLabels: { team: "mesh", empty: "" },
       commonLabels: { team: "platform", empty: "not" },
       repairController: { enabled: true, logFormat: "json", resources: { cpu: { limit: "1" } } },
@@ -94,6 +105,9 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["platform=openshift,destCNIBinDir=/mine", { platform: "openshift", destCNIBinDir: "/mine" }],
     ["platform=null,destCNINetDir=null,destCNIBinDir=null,resourceQuota=null", {}],
     ["image.version=1", { image: { version: "1" } }],
+    [`image.digest=${DIGEST}`, { image: { digest: DIGEST } }],
+    ["image.digest=null", {}],
+    ["extraEnv=null,extraObjects=null,terminationGracePeriodSeconds=null", {}],
     ["logLevel=fatal", { logLevel: "fatal" }],
     ["logLevel=panic", { logLevel: "panic" }],
     ["proxyGID=-7", {}],
@@ -187,6 +201,12 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["useWaitFlag=maybe", "at '/useWaitFlag': value must be one of true, false, 'true', 'false'"],
     ["image.pullPolicy=Sometimes", "at '/image/pullPolicy': value must be one of 'IfNotPresent', 'Always', 'Never'"],
     ["image.version=", "at '/image/version': minLength: got 0, want 1"],
+    ["image.digest=sha256:12", 'image.digest: "sha256:12" is not a digest: sha256: and 64 digits of 0-9 and a-f'],
+    ["image.digest=1", "at '/image/digest': got number, want string"],
+    ["terminationGracePeriodSeconds=5", "at '/terminationGracePeriodSeconds': minimum: got 5, want 30"],
+    ["extraEnv[0].value=a", "at '/extraEnv/0': missing property 'name'"],
+    ["extraEnv[0].name=a,extraEnv[0].vaule=b", "at '/extraEnv/0': additional properties 'vaule' not allowed"],
+    ["extraObjects[0].kind=ConfigMap", "at '/extraObjects/0': missing properties 'apiVersion', 'metadata'"],
     ["image.tag=1", "at '/image': additional properties 'tag' not allowed"],
     ["inbondProxyPort=1", "additional properties 'inbondProxyPort' not allowed"],
     ["tolerations[0].operator=Any", "at '/tolerations/0/operator': value must be one of 'Exists', 'Equal'"],

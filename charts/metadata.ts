@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { stringify } from "yaml";
+import { values, version } from "../constructs";
+import type { ChartMetadata } from "../constructs/helm";
+import { repository } from "../constructs/version";
+
+const root = join(__dirname, "..");
+const MAIN = `${repository}/blob/main`;
+
+/** The newest version in CHANGELOG.md. */
+interface Release {
+  readonly version: string;
+  /** One sentence or more each. */
+  readonly changes: readonly string[];
+}
+
+/** The newest release in the text of CHANGELOG.md. @throws an Error where it has none */
+export function newestRelease(changelog: string): Release {
+  const [, section] = changelog.split(/^## /m);
+  const [heading = "", ...lines] = (section ?? "").split("\n");
+  if (heading === "") throw new Error("CHANGELOG.md: no heading `## VERSION`");
+  const changes = lines.filter((line) => line.startsWith("- ")).map((line) => line.slice(2));
+  return { version: heading.trim(), changes };
+}
+
+const { image } = values.parse({});
+
+/** What Chart.yaml of a chart says besides what every chart's does. */
+export interface ChartDescription {
+  readonly name: string;
+  readonly description: string;
+  readonly keywords: readonly string[];
+  /** Whether a line of CHANGELOG.md is about this chart. */
+  readonly concerns: (change: string) => boolean;
+  /** The page about it under docs. */
+  readonly manual: string;
+}
+
+/** What Chart.yaml says, with the annotations that Artifact Hub reads. */
+export function chartMetadata({ name, description, keywords, concerns, manual }: ChartDescription): ChartMetadata {
+  const read = (file: string): string => readFileSync(join(root, file), "utf8");
+  const { license } = JSON.parse(read("package.json")) as { license: string };
+  const links = [
+    { name: "Documentation", url: `${MAIN}/docs/${manual}` },
+    { name: "Changelog", url: `${MAIN}/CHANGELOG.md` },
+    { name: "Support", url: `${repository}/issues` },
+  ];
+  const images = [
+    {
+      name: "linkerd-cni",
+      image: `${image.name}:${image.version}`,
+      platforms: ["linux/amd64", "linux/arm64"],
+    },
+  ];
+  const yaml = (value: unknown): string => stringify(value, { lineWidth: 0 });
+  return {
+    name,
+    version,
+    appVersion: version,
+    description,
+    // From then on a DaemonSet has maxSurge. `-0` lets versions with suffixes in, as managed platforms have them.
+    kubeVersion: ">=1.22.0-0",
+    home: repository,
+    icon: `${repository}/raw/main/docs/icon.svg`,
+    sources: [repository],
+    maintainers: [{ name: "linkerd-cni-cdk8s", url: dirname(repository) }],
+    keywords,
+    annotations: {
+      "artifacthub.io/category": "networking",
+      "artifacthub.io/changes": yaml(newestRelease(read("CHANGELOG.md")).changes.filter(concerns)),
+      "artifacthub.io/images": yaml(images),
+      "artifacthub.io/license": license,
+      "artifacthub.io/links": yaml(links),
+    },
+  };
+}
+
+/** Whether a line of CHANGELOG.md is about the chart linkerd-multus; all others are about linkerd2-cni. */
+export const concernsMultus = (change: string): boolean => change.startsWith("Multus operator:");
