@@ -65,8 +65,7 @@ function withoutForms(text: string): string {
 }
 
 /** A name and what separates it from its value: `password=`, `"token": `, `\"token\":`, `--token `. */
-const ASSIGNMENT =
-  /(?<![\w.-])(--?)?([A-Za-z_][\w.-]*)(?:\\*["']?[ \t]{0,4}(?::=|=|:)[ \t]*|(?<=--[\w.-]+)[ \t]+)/g;
+const ASSIGNMENT = /(?<![\w.-])(--?)?([A-Za-z_][\w.-]*)(?:\\*["']?[ \t]{0,4}(?::=|=|:)[ \t]*|(?<=--[\w.-]+)[ \t]+)/g;
 const HEADERS = /authorization|cookie$/i;
 
 /** Where a quoted value ends: at a quote that is not deeper in quotes than the first one, or with the line. */

@@ -74,4 +74,3 @@ export const seeded: fc.Arbitrary<Seeded> = fc.oneof(
   fc.stringMatching(/^[A-Z0-9]{16}$/).map((text) => ({ text: `key AKIA${text} is gone`, secrets: [text] })),
   fc.stringMatching(/^[a-z0-9]{6}\.[a-z0-9]{16}$/).map((text) => ({ text: `join ${text} now`, secrets: [text] })),
 );
-
