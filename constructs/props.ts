@@ -18,14 +18,14 @@ export interface ResourceQuotaProps {
 /** The values in the group `rollingUpdate`. */
 export interface RollingUpdateProps {
   /**
-   * On how many nodes a new pod starts before the old one ends, as a number or a percentage; empty for 1, and for 0
-   * with maxUnavailable or with hostNetwork, where both pods would need the same ports.
+   * On how many nodes the new pod starts before the old one ends, as a number or a percentage; empty means 1, or 0 with
+   * maxUnavailable or with hostNetwork, where both pods need the same ports.
    * @default ""
    */
   readonly maxSurge?: Input<string | number> | undefined;
   /**
-   * On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty for 0, and for 1
-   * where maxSurge is 0.
+   * On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty means 0, or 1 if
+   * maxSurge is 0.
    * @default ""
    */
   readonly maxUnavailable?: Input<string | number> | undefined;
@@ -62,10 +62,7 @@ export interface PluginTokenProps {
 
 /** The values in the group `networkPolicy`. */
 export interface NetworkPolicyProps {
-  /**
-   * Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others.
-   * @default false
-   */
+  /** Create a NetworkPolicy that allows only connections to the probe and metrics ports of the pods. @default false */
   readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
   /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
   readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
@@ -74,22 +71,22 @@ export interface NetworkPolicyProps {
 /** The values in the group `nodeTaint`. */
 export interface NodeTaintProps {
   /**
-   * Remove a taint from the node once pods that start there are chained; nodes are registered with it.
+   * Remove the startup taint from a node once its CNI configuration is complete; nodes must be registered with this
+   * taint.
    * @default false
    */
   readonly enabled?: Input<Values["nodeTaint"]["enabled"]> | undefined;
-  /** Key of this taint. @default "linkerd.io/cni-not-ready" */
+  /** Key of the startup taint. @default "linkerd.io/cni-not-ready" */
   readonly key?: Input<Values["nodeTaint"]["key"]> | undefined;
   /**
-   * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node, and so also one that
-   * tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: then the kubelets are
-   * started with `--register-with-taints`.
+   * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or
+   * nodeAffinity exclude keep the taint. Empty creates none: start the kubelets with `--register-with-taints` instead.
    * @default ""
    */
   readonly admissionPolicy?: Input<Values["nodeTaint"]["admissionPolicy"]> | undefined;
   /**
-   * Create a ValidatingAdmissionPolicy that lets each installer change no node but its own, and nothing there but this
-   * taint; it needs Kubernetes 1.30: before, set this to false.
+   * Create a ValidatingAdmissionPolicy that limits each installer to this taint of its own node; needs Kubernetes 1.30,
+   * so set it to false on older versions.
    * @default true
    */
   readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
@@ -193,13 +190,13 @@ export interface RepairControllerProps {
   readonly logFormat?: Input<Values["repairController"]["logFormat"]> | undefined;
   /** Give the repair controller's container a security context. @default true */
   readonly enableSecurityContext?: Input<Values["repairController"]["enableSecurityContext"]> | undefined;
-  /** How many pods the repair controller of a node deletes in a second, at most. @default 1 */
+  /** How many pods the repair controller of a node deletes per second, at most. @default 1 */
   readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
-  /** How many it may delete at once, when it has deleted none for a while. @default 10 */
+  /** How many pods it may delete in a burst, before deletionsPerSecond applies. @default 10 */
   readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
   /**
-   * Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and where
-   * a controller brings them back (Kubernetes 1.22 or later); otherwise they are reported only.
+   * Also evict pods without a redirect that have no validator, if a controller recreates them and their
+   * PodDisruptionBudgets allow it (Kubernetes 1.22 or later); with false they are only reported.
    * @default false
    */
   readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
@@ -222,9 +219,9 @@ export interface ValuesProps {
   readonly ignoreOutboundPorts?: Input<string | number> | undefined;
   /** Inbound ports that are redirected, comma-separated; empty for all. @default "" */
   readonly portsToRedirect?: Input<string | number> | undefined;
-  /** User id that the proxy runs as; not 0: the proxy's own traffic would come back to it. @default 2102 */
+  /** User id of the proxy; 0 is refused, because the proxy's own traffic would loop. @default 2102 */
   readonly proxyUID?: Input<Values["proxyUID"]> | undefined;
-  /** Group id that the proxy runs as; negative for no rule about it. @default -1 */
+  /** Group id of the proxy; a negative number means no rule for it. @default -1 */
   readonly proxyGID?: Input<Values["proxyGID"]> | undefined;
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
@@ -260,29 +257,29 @@ export interface ValuesProps {
   /** Program rules for IPv4 only. @default true */
   readonly disableIPv6?: Input<Values["disableIPv6"]> | undefined;
   /**
-   * Which pods the plugin asks the API server about, where the runtime passes their annotations: `auto` meshed ones,
-   * `annotations` meshed ones that linkerd's injector did not make, `api` all.
+   * Which pods the plugin asks the API server about if the runtime passes their annotations: `auto`: meshed pods;
+   * `annotations`: only meshed pods that linkerd's injector did not make; `api`: all pods.
    * @default "auto"
    */
   readonly podLookup?: Input<Values["podLookup"]> | undefined;
-  /** Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work. @default false */
+  /** Report the node as not ready (CNI STATUS) while the plugin's credentials do not work. @default false */
   readonly strictStatus?: Input<Values["strictStatus"]> | undefined;
   /**
-   * Port of the installer's probes (/live, /ready) and /metrics; 0 for none of them: then Kubernetes takes a pod for
-   * ready that has not installed yet, and the repair controller, whose own port is 9990, does not wait for it.
+   * Port of the installer's probes (/live, /ready) and /metrics. 0 turns them off: a pod then counts as ready before it
+   * has installed the plugin, and the repair controller (port 9990) does not wait for the installer.
    * @default 9991
    */
   readonly healthPort?: Input<Values["healthPort"]> | undefined;
   /**
-   * Whether a pod that ends removes the plugin from its node: `auto` where its DaemonSet is gone, so that nodes stay
-   * whole through updates; `always`, `never`.
+   * Whether a stopping installer removes the plugin from its node: `auto` if its DaemonSet is gone, so that updates
+   * leave nodes alone; `always`; `never`.
    * @default "auto"
    */
   readonly uninstallOnStop?: Input<Values["uninstallOnStop"]> | undefined;
   /** Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own. @default true */
   readonly pluginLog?: Input<Values["pluginLog"]> | undefined;
   /**
-   * Publish an Event on a pod whose start the plugin refused, or decided without the API server; needs pluginLog.
+   * Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog.
    * @default false
    */
   readonly podEvents?: Input<Values["podEvents"]> | undefined;

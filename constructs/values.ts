@@ -49,16 +49,16 @@ const updateStrategy = group({
       .default("")
       .meta({
         description:
-          "On how many nodes a new pod starts before the old one ends, as a number or a percentage; empty for 1, and for " +
-          "0 with maxUnavailable or with hostNetwork, where both pods would need the same ports",
+          "On how many nodes the new pod starts before the old one ends, as a number or a percentage; empty means 1, or 0 " +
+          "with maxUnavailable or with hostNetwork, where both pods need the same ports",
         examples: ["25%"],
       }),
     maxUnavailable: shareOrNothing()
       .default("")
       .meta({
         description:
-          "On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty for 0, and " +
-          "for 1 where maxSurge is 0",
+          "On how many nodes the old pod ends before the new one starts, as a number or a percentage; empty means 0, or 1 " +
+          "if maxSurge is 0",
         examples: ["25%"],
       }),
   }),
@@ -83,28 +83,28 @@ const rbac = group({
 
 const nodeTaint = group({
   enabled: flag().default(false).meta({
-    description: "Remove a taint from the node once pods that start there are chained; nodes are registered with it",
+    description:
+      "Remove the startup taint from a node once its CNI configuration is complete; nodes must be registered with this taint",
   }),
   key: z
     .string()
     .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/, "is not a taint's key")
     .default(STARTUP_TAINT)
-    .meta({ description: "Key of this taint" }),
+    .meta({ description: "Key of the startup taint" }),
   admissionPolicy: z
     .enum(["", "v1beta1", "v1"])
     .default("")
     .meta({
       description:
-        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node, and so also one that " +
-        "tolerations or nodeAffinity leave out, where nobody removes the taint; empty for none: " +
-        "then the kubelets are started with `--register-with-taints`",
+        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or " +
+        "nodeAffinity exclude keep the taint. Empty creates none: start the kubelets with `--register-with-taints` instead",
     }),
   ownNodeOnly: flag()
     .default(true)
     .meta({
       description:
-        "Create a ValidatingAdmissionPolicy that lets each installer change no node but its own, and nothing there but " +
-        "this taint; it needs Kubernetes 1.30: before, set this to false",
+        "Create a ValidatingAdmissionPolicy that limits each installer to this taint of its own node; needs Kubernetes " +
+        "1.30, so set it to false on older versions",
     }),
 });
 
@@ -122,7 +122,7 @@ const resourceQuota = group({
 
 const networkPolicy = group({
   enabled: flag().default(false).meta({
-    description: "Create a NetworkPolicy that lets connections to the pods' probe and metrics ports in, and no others",
+    description: "Create a NetworkPolicy that allows only connections to the probe and metrics ports of the pods",
   }),
   from: z
     .array(peer)
@@ -143,17 +143,17 @@ const repairController = group({
     .default(true)
     .meta({ description: "Give the repair controller's container a security context" }),
   deletionsPerSecond: integer(1, 1000).default(1).meta({
-    description: "How many pods the repair controller of a node deletes in a second, at most",
+    description: "How many pods the repair controller of a node deletes per second, at most",
   }),
   deletionBurst: integer(1, 1000).default(10).meta({
-    description: "How many it may delete at once, when it has deleted none for a while",
+    description: "How many pods it may delete in a burst, before deletionsPerSecond applies",
   }),
   deleteUnvalidated: flag()
     .default(false)
     .meta({
       description:
-        "Evict also pods without redirect that have no validator of their own, as their PodDisruptionBudgets allow and " +
-        "where a controller brings them back (Kubernetes 1.22 or later); otherwise they are reported only",
+        "Also evict pods without a redirect that have no validator, if a controller recreates them and their " +
+        "PodDisruptionBudgets allow it (Kubernetes 1.22 or later); with false they are only reported",
     }),
   resources: resources(),
 });
@@ -205,10 +205,10 @@ export const values = z.strictObject({
     }),
   proxyUID: integer(1, 2147483647)
     .default(2102)
-    .meta({ description: "User id that the proxy runs as; not 0: the proxy's own traffic would come back to it" }),
+    .meta({ description: "User id of the proxy; 0 is refused, because the proxy's own traffic would loop" }),
   proxyGID: integer(-2147483648, 2147483647)
     .default(-1)
-    .meta({ description: "Group id that the proxy runs as; negative for no rule about it", examples: [2102] }),
+    .meta({ description: "Group id of the proxy; a negative number means no rule for it", examples: [2102] }),
   logLevel: z.enum(LOG_LEVEL_NAMES).default("info").meta({ description: "Log level of the plugin and the installer" }),
   platform: z
     .enum(["", ...PLATFORM_NAMES])
@@ -253,34 +253,33 @@ export const values = z.strictObject({
     .default("auto")
     .meta({
       description:
-        "Which pods the plugin asks the API server about, where the runtime passes their annotations: `auto` meshed " +
-        "ones, `annotations` meshed ones that linkerd's injector did not make, `api` all",
+        "Which pods the plugin asks the API server about if the runtime passes their annotations: `auto`: meshed pods; " +
+        "`annotations`: only meshed pods that linkerd's injector did not make; `api`: all pods",
     }),
   strictStatus: flag().default(false).meta({
-    description: "Report the node as not ready for pods (CNI STATUS) while the plugin's credentials cannot work",
+    description: "Report the node as not ready (CNI STATUS) while the plugin's credentials do not work",
   }),
   healthPort: integer(0, MAX_PORT)
     .default(9991)
     .meta({
       description:
-        "Port of the installer's probes (/live, /ready) and /metrics; 0 for none of them: then Kubernetes takes a pod " +
-        `for ready that has not installed yet, and the repair controller, whose own port is ${REPAIR_PORT}, does not wait ` +
-        "for it",
+        "Port of the installer's probes (/live, /ready) and /metrics. 0 turns them off: a pod then counts as ready before " +
+        `it has installed the plugin, and the repair controller (port ${REPAIR_PORT}) does not wait for the installer`,
     }),
   uninstallOnStop: z
     .enum(STOP_POLICIES)
     .default("auto")
     .meta({
       description:
-        "Whether a pod that ends removes the plugin from its node: `auto` where its DaemonSet is gone, so that nodes " +
-        "stay whole through updates; `always`, `never`",
+        "Whether a stopping installer removes the plugin from its node: `auto` if its DaemonSet is gone, so that updates " +
+        "leave nodes alone; `always`; `never`",
     }),
   pluginLog: flag().default(true).meta({
     description: "Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own",
   }),
   podEvents: flag().default(false).meta({
     description:
-      "Publish an Event on a pod whose start the plugin refused, or decided without the API server; needs pluginLog",
+      "Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog",
   }),
   hostNetwork: flag().default(false).meta({ description: "Run the pods in the node's network namespace" }),
   priorityClassName: word()

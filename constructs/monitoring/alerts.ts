@@ -38,7 +38,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       expr: concat('up{job="', job, `", container="${Container.installer}"} == 0`),
       for: notReady,
       summary: "A node's installer does not answer",
-      description: `${ON_NODE} Prometheus gets no metrics: nobody keeps the chain and the plugin's token up to date.`,
+      description: `${ON_NODE} Prometheus gets no metrics: the chain and the plugin's token are no longer kept up to date.`,
     },
     {
       alert: "LinkerdCNIConfigContested",

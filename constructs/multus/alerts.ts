@@ -24,7 +24,7 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
       expr: concat('absent(up{job="', job, '"} == 1)'),
       for: "5m",
       summary: "No replica of the Multus operator answers",
-      description: "With failurePolicy Fail no pod can be created in the namespaces that its webhook sees.",
+      description: "With failurePolicy Fail, no pod can be created in the namespaces that the webhook selects.",
     },
     {
       alert: "LinkerdMultusCertificateExpiring",
@@ -36,14 +36,14 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
       ),
       for: "10m",
       summary: "The webhook's certificate is not renewed",
-      description: "{{ $labels.pod }} shows a certificate of which less than a sixth of its life is left, or none.",
+      description: "{{ $labels.pod }} serves no certificate, or one with less than a sixth of its life left.",
     },
     {
       alert: "LinkerdMultusWebhookFailing",
       severity: "warning",
       expr: `sum by (pod) (${failed}) >= ${FEW}`,
       summary: "The webhook cannot judge pods",
-      description: `{{ $labels.pod }} could not answer ${VALUE} reviews in 15 minutes, since the API server did not answer it.`,
+      description: `{{ $labels.pod }} could not answer ${VALUE} reviews in 15 minutes because the API server did not answer.`,
     },
     {
       alert: "LinkerdMultusDefinitionsMissing",
@@ -51,7 +51,7 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
       expr: `${lacking} > 0 and ${LEADS}`,
       for: "15m",
       summary: "Namespaces lack their NetworkAttachmentDefinition",
-      description: `Namespaces that want a definition of the operator's and have none: ${VALUE}. Pods that name it do not start.`,
+      description: `Namespaces that need the operator's definition and have none: ${VALUE}. Pods that name it do not start.`,
     },
     {
       alert: "LinkerdMultusConfigInvalid",

@@ -86,7 +86,7 @@ const cases: Cases = {
     fires: { [up("install-cni")]: "1x5 0x20" },
     atMinute: 11,
     labels: { job: "linkerd-cni/linkerd-cni", container: "install-cni" },
-    says: "Prometheus gets no metrics: nobody keeps the chain and the plugin's token up to date.",
+    says: "Prometheus gets no metrics: the chain and the plugin's token are no longer kept up to date.",
     quiet: {
       "it answers": { [up("install-cni")]: "1x30" },
       "another container": { [up("other")]: "0x30" },

@@ -23,7 +23,7 @@ const cases: Cases = {
   LinkerdMultusDown: {
     fires: { [up("one")]: "1x5 0x20", [up("two")]: "1x5" },
     atMinute: 17,
-    says: "With failurePolicy Fail no pod can be created in the namespaces that its webhook sees.",
+    says: "With failurePolicy Fail, no pod can be created in the namespaces that the webhook selects.",
     quiet: {
       "one is there": { [up("one")]: "1x30", [up("two")]: "0x30" },
       "they come back": { [up("one")]: "1x5 0x2 1x30" },
@@ -33,7 +33,7 @@ const cases: Cases = {
     fires: { [expiry]: `${SIXTH}x30` },
     atMinute: 12,
     labels: { pod: "one" },
-    says: "one shows a certificate of which less than a sixth of its life is left, or none.",
+    says: "one serves no certificate, or one with less than a sixth of its life left.",
     quiet: {
       "there is time": { [expiry]: `${SIXTH + 3_600}x30` },
       "it was renewed": { [expiry]: `0x5 ${6 * SIXTH}x30` },
@@ -43,7 +43,7 @@ const cases: Cases = {
     fires: { [failed()]: "_x20 5x5" },
     atMinute: 22,
     labels: { pod: "one" },
-    says: "one could not answer 5 reviews in 15 minutes, since the API server did not answer it.",
+    says: "one could not answer 5 reviews in 15 minutes, because the API server did not answer.",
     quiet: {
       "a few of each replica": { [failed()]: "_x20 4x5", [failed("two")]: "_x20 4x5" },
       "others' mistakes": { [at("webhook_requests_total", 'result="refused"')]: "0+10x30" },
@@ -53,7 +53,7 @@ const cases: Cases = {
     fires: { [definitions("wanted")]: "5x30", [definitions("ours")]: "3x30", [leader()]: "1x30" },
     atMinute: 17,
     labels: { pod: "one" },
-    says: "Namespaces that want a definition of the operator's and have none: 2. Pods that name it do not start.",
+    says: "Namespaces that need the operator's definition and have none: 2. Pods that name it do not start.",
     quiet: {
       "all are there": { [definitions("wanted")]: "5x30", [definitions("ours")]: "5x30", [leader()]: "1x30" },
       "they are being made": { [definitions("wanted")]: "5x30", [definitions("ours")]: "0x9 5x20", [leader()]: "1x30" },
