@@ -1,7 +1,7 @@
 /** Our installer beside linkerd's own: on the same node, and by the same ConfigMap. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { App, Chart } from "cdk8s";
@@ -48,6 +48,7 @@ async function startPeer(
   const plugin = join(image, "linkerd-cni");
   writeFileSync(plugin, SMALL_PLUGIN, { mode: 0o755 });
   if (peerPlugin !== undefined) copyFileSync(peerPlugin, plugin);
+  const begin = Date.now();
   const child = spawn("unshare", ["--mount", "sh", "-c", RUN, "sh", node.accountDir, peer ?? ""], {
     stdio: "ignore",
     detached: true,
@@ -70,7 +71,7 @@ async function startPeer(
     await sleep(200);
     send("STOP");
     await sleep(20);
-    if (files.every((name) => isChained(node, name))) break;
+    if (isCopied(node, plugin) && files.every((name) => isWritten(node, name, begin))) break;
     if (performance.now() > until) throw new Error("linkerd's installer does not install");
     send("CONT");
   }
@@ -91,6 +92,16 @@ function isChained(node: TestNode, name: string): boolean {
   } catch {
     return false; // half-written
   }
+}
+
+/** Whether it has written a configuration: one that is chained may have been so before. */
+const isWritten = (node: TestNode, name: string, since: number) =>
+  isChained(node, name) && statSync(join(node.netDir, name)).mtimeMs >= since;
+
+/** Whether the node has this plugin, all of it. */
+function isCopied(node: TestNode, plugin: string): boolean {
+  const installed = join(node.binDir, "linkerd-cni");
+  return existsSync(installed) && readFileSync(installed).equals(readFileSync(plugin));
 }
 
 /** Lets linkerd's own installer install, and ends it as a node's crash would: it removes nothing. */
