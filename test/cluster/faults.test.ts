@@ -89,13 +89,16 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     "a container runtime that is started again without the API server keeps every pod's sandbox",
     "containerd and kubelet restarted while the API server was down",
     async () => {
-      const [old, calls] = [await sandboxes(cluster.machine), await cluster.additions(/./)];
+      // The static pods of the fault before may still be ending.
+      const sandboxesNow = () => sandboxes(cluster.machine, ["injected-node", "unmeshed-node"]);
+      const [old, calls] = [await sandboxesNow(), await cluster.additions(/./)];
+      expect(old.length).toBeGreaterThan(3);
       await restartRuntimeAlone(cluster.machine);
       // A pod that starts now tells that the kubelet has looked at those before it.
       await cluster.kubectl.start(pod("after-restart"));
       const added = (await cluster.additions(/./)).slice(calls.length);
       expect(added.map((record) => record.pod)).toEqual(["default/after-restart"]);
-      expect(await sandboxes(cluster.machine)).toEqual(expect.arrayContaining(old));
+      expect(await sandboxesNow()).toEqual(expect.arrayContaining(old));
       const address = await cluster.kubectl.ready("meshed");
       expect(await caller(address)).toEqual(redirected(address));
       await cluster.kubectl.stop("after-restart");

@@ -29,9 +29,10 @@ export async function restartRuntimeAlone(machine: Machine): Promise<void> {
   });
 }
 
-/** Ids of all pods' sandboxes that the container runtime has. */
-export async function sandboxes(machine: Machine): Promise<string[]> {
-  const filter = 'labels."io.cri-containerd.kind"==sandbox';
+/** Ids of the sandboxes that the container runtime has, but for those of these pods. */
+export async function sandboxes(machine: Machine, but: readonly string[]): Promise<string[]> {
+  const others = but.map((name) => `labels."io.kubernetes.pod.name"!=${name}`);
+  const filter = ['labels."io.cri-containerd.kind"==sandbox', ...others].join(",");
   const ids = await machine.run(["ctr", "--namespace=k8s.io", "containers", "ls", "--quiet", filter]);
   return ids.split("\n").sort();
 }
