@@ -43,7 +43,7 @@ const cases: Cases = {
     fires: { [failed()]: "_x20 5x5" },
     atMinute: 22,
     labels: { pod: "one" },
-    says: "one could not answer 5 reviews in 15 minutes, because the API server did not answer.",
+    says: "one could not answer 5 reviews in 15 minutes because the API server did not answer.",
     quiet: {
       "a few of each replica": { [failed()]: "_x20 4x5", [failed("two")]: "_x20 4x5" },
       "others' mistakes": { [at("webhook_requests_total", 'result="refused"')]: "0+10x30" },
