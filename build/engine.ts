@@ -1,4 +1,4 @@
-/** The plugin's executable: its scripts as bytecode, the engine that runs them, TLS, and the C host of plugin/host. */
+/** The plugin's executable: its scripts as bytecode, the engine that runs them, TLS, and the C host in host/. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -30,7 +30,7 @@ export function compilerFolder(): string {
 
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
-const HOST = join(root, "plugin", "host");
+const HOST = join(root, "host");
 const HOST_FILES = ["main.c", "arena.c", "tls.c"];
 
 /** One way to compile C: each has a library of its own. */
@@ -228,7 +228,7 @@ export interface ExecutableOptions {
   readonly sanitized?: boolean;
 }
 
-/** Builds an executable of scripts for the host of plugin/host. */
+/** Builds an executable of scripts for the host in host/. */
 export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
   const { main, scripts, architecture = hostArchitecture(), sanitized = false } = options;
   const foreign = await foreignSources();

@@ -6,7 +6,7 @@ import { type Architecture, hostArchitecture } from "./runtime";
 
 /** Where the plugin begins, and the scripts that it loads where it needs them. */
 export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
-export const PLUGIN_SCRIPTS = join(root, "plugin", "scripts");
+export const PLUGIN_SCRIPTS = join(root, "host", "scripts");
 const INSTALLER_ENTRY = join(root, "installer", "main.ts");
 const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
 

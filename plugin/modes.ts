@@ -2,14 +2,14 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
-import { Errno, SystemError } from "./host/errno";
-import { readText } from "./host/files";
-import type { Host } from "./host/port";
+import { Errno, SystemError } from "../host/errno";
+import { readText } from "../host/files";
+import type { Host } from "../host/port";
+import { applyNative } from "../netlink/apply";
+import { type Comparison, compareNative } from "../netlink/compare";
+import { netfilter } from "../netlink/socket";
 import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
-import { applyNative } from "./netlink/apply";
-import { type Comparison, compareNative } from "./netlink/compare";
-import { netfilter } from "./netlink/socket";
 
 /** Errors of a kernel without nf_tables, its nat chains or its redirect. */
 const UNSUPPORTED: readonly number[] = [Errno.ENOENT, Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.EAFNOSUPPORT];

@@ -1,4 +1,4 @@
-/** The C host, built into an executable: every function of plugin/host/port.ts but TLS. */
+/** The C host, built into an executable: every function of host/port.ts but TLS. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";

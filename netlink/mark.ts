@@ -2,7 +2,7 @@
  * The description that a rule carries of itself, in its user data after the comment: its place, and its content in the
  * words of describe.ts. CHECK compares the rules in force with it, so it needs neither the pod nor the API server.
  */
-import { ascii, asciiText } from "../bytes";
+import { ascii, asciiText } from "../host/bytes";
 
 export interface Mark {
   /** The rule's place in its chain, from 1, and how many rules ADD programmed there. */

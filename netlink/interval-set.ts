@@ -2,8 +2,8 @@
  * Sets of intervals: many ports or networks that one rule looks up. They are anonymous, so each lives as long as its
  * rule, and constant, so nothing can be added to one later.
  */
-import { mergePorts, type PortRange } from "../../cni/ports";
-import { type Family, mergeSubnets, netmask, type Subnet } from "../../cni/subnets";
+import { mergePorts, type PortRange } from "../cni/ports";
+import { type Family, mergeSubnets, netmask, type Subnet } from "../cni/subnets";
 import { attribute, attributeList, attributes, nested, number32, readNumber32, text } from "./codec";
 import { bytesInWords } from "./describe";
 

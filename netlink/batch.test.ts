@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { examples } from "../../cni/redirect/examples.testing";
-import { redirectRules } from "../../cni/redirect/rules";
+import { examples } from "../cni/redirect/examples.testing";
+import { redirectRules } from "../cni/redirect/rules";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages } from "./codec";
 

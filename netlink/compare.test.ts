@@ -1,6 +1,6 @@
-import { examples } from "../../cni/redirect/examples.testing";
-import { redirectRules } from "../../cni/redirect/rules";
-import { concat } from "../bytes";
+import { examples } from "../cni/redirect/examples.testing";
+import { redirectRules } from "../cni/redirect/rules";
+import { concat } from "../host/bytes";
 import { creationBatch } from "./batch";
 import { messages } from "./codec";
 import { compareNative } from "./compare";

@@ -1,7 +1,7 @@
 /** Requests to the API server: one connection each, two deadlines, one retry. */
 import { type ApiServer, ApiUnreachable, authority } from "../../kubernetes/api-server";
-import { Errno } from "../host/errno";
-import type { Host } from "../host/port";
+import { Errno } from "../errno";
+import type { Host } from "../port";
 import { ConnectionFailed, connect } from "./connect";
 import { encodeRequest, type HttpResponse, ResponseReader } from "./http1";
 

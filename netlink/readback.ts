@@ -1,6 +1,6 @@
 /** Reads the nat chains and their rules from the kernel. */
-import type { Family } from "../../cni/subnets";
-import { asciiText } from "../bytes";
+import type { Family } from "../cni/subnets";
+import { asciiText } from "../host/bytes";
 import { Errno, SystemError } from "../host/errno";
 import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE_NAME, SUBSYSTEM, TABLE } from "./batch";
 import { attributeList, attributes, message, messages, readNative32, readNumber32 } from "./codec";

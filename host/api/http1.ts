@@ -1,7 +1,7 @@
 /** As much of HTTP/1.1 as a GET from an API server takes. */
 import { type ApiResponse, type ApiServer, authority } from "../../kubernetes/api-server";
 import { concat } from "../bytes";
-import type { Host } from "../host/port";
+import type { Host } from "../port";
 
 export function encodeRequest(server: ApiServer, path: string): string {
   const lines = [

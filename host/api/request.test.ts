@@ -1,7 +1,7 @@
 import { ApiUnreachable } from "../../kubernetes/api-server";
-import { Errno } from "../host/errno";
-import { type FakeApi, FakeHost, response } from "../host/fake.testing";
-import type { TlsFailure } from "../host/port";
+import { Errno } from "../errno";
+import { type FakeApi, FakeHost, response } from "../fake.testing";
+import type { TlsFailure } from "../port";
 import { get } from "./request";
 
 const server = { host: "10.0.0.1", port: 443 };

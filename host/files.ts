@@ -1,5 +1,5 @@
 /** Files and descriptors as container runtimes give them: pipes, files, and ones that do not block. */
-import { shortened } from "../../cni/errors";
+import { shortened } from "../cni/errors";
 import { checked, Errno } from "./errno";
 import type { Host } from "./port";
 

@@ -1,6 +1,6 @@
 /**
  * What the plugin asks of the machine it runs on: system calls, one TLS connection, programs. The executable's C part
- * (plugin/host/*.c) provides it as the global `host`; tests provide a fake.
+ * (host/*.c) provides it as the global `host`; tests provide a fake.
  *
  * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
  */
@@ -58,9 +58,9 @@ export interface Host {
   exit(status: number): never;
 }
 
-/** The scripts in plugin/scripts, by their file names. */
+/** The scripts in host/scripts, by their file names. */
 export interface Scripts {
-  yaml: typeof import("../scripts/yaml");
+  yaml: typeof import("./scripts/yaml");
 }
 
 /** Where to connect, and what to trust there. */

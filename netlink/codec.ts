@@ -3,7 +3,7 @@
  * endian on x64 and arm64; what netfilter calls "be" is in network order.
  */
 
-import { ascii, concat } from "../bytes";
+import { ascii, concat } from "../host/bytes";
 
 const NLA_F_NESTED = 0x8000;
 const NLA_TYPE_MASK = 0x3fff;

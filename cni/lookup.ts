@@ -1,14 +1,13 @@
 /** Gathers the evidence about a pod: from its annotations, and from the API server where they are not enough. */
-import { apiServerPorts, namespaceFromObject, podFromObject } from "../cni/api-objects";
-import { API_SERVER_PORTS, type Surroundings } from "../cni/decide";
-import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import { type Evidence, evidenceFromAnnotations, extraLookup, type PassedPod } from "../cni/evidence";
-import type { Pod } from "../cni/pod";
-import type { Stanza } from "../cni/stanza";
-import type { ApiResponse } from "../kubernetes/api-server";
+import { apiServerPorts, namespaceFromObject, podFromObject } from "./api-objects";
+import { API_SERVER_PORTS, type Surroundings } from "./decide";
+import { CniError, ErrorCode, reasonOf } from "./errors";
+import { type Evidence, evidenceFromAnnotations, extraLookup, type PassedPod } from "./evidence";
+import type { Pod } from "./pod";
+import type { Stanza } from "./stanza";
 
-/** Gets an object of the API server by its path. @throws ApiUnreachable, KubeconfigError */
-export type Get = (path: string) => ApiResponse;
+/** Gets an object of the API server by its path. @throws an Error that says why there is no answer */
+export type Get = (path: string) => { readonly status: number; readonly body: string };
 
 /** The evidence, and why the API server did not give it where the annotations stand in for its answer. */
 export interface Gathered {
@@ -27,7 +26,7 @@ class Lookup {
     private readonly kubeconfig: string,
   ) {}
 
-  /** @throws CniError 11, ApiUnreachable, KubeconfigError */
+  /** @throws CniError 11, and what `get` throws */
   evidence({ pod: name }: PassedPod): Evidence {
     const { namespace, name: podName } = name;
     const path = `/api/v1/namespaces/${namespace}/pods/${podName}`;

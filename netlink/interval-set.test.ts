@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { PortRange } from "../../cni/ports";
-import { netmask, parseSubnet, type Subnet } from "../../cni/subnets";
+import type { PortRange } from "../cni/ports";
+import { netmask, parseSubnet, type Subnet } from "../cni/subnets";
 import { attributeList, attributes } from "./codec";
 import {
   type Element,

@@ -2,10 +2,10 @@
  * The expressions of an nftables rule: one function each, named as in the kernel. Each comes with the words that
  * describe.ts has for it, so that a rule can carry a description of itself.
  */
-import type { PortRange } from "../../cni/ports";
-import type { AddressKind, Match, Rule, Verdict } from "../../cni/redirect/rules";
-import { type Family, netmask, type Subnet } from "../../cni/subnets";
-import { ascii } from "../bytes";
+import type { PortRange } from "../cni/ports";
+import type { AddressKind, Match, Rule, Verdict } from "../cni/redirect/rules";
+import { type Family, netmask, type Subnet } from "../cni/subnets";
+import { ascii } from "../host/bytes";
 import { attribute, nested, number32, text } from "./codec";
 import { bytesInWords } from "./describe";
 import { elementsInWords, type IntervalSet, lookupData, portSet, subnetSet } from "./interval-set";

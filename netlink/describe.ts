@@ -1,5 +1,5 @@
 /** Expressions that the kernel lists, in words: equal words, equal meaning. */
-import { asciiText } from "../bytes";
+import { asciiText } from "../host/bytes";
 import { attributes, readNumber32 } from "./codec";
 
 type Data = ReadonlyMap<number, Uint8Array>;

@@ -1,4 +1,4 @@
-import { asciiText } from "../bytes";
+import { asciiText } from "../host/bytes";
 import { Errno } from "../host/errno";
 import { SUBSYSTEM } from "./batch";
 import { attributes, messages, type Received } from "./codec";

@@ -3,7 +3,7 @@
  * others do not count: a container of the pod may have rules of its own, as dockerd does, and must not cost the pod its
  * address.
  */
-import { FAMILIES, type Family } from "../../cni/subnets";
+import { FAMILIES, type Family } from "../cni/subnets";
 import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
 import { describeRule, type SetInWords } from "./describe";
 import { elementsInWords } from "./interval-set";

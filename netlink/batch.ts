@@ -1,8 +1,8 @@
 /** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
-import { CNI_NAME } from "../../cni/contract";
-import { perSubnet, type Rule, type RuleSet } from "../../cni/redirect/rules";
-import type { Family } from "../../cni/subnets";
-import { ascii, concat } from "../bytes";
+import { CNI_NAME } from "../cni/contract";
+import { perSubnet, type Rule, type RuleSet } from "../cni/redirect/rules";
+import type { Family } from "../cni/subnets";
+import { ascii, concat } from "../host/bytes";
 import { attribute, message, nested, number32, text } from "./codec";
 import { expressionLists, MAX_ALTERNATIVES } from "./expressions";
 import { elementAttributes, type IntervalSet, setAttributes } from "./interval-set";

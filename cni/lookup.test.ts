@@ -1,16 +1,15 @@
-import { skipWithoutLookup } from "../cni/evidence";
-import { POD_LOOKUPS, type PodLookup } from "../cni/stanza";
-import { type ApiResponse, ApiUnreachable } from "../kubernetes/api-server";
-import { gatherEvidence } from "./evidence";
+import { skipWithoutLookup } from "./evidence";
+import { type Get, gatherEvidence } from "./lookup";
+import { POD_LOOKUPS, type PodLookup } from "./stanza";
 
 const injected = { "linkerd.io/created-by": "linkerd/proxy-injector edge", "linkerd.io/proxy-version": "edge" };
 const manual = { "linkerd.io/created-by": "linkerd/cli edge", "linkerd.io/proxy-version": "edge" };
 const containers = [{ name: "app" }, { name: "linkerd-proxy" }];
 
-type Api = (path: string) => ApiResponse;
-const ok = (object: object): ApiResponse => ({ status: 200, body: JSON.stringify(object) });
+type Api = Get;
+const ok = (object: object): ReturnType<Get> => ({ status: 200, body: JSON.stringify(object) });
 const unreachable: Api = () => {
-  throw new ApiUnreachable("10.0.0.1:443", "no answer within 5000 ms");
+  throw new Error("API server 10.0.0.1:443: no answer within 5000 ms");
 };
 const status =
   (code: number): Api =>

@@ -1,4 +1,4 @@
-import { FakeHost } from "../host/fake.testing";
+import { FakeHost } from "../fake.testing";
 import { encodeRequest, ResponseReader } from "./http1";
 
 const reader = () => new ResponseReader(new FakeHost());

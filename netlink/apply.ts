@@ -1,5 +1,5 @@
-import type { RuleSet } from "../../cni/redirect/rules";
-import { FAMILIES, type Family } from "../../cni/subnets";
+import type { RuleSet } from "../cni/redirect/rules";
+import { FAMILIES, type Family } from "../cni/subnets";
 import { Errno, SystemError } from "../host/errno";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages, readNative32 } from "./codec";

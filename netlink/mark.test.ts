@@ -1,5 +1,5 @@
-import { examples } from "../../cni/redirect/examples.testing";
-import { redirectRules } from "../../cni/redirect/rules";
+import { examples } from "../cni/redirect/examples.testing";
+import { redirectRules } from "../cni/redirect/rules";
 import { attributeList } from "./codec";
 import { describeRule } from "./describe";
 import { expressionLists } from "./expressions";
