@@ -220,7 +220,7 @@ export class Daemon {
     record.note({ pod: name });
     let outcome: PodOutcome = event === "synchronize" ? "failed" : "refused";
     try {
-      const found = this.redirector.redirect(sandbox);
+      const found = this.redirector.redirect(sandbox, { mayBeGone: event === "synchronize" });
       outcome = found.kind;
       if (found.kind === "edited") {
         log.warn(`pod ${name} has other rules than were set; they are left as they are: ${found.reason}`);

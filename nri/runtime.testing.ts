@@ -122,6 +122,10 @@ export class FakeRuntime {
     return this.call(Method.createContainer, concat([bytesField(1, podMessage(pod)), textField(2, "")]));
   }
 
+  removed(pod: Pod): Promise<string | undefined> {
+    return this.call(Method.removePodSandbox, bytesField(1, podMessage(pod)));
+  }
+
   private accept(socket: Socket): void {
     this.connections++;
     this.socket = socket;

@@ -62,12 +62,19 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     return { child, output: () => output, ask, end };
   }
 
+  /** Waits until a daemon, which may not listen yet, has looked at all pods. */
+  const becomesReady = (daemon: Started) =>
+    eventually(async () => ((await daemon.ask("/ready").catch(() => [0]))[0] === 200 ? true : undefined));
+
+  /** Waits until a daemon's log holds a text. */
+  const says = (daemon: Started, text: string) => eventually(() => daemon.output().includes(text) || undefined);
+
   /** A pod with a network namespace of its own, as a runtime mounts it. */
   async function pod(changes: Partial<Pod> = {}): Promise<Pod & { readonly path: string }> {
     const id = `pod-${++pods}`;
     const path = await node.pod();
     await symlink(path, join(directory, id));
-    const netns = `/run/netns/${id}`;
+    const netns = join(directory, id);
     return { id, name: id, annotations: INJECTED, addresses: ["10.0.0.1"], netns, path, ...changes };
   }
 
@@ -120,10 +127,63 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   it("sets rules of pods that run already, in place, however many messages name them", async () => {
     const [one, two, plain] = [await pod(), await pod(), await pod({ annotations: {} })];
     await together({ running: [[one], [], [plain, two]] }, async (_, daemon) => {
-      await eventually(async () => ((await daemon.ask("/ready"))[0] === 200 ? true : undefined));
+      await becomesReady(daemon);
       expect([one, two, plain].map(({ path }) => rules(path) !== undefined)).toEqual([true, true, false]);
       expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_mended_pods_total 2\n");
-      expect(daemon.output()).toContain(`pod shop/${one.name} ran without rules: set them in place`);
+      await says(daemon, `pod shop/${one.name} ran without rules: set them in place`);
+    });
+  });
+
+  it("passes what has ended, and reports what it cannot decide, among pods that run already", async () => {
+    const ended: Pod = { id: "ended", name: "ended", annotations: INJECTED, netns: join(directory, "ended") };
+    const wrong = await pod({ annotations: { ...INJECTED, "config.linkerd.io/proxy-uid": "root" } });
+    const manual = await pod({ annotations: { "linkerd.io/proxy-version": "x" } });
+    const control = await pod({
+      annotations: { "linkerd.io/proxy-version": "x" },
+      labels: { "linkerd.io/control-plane-component": "destination" },
+    });
+    await together({ running: [[ended, wrong, manual, control]] }, async (_, daemon) => {
+      await becomesReady(daemon);
+      expect([wrong, manual].map(({ path }) => rules(path))).toEqual([undefined, undefined]);
+      expect(rules(control.path)).toContain("tcp dport 6443 return");
+      const [, metrics] = await daemon.ask("/metrics");
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 1\n');
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="failed"} 2\n');
+      await says(
+        daemon,
+        `pod shop/${wrong.name}: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`,
+      );
+      await says(daemon, `pod shop/${manual.name} was not injected by Linkerd's injector`);
+    });
+  });
+
+  it("takes no more memory after 1,000 sandboxes than after the first", async () => {
+    const meshed = await pod();
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      const resident = async () =>
+        Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${daemon.child.pid}/status`, "utf8"))?.[1]);
+      const atRest = await resident();
+      const sandboxes = async (from: number, to: number) => {
+        for (let each = from; each < to; each++) {
+          const named = {
+            ...meshed,
+            id: `s${each}`,
+            name: `s${each}`,
+            annotations: { ...INJECTED, note: "n".repeat(2000) },
+          };
+          expect(await runtime.run(named)).toBeUndefined();
+          expect(await runtime.create(named)).toBeUndefined();
+          await runtime.removed(named);
+        }
+        await daemon.ask("/metrics");
+      };
+      await sandboxes(0, 50);
+      const before = await resident();
+      await sandboxes(50, 1050);
+      const after = await resident();
+      console.log(`resident kB: at rest ${atRest}, after 50 sandboxes ${before}, after 1,050 ${after}`);
+      expect(after - before).toBeLessThan(200);
     });
   });
 
@@ -174,10 +234,12 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       expect(await runtime.run(foreign)).toBeUndefined();
       expect(rules(edited.path)).toBe(before);
       expect(rules(foreign.path)).toBeUndefined();
-      expect(daemon.output()).toContain(
+      await says(
+        daemon,
         `pod shop/${edited.name} has other rules than were set; they are left as they are: table ip linkerd-cni, chain inbound is empty`,
       );
-      expect(daemon.output()).toContain(
+      await says(
+        daemon,
         `pod shop/${foreign.name} has rules of another program; they are left as they are: it has a chain PROXY_INIT_REDIRECT`,
       );
     });
@@ -191,9 +253,10 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       expect(await runtime.run({ ...host, addresses: ["10.0.0.1"] })).toContain(
         "the runtime does not say which network namespace",
       );
-      expect(await runtime.run({ ...host, netns: "/proc/1/ns/gone" })).toContain(
-        `is not in ${directory}: set nri.netnsDir`,
+      expect(await runtime.run({ ...host, netns: "/proc/1/ns/net" })).toContain(
+        `its network namespace /proc/1/ns/net is not in ${directory}: set nri.netnsDir`,
       );
+      expect(await runtime.run({ ...host, netns: join(directory, "gone") })).toContain("ENOENT");
     });
   });
 
@@ -201,9 +264,9 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     await symlink("/proc/self/ns/net", join(directory, "own"));
     await together({}, async (runtime) => {
       await runtime.synchronized();
-      expect(await runtime.run({ id: "own", name: "own", annotations: INJECTED, netns: "/run/netns/own" })).toContain(
-        "is the network namespace that this process runs in",
-      );
+      expect(
+        await runtime.run({ id: "own", name: "own", annotations: INJECTED, netns: join(directory, "own") }),
+      ).toContain("is the network namespace that this process runs in");
     });
   });
 
@@ -220,7 +283,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       );
       const runtime = await FakeRuntime.listen(join(directory, "nri.sock"));
       await runtime.synchronized();
-      await eventually(async () => ((await daemon.ask("/ready"))[0] === 200 ? true : undefined));
+      await becomesReady(daemon);
       expect(daemon.output().split("there is no socket")).toHaveLength(2);
       // The runtime starts again.
       runtime.drop();
@@ -287,7 +350,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     const daemon = await start(env);
     await eventually(() => daemon.child.exitCode ?? undefined);
     expect(daemon.child.exitCode).toBe(1);
-    expect(daemon.output()).toContain(`linkerd-cni-nri: error: ${message}`);
+    await says(daemon, `linkerd-cni-nri: error: ${message}`);
   });
 });
 
