@@ -244,7 +244,7 @@ export class Daemon {
     } catch (error) {
       const { code, message } =
         error instanceof CniError ? error : { code: ErrorCode.rulesRefused, message: reasonOf(error) };
-      log.warn(`pod ${name}: ${message}`);
+      log.warn(message, { pod: name });
       record.note({ code, error: message });
       appendLine(host, CALL_LOG, record.line());
       throw error;

@@ -151,11 +151,8 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       const [, metrics] = await daemon.ask("/metrics");
       expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 1\n');
       expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="failed"} 2\n');
-      await says(
-        daemon,
-        `pod shop/${wrong.name}: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`,
-      );
-      await says(daemon, `pod shop/${manual.name} was not injected by Linkerd's injector`);
+      await says(daemon, `warn: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`);
+      await says(daemon, `warn: pod shop/${manual.name} was not injected by Linkerd's injector`);
     });
   });
 
@@ -424,6 +421,19 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       expect((await daemon.ask("/nothing"))[0]).toBe(404);
       for (const each of silent) each.destroy();
       expect((await daemon.ask("/live"))[0]).toBe(200);
+    });
+  });
+
+  it("ends at once by SIGTERM, also as the first process of a container", async () => {
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const env = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${await freePort()}` };
+      const first = spawn("unshare", ["--pid", "--fork", executable], { env: { ...env, PATH: process.env["PATH"] } });
+      const ended = new Promise((resolve) => first.once("close", resolve));
+      await eventually(() => (runtime.connections === 2 ? true : undefined));
+      const children = await readFile(`/proc/${first.pid}/task/${first.pid}/children`, "utf8");
+      process.kill(Number(children), "SIGTERM");
+      expect(await ended).toBe(0);
     });
   });
 
