@@ -95,6 +95,7 @@ export const InstallerVariable = {
   pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
   nodeTaint: "NODE_TAINT",
   podEvents: "POD_EVENTS",
+  nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",
   healthPort: "HEALTH_PORT",
 } as const;
@@ -138,6 +139,7 @@ export const RepairFlag = {
   deletionsPerSecond: "deletions-per-second",
   deletionBurst: "deletion-burst",
   deleteUnvalidated: "delete-unvalidated",
+  waitForNri: "wait-for-nri",
 } as const;
 
 /** Flags of the Multus operator; the first nine are those of linkerd's. */
