@@ -19,13 +19,38 @@ test.each([
     "Redirected by the pod's annotations alone: timed out",
   ],
 ])("a call that ends in %s is told", (_, entry, reason, note) => {
-  expect(call(entry)).toEqual({ namespace: "shop", name: "cart", reason, note });
+  expect(call(entry)).toEqual({ namespace: "shop", name: "cart", type: "Warning", reason, note });
+});
+
+const time = "2026-01-01T00:00:00.000Z";
+const occasion = `nri-${Date.parse(time).toString(16)}`;
+
+test("a pod that the NRI plugin mended is told, once for each time that it was", () => {
+  const mended = { time, verb: "NRI", pod: "shop/cart", decision: "redirect", mode: "native", reason: "no rules" };
+  expect(eventOf(mended)).toEqual({
+    namespace: "shop",
+    name: "cart",
+    type: "Normal",
+    reason: "LinkerdCNIRedirectMended",
+    note: "The pod ran without its redirect. The rules were set in place; no restart is needed",
+    occasion,
+  });
+});
+
+test.each([
+  ["an error", { code: 100, error: "table linkerd differs" }, "table linkerd differs"],
+  ["a reason", { code: 100, reason: "rules of others" }, "rules of others"],
+])("a running pod that it left alone is told, with %s", (_, entry, note) => {
+  const reason = "LinkerdCNIRedirectNotMended";
+  const told = { namespace: "shop", name: "cart", type: "Warning", reason, note, occasion };
+  expect(eventOf({ time, verb: "NRI", pod: "shop/cart", ...entry })).toEqual(told);
 });
 
 test.each([
   ["a redirect", { decision: "redirect" }],
   ["a pod that is left alone", { decision: "skip", reason: "no proxy" }],
   ["another verb", { verb: "CHECK", code: 100, error: "differ" }],
+  ["a pod that the NRI plugin had nothing to do about", { verb: "NRI" }],
   ["no pod", { pod: undefined, code: 101, error: "EPERM" }],
 ])("nothing is told about %s", (_, entry) => {
   expect(call(entry)).toBeUndefined();
