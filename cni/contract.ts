@@ -113,6 +113,7 @@ export const NriVariable = {
   netnsDir: "NRI_NETNS_DIR",
   /** Two digits: plugins are called in their order. */
   index: "NRI_INDEX",
+  port: InstallerVariable.healthPort,
 } as const;
 /** By which name the runtime knows the NRI plugin, as in the annotation {@link Annotation.requiredPlugins}. */
 export const NRI_PLUGIN = CNI_NAME;
