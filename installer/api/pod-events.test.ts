@@ -38,12 +38,13 @@ test("a pod that the NRI plugin mended is told, once for each time that it was",
 });
 
 test.each([
-  ["an error", { code: 100, error: "table linkerd differs" }, "table linkerd differs"],
-  ["a reason", { code: 100, reason: "rules of others" }, "rules of others"],
-])("a running pod that it left alone is told, with %s", (_, entry, note) => {
-  const reason = "LinkerdCNIRedirectNotMended";
-  const told = { namespace: "shop", name: "cart", type: "Warning", reason, note, occasion };
-  expect(eventOf({ time, verb: "NRI", pod: "shop/cart", ...entry })).toEqual(told);
+  ["whose rules were edited", 100, "LinkerdCNIRedirectNotMended"],
+  ["whose annotations are wrong", 7, "LinkerdCNIConfigInvalid"],
+  ["that nobody could be asked about", 11, "LinkerdCNIApiUnreachable"],
+  ["whose rules were refused", 101, "LinkerdCNIRedirectFailed"],
+])("a pod %s is told by the NRI plugin, too", (_, code, reason) => {
+  const told = { namespace: "shop", name: "cart", type: "Warning", reason, note: "why", occasion };
+  expect(eventOf({ time, verb: "NRI", pod: "shop/cart", code, error: "why" })).toEqual(told);
 });
 
 test.each([

@@ -44,10 +44,12 @@ function ofCall({ code, decision, error, reason }: Entry): Content | undefined {
   return { type, reason: "LinkerdCNIApiUnreachable", note: `Redirected by the pod's annotations alone: ${reason}` };
 }
 
-/** The NRI plugin writes of pods that ran already: those that it mended, and those that it left alone. */
-function ofNri({ code, decision, error, reason }: Entry): Content | undefined {
-  const isLeft = code !== undefined || error !== undefined;
-  if (isLeft) return { type: "Warning", reason: "LinkerdCNIRedirectNotMended", note: String(error ?? reason ?? code) };
+/** The NRI plugin writes of pods that it refused to start, and of running ones that it mended or left alone. */
+function ofNri(entry: Entry): Content | undefined {
+  const { code, decision, error } = entry;
+  if (code === ErrorCode.rulesDiffer)
+    return { type: "Warning", reason: "LinkerdCNIRedirectNotMended", note: String(error) };
+  if (code !== undefined) return ofCall(entry);
   if (decision !== "redirect") return undefined;
   const note = "The pod ran without its redirect. The rules were set in place; no restart is needed";
   return { type: "Normal", reason: "LinkerdCNIRedirectMended", note };
@@ -60,7 +62,7 @@ const CONTENTS: Readonly<Record<string, (entry: Entry) => Content | undefined>> 
 
 /**
  * The Event for one call of the plugin, where it failed to start a pod as it should, or had to fall back; or for what the
- * NRI plugin did about a pod that ran already.
+ * NRI plugin did about a pod.
  */
 export function eventOf(entry: Entry): PodEvent | undefined {
   const { pod, verb } = entry;
