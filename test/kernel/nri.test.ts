@@ -1,12 +1,14 @@
 /** The NRI plugin's executable against real network namespaces; the runtime's side is played, so that it can misbehave. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { buildNri } from "../../build/programs";
 import { frames, Stream } from "../../nri/mux";
 import { eventually, FakeRuntime, type Pod } from "../../nri/runtime.testing";
+import { ApiStub, json } from "../support/api-server";
 import { Node } from "../support/netns";
 import { freePort } from "../support/ports";
 import { missing, suite } from "../support/requirements";
@@ -149,11 +151,91 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       const [, metrics] = await daemon.ask("/metrics");
       expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 1\n');
       expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="failed"} 2\n');
-      await says(
-        daemon,
-        `pod shop/${wrong.name}: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`,
+      await says(daemon, `warn: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`);
+      await says(daemon, `warn: pod shop/${manual.name} was not injected by Linkerd's injector`);
+    });
+  });
+
+  describe("pods that Linkerd's injector did not inject", () => {
+    let api: ApiStub;
+    let token: string;
+    const manual = (changes: Partial<Pod> = {}) =>
+      pod({ annotations: { "linkerd.io/proxy-version": "x" }, ...changes });
+    const withToken = () => ({
+      KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      KUBERNETES_SERVICE_PORT: `${api.port}`,
+      SERVICE_ACCOUNT_DIR: token,
+    });
+    beforeAll(async () => {
+      api = await ApiStub.start(json(500, {}));
+      token = join(directory, "token");
+      await mkdir(token);
+      await writeFile(join(token, "token"), "secret\n");
+      await writeFile(join(token, "ca.crt"), api.ca);
+    });
+    afterAll(() => api.close());
+    beforeEach(() => {
+      api.requests.length = 0;
+    });
+    /** Answers for any pod with these containers, and for its namespace. */
+    const answers = (spec: object) => (request: IncomingMessage, response: ServerResponse) => {
+      const [, , , , , kind, name] = (request.url ?? "").split("/");
+      const metadata = { name, namespace: "shop", annotations: { "linkerd.io/proxy-version": "x" } };
+      const ofNamespace = { name: "shop", annotations: { "config.linkerd.io/skip-outbound-ports": "5432" } };
+      json(
+        200,
+        kind === "pods"
+          ? { apiVersion: "v1", kind: "Pod", metadata, spec }
+          : { apiVersion: "v1", kind: "Namespace", metadata: ofNamespace },
+      )(request, response);
+    };
+
+    it("are looked up, with their namespace's settings, and only where rules are missing", async () => {
+      const looked = await manual();
+      api.answer = answers({ containers: [{ name: "app" }, { name: "linkerd-proxy" }] });
+      await together(
+        {},
+        async (runtime, daemon) => {
+          await runtime.synchronized();
+          expect(await runtime.run(looked)).toBeUndefined();
+          expect(rules(looked.path)).toContain("tcp dport 5432 return");
+          expect(api.requests).toEqual([`/api/v1/namespaces/shop/pods/${looked.name}`, "/api/v1/namespaces/shop"]);
+          expect(await runtime.create(looked)).toBeUndefined();
+          expect(api.requests).toHaveLength(2);
+          expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_lookups_total 2\n");
+        },
+        withToken(),
       );
-      await says(daemon, `pod shop/${manual.name} was not injected by Linkerd's injector`);
+    });
+
+    it("are left alone where linkerd-init sets the rules, and are not looked up again", async () => {
+      const looked = await manual();
+      api.answer = answers({ containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] });
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          expect(await runtime.run(looked)).toBeUndefined();
+          expect(await runtime.create(looked)).toBeUndefined();
+          expect(rules(looked.path)).toBeUndefined();
+          expect(api.requests).toHaveLength(1);
+        },
+        withToken(),
+      );
+    });
+
+    it("are refused, within the runtime's patience, where the API server does not answer", async () => {
+      const looked = await manual();
+      api.answer = () => {};
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          // The runtime allows 2 s, for what waits before this pod, too.
+          expect(await runtime.run(looked)).toMatch(/within [1-6]\d\d ms/);
+        },
+        withToken(),
+      );
     });
   });
 
@@ -296,10 +378,10 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   });
 
   it("asks a runtime that refuses it again, later each time, and says so once", async () => {
-    await together({ refuse: "plugin 50-linkerd-cni is not welcome" }, async (runtime, daemon) => {
+    await together({ refuse: "plugin 10-linkerd-cni is not welcome" }, async (runtime, daemon) => {
       await eventually(() => (runtime.connections >= 4 ? true : undefined));
       expect(
-        daemon.output().split("the container runtime refuses the plugin: plugin 50-linkerd-cni is not welcome"),
+        daemon.output().split("the container runtime refuses the plugin: plugin 10-linkerd-cni is not welcome"),
       ).toHaveLength(2);
       runtime.behaviour = {};
       await runtime.synchronized();
@@ -342,8 +424,21 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
+  it("ends at once by SIGTERM, also as the first process of a container", async () => {
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const env = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${await freePort()}` };
+      const first = spawn("unshare", ["--pid", "--fork", executable], { env: { ...env, PATH: process.env["PATH"] } });
+      const ended = new Promise((resolve) => first.once("close", resolve));
+      await eventually(() => (runtime.connections === 2 ? true : undefined));
+      const children = await readFile(`/proc/${first.pid}/task/${first.pid}/children`, "utf8");
+      process.kill(Number(children), "SIGTERM");
+      expect(await ended).toBe(0);
+    });
+  });
+
   it.each([
-    [{ NRI_INDEX: "5" }, 'NRI_INDEX "5" is not two digits, such as 50'],
+    [{ NRI_INDEX: "5" }, 'NRI_INDEX "5" is not two digits, such as 10'],
     [{ CNI_NETWORK_CONFIG: "{" }, "CNI_NETWORK_CONFIG: "],
     [{ NRI_SOCKET_DIR: "run" }, 'NRI_SOCKET_DIR "run" is not an absolute path'],
   ])("%j is refused", async (env, message) => {
