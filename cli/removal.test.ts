@@ -1,7 +1,7 @@
 import { parseAllDocuments } from "yaml";
 import { values } from "../constructs";
+import { MUTATING_POLICY_VERSIONS } from "../constructs/admission";
 import { fieldsOf } from "../constructs/helm";
-import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
 import type { Ended } from "./io";
 import { runIn, type World } from "./io.testing";
 import type { Manifest } from "./resources";
@@ -53,7 +53,7 @@ const known = [
   "podsecuritypolicies.policy",
 ];
 
-test.each(TAINT_POLICY_VERSIONS)(
+test.each(MUTATING_POLICY_VERSIONS)(
   "without a flag it names all that any values install, policies of %s too",
   async (version) => {
     const { manifests } = await printed({}, "install-cni", "-n", "mesh", ...withPolicy(version));

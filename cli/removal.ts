@@ -1,6 +1,6 @@
 import { Label } from "../cni/contract";
 import type { LinkerdCniProps } from "../constructs";
-import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
+import { MUTATING_POLICY_VERSIONS } from "../constructs/admission";
 import type { Kubectl } from "./kubectl";
 import { installed, type Manifest } from "./resources";
 
@@ -41,7 +41,7 @@ const identity = ({ kind, metadata: { namespace = "", name } }: Manifest): strin
 
 /** Every object that some values make, in the order of installation. */
 function installable(namespace: string): readonly Manifest[] {
-  const all = TAINT_POLICY_VERSIONS.flatMap((admissionPolicy) =>
+  const all = MUTATING_POLICY_VERSIONS.flatMap((admissionPolicy) =>
     installed(
       { ...EVERYTHING, nodeTaint: { ...on, admissionPolicy }, nri: { ...on, require: { admissionPolicy } } },
       namespace,
