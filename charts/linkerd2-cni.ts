@@ -56,6 +56,7 @@ NOTE: the value ${name} is ignored: ${why}.
 const notes = `The CNI plugin is being installed on every node:
 
   kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
+  helm -n {{ .Release.Namespace }} test {{ .Release.Name }}
   linkerd check --pre --linkerd-cni-enabled
 
 Its namespace has to be labelled, for Pod Security and so that Linkerd's webhooks do not hold the pods up:
@@ -69,7 +70,7 @@ ${ignoredNotes.join("")}`;
 /** The Helm chart linkerd2-cni: its files, by path. */
 export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
   const chart = new HelmChart(app, "linkerd2-cni");
-  new LinkerdCni(chart, "cni");
+  new LinkerdCni(chart, "cni").addHelmTest();
   return chartFiles({
     chart,
     values,

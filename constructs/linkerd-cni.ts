@@ -23,6 +23,7 @@ import {
   toPrettyJson,
   when,
 } from "./helm";
+import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
 import { dashboard } from "./monitoring/dashboard";
@@ -85,6 +86,23 @@ export class LinkerdCni extends Installation<typeof values> {
   /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
   addStanza(extra: Extra): void {
     this.extras.push(extra);
+  }
+
+  /**
+   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. With `chained` false there
+   * is none, because a pod in this namespace does not reach the plugin then.
+   */
+  addHelmTest(): ApiObject {
+    const name = `${NAME}-test`;
+    return this.add<k8s.KubePodProps>("helm-test", k8s.KubePod.GVK, {
+      when: this.values.chained,
+      metadata: {
+        ...this.metadata({ [Label.app]: name }),
+        name,
+        annotations: { ...this.createdBy(), ...MESHED, ...TEST_HOOK },
+      },
+      spec: this.lazily(() => testPodSpec(this.values, NAME)),
+    });
   }
 
   /** The plugin's configuration, before the installer puts it into the node's chain. Called at synthesis. */

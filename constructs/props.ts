@@ -68,6 +68,15 @@ export interface NetworkPolicyProps {
   readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
 }
 
+/** The values in the group `helmTest`. */
+export interface HelmTestProps {
+  /**
+   * Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods.
+   * @default [{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]
+   */
+  readonly tolerations?: Input<Values["helmTest"]["tolerations"]> | undefined;
+}
+
 /** The values in the group `nodeTaint`. */
 export interface NodeTaintProps {
   /**
@@ -306,6 +315,7 @@ export interface ValuesProps {
   readonly rbac?: RbacProps | undefined;
   readonly pluginToken?: PluginTokenProps | undefined;
   readonly networkPolicy?: NetworkPolicyProps | undefined;
+  readonly helmTest?: HelmTestProps | undefined;
   readonly nodeTaint?: NodeTaintProps | undefined;
   readonly podMonitor?: PodMonitorProps | undefined;
   readonly prometheusRule?: PrometheusRuleProps | undefined;

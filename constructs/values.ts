@@ -120,6 +120,15 @@ const resourceQuota = group({
   pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
 });
 
+const helmTest = group({
+  tolerations: z
+    .array(toleration)
+    .default([{ key: "node-role.kubernetes.io/control-plane", operator: "Exists" }])
+    .meta({
+      description: "Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods",
+    }),
+});
+
 const networkPolicy = group({
   enabled: flag().default(false).meta({
     description: "Create a NetworkPolicy that allows only connections to the probe and metrics ports of the pods",
@@ -307,6 +316,7 @@ export const values = z.strictObject({
   rbac,
   pluginToken,
   networkPolicy,
+  helmTest,
   nodeTaint,
   ...monitoring,
   tolerations: z

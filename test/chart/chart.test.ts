@@ -12,7 +12,7 @@ const DIGEST = `sha256:${"0123456789abcdef".repeat(4)}`;
 
 function constructed(props: LinkerdCniProps = {}): readonly Rendered[] {
   const scope = new Chart(new App(), "chart");
-  new LinkerdCni(scope, "cni", props);
+  new LinkerdCni(scope, "cni", props).addHelmTest();
   return scope.toJson() as Rendered[];
 }
 
@@ -108,6 +108,11 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     [`image.digest=${DIGEST}`, { image: { digest: DIGEST } }],
     ["image.digest=null", {}],
     ["extraEnv=null,extraObjects=null,terminationGracePeriodSeconds=null", {}],
+    ["chained=false", { chained: false }],
+    [
+      "helmTest=null,proxyUID=65532,proxyGID=65532",
+      { proxyUID: 65532, proxyGID: 65532, helmTest: { tolerations: [] } },
+    ],
     ["logLevel=fatal", { logLevel: "fatal" }],
     ["logLevel=panic", { logLevel: "panic" }],
     ["proxyGID=-7", {}],
@@ -143,6 +148,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
         updateStrategy: { type: "OnDelete" },
         image: { name: "mirror/linkerd-cni" },
         tolerations: [],
+        helmTest: { tolerations: [] },
       };
       expect(byName(rendered)).toEqual(byName(constructed(props)));
     } finally {
