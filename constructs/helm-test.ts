@@ -12,11 +12,11 @@ import { controllerCommand, fromField, imageOf, resourcesOf } from "./container"
 import { eq, type Input, present, type Refs, type Templated, when } from "./helm";
 import type { Values } from "./values";
 
-/** What makes a resource of a chart one that only `helm test` creates, and keeps only if the test fails. */
-export const TEST_HOOK = {
-  "helm.sh/hook": "test",
-  "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
-} as const;
+/**
+ * What makes a resource of a chart one that only `helm test` creates. It stays until the next test: without it
+ * `helm test --logs` fails.
+ */
+export const TEST_HOOK = { "helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation" } as const;
 
 /** What makes the plugin take the test's pod for a meshed one, and keeps Linkerd's injector from meshing it. */
 export const MESHED = { [Annotation.proxyVersion]: "helm-test", [Annotation.inject]: "disabled" } as const;
