@@ -62,10 +62,18 @@ function installerPod(pod: CheckedPod): object {
 
 function nodeState({ metadata, spec, status }: NodeObject, pods: readonly CheckedPod[]): object {
   const own = pods.filter((pod) => nodeOf(pod) === metadata.name);
+  // The rest of it are the machine's ids.
+  const { architecture, containerRuntimeVersion, kernelVersion, kubeletVersion, operatingSystem, osImage } =
+    status?.nodeInfo ?? {};
   return {
     name: metadata.name,
     installer: own.map((pod) => `${pod.metadata.name}: ${isReady(pod) ? "ready" : "not ready"}`),
-    ...status?.nodeInfo,
+    architecture,
+    containerRuntimeVersion,
+    kernelVersion,
+    kubeletVersion,
+    operatingSystem,
+    osImage,
     taints: spec?.taints,
     conditions: status?.conditions?.filter(({ type, status: is }) => (type === "Ready") === (is !== "True")),
   };

@@ -219,6 +219,25 @@ test("names of nodes, and of other namespaces and their pods, are replaced alike
   expect(files.has("pods/linkerd-cni-one.yaml")).toBe(true);
 });
 
+test("a node whose name is only the word node changes no sentence", async () => {
+  const { files } = await report(cluster({ nodes: { value: [node("node")] } }));
+  expect(files.get("check.txt")).toContain("‼ node node has a ready pod");
+});
+
+test("what identifies a machine is left out", async () => {
+  const ids = { machineID: "3d1219c7c4c5404a", systemUUID: "ec2a6f1d-0b54", bootID: "a1b94df2-b2e2" };
+  const status = { nodeInfo: { kernelVersion: "6.1.0", ...ids } };
+  const { files, text } = await report(cluster({ nodes: { value: [node("one", { status })] } }));
+  expect(files.get("nodes.yaml")).toContain("kernelVersion: 6.1.0");
+  for (const id of Object.values(ids)) expect(text).not.toContain(id);
+});
+
+test("pages that check refers to stay readable", async () => {
+  const { files } = await report(named, answers);
+  expect(files.get("check.txt")).toMatch(/see https:\/\/\S+\/docs\/[\w/]+\.md/);
+  expect(files.get("check.txt")).not.toContain("[redacted]");
+});
+
 test("--names keeps them", async () => {
   const { files } = await report(named, answers, ["--names"]);
   expect(files.get("pods/linkerd-cni-one.install-cni.log")).toBe(gone);
