@@ -1,7 +1,4 @@
-import { Readable } from "node:stream";
-import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
-import { extract } from "tar-stream";
 import { parse } from "yaml";
 import {
   cluster,
@@ -19,6 +16,7 @@ import type { CheckedPod, Event } from "../check/objects";
 import type { Read, Snapshot } from "../check/snapshot";
 import type { Ended } from "../io";
 import { type Outcome, runIn, type World } from "../io.testing";
+import { unpacked } from "./archive.testing";
 import type { ReportedEvent } from "./gather";
 import { seeded, word } from "./secrets.testing";
 
@@ -86,17 +84,6 @@ function kubectl(snapshot: Snapshot, { logs = {}, events = [], namespaces = [], 
       }
     }
   };
-}
-
-/** The files of an archive, by their names without the folder. */
-async function unpacked(archive: Buffer): Promise<ReadonlyMap<string, string>> {
-  const files = new Map<string, string>();
-  for await (const entry of Readable.from([gunzipSync(archive)]).pipe(extract())) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry) chunks.push(chunk as Buffer);
-    files.set(entry.header.name.replace(/^[^/]*\//, ""), Buffer.concat(chunks).toString("utf8"));
-  }
-  return files;
 }
 
 interface Report extends Outcome {
