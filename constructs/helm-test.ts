@@ -25,7 +25,11 @@ export const MESHED = { [Annotation.proxyVersion]: "helm-test", [Annotation.inje
 const otherThan = (id: Input<number>) => when(eq<number>(id, 65532), 65533, 65532);
 
 /** The pod that finds out whether the plugin redirects it. It needs no right in the cluster, and no capability. */
-export function testPodSpec(values: Refs<Values>, serviceAccountName: string): Templated<k8s.PodSpec> {
+export function testPodSpec(
+  values: Refs<Values>,
+  serviceAccountName: string,
+  securityContext: Templated<k8s.PodSecurityContext>,
+): Templated<k8s.PodSpec> {
   return {
     restartPolicy: "Never",
     // Only for its image pull secrets, and what it may use of the platform.
@@ -35,7 +39,7 @@ export function testPodSpec(values: Refs<Values>, serviceAccountName: string): T
     // The nodes that have the plugin.
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: present(values.helmTest.tolerations) as Templated<k8s.PodSpec["tolerations"]>,
-    securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+    securityContext,
     containers: [
       {
         name: LinkerdContainer.proxy,

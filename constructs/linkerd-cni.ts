@@ -2,6 +2,7 @@ import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
 import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Label, PLUGIN_ACCOUNT } from "../cni/contract";
+import { appArmorOf } from "./app-armor";
 import {
   and,
   concat,
@@ -101,7 +102,7 @@ export class LinkerdCni extends Installation<typeof values> {
         name,
         annotations: { ...this.createdBy(), ...MESHED, ...TEST_HOOK },
       },
-      spec: this.lazily(() => testPodSpec(this.values, NAME)),
+      spec: this.lazily(() => testPodSpec(this.values, NAME, this.podSecurity())),
     });
   }
 
@@ -337,7 +338,13 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** The pods on every node. */
   protected podSpec(): Templated<k8s.PodSpec> {
-    return podSpec(this.values, NAME, this.directories());
+    return podSpec(this.values, NAME, this.directories(), this.podSecurity());
+  }
+
+  private podSecurity(): Templated<k8s.PodSecurityContext> {
+    // The generated types are older than the field.
+    const appArmor = { appArmorProfile: appArmorOf(this, this.values) };
+    return { seccompProfile: { type: "RuntimeDefault" }, ...appArmor } as Templated<k8s.PodSecurityContext>;
   }
 
   /** What the DaemonSet says about its pods, and how they are replaced. */

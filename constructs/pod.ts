@@ -267,7 +267,12 @@ function tolerationsOf({ nodeTaint, tolerations }: Refs<Values>): Templated<k8s.
 }
 
 /** The DaemonSet's pods. */
-export function podSpec(values: Refs<Values>, name: string, directories: Directories): Templated<k8s.PodSpec> {
+export function podSpec(
+  values: Refs<Values>,
+  name: string,
+  directories: Directories,
+  securityContext: Templated<k8s.PodSecurityContext>,
+): Templated<k8s.PodSpec> {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
@@ -278,7 +283,7 @@ export function podSpec(values: Refs<Values>, name: string, directories: Directo
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: tolerationsOf(values),
     priorityClassName: present(values.priorityClassName),
-    securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+    securityContext,
     initContainers: present(values.extraInitContainers),
     containers: [installer(values, name, directories), when(values.repairController.enabled, repairController(values))],
     volumes: volumes(values, directories),

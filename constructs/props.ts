@@ -312,6 +312,12 @@ export interface ValuesProps {
    * @default none
    */
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
+  /**
+   * AppArmor profile of the pods, from Kubernetes 1.30 on; before, set `podAnnotations`. Without one, the container
+   * runtime's default.
+   * @default none
+   */
+  readonly appArmorProfile?: Input<NonNullable<Values["appArmorProfile"]>> | undefined;
   readonly rbac?: RbacProps | undefined;
   readonly pluginToken?: PluginTokenProps | undefined;
   readonly networkPolicy?: NetworkPolicyProps | undefined;

@@ -71,6 +71,12 @@ const seLinuxOptions = z.strictObject({
   user: z.string().optional(),
 });
 
+/** As Kubernetes' field of this name. */
+const appArmorProfile = z.strictObject({
+  type: z.enum(["RuntimeDefault", "Unconfined", "Localhost"]),
+  localhostProfile: z.string().optional(),
+});
+
 const rbac = group({
   minimal: flag()
     .default(false)
@@ -312,6 +318,12 @@ export const values = z.strictObject({
     description:
       "SELinux context of the installer's container, as an alternative to `privileged`; without one, the platform's",
     examples: [{ type: "spc_t" }],
+  }),
+  appArmorProfile: appArmorProfile.optional().meta({
+    description:
+      "AppArmor profile of the pods, from Kubernetes 1.30 on; before, set `podAnnotations`. Without one, the container " +
+      "runtime's default",
+    examples: [{ type: "RuntimeDefault" }],
   }),
   rbac,
   pluginToken,

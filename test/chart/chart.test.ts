@@ -109,6 +109,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["image.digest=null", {}],
     ["extraEnv=null,extraObjects=null,terminationGracePeriodSeconds=null", {}],
     ["chained=false", { chained: false }],
+    ["appArmorProfile.type=RuntimeDefault", { appArmorProfile: { type: "RuntimeDefault" } }],
     [
       "helmTest=null,proxyUID=65532,proxyGID=65532",
       { proxyUID: 65532, proxyGID: 65532, helmTest: { tolerations: [] } },
@@ -195,6 +196,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["hostNetwork=true,updateStrategy.rollingUpdate.maxUnavailable=0", "leave maxSurge and maxUnavailable out"],
     ["platform=autopilot", "at '/platform': value must be one of '', 'aks', 'bottlerocket', 'eks', 'gke'"],
     ["healthPort=9990,repairController.enabled=true", "healthPort: 9990 is the repair controller's own port"],
+    ["appArmorProfile.type=none", "at '/appArmorProfile/type': value must be one of 'RuntimeDefault', 'Unconfined'"],
     ["proxyUID=0", "at '/proxyUID': minimum: got 0, want 1"],
     ["logLevel=loud", "at '/logLevel': value must be one of 'trace', 'debug', 'info', 'warn', 'error', 'warning'"],
     ["image.name=cr.l5d.io/linkerd/cni-plugin", 'image.name: "cr.l5d.io/linkerd/cni-plugin" is the image of linkerd'],
@@ -224,6 +226,18 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["updateStrategy.rollingUpdate.maxUnavailable=-1", "at '/updateStrategy/rollingUpdate/maxUnavailable': minimum"],
     ["extraInitContainers[0].name=a", "at '/extraInitContainers/0': missing property 'image'"],
   ];
+
+  test("an AppArmor profile is refused where pods have no field for it", () => {
+    const set = ["--set", "appArmorProfile.type=Localhost,appArmorProfile.localhostProfile=cni"];
+    expect(templateRefusal(...set, "--kube-version", "v1.29.15-eks-1")).toContain(
+      "appArmorProfile: pods have this field from Kubernetes 1.30 on; for this cluster set podAnnotations instead, " +
+        "such as container.apparmor.security.beta.kubernetes.io/install-cni: runtime/default",
+    );
+    const appArmorProfile = { type: "Localhost", localhostProfile: "cni" } as const;
+    expect(byName(template(...set, "--kube-version", "v1.30.0-gke.1"))).toEqual(
+      byName(constructed({ appArmorProfile })),
+    );
+  });
 
   test.each(refused)("refuses %s and names the value", (flag, message) => {
     expect(templateRefusal("--set", flag)).toContain(message);

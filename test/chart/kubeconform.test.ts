@@ -34,6 +34,9 @@ const on = { enabled: true };
 /** Every resource of the chart, as a version of Kubernetes has it. */
 function everything(minor: number): LinkerdCniProps {
   return {
+    ...(minor >= 30
+      ? { appArmorProfile: { type: "Localhost", localhostProfile: "cni" } }
+      : { podAnnotations: { "container.apparmor.security.beta.kubernetes.io/install-cni": "localhost/cni" } }),
     enablePSP: true,
     grafanaDashboard: on,
     networkPolicy: on,

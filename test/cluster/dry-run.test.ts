@@ -11,6 +11,7 @@ const matrix: Readonly<Record<string, readonly string[]>> = {
   "ports and ranges": ["--set-string", "ignoreInboundPorts=25\\,8000-8100,ignoreOutboundPorts=3306,portsToRedirect=80"],
   "repair, taint and Events": ["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
   "a dashboard": ["--set", "grafanaDashboard.enabled=true"],
+  "an AppArmor profile": ["--set", "appArmorProfile.type=Localhost,appArmorProfile.localhostProfile=cni"],
   "less of everything": ["--set", "rbac.minimal=true,networkPolicy.enabled=true,pluginLog=false"],
   "values for OpenShift": ["--values", "examples/openshift-values.yaml"],
   "values for k3s": ["--values", "examples/k3s-values.yaml"],
