@@ -14,7 +14,6 @@ function platformsTable(): string {
     const parts = [
       platform.seLinuxOptions === undefined ? "" : `seLinuxOptions type ${platform.seLinuxOptions.type}`,
       platform.securityContextConstraint === undefined ? "" : `use of ${platform.securityContextConstraint}`,
-      platform.quota === true ? "ResourceQuota, with a `system-` priorityClassName" : "",
     ];
     const cells = [platform.destCNINetDir, platform.destCNIBinDir].map((directory) => `\`${directory}\``);
     const others = parts.filter((part) => part !== "").join("; ");

@@ -216,10 +216,9 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
   protected createResourceQuota(): void {
-    const { platform, priorityClassName, resourceQuota } = this.values;
-    const limited = PLATFORM_NAMES.filter((name) => PLATFORMS[name].quota === true);
-    const needed = and(matches(platform, `^(${limited.join("|")})$`), matches(priorityClassName, "^system-"));
-    const auto = and(eq<string>(resourceQuota.create, "auto"), needed);
+    const { priorityClassName, resourceQuota } = this.values;
+    const isElsewhere = not(eq<string>(this.namespace, "kube-system"));
+    const auto = and(eq<string>(resourceQuota.create, "auto"), matches(priorityClassName, "^system-"), isElsewhere);
     const always = and(eq<string>(resourceQuota.create, "always"), not(eq<string>(priorityClassName, "")));
     this.add<{ spec: object }>("resource-quota", k8s.KubeResourceQuota.GVK, {
       when: or(auto, always),

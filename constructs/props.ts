@@ -6,8 +6,9 @@ import type { Values } from "./values";
 /** The values in the group `resourceQuota`. */
 export interface ResourceQuotaProps {
   /**
-   * Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system only:
-   * `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`.
+   * Whether to create a ResourceQuota, without which clusters such as GKE's admit pods of a `system-` priority class in
+   * kube-system only: `auto` with such a priorityClassName outside kube-system; `always` with any priorityClassName;
+   * `never`.
    * @default "auto"
    */
   readonly create?: Input<Values["resourceQuota"]["create"]> | undefined;
@@ -235,8 +236,8 @@ export interface ValuesProps {
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
   /**
-   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context,
-   * security context constraint and ResourceQuota that it needs; values that you set win.
+   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context
+   * and security context constraint that it needs; values that you set win.
    * @default ""
    */
   readonly platform?: Input<Values["platform"]> | undefined;

@@ -120,8 +120,9 @@ const resourceQuota = group({
     .default("auto")
     .meta({
       description:
-        "Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system " +
-        "only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`",
+        "Whether to create a ResourceQuota, without which clusters such as GKE's admit pods of a `system-` priority class " +
+        "in kube-system only: `auto` with such a priorityClassName outside kube-system; `always` with any " +
+        "priorityClassName; `never`",
     }),
   pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
 });
@@ -231,7 +232,7 @@ export const values = z.strictObject({
     .meta({
       description:
         "Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux " +
-        "context, security context constraint and ResourceQuota that it needs; values that you set win",
+        "context and security context constraint that it needs; values that you set win",
       examples: ["gke"],
     }),
   destCNINetDir: directoryOrNothing()
