@@ -75,6 +75,8 @@ export const PodVariable = {
   podName: "POD_NAME",
   podNamespace: "POD_NAMESPACE",
   podUid: "POD_UID",
+  /** All its addresses, comma-separated. */
+  podIps: "POD_IPS",
 } as const;
 
 /** Environment variables of the installer, besides {@link PodVariable}. */

@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { NodePath, NRI_NAME } from "../cni/contract";
 import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
-import { DIGEST, LINKERDS_IMAGE } from "./value-groups";
+import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
 import type { Values } from "./values";
 
 /** The JavaScript runtime in the image. The image's environment gives it its options. */
@@ -61,7 +61,7 @@ export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<
 export const imageOf = ({ image: { name, version, digest, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
   image: assert(
     not(matches(name, LINKERDS_IMAGE.pattern)),
-    concat('image.name: "', name, `" ${LINKERDS_IMAGE.wrong}`),
+    concat('image.name: "', name, `" ${LINKERDS_IMAGE_WRONG}`),
     assert(
       matches(digest, DIGEST.pattern),
       concat('image.digest: "', digest, `" ${DIGEST.wrong}`),

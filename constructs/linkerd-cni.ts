@@ -12,6 +12,7 @@ import {
   PLUGIN_ACCOUNT,
 } from "../cni/contract";
 import { MUTATING_POLICY_VERSIONS } from "./admission";
+import { appArmorOf } from "./app-armor";
 import {
   and,
   concat,
@@ -33,6 +34,7 @@ import {
   toPrettyJson,
   when,
 } from "./helm";
+import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
 import { dashboard } from "./monitoring/dashboard";
@@ -106,6 +108,23 @@ export class LinkerdCni extends Installation<typeof values> {
   /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
   addStanza(extra: Extra): void {
     this.extras.push(extra);
+  }
+
+  /**
+   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. With `chained` false there
+   * is none, because a pod in this namespace does not reach the plugin then.
+   */
+  addHelmTest(): ApiObject {
+    const name = `${NAME}-test`;
+    return this.add<k8s.KubePodProps>("helm-test", k8s.KubePod.GVK, {
+      when: this.values.chained,
+      metadata: {
+        ...this.metadata({ [Label.app]: name }),
+        name,
+        annotations: { ...this.createdBy(), ...MESHED, ...TEST_HOOK },
+      },
+      spec: this.lazily(() => testPodSpec(this.values, NAME, this.podSecurity())),
+    });
   }
 
   /** The plugin's configuration, before the installer puts it into the node's chain. Called at synthesis. */
@@ -283,10 +302,9 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
   protected createResourceQuota(): void {
-    const { platform, priorityClassName, resourceQuota } = this.values;
-    const limited = PLATFORM_NAMES.filter((name) => PLATFORMS[name].quota === true);
-    const needed = and(matches(platform, `^(${limited.join("|")})$`), matches(priorityClassName, "^system-"));
-    const auto = and(eq<string>(resourceQuota.create, "auto"), needed);
+    const { priorityClassName, resourceQuota } = this.values;
+    const isElsewhere = not(eq<string>(this.namespace, "kube-system"));
+    const auto = and(eq<string>(resourceQuota.create, "auto"), matches(priorityClassName, "^system-"), isElsewhere);
     const always = and(eq<string>(resourceQuota.create, "always"), not(eq<string>(priorityClassName, "")));
     this.add<{ spec: object }>("resource-quota", k8s.KubeResourceQuota.GVK, {
       when: or(auto, always),
@@ -415,7 +433,13 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** The pods on every node. */
   protected podSpec(): Templated<k8s.PodSpec> {
-    return podSpec(this.values, NAME, this.directories());
+    return podSpec(this.values, NAME, this.directories(), this.podSecurity());
+  }
+
+  private podSecurity(): Templated<k8s.PodSecurityContext> {
+    // The generated types are older than the field.
+    const appArmor = { appArmorProfile: appArmorOf(this, this.values) };
+    return { seccompProfile: { type: "RuntimeDefault" }, ...appArmor } as Templated<k8s.PodSecurityContext>;
   }
 
   /** What the DaemonSet says about its pods, and how they are replaced. */
@@ -430,7 +454,7 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** The pods of the NRI plugin on every node. */
   protected nriPodSpec(): Templated<k8s.PodSpec> {
-    return nriPodSpec(this.values);
+    return nriPodSpec(this.values, this.podSecurity());
   }
 
   /** What the DaemonSet of the NRI plugin says about its pods, and how they are replaced. */

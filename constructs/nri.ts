@@ -92,7 +92,10 @@ function container(values: Refs<Values>): Templated<k8s.Container> {
 }
 
 /** The pods of the NRI plugin. */
-export function nriPodSpec(values: Refs<Values>): Templated<k8s.PodSpec> {
+export function nriPodSpec(
+  values: Refs<Values>,
+  securityContext: Templated<k8s.PodSecurityContext>,
+): Templated<k8s.PodSpec> {
   const { nri, pluginLog } = values;
   // Where the runtime has NRI switched off there is no directory: then the plugin itself says so.
   const type = "DirectoryOrCreate";
@@ -100,6 +103,7 @@ export function nriPodSpec(values: Refs<Values>): Templated<k8s.PodSpec> {
     serviceAccountName: NRI_NAME,
     automountServiceAccountToken: nriAsksApi(values),
     ...placementOf(values),
+    securityContext,
     containers: [container(values)],
     volumes: [
       { name: "nri-socket-dir", hostPath: { path: nri.socketDir, type } },

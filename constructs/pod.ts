@@ -279,17 +279,22 @@ export const placementOf = (values: Refs<Values>) =>
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: tolerationsOf(values),
     priorityClassName: present(values.priorityClassName),
-    securityContext: { seccompProfile: { type: "RuntimeDefault" } },
   }) satisfies Templated<Partial<k8s.PodSpec>>;
 
 /** The DaemonSet's pods. */
-export function podSpec(values: Refs<Values>, name: string, directories: Directories): Templated<k8s.PodSpec> {
+export function podSpec(
+  values: Refs<Values>,
+  name: string,
+  directories: Directories,
+  securityContext: Templated<k8s.PodSecurityContext>,
+): Templated<k8s.PodSpec> {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
     // The API server drops a false one: written out, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
     ...placementOf(values),
+    securityContext,
     initContainers: present(values.extraInitContainers),
     containers: [installer(values, name, directories), when(values.repairController.enabled, repairController(values))],
     volumes: volumes(values, directories),

@@ -6,8 +6,9 @@ import type { Values } from "./values";
 /** The values in the group `resourceQuota`. */
 export interface ResourceQuotaProps {
   /**
-   * Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system only:
-   * `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`.
+   * Whether to create a ResourceQuota, without which clusters such as GKE's admit pods of a `system-` priority class in
+   * kube-system only: `auto` with such a priorityClassName outside kube-system; `always` with any priorityClassName;
+   * `never`.
    * @default "auto"
    */
   readonly create?: Input<Values["resourceQuota"]["create"]> | undefined;
@@ -66,6 +67,15 @@ export interface NetworkPolicyProps {
   readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
   /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
   readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
+}
+
+/** The values in the group `helmTest`. */
+export interface HelmTestProps {
+  /**
+   * Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods.
+   * @default [{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]
+   */
+  readonly tolerations?: Input<Values["helmTest"]["tolerations"]> | undefined;
 }
 
 /** The values in the group `nodeTaint`. */
@@ -260,8 +270,8 @@ export interface ValuesProps {
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
   /**
-   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context,
-   * security context constraint and ResourceQuota that it needs; values that you set win.
+   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context
+   * and security context constraint that it needs; values that you set win.
    * @default ""
    */
   readonly platform?: Input<Values["platform"]> | undefined;
@@ -339,9 +349,16 @@ export interface ValuesProps {
    * @default none
    */
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
+  /**
+   * AppArmor profile of the pods, from Kubernetes 1.30 on; before, set `podAnnotations`. Without one, the container
+   * runtime's default.
+   * @default none
+   */
+  readonly appArmorProfile?: Input<NonNullable<Values["appArmorProfile"]>> | undefined;
   readonly rbac?: RbacProps | undefined;
   readonly pluginToken?: PluginTokenProps | undefined;
   readonly networkPolicy?: NetworkPolicyProps | undefined;
+  readonly helmTest?: HelmTestProps | undefined;
   readonly nodeTaint?: NodeTaintProps | undefined;
   readonly nri?: NriProps | undefined;
   readonly podMonitor?: PodMonitorProps | undefined;

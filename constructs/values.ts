@@ -81,6 +81,12 @@ const seLinuxOptions = z.strictObject({
   user: z.string().optional(),
 });
 
+/** As Kubernetes' field of this name. */
+const appArmorProfile = z.strictObject({
+  type: z.enum(["RuntimeDefault", "Unconfined", "Localhost"]),
+  localhostProfile: z.string().optional(),
+});
+
 const rbac = group({
   minimal: flag()
     .default(false)
@@ -124,8 +130,9 @@ const resourceQuota = group({
     .default("auto")
     .meta({
       description:
-        "Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system " +
-        "only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`",
+        "Whether to create a ResourceQuota, without which clusters such as GKE's admit pods of a `system-` priority class " +
+        "in kube-system only: `auto` with such a priorityClassName outside kube-system; `always` with any " +
+        "priorityClassName; `never`",
     }),
   pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
 });
@@ -168,6 +175,15 @@ const nri = group({
       }),
   }),
   resources: resources(),
+});
+
+const helmTest = group({
+  tolerations: z
+    .array(toleration)
+    .default([{ key: "node-role.kubernetes.io/control-plane", operator: "Exists" }])
+    .meta({
+      description: "Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods",
+    }),
 });
 
 const networkPolicy = group({
@@ -266,7 +282,7 @@ export const values = z.strictObject({
     .meta({
       description:
         "Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux " +
-        "context, security context constraint and ResourceQuota that it needs; values that you set win",
+        "context and security context constraint that it needs; values that you set win",
       examples: ["gke"],
     }),
   destCNINetDir: directoryOrNothing()
@@ -358,9 +374,16 @@ export const values = z.strictObject({
       "one, the platform's",
     examples: [{ type: "spc_t" }],
   }),
+  appArmorProfile: appArmorProfile.optional().meta({
+    description:
+      "AppArmor profile of the pods, from Kubernetes 1.30 on; before, set `podAnnotations`. Without one, the container " +
+      "runtime's default",
+    examples: [{ type: "RuntimeDefault" }],
+  }),
   rbac,
   pluginToken,
   networkPolicy,
+  helmTest,
   nodeTaint,
   nri,
   ...monitoring,

@@ -222,6 +222,15 @@ export const conditionOf = (
 export const isReady = (pod: CheckedPod): boolean =>
   pod.metadata.deletionTimestamp === undefined && conditionOf(pod, "Ready")?.status === "True";
 
+/** Pods in the order in which their logs are worth reading: those that are not ready first. */
+export const unreadyFirst = (pods: readonly CheckedPod[]): readonly CheckedPod[] => [
+  ...pods.filter((pod) => !isReady(pod)),
+  ...pods.filter(isReady),
+];
+
+/** How many lines of a log are read: the plugin's lines stand in the installer's log, one for each pod that starts. */
+export const LOG_LINES = 20_000;
+
 /** A DaemonSet's pod that has no node yet says for which one it was made. */
 export function nodeOf({ spec }: CheckedPod): string {
   if (spec?.nodeName !== undefined) return spec.nodeName;

@@ -9,12 +9,14 @@ import {
   type Grant,
   isOurs,
   isReady,
+  LOG_LINES,
   mainContainer,
   NAME,
   type Named,
   type NodeObject,
   OWN_PODS,
   SELECTOR,
+  unreadyFirst,
   type WebhookConfiguration,
 } from "./objects";
 import { requiredGrants } from "./rights";
@@ -58,8 +60,7 @@ export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? wha
 
 /** How many pods' logs are read, those that are not ready first: what ails many nodes is the same on most of them. */
 const MOST_LOGS = 5;
-/** The plugin's lines stand in the same log, one for each pod that starts. */
-const TAIL = "--tail=20000";
+const TAIL = `--tail=${LOG_LINES}`;
 /** A ready installer has warned when it started. */
 const HEAD = "--limit-bytes=65536";
 
@@ -125,8 +126,7 @@ class Reader {
   }
 
   async warnings(pods: readonly CheckedPod[]): Promise<Snapshot["warnings"]> {
-    const unready = pods.filter((pod) => !isReady(pod));
-    const wanted = [...unready, ...pods.filter(isReady)].slice(0, MOST_LOGS);
+    const wanted = unreadyFirst(pods).slice(0, MOST_LOGS);
     const logs = await Promise.all(
       wanted.map(async (pod) => {
         const { name = "" } = pod.metadata;

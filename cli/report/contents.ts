@@ -65,11 +65,19 @@ const readiness = (pods: readonly CheckedPod[]): readonly string[] =>
 
 function nodeState({ metadata, spec, status }: NodeObject, pods: readonly CheckedPod[]): object {
   const own = pods.filter((pod) => nodeOf(pod) === metadata.name);
+  // The rest of it are the machine's ids.
+  const { architecture, containerRuntimeVersion, kernelVersion, kubeletVersion, operatingSystem, osImage } =
+    status?.nodeInfo ?? {};
   return {
     name: metadata.name,
     installer: readiness(own.filter((pod) => !isNri(pod))),
     nri: own.some(isNri) ? readiness(own.filter(isNri)) : undefined,
-    ...status?.nodeInfo,
+    architecture,
+    containerRuntimeVersion,
+    kernelVersion,
+    kubeletVersion,
+    operatingSystem,
+    osImage,
     taints: spec?.taints,
     conditions: status?.conditions?.filter(({ type, status: is }) => (type === "Ready") === (is !== "True")),
   };

@@ -1,7 +1,4 @@
 import { AdminPath, Label } from "../../cni/contract";
-import { isObject, type Json } from "../../cni/json";
-import { parseStanza } from "../../cni/parse-stanza";
-import { PLUGIN_TYPE, type Stanza } from "../../cni/stanza";
 import { KubernetesClient } from "../../kubernetes/client";
 import { EventRecorder } from "../../kubernetes/events";
 import { readApiServer } from "../../kubernetes/in-cluster";
@@ -11,6 +8,7 @@ import { httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import { health, metrics as metricsAnswer, serve } from "../../process/http-server";
 import type { Log } from "../../process/log";
+import { readStanza } from "../stanza";
 import { Auditor } from "./audit";
 import { RepairController } from "./controller";
 import { createMetrics } from "./metrics";
@@ -23,13 +21,6 @@ interface Deps {
   readonly log: Log;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-}
-
-/** @throws if the text is not a stanza */
-function readStanza(text: string): Stanza {
-  const stanza = JSON.parse(text) as Json;
-  if (!isObject(stanza)) throw new Error("CNI_NETWORK_CONFIG is not a JSON object");
-  return parseStanza(stanza, PLUGIN_TYPE);
 }
 
 /** Runs the repair controller of one node until the signal is given. @throws if the admin port is taken */

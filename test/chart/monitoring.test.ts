@@ -15,7 +15,7 @@ const ALL: LinkerdCniProps = {
 
 function constructed(props: LinkerdCniProps = ALL): Readonly<Record<string, Rendered>> {
   const scope = new Chart(new App(), "chart");
-  new LinkerdCni(scope, "cni", props);
+  new LinkerdCni(scope, "cni", props).addHelmTest();
   return byName(scope.toJson() as Rendered[]);
 }
 

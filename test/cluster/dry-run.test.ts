@@ -12,6 +12,7 @@ const matrix: Readonly<Record<string, readonly string[]>> = {
   "repair, taint and Events": ["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
   "the NRI plugin": ["--set", "nri.enabled=true,chained=false,networkPolicy.enabled=true,podLookup=annotations"],
   "a dashboard": ["--set", "grafanaDashboard.enabled=true"],
+  "an AppArmor profile": ["--set", "appArmorProfile.type=Localhost,appArmorProfile.localhostProfile=cni"],
   "less of everything": ["--set", "rbac.minimal=true,networkPolicy.enabled=true,pluginLog=false"],
   "values for OpenShift": ["--values", "examples/openshift-values.yaml"],
   "values for k3s": ["--values", "examples/k3s-values.yaml"],
