@@ -1,5 +1,5 @@
 /** The NRI plugin of one node: keeps a connection to the container runtime, and looks at each pod that it names. */
-import { AdminPath, CALL_LOG, NRI_PLUGIN } from "../cni/contract";
+import { AdminPath, CALL_LOG, NRI_PLUGIN, NRI_VERB } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { ApiAccess } from "../cni/lookup";
 import { get } from "../host/api/request";
@@ -46,8 +46,6 @@ const ABSENT: Readonly<Record<number, (directory: string) => string>> = {
     `nobody listens at ${directory}/${SOCKET}: the container runtime does not run, or is starting`,
   [Errno.EAGAIN]: (directory) => `too many plugins wait at ${directory}/${SOCKET}: the container runtime is busy`,
 };
-/** What the log of calls has in place of a verb. */
-const VERB = "NRI";
 
 interface Connection {
   readonly socket: number;
@@ -249,7 +247,7 @@ export class Daemon {
     const begin = host.elapsed();
     this.lookupEnd = begin + this.lookupMs;
     const name = `${sandbox.namespace}/${sandbox.name}`;
-    const record = new Recorder(VERB, () => host.elapsed() - begin);
+    const record = new Recorder(NRI_VERB, () => host.elapsed() - begin);
     record.note({ pod: name });
     let outcome: PodOutcome = event === "synchronize" ? "failed" : "refused";
     try {
