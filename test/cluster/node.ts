@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
-import { copyFile, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
+import { BUILT_CONTAINERDS, type BuiltContainerd } from "./binaries";
 import { kubeconfig } from "./certificates";
 import { CGROUP } from "./cgroups";
 import type { Daemon } from "./control-plane";
@@ -73,6 +73,8 @@ oom_score = 0
 [grpc]
   address = "${RUNTIME}"
 `;
+/** Where containerd 2 listens for NRI plugins, in the machine's own /run. */
+export const NRI_SOCKET = "/var/run/nri/nri.sock";
 const DIRECTORIES = { bin: "/opt/cni/bin", conf: "/etc/cni/net.d" };
 
 const RUNTIMES = {
@@ -102,14 +104,17 @@ ${COMMON}[plugins."io.containerd.cri.v1.images".pinned_images]
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.nri.v1.nri"]
-  disable = true
+  disable = false
+  socket_path = "${NRI_SOCKET}"
+  [plugins."io.containerd.nri.v1.nri".default_validator]
+    enable = false
 `,
   },
 } as const satisfies Readonly<Record<string, Runtime>>;
 
-/** Major version of containerd: the distribution's own is 1, one that is built here is 2. */
-export type ContainerdVersion = keyof typeof RUNTIMES;
-export const CONTAINERD_VERSIONS = Object.keys(RUNTIMES) as ContainerdVersion[];
+/** Version of containerd: 1 is the distribution's own, the others are built here. */
+export type ContainerdVersion = "1" | BuiltContainerd;
+export const CONTAINERD_VERSIONS: readonly ContainerdVersion[] = ["1", ...BUILT_CONTAINERDS];
 
 export const containerd: Daemon = {
   name: "containerd",
@@ -130,7 +135,7 @@ export const kubelet: Daemon = {
 
 /**
  * Writes what a node has on its disk before Kubernetes starts: configuration, and a network of its own.
- * @param built directory with containerd 2 and CNI plugins; without it the distribution's are used
+ * @param built directory with a containerd and CNI plugins; without it the distribution's are used
  */
 export async function prepareNode(built: string | undefined): Promise<void> {
   const { config } = RUNTIMES[built === undefined ? "1" : "2"];
@@ -144,8 +149,11 @@ export async function prepareNode(built: string | undefined): Promise<void> {
 }
 
 /** The containerd that a node was prepared for. */
-export const preparedContainerd = (): ContainerdVersion =>
-  existsSync(join(paths.programs, containerd.name)) ? "2" : "1";
+export async function preparedContainerd(): Promise<ContainerdVersion> {
+  const program = await readlink(join(paths.programs, containerd.name)).catch(() => "");
+  const built = basename(dirname(program));
+  return BUILT_CONTAINERDS.find((version) => built.startsWith(`containerd-${version}-`)) ?? "1";
+}
 
 /** Leaves nothing in the node's CNI directories but its own network. @param built as for {@link prepareNode} */
 export async function cleanDisk(built: string | undefined): Promise<void> {
