@@ -182,6 +182,8 @@ const WRAPPED: BuildOptions = {
   target: "es2023",
   minify: true,
   legalComments: "none",
+  // What reads flags, which neither executable has, is reached by nobody.
+  external: ["node:util"],
   logLevel: "warning",
   banner: { js: '(()=>{"use strict";var module={exports:{}};' },
   footer: { js: "return module.exports})()" },
@@ -220,8 +222,8 @@ function embed(scripts: ReadonlyMap<string, Buffer>): string {
 export interface ExecutableOptions {
   /** The script that runs. */
   readonly main: string;
-  /** Folder of the scripts that it loads by name. */
-  readonly scripts: string;
+  /** Folder of the scripts that it loads by name. @default none */
+  readonly scripts?: string;
   /** @default this machine's */
   readonly architecture?: Architecture;
   /** By the machine's own compiler, which checks memory and what C leaves undefined: a tool of tests. @default false */
@@ -240,7 +242,7 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const compiler = await cached("compile", [hostLibrary, source, ...OURS], (made) =>
     execute([...here.compiler, ...OURS, ...include, "compile.c", hostLibrary, "-lm", ...here.link, "-o", made], HOST),
   );
-  const others = await scriptsIn(scripts);
+  const others = scripts === undefined ? [] : await scriptsIn(scripts);
   const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
   const compiled = new Map<string, Buffer>();
   for (const [name = "", entry = ""] of entries) compiled.set(name, await compileScript(entry, compiler));

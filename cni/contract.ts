@@ -95,6 +95,7 @@ export const InstallerVariable = {
   pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
   nodeTaint: "NODE_TAINT",
   podEvents: "POD_EVENTS",
+  nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",
   healthPort: "HEALTH_PORT",
 } as const;
@@ -110,6 +111,7 @@ export const NriVariable = {
   netnsDir: "NRI_NETNS_DIR",
   /** Two digits: plugins are called in their order. */
   index: "NRI_INDEX",
+  port: InstallerVariable.healthPort,
 } as const;
 /** By which name the runtime knows the NRI plugin, as in the annotation {@link Annotation.requiredPlugins}. */
 export const NRI_PLUGIN = CNI_NAME;
@@ -138,6 +140,7 @@ export const RepairFlag = {
   deletionsPerSecond: "deletions-per-second",
   deletionBurst: "deletion-burst",
   deleteUnvalidated: "delete-unvalidated",
+  waitForNri: "wait-for-nri",
 } as const;
 
 /** Flags of the Multus operator; the first nine are those of linkerd's. */

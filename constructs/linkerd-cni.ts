@@ -1,7 +1,16 @@
 import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Label, PLUGIN_ACCOUNT } from "../cni/contract";
+import {
+  AdminPath,
+  Annotation,
+  CNI_NAME,
+  CONFIG_MAP,
+  ConfigMapKey,
+  Label,
+  NRI_NAME,
+  PLUGIN_ACCOUNT,
+} from "../cni/contract";
 import {
   and,
   concat,
@@ -26,13 +35,24 @@ import {
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
 import { dashboard } from "./monitoring/dashboard";
-import { Monitoring } from "./monitoring/monitoring";
+import { Monitoring, PodMonitor } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
+import {
+  NRI_PORT_NAME,
+  NRI_SELECTOR,
+  nriAsksApi,
+  nriNetworkPolicySpec,
+  nriPodSpec,
+  nriRules,
+  nriUpdateStrategy,
+  REQUIRE_POLICY_VERSIONS,
+  requirePolicy,
+} from "./nri";
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, isServed, podSpec, updateStrategy } from "./pod";
-import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
+import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
@@ -77,6 +97,7 @@ export class LinkerdCni extends Installation<typeof values> {
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.createPluginAccount();
+    this.createNri();
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
     this.createExtraObjects();
@@ -158,6 +179,50 @@ export class LinkerdCni extends Installation<typeof values> {
     });
   }
 
+  /** With `nri.enabled`: the NRI plugin on every node, its rights, and what lets it be seen. */
+  protected createNri(): void {
+    const { values, namespace } = this;
+    const { enabled, require } = values.nri;
+    const metadata = { ...this.metadata(), name: NRI_NAME };
+    const clusterMetadata = { ...this.clusterMetadata(), name: NRI_NAME };
+    const asks = and(enabled, nriAsksApi(values));
+    this.add<k8s.KubeServiceAccountProps>("nri-service-account", k8s.KubeServiceAccount.GVK, {
+      when: enabled,
+      metadata,
+      automountServiceAccountToken: false,
+      imagePullSecrets: present(values.imagePullSecrets),
+    });
+    this.add<k8s.KubeClusterRoleProps>("nri-cluster-role", k8s.KubeClusterRole.GVK, {
+      when: asks,
+      metadata: clusterMetadata,
+      rules: nriRules,
+    });
+    this.add<k8s.KubeClusterRoleBindingProps>("nri-cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+      when: asks,
+      metadata: clusterMetadata,
+      ...binding("ClusterRole", NRI_NAME, namespace),
+    });
+    this.add<k8s.KubeNetworkPolicyProps>("nri-network-policy", k8s.KubeNetworkPolicy.GVK, {
+      when: and(enabled, values.networkPolicy.enabled),
+      metadata,
+      spec: nriNetworkPolicySpec(values),
+    });
+    for (const version of REQUIRE_POLICY_VERSIONS) {
+      const named = { ...clusterMetadata, name: `${NRI_NAME}-require-${version}` };
+      const when = and(enabled, eq<string>(require.admissionPolicy, version));
+      const apiVersion = `admissionregistration.k8s.io/${version}`;
+      const add = (id: string, kind: string, spec: object) =>
+        this.add<{ spec: object }>(`${id}-${version}`, { apiVersion, kind }, { when, metadata: named, spec });
+      add("nri-require-policy", "MutatingAdmissionPolicy", requirePolicy);
+      add("nri-require-binding", "MutatingAdmissionPolicyBinding", { policyName: named.name });
+    }
+    this.add<k8s.KubeDaemonSetProps>("nri-daemon-set", k8s.KubeDaemonSet.GVK, {
+      when: enabled,
+      metadata: { ...this.metadata(NRI_SELECTOR), name: NRI_NAME, annotations: this.createdBy() },
+      spec: this.lazily(() => this.nriDaemonSetSpec()),
+    });
+  }
+
   /** With `enablePSP`: a PodSecurityPolicy, and the right to use it. */
   protected createPodSecurityPolicy(): void {
     const { enablePSP } = this.values;
@@ -178,6 +243,26 @@ export class LinkerdCni extends Installation<typeof values> {
       metadata: this.metadata(),
       ...binding("Role", NAME, this.namespace),
     });
+    this.createNriPodSecurityPolicy();
+  }
+
+  /** With `enablePSP` and `nri.enabled`: another one, so that the installer's pods do not get these capabilities. */
+  private createNriPodSecurityPolicy(): void {
+    const when = and(this.values.enablePSP, this.values.nri.enabled);
+    const resourceNames = [NRI_NAME];
+    const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames, verbs: ["use"] };
+    const metadata = { ...this.metadata(), name: NRI_NAME };
+    this.add<{ spec: object }>("nri-psp", PSP, {
+      when,
+      metadata: { ...this.clusterMetadata(), name: NRI_NAME, annotations: PSP_ANNOTATIONS },
+      spec: nriPodSecurityPolicy,
+    });
+    this.add<k8s.KubeRoleProps>("nri-role", k8s.KubeRole.GVK, { when, metadata, rules: [rule] });
+    this.add<k8s.KubeRoleBindingProps>("nri-role-binding", k8s.KubeRoleBinding.GVK, {
+      when,
+      metadata,
+      ...binding("Role", NRI_NAME, this.namespace),
+    });
   }
 
   /** With platform `openshift`: the right to use the security context constraint that the installer needs. */
@@ -186,10 +271,11 @@ export class LinkerdCni extends Installation<typeof values> {
       const { securityContextConstraint: role } = PLATFORMS[name];
       if (role === undefined) continue;
       const { subjects, roleRef } = binding("ClusterRole", NAME, this.namespace);
+      const [nri] = binding("ClusterRole", NRI_NAME, this.namespace).subjects;
       this.add<k8s.KubeRoleBindingProps>(`scc-${name}`, k8s.KubeRoleBinding.GVK, {
         when: eq<string>(this.values.platform, name),
         metadata: { ...this.metadata(), name: `${NAME}-scc` },
-        subjects,
+        subjects: [...subjects, when(this.values.nri.enabled, nri)],
         roleRef: { ...roleRef, name: role },
       });
     }
@@ -282,6 +368,16 @@ export class LinkerdCni extends Installation<typeof values> {
       prometheusRule: { ...prometheusRule, groups: (job) => alertGroups(values, job) },
       dashboard: { ...grafanaDashboard, json: dashboard },
     });
+    new PodMonitor(this, "nri-pod-monitor", {
+      name: NRI_NAME,
+      selector: NRI_SELECTOR,
+      metadata,
+      podMonitor: {
+        enabled: and(podMonitor.enabled, values.nri.enabled),
+        labels: podMonitor.labels,
+        endpoints: [endpoint(NRI_PORT_NAME)],
+      },
+    });
   }
 
   protected createClusterRole(): ApiObject {
@@ -324,6 +420,30 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** What the DaemonSet says about its pods, and how they are replaced. */
   protected daemonSetSpec(): Templated<k8s.DaemonSetSpec> {
+    return {
+      selector: { matchLabels: SELECTOR },
+      revisionHistoryLimit: this.values.revisionHistoryLimit,
+      updateStrategy: updateStrategy(this.values),
+      template: { metadata: this.podMetadata(SELECTOR), spec: this.podSpec() },
+    };
+  }
+
+  /** The pods of the NRI plugin on every node. */
+  protected nriPodSpec(): Templated<k8s.PodSpec> {
+    return nriPodSpec(this.values);
+  }
+
+  /** What the DaemonSet of the NRI plugin says about its pods, and how they are replaced. */
+  protected nriDaemonSetSpec(): Templated<k8s.DaemonSetSpec> {
+    return {
+      selector: { matchLabels: NRI_SELECTOR },
+      revisionHistoryLimit: this.values.revisionHistoryLimit,
+      updateStrategy: nriUpdateStrategy,
+      template: { metadata: this.podMetadata(NRI_SELECTOR), spec: this.nriPodSpec() },
+    };
+  }
+
+  private podMetadata(selector: Labels) {
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     const annotations = {
       ...spread(this.values.podAnnotations),
@@ -332,14 +452,6 @@ export class LinkerdCni extends Installation<typeof values> {
       // Containers read the configuration when they start: a changed one has to replace the pods.
       "checksum/config": sha256(toJson(this.configuration())),
     };
-    return {
-      selector: { matchLabels: SELECTOR },
-      revisionHistoryLimit: this.values.revisionHistoryLimit,
-      updateStrategy: updateStrategy(this.values),
-      template: {
-        metadata: { labels: this.labels(SELECTOR, podLabels), annotations },
-        spec: this.podSpec(),
-      },
-    };
+    return { labels: this.labels(selector, podLabels), annotations };
   }
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
+import { NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
-import { flag, integer } from "./helm";
+import { flag, integer, numberOrText } from "./helm";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
@@ -16,7 +16,17 @@ import {
   terminationGracePeriodSeconds,
   toleration,
 } from "./value-groups";
-import { directoryOrNothing, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
+import {
+  directory,
+  directoryOrNothing,
+  MAX_PORT,
+  port,
+  portRanges,
+  ports,
+  shareOrNothing,
+  textMap,
+  word,
+} from "./value-types";
 
 const nodeRequirement = z.strictObject({
   key: z.string(),
@@ -118,6 +128,46 @@ const resourceQuota = group({
         "only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`",
     }),
   pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
+});
+
+const nri = group({
+  enabled: flag()
+    .default(false)
+    .meta({
+      description:
+        "Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that " +
+        "run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native",
+    }),
+  socketDir: directory()
+    .default(NodePath.nriDir)
+    .meta({ description: "Directory on the node with the container runtime's socket nri.sock" }),
+  netnsDir: directory()
+    .default(NodePath.netnsDir)
+    .meta({ description: "Directory on the node where the container runtime mounts the network namespaces of pods" }),
+  // Early, so that what other plugins do in a pod's network is redirected, with room for those that have to come first.
+  index: numberOrText(
+    z
+      .string()
+      .regex(/^[0-9]{2}$/, "is not an index of two digits such as 10")
+      .meta({ minimum: 10, maximum: 99, multipleOf: 1 }),
+  )
+    .default("10")
+    .meta({
+      description: "Place of the NRI plugin among others, two digits; the runtime calls plugins in this order",
+      examples: ["10"],
+    }),
+  require: group({
+    admissionPolicy: z
+      .enum(["", "v1beta1", "v1"])
+      .default("")
+      .meta({
+        description:
+          "Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with " +
+          "`required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their " +
+          "containers while the NRI plugin is not connected. Empty creates none",
+      }),
+  }),
+  resources: resources(),
 });
 
 const networkPolicy = group({
@@ -301,13 +351,15 @@ export const values = z.strictObject({
   }),
   seLinuxOptions: seLinuxOptions.optional().meta({
     description:
-      "SELinux context of the installer's container, as an alternative to `privileged`; without one, the platform's",
+      "SELinux context of the installer's container, as an alternative to `privileged`, and of the NRI plugin's; without " +
+      "one, the platform's",
     examples: [{ type: "spc_t" }],
   }),
   rbac,
   pluginToken,
   networkPolicy,
   nodeTaint,
+  nri,
   ...monitoring,
   tolerations: z
     .array(toleration)

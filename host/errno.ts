@@ -41,6 +41,8 @@ export const Errno = {
   EPROTONOSUPPORT: 93,
   EOPNOTSUPP: 95,
   EAFNOSUPPORT: 97,
+  EADDRINUSE: 98,
+  EADDRNOTAVAIL: 99,
   ENETUNREACH: 101,
   ECONNRESET: 104,
   ENOBUFS: 105,
@@ -70,6 +72,8 @@ const meanings: Readonly<Record<number, string>> = {
   [Errno.EPROTONOSUPPORT]: "the kernel has no netfilter netlink",
   [Errno.EOPNOTSUPP]: "the kernel does not support it",
   [Errno.EAFNOSUPPORT]: "the kernel does not support the address family",
+  [Errno.EADDRINUSE]: "the port is taken",
+  [Errno.ECONNREFUSED]: "nobody listens there",
   [Errno.ETIMEDOUT]: "timed out",
 };
 

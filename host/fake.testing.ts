@@ -127,6 +127,10 @@ export class FakeHost implements Host {
   }
 
   socket = () => this.next++;
+  connect = () => -Errno.ECONNREFUSED;
+  bind = () => 0;
+  listen = () => 0;
+  accept = () => -Errno.EAGAIN;
   setsockopt = () => 0;
   send(_socket: number, datagram: Uint8Array): number {
     this.sent.push({ namespace: this.namespace, datagram });
@@ -149,6 +153,11 @@ export class FakeHost implements Host {
     this.now += Math.max(0, milliseconds);
     return 0;
   }
+
+  pollAll(_descriptors: Uint8Array, milliseconds: number): number {
+    return this.poll(-1, 0, milliseconds);
+  }
+  collect = () => {};
 
   resolve = (name: string) => (name === "localhost" ? ["127.0.0.1"] : -Errno.ENOENT);
 

@@ -1,4 +1,4 @@
-/* The CNI plugin's executable: an engine, the plugin's scripts, and the global `host` by which they reach the machine. */
+/* An executable of scripts: an engine, the scripts, and the global `host` by which they reach the machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,6 +28,8 @@
 #define STACK_GUARD ((size_t)64 << 10)
 /* Of the stack, what C functions may need that a script calls: those of TLS, most of all. */
 #define STACK_OF_C ((size_t)256 << 10)
+/* How many descriptors one call polls, at most. */
+#define POLLED 64
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
 static double started;
@@ -123,6 +125,10 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(statx, "dp0nx", SYS_statx)        \
   CALL(setns, "nn", SYS_setns)           \
   CALL(socket, "nnn", SYS_socket)        \
+  CALL(connect, "nb", SYS_connect)       \
+  CALL(bind, "nb", SYS_bind)             \
+  CALL(listen, "nn", SYS_listen)         \
+  CALL(accept, "n00n", SYS_accept4)      \
   CALL(setsockopt, "nnnb", SYS_setsockopt) \
   CALL(send, "nbn00", SYS_sendto)        \
   CALL(receive, "nbn00", SYS_recvfrom)   \
@@ -190,6 +196,32 @@ static JSValue host_poll(JSContext *ctx, JSValueConst self, int argc, JSValueCon
   do ready = poll(&one, one.fd >= 0, until(end));
   while (ready < 0 && errno == EINTR);
   return JS_NewInt32(ctx, ready < 0 ? -errno : ready == 0 ? 0 : one.revents);
+}
+
+/* pollAll(descriptors, milliseconds): an array of struct pollfd, whose `revents` are filled in */
+static JSValue host_poll_all(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  double milliseconds;
+  uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
+  if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
+  struct pollfd fds[POLLED];
+  size_t count = size / sizeof *fds;
+  if (count > POLLED) return JS_NewInt32(ctx, -EINVAL);
+  memcpy(fds, bytes, count * sizeof *fds);
+  double end = now() + milliseconds;
+  int ready;
+  do ready = poll(fds, (nfds_t)count, until(end));
+  while (ready < 0 && errno == EINTR);
+  if (ready >= 0) memcpy(bytes, fds, count * sizeof *fds);
+  return JS_NewInt32(ctx, ready < 0 ? -errno : ready);
+}
+
+/* Frees what only refers to itself. */
+static JSValue host_collect(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  JS_RunGC(JS_GetRuntime(ctx));
+  return JS_UNDEFINED;
 }
 
 static JSValue host_elapsed(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
@@ -465,6 +497,8 @@ static const JSCFunctionListEntry functions[] = {
 #define ENTRY(name, kinds, number) JS_CFUNC_MAGIC_DEF(#name, ARGUMENTS, host_system_call, CALL_##name),
     SYSTEM_CALLS(ENTRY)
     JS_CFUNC_DEF("poll", 3, host_poll),
+    JS_CFUNC_DEF("pollAll", 2, host_poll_all),
+    JS_CFUNC_DEF("collect", 0, host_collect),
     JS_CFUNC_DEF("elapsed", 0, host_elapsed),
     JS_CFUNC_DEF("env", 1, host_env),
     JS_CFUNC_DEF("encode", 1, host_encode),
@@ -524,8 +558,15 @@ static _Noreturn void switch_stack(uint8_t *top, void (*then)(void)) {
   __builtin_unreachable();
 }
 
+static void end_at_once(int number) {
+  (void)number;
+  _exit(0);
+}
+
 int main(void) {
   started = now();
+  /* The first process of a container gets no signal that it does not handle. */
+  if (getpid() == 1) signal(SIGTERM, end_at_once), signal(SIGINT, end_at_once);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* a file beyond the caller's limit is an error of write */
   signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would take away how programs ended */

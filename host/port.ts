@@ -1,5 +1,5 @@
 /**
- * What the plugin asks of the machine it runs on: system calls, one TLS connection, programs. The executable's C part
+ * What a program asks of the machine it runs on: system calls, one TLS connection, programs. The executable's C part
  * (host/*.c) provides it as the global `host`; tests provide a fake.
  *
  * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
@@ -30,12 +30,22 @@ export interface Host {
   statx(path: string, mask: number, into: Uint8Array): number;
   setns(descriptor: number, type: number): number;
   socket(domain: number, type: number, protocol: number): number;
+  /** connect(2) and bind(2): `address` is a `struct sockaddr`. */
+  connect(socket: number, address: Uint8Array): number;
+  bind(socket: number, address: Uint8Array): number;
+  listen(socket: number, backlog: number): number;
+  /** accept4(2): the descriptor of the connection. */
+  accept(socket: number, flags: number): number;
   setsockopt(socket: number, level: number, option: number, value: Uint8Array): number;
   /** send(2) and recv(2). */
   send(socket: number, bytes: Uint8Array, flags: number): number;
   receive(socket: number, into: Uint8Array, flags: number): number;
   /** poll(2) of one descriptor; of none (-1) it sleeps. The events that happened, 0 when the time is over. */
   poll(descriptor: number, events: number, milliseconds: number): number;
+  /** poll(2) of up to 64 `struct pollfd`, whose `revents` are filled in. How many have any. */
+  pollAll(descriptors: Uint8Array, milliseconds: number): number;
+  /** Frees memory that only refers to itself, which the engine does by itself only above 64 MiB. */
+  collect(): void;
 
   /** Addresses of a host name, as texts; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
   resolve(name: string, milliseconds: number): readonly string[] | number;

@@ -8,6 +8,14 @@ import type { Netfilter } from "./socket";
 
 const NLMSG_ERROR = 2;
 
+/** Errors of a kernel without nf_tables, its nat chains or its redirect. */
+const UNSUPPORTED: readonly number[] = [Errno.ENOENT, Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.EAFNOSUPPORT];
+
+/** Whether an error says that the kernel has no nf_tables to redirect with. */
+export function isUnsupported(error: unknown): boolean {
+  return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
+}
+
 /** The first failure among the kernel's replies, 0 for success, undefined where there is neither. */
 function outcome(replies: readonly Uint8Array[]): number | undefined {
   let acknowledged: number | undefined;

@@ -83,6 +83,11 @@ export function natChains(netfilter: Netfilter, family: Family): readonly NatCha
     });
 }
 
+/** Names of all chains of a family, of whatever table and type. */
+export function chainNames(netfilter: Netfilter, family: Family): readonly string[] {
+  return dump(netfilter, GET.chain, family).map((chain) => textOf(chain, NFTA_CHAIN.name));
+}
+
 /** The elements of a set of this plugin's table. */
 export function setElements(netfilter: Netfilter, family: Family, name: string): readonly Element[] {
   return dump(netfilter, GET.elements, family, elementsOf(TABLE, name)).flatMap(listedElements);

@@ -1,4 +1,4 @@
-/** The socket to netfilter, in the network namespace that the process was in when it was first used. */
+/** The socket to netfilter, in the network namespace that the process was in when it was opened. */
 import { checked, Errno, SystemError } from "../host/errno";
 import type { Host } from "../host/port";
 
@@ -37,19 +37,37 @@ function receive(host: Host, socket: number, buffer: Uint8Array): Uint8Array | u
   throw new SystemError("receive from netfilter", -size);
 }
 
+/** A socket that stays in the namespace in which it was opened. */
+export interface NetfilterSocket {
+  readonly exchange: Netfilter;
+  close(): void;
+}
+
+/** Opens a socket in the namespace that the process is in. @throws SystemError */
+export function openNetfilter(host: Host): NetfilterSocket {
+  const socket = host.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+  checked("open a netfilter socket", socket);
+  const buffer = new Uint8Array(RECEIVE_SIZE);
+  return {
+    exchange: (request) => {
+      makeRoom(host, socket, request.length);
+      checked("send to netfilter", host.send(socket, request, 0));
+      const replies: Uint8Array[] = [];
+      // The kernel answers during the call that sends: nothing comes later.
+      for (let reply = receive(host, socket, buffer); reply !== undefined; reply = receive(host, socket, buffer)) {
+        replies.push(reply);
+      }
+      return replies;
+    },
+    close: () => void host.close(socket),
+  };
+}
+
 /** Opens the socket when it is first used. It is never closed: the process exits soon. */
 export function netfilter(host: Host): Netfilter {
-  let socket: number | undefined;
-  const buffer = new Uint8Array(RECEIVE_SIZE);
+  let socket: NetfilterSocket | undefined;
   return (request) => {
-    socket ??= checked("open a netfilter socket", host.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
-    makeRoom(host, socket, request.length);
-    checked("send to netfilter", host.send(socket, request, 0));
-    const replies: Uint8Array[] = [];
-    // The kernel answers during the call that sends: nothing comes later.
-    for (let reply = receive(host, socket, buffer); reply !== undefined; reply = receive(host, socket, buffer)) {
-      replies.push(reply);
-    }
-    return replies;
+    socket ??= openNetfilter(host);
+    return socket.exchange(request);
   };
 }

@@ -1,8 +1,8 @@
 /** The CNI plugin's executable: one call, one answer. */
 import { CALL_LOG } from "../cni/contract";
+import { appendLine } from "../host/call-log";
 import { writeAll } from "../host/files";
 import type { Host } from "../host/port";
-import { appendLine } from "./call-log";
 import { dispatch } from "./dispatch";
 
 /** What the executable's C part provides. */

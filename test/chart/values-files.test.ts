@@ -31,6 +31,8 @@ const refused: Readonly<Record<string, readonly [string, string]>> = {
     "at '/iptablesMode': value must be one of 'auto', 'native', 'nft', 'legacy', 'plain'",
     'iptablesMode: "nftables" is not one of auto, native, nft, legacy, plain',
   ],
+  "refused-nri-mode.yaml": both('iptablesMode: "legacy" needs iptables of the host, which the NRI plugin cannot call'),
+  "refused-nri-index.yaml": ["at '/nri/index'", 'nri.index: "100" is not an index of two digits such as 10'],
   "refused-relative-directory.yaml": ["at '/destCNIBinDir': 'opt/cni/bin' does not match", "is not an absolute path"],
   "refused-unknown-key.yaml": [
     "additional properties 'repairControler' not allowed",

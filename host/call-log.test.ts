@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeHost } from "../host/fake.testing";
 import { appendLine } from "./call-log";
+import { FakeHost } from "./fake.testing";
 
 /** Real files, by Node. */
 class FilesHost extends FakeHost {

@@ -1,6 +1,6 @@
 /** The log of calls: what each call did, one line of JSON each. */
-import { identify, Open, openFile, sameFile, sizeOf } from "../host/files";
-import type { Host } from "../host/port";
+import { identify, Open, openFile, sameFile, sizeOf } from "./files";
+import type { Host } from "./port";
 
 /** One call: a line of the log that the installer follows for its own log and metrics. */
 export interface CallRecord {
