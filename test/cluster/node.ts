@@ -74,7 +74,7 @@ oom_score = 0
   address = "${RUNTIME}"
 `;
 /** Where containerd 2 listens for NRI plugins, in the machine's own /run. */
-export const NRI_SOCKET = "/var/run/nri/nri.sock";
+export const NRI_SOCKET = "/run/nri/nri.sock";
 const DIRECTORIES = { bin: "/opt/cni/bin", conf: "/etc/cni/net.d" };
 
 const RUNTIMES = {

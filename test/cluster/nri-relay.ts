@@ -12,6 +12,7 @@ export interface RelayedBytes {
 export class NriRelay {
   readonly relayed: RelayedBytes[] = [];
   private readonly server: Server;
+  private readonly sockets: Socket[] = [];
 
   private constructor(runtime: string) {
     this.server = createServer((plugin) => this.join(plugin, connect(runtime)));
@@ -36,9 +37,11 @@ export class NriRelay {
 
   stop(): void {
     this.server.close();
+    for (const socket of this.sockets) socket.destroy();
   }
 
   private join(plugin: Socket, runtime: Socket): void {
+    this.sockets.push(plugin, runtime);
     const pass = (from: RelayedBytes["from"], source: Socket, target: Socket) => {
       source.on("data", (bytes: Buffer) => {
         this.relayed.push({ from, bytes });

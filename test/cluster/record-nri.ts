@@ -7,7 +7,7 @@
  * VERSION is one of the cluster's containerds, 2 or 2.3; PLUGIN finds the socket's directory in NRI_SOCKET_DIR. A line of FILE is one read: who sent it, and the bytes in hexadecimal.
  */
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { NodePath, NriVariable } from "../../cni/contract";
@@ -18,19 +18,20 @@ import type { ContainerdVersion } from "./node";
 import { NRI_SOCKET } from "./node";
 import { NriRelay } from "./nri-relay";
 import { paths } from "./paths";
-import { Kubectl, pod, until } from "./pods";
+import { INJECTED, Kubectl, pod, until } from "./pods";
 
+const MESHED = { proxy: "sidecar", annotations: INJECTED } as const;
 /** After this long without a byte, the runtime has nothing to say at the moment. */
 const QUIET_MS = 2000;
 
-async function record(version: ContainerdVersion, file: string, plugin: readonly string[]): Promise<void> {
+async function record(version: ContainerdVersion, file: string, [program = "", ...args]: readonly string[]) {
   const machine = await up(new Progress(process.stdout), version);
   try {
     const kubectl = new Kubectl(machine);
-    await kubectl.start(pod("running", { proxy: "sidecar" }));
+    await kubectl.start(pod("running", MESHED));
     const directory = join(paths.state, "nri");
     const relay = await NriRelay.start(join(directory, "nri.sock"), machine.outside(NRI_SOCKET));
-    const said = (bytes: number) => until("bytes of the runtime", async () => relay.received > bytes, 150);
+    const said = (what: string, bytes: number) => until(what, async () => relay.received > bytes, 150);
     const quiet = async () => {
       for (let before = -1; before < relay.received; await sleep(QUIET_MS)) before = relay.received;
     };
@@ -41,18 +42,21 @@ async function record(version: ContainerdVersion, file: string, plugin: readonly
       [NriVariable.stanza]: await defaultStanza(outputs.manifests, false),
     };
     const environment = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
-    await machine.daemon("nri-plugin", ["env", ...environment, ...plugin]);
-    await said(0);
-    await quiet();
-    await kubectl.start(pod("small", { proxy: "sidecar" }));
-    await quiet();
-    const before = relay.received;
-    await kubectl.stop("small");
-    // The kubelet removes the sandbox of a pod that is gone up to two minutes later.
-    await said(before);
-    await quiet();
-    await machine.endDaemon("nri-plugin");
-    relay.stop();
+    try {
+      await machine.daemon("nri-plugin", ["env", ...environment, resolve(program), ...args]);
+      await said("the registration of the plugin", 0);
+      await quiet();
+      await kubectl.start(pod("small", MESHED));
+      await quiet();
+      const before = relay.received;
+      await kubectl.stop("small");
+      // The kubelet removes the sandbox of a pod that is gone up to two minutes later.
+      await said("the removal of the sandbox", before);
+      await quiet();
+      await machine.endDaemon("nri-plugin");
+    } finally {
+      relay.stop();
+    }
     await writeFile(file, relay.relayed.map(({ from, bytes }) => `${from} ${bytes.toString("hex")}\n`).join(""));
   } finally {
     await down();
