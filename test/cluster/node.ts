@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
 import { BUILT_CONTAINERDS, type BuiltContainerd } from "./binaries";
@@ -75,6 +75,7 @@ oom_score = 0
 `;
 /** Where containerd 2 listens for NRI plugins, in the machine's own /run. */
 export const NRI_SOCKET = "/run/nri/nri.sock";
+const nriValidator = (enabled: boolean) => `enable = ${enabled}`;
 const DIRECTORIES = { bin: "/opt/cni/bin", conf: "/etc/cni/net.d" };
 
 const RUNTIMES = {
@@ -107,7 +108,7 @@ ${COMMON}[plugins."io.containerd.cri.v1.images".pinned_images]
   disable = false
   socket_path = "${NRI_SOCKET}"
   [plugins."io.containerd.nri.v1.nri".default_validator]
-    enable = false
+    ${nriValidator(false)}
 `,
   },
 } as const satisfies Readonly<Record<string, Runtime>>;
@@ -153,6 +154,12 @@ export async function preparedContainerd(): Promise<ContainerdVersion> {
   const program = await readlink(join(paths.programs, containerd.name)).catch(() => "");
   const built = basename(dirname(program));
   return BUILT_CONTAINERDS.find((version) => built.startsWith(`containerd-${version}-`)) ?? "1";
+}
+
+/** Whether containerd 2, from its next start on, refuses containers that require an NRI plugin which is not there. */
+export async function setNriValidator(enabled: boolean): Promise<void> {
+  const config = await readFile(CONTAINERD_CONFIG, "utf8");
+  await writeFile(CONTAINERD_CONFIG, config.replace(nriValidator(!enabled), nriValidator(enabled)));
 }
 
 /** Leaves nothing in the node's CNI directories but its own network. @param built as for {@link prepareNode} */

@@ -19,7 +19,12 @@ export interface PodOptions {
 }
 
 export interface Pod {
-  readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly deletionTimestamp?: string;
+  };
   readonly status: {
     readonly podIP?: string;
     readonly phase: string;
