@@ -55,6 +55,8 @@ export const NodePath = {
   /** Where the container runtime mounts the network namespaces of pods. */
   netnsDir: "/var/run/netns",
 } as const;
+/** In this record, the verb of what the NRI plugin did about a pod that ran already. */
+export const NRI_VERB = "NRI";
 /** The plugin's record of its calls. */
 export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
 /** The plugin's kubeconfig, in the node's directory of CNI configuration. */

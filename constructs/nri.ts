@@ -152,7 +152,7 @@ export const requirePolicy = {
     {
       name: "meshed",
       expression:
-        `${annotation(Annotation.proxyVersion)} && ` +
+        `object.metadata.?annotations["${Annotation.proxyVersion}"].orValue("") != "" && ` +
         `!object.spec.?initContainers.orValue([]).exists(container, container.name == "${LinkerdContainer.init}")`,
     },
     // A list of the user's own is left alone: CEL cannot read JSON.

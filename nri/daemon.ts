@@ -27,6 +27,8 @@ const REGISTRATION_MS = 10_000;
 const SEND_MS = 2000;
 /** What the runtime allows by default, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 2000;
+/** The part of it that the lookups for one pod may take: another pod's may have to end before them. */
+const FOR_LOOKUPS = 1 / 3;
 /** Milliseconds between collections of what only refers to itself. */
 const COLLECT_MS = 60_000;
 const RECEIVE_SIZE = 65_536;
@@ -61,7 +63,9 @@ export class Daemon {
   private backoff = RECONNECT_MS;
   private nextAttempt = 0;
   private nextCollection = COLLECT_MS;
-  private lookupMs = REQUEST_TIMEOUT_MS / 2;
+  private lookupMs = REQUEST_TIMEOUT_MS * FOR_LOOKUPS;
+  /** When the lookups for the pod at hand must have ended. */
+  private lookupEnd = 0;
   private readonly buffer = new Uint8Array(RECEIVE_SIZE);
   private readonly redirector: Redirector;
   private readonly admin: AdminServer;
@@ -186,7 +190,7 @@ export class Daemon {
   private readonly handler: Handler = {
     configured: ({ runtime, requestTimeout }) => {
       this.runtime = runtime;
-      this.lookupMs = (requestTimeout || REQUEST_TIMEOUT_MS) / 2;
+      this.lookupMs = (requestTimeout || REQUEST_TIMEOUT_MS) * FOR_LOOKUPS;
     },
     synchronize: (sandboxes) => {
       const { log } = this.deps;
@@ -215,12 +219,13 @@ export class Daemon {
   private look(event: Occasion, sandbox: Sandbox): void {
     const { host, log } = this.deps;
     const begin = host.elapsed();
+    this.lookupEnd = begin + this.lookupMs;
     const name = `${sandbox.namespace}/${sandbox.name}`;
     const record = new Recorder(VERB, () => host.elapsed() - begin);
     record.note({ pod: name });
     let outcome: PodOutcome = event === "synchronize" ? "failed" : "refused";
     try {
-      const found = this.redirector.redirect(sandbox);
+      const found = this.redirector.redirect(sandbox, { mayBeGone: event === "synchronize" });
       outcome = found.kind;
       if (found.kind === "edited") {
         log.warn(`pod ${name} has other rules than were set; they are left as they are: ${found.reason}`);
@@ -239,7 +244,7 @@ export class Daemon {
     } catch (error) {
       const { code, message } =
         error instanceof CniError ? error : { code: ErrorCode.rulesRefused, message: reasonOf(error) };
-      log.warn(`pod ${name}: ${message}`);
+      log.warn(message, { pod: name });
       record.note({ code, error: message });
       appendLine(host, CALL_LOG, record.line());
       throw error;
@@ -264,7 +269,7 @@ export class Daemon {
         token: readText(host, token).trim(),
         ca: readText(host, `${serviceAccountDir}/ca.crt`),
       };
-      return get(host, server, path, this.lookupMs);
+      return get(host, server, path, Math.max(1, this.lookupEnd - host.elapsed()));
     };
   }
 }

@@ -46,8 +46,12 @@ export class Redirector {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Sets a pod's rules where they are missing. @throws CniError where the pod must not run as it is */
-  redirect(sandbox: Sandbox): Outcome {
+  /**
+   * Sets a pod's rules where they are missing.
+   * @param mayBeGone whether the pod may have ended: a runtime names those, too, when it lists what runs
+   * @throws CniError where the pod must not run as it is
+   */
+  redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Outcome {
     const { stanza } = this.deps.stanza;
     const passed: PassedPod = {
       pod: { namespace: sandbox.namespace, name: sandbox.name },
@@ -58,6 +62,7 @@ export class Redirector {
     if (reason !== undefined) return { kind: "skipped", reason };
     const path = this.namespaceOf(sandbox);
     if (path === undefined) return { kind: "skipped", reason: "host network" };
+    if (mayBeGone && this.deps.host.access(path) !== 0) return { kind: "skipped", reason: "it has ended" };
     const network = openPodNetwork(this.deps.host, path);
     try {
       return found(network) ?? this.program(network.netfilter.exchange, sandbox.id, passed);
@@ -74,16 +79,16 @@ export class Redirector {
   /** Where the pod's network namespace is mounted here; a pod on the host's network has none. @throws CniError 101 */
   private namespaceOf({ namespace, name, netns, hasAddress }: Sandbox): string | undefined {
     const pod = `pod ${namespace}/${name}`;
-    const file = netns?.split("/").at(-1);
     if (netns === undefined && hasAddress) {
       throw new CniError(ErrorCode.rulesRefused, `${pod}: the runtime does not say which network namespace it has`);
     }
-    if (netns === undefined || file === undefined) return undefined;
-    const path = `${this.deps.netnsDir}/${file}`;
-    if (this.deps.host.access(path) === 0) return path;
+    if (netns === undefined) return undefined;
+    const { netnsDir } = this.deps;
+    const [, directory = "", file = ""] = /^(.*)\/([^/]*)$/.exec(netns) ?? [];
+    if (resolved(directory) === resolved(netnsDir)) return `${netnsDir}/${file}`;
     throw new CniError(
       ErrorCode.rulesRefused,
-      `${pod}: its network namespace ${shortened(netns)} is not in ${this.deps.netnsDir}: set nri.netnsDir`,
+      `${pod}: its network namespace ${shortened(netns)} is not in ${netnsDir}: set nri.netnsDir`,
     );
   }
 
@@ -121,6 +126,9 @@ export class Redirector {
     );
   }
 }
+
+/** Distributions link /var/run to /run: a runtime may name either. */
+const resolved = (directory: string) => directory.replace(/^\/var\/run(?=\/|$)/, "/run");
 
 /** What is in the namespace already; undefined where nothing is. @throws SystemError */
 function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Outcome | undefined {

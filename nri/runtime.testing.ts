@@ -122,6 +122,10 @@ export class FakeRuntime {
     return this.call(Method.createContainer, concat([bytesField(1, podMessage(pod)), textField(2, "")]));
   }
 
+  removed(pod: Pod): Promise<string | undefined> {
+    return this.call(Method.removePodSandbox, bytesField(1, podMessage(pod)));
+  }
+
   private accept(socket: Socket): void {
     this.connections++;
     this.socket = socket;
@@ -164,11 +168,11 @@ export class FakeRuntime {
   }
 }
 
-/** Waits until something holds. @throws after ten seconds */
+/** Waits until something holds. @throws after 30 seconds */
 export async function eventually<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (const end = Date.now() + 10_000; ; await delay(10)) {
+  for (const end = Date.now() + 30_000; ; await delay(10)) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("it did not happen within 10 s");
+    if (Date.now() > end) throw new Error("it did not happen within 30 s");
   }
 }

@@ -65,6 +65,8 @@ interface Deps {
   readonly client: KubernetesClient;
   readonly stanza: Stanza;
   readonly probe: (host: string, port: number) => Promise<TcpAnswer>;
+  /** The NRI plugin may mend a pod in place: what is found once is looked at again before it is told. */
+  readonly waitForNri: boolean;
   /** Connections to this pod are not redirected. Called once for each pod. */
   readonly found: (pod: TrackedPod) => Promise<void>;
   readonly clock: Clock;
@@ -75,6 +77,9 @@ interface Deps {
 const INTERVAL_MS = 10_000;
 /** An audit that found out nothing is repeated after this time. */
 const REPEAT_MS = 5 * 60_000;
+
+/** The NRI plugin mends a pod as soon as it runs. */
+const NRI_PATIENCE_MS = 60_000;
 
 /** Finds out whether connections are redirected to pods that have a proxy and no validator. */
 export class Auditor {
@@ -95,14 +100,21 @@ export class Auditor {
   }
 
   private async audit(pod: TrackedPod, object: PodObject): Promise<void> {
-    const { clock, found, log, pods } = this.deps;
+    const { clock, found, log, pods, waitForNri } = this.deps;
     const redirect = await this.redirectOf(pod, object);
     // A pod that has changed meanwhile is audited again, and one that is gone is not.
     if (pod.object !== object || pods.get(pod.uid) !== pod) return;
-    pod.redirect = redirect;
+    const before = pod.redirect;
+    if (redirect === "absent" && before === "unknown" && waitForNri) {
+      pod.redirect = "suspected";
+      pod.auditAt = clock.now() + NRI_PATIENCE_MS;
+      return;
+    }
+    // What is told stays so until it is known otherwise.
+    pod.redirect = redirect === "unknown" && before === "absent" ? before : redirect;
     pod.auditAt = clock.now() + REPEAT_MS;
-    if (redirect !== "unknown") pod.object = undefined;
-    if (redirect !== "absent") return;
+    if (redirect === "present") pod.object = undefined;
+    if (redirect !== "absent" || before === "absent") return;
     log.warn(`pod ${pod.namespace}/${pod.name}: connections to it are not redirected, and it has no validator`);
     await found(pod);
   }

@@ -42,7 +42,7 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
   const reporter = { controller: "linkerd-cni-repair-controller", instance: settings.podName };
   const recorder = new EventRecorder(reporter, { client, clock });
   const actions = new PodActions({ client, recorder, clock, log, metrics });
-  const { installerReady: url } = settings;
+  const { installerReady: url, waitForNri } = settings;
   const installerReady = async () => url === undefined || probeHttp(url);
   const controller = new RepairController({ settings, actions, installerReady, metrics, clock, log, signal });
   const { pods } = controller;
@@ -51,7 +51,10 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
   const auditor =
     settings.stanza === undefined
       ? undefined
-      : new Auditor({ pods, client, stanza: readStanza(settings.stanza), probe: probeTcp, found, clock, log, signal });
+      : new Auditor({
+          ...{ pods, client, stanza: readStanza(settings.stanza), probe: probeTcp, waitForNri, found },
+          ...{ clock, log, signal },
+        });
 
   const meshedPods = {
     resource: resources.pods,

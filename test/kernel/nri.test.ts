@@ -1,12 +1,14 @@
 /** The NRI plugin's executable against real network namespaces; the runtime's side is played, so that it can misbehave. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { buildNri } from "../../build/programs";
 import { frames, Stream } from "../../nri/mux";
 import { eventually, FakeRuntime, type Pod } from "../../nri/runtime.testing";
+import { ApiStub, json } from "../support/api-server";
 import { Node } from "../support/netns";
 import { freePort } from "../support/ports";
 import { missing, suite } from "../support/requirements";
@@ -62,12 +64,19 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     return { child, output: () => output, ask, end };
   }
 
+  /** Waits until a daemon, which may not listen yet, has looked at all pods. */
+  const becomesReady = (daemon: Started) =>
+    eventually(async () => ((await daemon.ask("/ready").catch(() => [0]))[0] === 200 ? true : undefined));
+
+  /** Waits until a daemon's log holds a text. */
+  const says = (daemon: Started, text: string) => eventually(() => daemon.output().includes(text) || undefined);
+
   /** A pod with a network namespace of its own, as a runtime mounts it. */
   async function pod(changes: Partial<Pod> = {}): Promise<Pod & { readonly path: string }> {
     const id = `pod-${++pods}`;
     const path = await node.pod();
     await symlink(path, join(directory, id));
-    const netns = `/run/netns/${id}`;
+    const netns = join(directory, id);
     return { id, name: id, annotations: INJECTED, addresses: ["10.0.0.1"], netns, path, ...changes };
   }
 
@@ -120,10 +129,143 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   it("sets rules of pods that run already, in place, however many messages name them", async () => {
     const [one, two, plain] = [await pod(), await pod(), await pod({ annotations: {} })];
     await together({ running: [[one], [], [plain, two]] }, async (_, daemon) => {
-      await eventually(async () => ((await daemon.ask("/ready"))[0] === 200 ? true : undefined));
+      await becomesReady(daemon);
       expect([one, two, plain].map(({ path }) => rules(path) !== undefined)).toEqual([true, true, false]);
       expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_mended_pods_total 2\n");
-      expect(daemon.output()).toContain(`pod shop/${one.name} ran without rules: set them in place`);
+      await says(daemon, `pod shop/${one.name} ran without rules: set them in place`);
+    });
+  });
+
+  it("passes what has ended, and reports what it cannot decide, among pods that run already", async () => {
+    const ended: Pod = { id: "ended", name: "ended", annotations: INJECTED, netns: join(directory, "ended") };
+    const wrong = await pod({ annotations: { ...INJECTED, "config.linkerd.io/proxy-uid": "root" } });
+    const manual = await pod({ annotations: { "linkerd.io/proxy-version": "x" } });
+    const control = await pod({
+      annotations: { "linkerd.io/proxy-version": "x" },
+      labels: { "linkerd.io/control-plane-component": "destination" },
+    });
+    await together({ running: [[ended, wrong, manual, control]] }, async (_, daemon) => {
+      await becomesReady(daemon);
+      expect([wrong, manual].map(({ path }) => rules(path))).toEqual([undefined, undefined]);
+      expect(rules(control.path)).toContain("tcp dport 6443 return");
+      const [, metrics] = await daemon.ask("/metrics");
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 1\n');
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="failed"} 2\n');
+      await says(daemon, `warn: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`);
+      await says(daemon, `warn: pod shop/${manual.name} was not injected by Linkerd's injector`);
+    });
+  });
+
+  describe("pods that Linkerd's injector did not inject", () => {
+    let api: ApiStub;
+    let token: string;
+    const manual = (changes: Partial<Pod> = {}) =>
+      pod({ annotations: { "linkerd.io/proxy-version": "x" }, ...changes });
+    const withToken = () => ({
+      KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      KUBERNETES_SERVICE_PORT: `${api.port}`,
+      SERVICE_ACCOUNT_DIR: token,
+    });
+    beforeAll(async () => {
+      api = await ApiStub.start(json(500, {}));
+      token = join(directory, "token");
+      await mkdir(token);
+      await writeFile(join(token, "token"), "secret\n");
+      await writeFile(join(token, "ca.crt"), api.ca);
+    });
+    afterAll(() => api.close());
+    beforeEach(() => {
+      api.requests.length = 0;
+    });
+    /** Answers for any pod with these containers, and for its namespace. */
+    const answers = (spec: object) => (request: IncomingMessage, response: ServerResponse) => {
+      const [, , , , , kind, name] = (request.url ?? "").split("/");
+      const metadata = { name, namespace: "shop", annotations: { "linkerd.io/proxy-version": "x" } };
+      const ofNamespace = { name: "shop", annotations: { "config.linkerd.io/skip-outbound-ports": "5432" } };
+      json(
+        200,
+        kind === "pods"
+          ? { apiVersion: "v1", kind: "Pod", metadata, spec }
+          : { apiVersion: "v1", kind: "Namespace", metadata: ofNamespace },
+      )(request, response);
+    };
+
+    it("are looked up, with their namespace's settings, and only where rules are missing", async () => {
+      const looked = await manual();
+      api.answer = answers({ containers: [{ name: "app" }, { name: "linkerd-proxy" }] });
+      await together(
+        {},
+        async (runtime, daemon) => {
+          await runtime.synchronized();
+          expect(await runtime.run(looked)).toBeUndefined();
+          expect(rules(looked.path)).toContain("tcp dport 5432 return");
+          expect(api.requests).toEqual([`/api/v1/namespaces/shop/pods/${looked.name}`, "/api/v1/namespaces/shop"]);
+          expect(await runtime.create(looked)).toBeUndefined();
+          expect(api.requests).toHaveLength(2);
+          expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_lookups_total 2\n");
+        },
+        withToken(),
+      );
+    });
+
+    it("are left alone where linkerd-init sets the rules, and are not looked up again", async () => {
+      const looked = await manual();
+      api.answer = answers({ containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] });
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          expect(await runtime.run(looked)).toBeUndefined();
+          expect(await runtime.create(looked)).toBeUndefined();
+          expect(rules(looked.path)).toBeUndefined();
+          expect(api.requests).toHaveLength(1);
+        },
+        withToken(),
+      );
+    });
+
+    it("are refused, within the runtime's patience, where the API server does not answer", async () => {
+      const looked = await manual();
+      api.answer = () => {};
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          // The runtime allows 2 s, for what waits before this pod, too.
+          expect(await runtime.run(looked)).toMatch(/within [1-6]\d\d ms/);
+        },
+        withToken(),
+      );
+    });
+  });
+
+  it("takes no more memory after 1,000 sandboxes than after the first", async () => {
+    const meshed = await pod();
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      const resident = async () =>
+        Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${daemon.child.pid}/status`, "utf8"))?.[1]);
+      const atRest = await resident();
+      const sandboxes = async (from: number, to: number) => {
+        for (let each = from; each < to; each++) {
+          const named = {
+            ...meshed,
+            id: `s${each}`,
+            name: `s${each}`,
+            annotations: { ...INJECTED, note: "n".repeat(2000) },
+          };
+          expect(await runtime.run(named)).toBeUndefined();
+          expect(await runtime.create(named)).toBeUndefined();
+          await runtime.removed(named);
+        }
+        await daemon.ask("/metrics");
+      };
+      await sandboxes(0, 50);
+      const before = await resident();
+      await sandboxes(50, 1050);
+      const after = await resident();
+      console.log(`resident kB: at rest ${atRest}, after 50 sandboxes ${before}, after 1,050 ${after}`);
+      expect(after - before).toBeLessThan(200);
     });
   });
 
@@ -174,10 +316,12 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       expect(await runtime.run(foreign)).toBeUndefined();
       expect(rules(edited.path)).toBe(before);
       expect(rules(foreign.path)).toBeUndefined();
-      expect(daemon.output()).toContain(
+      await says(
+        daemon,
         `pod shop/${edited.name} has other rules than were set; they are left as they are: table ip linkerd-cni, chain inbound is empty`,
       );
-      expect(daemon.output()).toContain(
+      await says(
+        daemon,
         `pod shop/${foreign.name} has rules of another program; they are left as they are: it has a chain PROXY_INIT_REDIRECT`,
       );
     });
@@ -191,9 +335,10 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       expect(await runtime.run({ ...host, addresses: ["10.0.0.1"] })).toContain(
         "the runtime does not say which network namespace",
       );
-      expect(await runtime.run({ ...host, netns: "/proc/1/ns/gone" })).toContain(
-        `is not in ${directory}: set nri.netnsDir`,
+      expect(await runtime.run({ ...host, netns: "/proc/1/ns/net" })).toContain(
+        `its network namespace /proc/1/ns/net is not in ${directory}: set nri.netnsDir`,
       );
+      expect(await runtime.run({ ...host, netns: join(directory, "gone") })).toContain("ENOENT");
     });
   });
 
@@ -201,9 +346,9 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     await symlink("/proc/self/ns/net", join(directory, "own"));
     await together({}, async (runtime) => {
       await runtime.synchronized();
-      expect(await runtime.run({ id: "own", name: "own", annotations: INJECTED, netns: "/run/netns/own" })).toContain(
-        "is the network namespace that this process runs in",
-      );
+      expect(
+        await runtime.run({ id: "own", name: "own", annotations: INJECTED, netns: join(directory, "own") }),
+      ).toContain("is the network namespace that this process runs in");
     });
   });
 
@@ -220,7 +365,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       );
       const runtime = await FakeRuntime.listen(join(directory, "nri.sock"));
       await runtime.synchronized();
-      await eventually(async () => ((await daemon.ask("/ready"))[0] === 200 ? true : undefined));
+      await becomesReady(daemon);
       expect(daemon.output().split("there is no socket")).toHaveLength(2);
       // The runtime starts again.
       runtime.drop();
@@ -279,6 +424,19 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
+  it("ends at once by SIGTERM, also as the first process of a container", async () => {
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const env = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${await freePort()}` };
+      const first = spawn("unshare", ["--pid", "--fork", executable], { env: { ...env, PATH: process.env["PATH"] } });
+      const ended = new Promise((resolve) => first.once("close", resolve));
+      await eventually(() => (runtime.connections === 2 ? true : undefined));
+      const children = await readFile(`/proc/${first.pid}/task/${first.pid}/children`, "utf8");
+      process.kill(Number(children), "SIGTERM");
+      expect(await ended).toBe(0);
+    });
+  });
+
   it.each([
     [{ NRI_INDEX: "5" }, 'NRI_INDEX "5" is not two digits, such as 50'],
     [{ CNI_NETWORK_CONFIG: "{" }, "CNI_NETWORK_CONFIG: "],
@@ -287,7 +445,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     const daemon = await start(env);
     await eventually(() => daemon.child.exitCode ?? undefined);
     expect(daemon.child.exitCode).toBe(1);
-    expect(daemon.output()).toContain(`linkerd-cni-nri: error: ${message}`);
+    await says(daemon, `linkerd-cni-nri: error: ${message}`);
   });
 });
 

@@ -22,6 +22,7 @@ const cni: readonly LinkerdCniProps[] = [
     chained: false,
     uninstallOnStop: "never",
     podEvents: true,
+    nri: { enabled: true },
     nodeTaint: { enabled: true },
     pluginToken: { dedicated: true },
     repairController: { enabled: true },
