@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import Table from "cli-table3";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
 import { Kubectl, type PodOptions, pod } from "./pods";
@@ -38,6 +39,12 @@ async function requestsSoFar(kubectl: Kubectl): Promise<number> {
   const counted = metrics.split("\n").filter((line) => line.startsWith("apiserver_request_total{"));
   const ours = counted.filter((line) => /resource="(pods|namespaces|services)"/.test(line) && /verb="GET"/.test(line));
   return ours.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const table = new Table({ head: [...head], style: { head: [], border: [] } });
+  table.push(...rows.map((row) => [...row]));
+  process.stdout.write(`${table.toString()}\n`);
 }
 
 export function median(values: readonly number[]): number {

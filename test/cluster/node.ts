@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
 import { BUILT_CONTAINERDS, type BuiltContainerd } from "./binaries";
@@ -11,7 +11,7 @@ import { CNI_PLUGINS } from "./requirements";
 
 const KUBELET_CONFIG = join(paths.state, "kubelet.json");
 export const CONTAINERD_CONFIG = join(paths.state, "containerd.toml");
-const RUNTIME = "/run/containerd/containerd.sock";
+export const RUNTIME_SOCKET = "/run/containerd/containerd.sock";
 
 /** The plugins of the cluster's own network. */
 const PLUGINS = ["bridge", "host-local", "loopback", "portmap"];
@@ -35,7 +35,7 @@ const primary = (cniVersion: string) => `{
 const kubeletConfig = {
   kind: "KubeletConfiguration",
   apiVersion: "kubelet.config.k8s.io/v1beta1",
-  containerRuntimeEndpoint: `unix://${RUNTIME}`,
+  containerRuntimeEndpoint: `unix://${RUNTIME_SOCKET}`,
   // Whoever reaches the kubelet is in the machine's own network.
   authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
   authorization: { mode: "AlwaysAllow" },
@@ -71,7 +71,7 @@ const COMMON = `root = "/var/lib/containerd"
 state = "/run/containerd"
 oom_score = 0
 [grpc]
-  address = "${RUNTIME}"
+  address = "${RUNTIME_SOCKET}"
 `;
 /** Where containerd 2 listens for NRI plugins, in the machine's own /run. */
 export const NRI_SOCKET = "/run/nri/nri.sock";
@@ -156,6 +156,15 @@ export async function preparedContainerd(): Promise<ContainerdVersion> {
   return BUILT_CONTAINERDS.find((version) => built.startsWith(`containerd-${version}-`)) ?? "1";
 }
 
+/** The configuration of the node's network. */
+export const CONFIGURATION = join(onDisk(DIRECTORIES.conf), "10-cluster.conflist");
+
+/** Replaces it at once, as a CNI installer does. */
+export async function configure(configuration: string): Promise<void> {
+  await writeFile(`${CONFIGURATION}.new`, configuration);
+  await rename(`${CONFIGURATION}.new`, CONFIGURATION);
+}
+
 /** Whether containerd 2, from its next start on, refuses containers that require an NRI plugin which is not there. */
 export async function setNriValidator(enabled: boolean): Promise<void> {
   const config = await readFile(CONTAINERD_CONFIG, "utf8");
@@ -170,5 +179,5 @@ export async function cleanDisk(built: string | undefined): Promise<void> {
     for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
   }
   for (const name of PLUGINS) await copyFile(join(built ?? CNI_PLUGINS, name), join(bin, name));
-  await writeFile(join(conf, "10-cluster.conflist"), primary(cniVersion));
+  await writeFile(CONFIGURATION, primary(cniVersion));
 }

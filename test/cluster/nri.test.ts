@@ -1,15 +1,14 @@
 /** The NRI plugin under real containerds: what it promises while it runs, while it does not, and pod by pod after. */
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildCli } from "../../build/cli";
 import { outputs } from "../../build/paths";
 import { sandboxTimes } from "./costs";
+import { CONFIGURATION } from "./node";
 import { inPod, NriPlugin, restartRuntime } from "./nri";
-import { onDisk } from "./paths";
 import { INJECTED, type Pod, pod, podAnnotations, podSpec, until } from "./pods";
 import { PodStream } from "./stream";
-import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
+import { clusterSuite, type TestCluster } from "./suite";
 
 /** Containers of a pod that requires the plugin are refused while it is not connected, if the runtime checks that. */
 const REQUIRED = "required-plugins.noderesource.dev";
@@ -36,7 +35,7 @@ const replicaSet = (name: string, replicas: number) => ({
   },
 });
 
-const configuration = () => readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8");
+const configuration = () => readFile(CONFIGURATION, "utf8");
 
 /** What the tests of this file ask of the cluster. */
 class Questions {
