@@ -140,7 +140,11 @@ clusterSuite(
       expect(after.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
       expect(await plugin.metric("mended_pods_total")).toBe(2);
       for (const { metadata } of after) {
-        await until("the Event", async () => /LinkerdCNI\w+ .*rules/.test(await ask.events(metadata.name)), 30);
+        await until(
+          "the Event",
+          async () => (await ask.events(metadata.name)).includes("LinkerdCNIRedirectMended"),
+          30,
+        );
       }
     });
 
@@ -196,7 +200,7 @@ clusterSuite(
       expect(await ask.answers(bare)).toEqual({ served: 8080 });
       const nft = (name: string, ...words: string[]) => inPod(machine, name, "nft", ...words);
       await nft("foreign", "add table ip nat; add chain ip nat PROXY_INIT_REDIRECT");
-      await nft("native", "add rule ip linkerd-cni output ip daddr 192.0.2.9 return");
+      await nft("native", "add rule ip linkerd-cni outbound ip daddr 192.0.2.9 return");
       const rules = await Promise.all(["foreign", "native"].map((name) => nft(name, "list", "ruleset")));
       await plugin.bringBack();
       await ask.expectMended(["absent"], uids);
@@ -210,6 +214,7 @@ clusterSuite(
       expect(log).toMatch(/pod default\/native has other rules than were set; they are left as they are/);
       expect(await plugin.metric('pods_total{event="synchronize",outcome="foreign"}')).toBe(1);
       expect(await plugin.metric('pods_total{event="synchronize",outcome="edited"}')).toBe(1);
+      await until("the Event", async () => (await ask.events("native")).includes("LinkerdCNIRedirectNotMended"), 30);
       await kubectl.stop("bare", "foreign", "native", "absent");
     });
 
