@@ -86,12 +86,13 @@ export async function restartRuntime(machine: Machine, { validator = false } = {
 /** Runs a command in the network namespace of a pod. @returns its standard output */
 export async function inPod(machine: Machine, name: string, ...command: string[]): Promise<string> {
   const filter = `labels."io.cri-containerd.kind"==sandbox,labels."io.kubernetes.pod.name"==${name}`;
-  const ctr = (...args: string[]) => machine.run(["ctr", "--namespace=k8s.io", ...args]);
-  const id = (await ctr("containers", "ls", "--quiet", filter)).trim();
-  const [, pid = ""] =
-    (await ctr("tasks", "ls"))
-      .split("\n")
-      .find((line) => line.startsWith(id))
-      ?.split(/\s+/) ?? [];
+  const id = await machine.run(["ctr", "--namespace=k8s.io", "containers", "ls", "--quiet", filter]);
+  return inSandbox(machine, id.trim(), ...command);
+}
+
+/** The same of a pod's sandbox, by its id. */
+export async function inSandbox(machine: Machine, id: string, ...command: string[]): Promise<string> {
+  const tasks = (await machine.run(["ctr", "--namespace=k8s.io", "tasks", "ls"])).split("\n");
+  const [, pid = ""] = tasks.find((line) => line.startsWith(id))?.split(/\s+/) ?? [];
   return machine.run(["nsenter", "--target", pid, "--net", ...command]);
 }
