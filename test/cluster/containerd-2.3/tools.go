@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins what a node of today runs: a containerd and CNI plugins newer than the distribution's.
+// Package tools pins a containerd that tells NRI plugins of a sandbox by a call of its own, and CNI plugins.
 package tools
 
 import (
