@@ -11,6 +11,7 @@ import {
   NRI_NAME,
   PLUGIN_ACCOUNT,
 } from "../cni/contract";
+import { MUTATING_POLICY_VERSIONS } from "./admission";
 import {
   and,
   concat,
@@ -45,7 +46,6 @@ import {
   nriPodSpec,
   nriRules,
   nriUpdateStrategy,
-  REQUIRE_POLICY_VERSIONS,
   requirePolicy,
 } from "./nri";
 import { overlaid } from "./overlaid";
@@ -56,7 +56,7 @@ import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from ".
 import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
-import { ownNodePolicy, TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
+import { ownNodePolicy, taintPolicy } from "./taint";
 import { FORMER_VALUES, values } from "./values";
 
 /** The name of every resource. */
@@ -207,7 +207,7 @@ export class LinkerdCni extends Installation<typeof values> {
       metadata,
       spec: nriNetworkPolicySpec(values),
     });
-    for (const version of REQUIRE_POLICY_VERSIONS) {
+    for (const version of MUTATING_POLICY_VERSIONS) {
       const named = { ...clusterMetadata, name: `${NRI_NAME}-require-${version}` };
       const when = and(enabled, eq<string>(require.admissionPolicy, version));
       const apiVersion = `admissionregistration.k8s.io/${version}`;
@@ -317,7 +317,7 @@ export class LinkerdCni extends Installation<typeof values> {
   /** With `nodeTaint.admissionPolicy`: every new Linux node is tainted, in whichever API version the cluster has. */
   protected createTaintPolicies(): void {
     const { enabled, key, admissionPolicy } = this.values.nodeTaint;
-    for (const version of TAINT_POLICY_VERSIONS) {
+    for (const version of MUTATING_POLICY_VERSIONS) {
       const metadata = { ...this.clusterMetadata(), name: `${NAME}-node-taint-${version}` };
       const when = and(enabled, eq<string>(admissionPolicy, version));
       const apiVersion = `admissionregistration.k8s.io/${version}`;

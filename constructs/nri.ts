@@ -12,6 +12,7 @@ import {
   NRI_PORT,
   NriVariable,
 } from "../cni/contract";
+import { matchConstraints } from "./admission";
 import { imageOf, nriCommand, resourcesOf } from "./container";
 import { assert, concat, eq, type Input, matches, not, or, present, type Refs, type Templated, when } from "./helm";
 import { ingressOnly, tcp } from "./network-policy";
@@ -120,9 +121,6 @@ export const nriNetworkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>):
     k8s.NetworkPolicyIngressRule[]
   >);
 
-/** The versions in which clusters have MutatingAdmissionPolicy. */
-export const REQUIRE_POLICY_VERSIONS = ["v1beta1", "v1"] as const;
-
 const annotation = (name: string) => `object.metadata.?annotations["${name}"].hasValue()`;
 
 /**
@@ -136,12 +134,7 @@ export const requirePolicy = {
   // No webhook is called, so an outage cannot keep pods from being created; ignored, an error would open the hole again.
   failurePolicy: "Fail",
   reinvocationPolicy: "IfNeeded",
-  matchConstraints: {
-    matchPolicy: "Equivalent",
-    namespaceSelector: {},
-    objectSelector: {},
-    resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"], scope: "*" }],
-  },
+  matchConstraints: matchConstraints("CREATE", "pods"),
   matchConditions: [
     // Runtimes call no network plugin for these.
     { name: "not-host-network", expression: "!object.spec.?hostNetwork.orValue(false)" },

@@ -268,7 +268,8 @@ export interface ValuesProps {
   /** Directory on the node with the CNI configuration; empty for the platform's, else /etc/cni/net.d. @default "" */
   readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
   /**
-   * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus).
+   * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or
+   * where the NRI plugin alone redirects (nri.enabled).
    * @default true
    */
   readonly chained?: Input<Values["chained"]> | undefined;

@@ -275,10 +275,13 @@ export const values = z.strictObject({
       description: `Directory on the node with the CNI configuration; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNINetDir}`,
       examples: ["/etc/cni/net.d"],
     }),
-  chained: flag().default(true).meta({
-    description:
-      "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus)",
-  }),
+  chained: flag()
+    .default(true)
+    .meta({
+      description:
+        "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or where " +
+        "the NRI plugin alone redirects (nri.enabled)",
+    }),
   destCNIBinDir: directoryOrNothing()
     .default("")
     .meta({

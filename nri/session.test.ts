@@ -19,7 +19,7 @@ function session(changes: Partial<Handler> = {}) {
     ...changes,
   };
   const send = (bytes: Uint8Array) => void sent.push(...bytes);
-  return { calls, sent, session: new Session({ name: "linkerd-cni", index: "50", handler, send, texts }) };
+  return { calls, sent, session: new Session({ name: "linkerd-cni", index: "10", handler, send, texts }) };
 }
 
 const call = (method: string, payload: Uint8Array, id = 1) =>

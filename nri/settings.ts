@@ -33,7 +33,7 @@ const DEFAULTS = {
   [NriVariable.logFormat]: "plain",
   [NriVariable.socketDir]: NodePath.nriDir as string,
   [NriVariable.netnsDir]: NodePath.netnsDir as string,
-  [NriVariable.index]: "50",
+  [NriVariable.index]: "10",
   [NriVariable.port]: String(NRI_PORT),
   [ApiServerVariable.host]: "",
   [ApiServerVariable.port]: "443",
@@ -50,7 +50,7 @@ export function readSettings(host: Pick<Host, "env">): Settings {
     logFormat: setting(NriVariable.logFormat).oneOf(LOG_FORMATS),
     socketDir: setting(NriVariable.socketDir).absolutePath(),
     netnsDir: setting(NriVariable.netnsDir).absolutePath(),
-    index: setting(NriVariable.index).matching({ pattern: /^\d\d$/, what: "two digits, such as 50" }),
+    index: setting(NriVariable.index).matching({ pattern: /^\d\d$/, what: "two digits, such as 10" }),
     port: setting(NriVariable.port).port(),
     stanza: stanzaOf(setting(NriVariable.stanza), read.problems),
     apiServer: {

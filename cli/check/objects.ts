@@ -1,5 +1,5 @@
 /** What is read of a cluster, as far as it is checked. */
-import { CNI_NAME, Container as ContainerName, InstallerVariable, Label } from "../../cni/contract";
+import { CNI_NAME, Container as ContainerName, InstallerVariable, Label, NRI_NAME } from "../../cni/contract";
 import type { ObjectMeta } from "../../kubernetes/types";
 
 /** The name of the chart's resources. */
@@ -8,6 +8,14 @@ export const NAME = CNI_NAME;
 export const SELECTOR = { key: Label.app, value: NAME } as const;
 /** The container that installs. */
 export const INSTALLER = ContainerName.installer;
+/** The values of this label on the chart's pods: the installer's, and those of the NRI plugin. */
+export const OWN_PODS: readonly string[] = [NAME, NRI_NAME];
+
+/** Whether a pod is one of the NRI plugin's. */
+export const isNri = ({ metadata }: CheckedPod): boolean => metadata.labels?.[SELECTOR.key] === NRI_NAME;
+
+/** The container whose log says what a pod of the chart's does. */
+export const mainContainer = (pod: CheckedPod): string => (isNri(pod) ? ContainerName.nri : INSTALLER);
 
 interface Container {
   readonly name: string;
@@ -43,6 +51,7 @@ interface Affinity {
 
 /** What a pod says about where it runs, and what. */
 export interface PodTemplate {
+  readonly automountServiceAccountToken?: boolean;
   readonly containers?: readonly Container[];
   readonly volumes?: readonly {
     readonly name: string;
@@ -177,6 +186,10 @@ export function installerOf(daemonSet: DaemonSet | undefined): ReadonlyMap<strin
   const env = containersOf(daemonSet).find(({ name }) => name === INSTALLER)?.env ?? [];
   return new Map(env.map(({ name, value }) => [name, value]));
 }
+
+/** Whether the plugin is in the nodes' chain; without a DaemonSet, as by default. */
+export const isChained = (daemonSet: DaemonSet | undefined): boolean =>
+  installerOf(daemonSet).get(InstallerVariable.chained) !== "false";
 
 /** The image of the installer's container. */
 export const imageOf = (daemonSet: DaemonSet | undefined): string | undefined =>

@@ -120,9 +120,10 @@ class Gatherer {
   /** What the snapshot lacks. */
   note(snapshot: Snapshot): void {
     const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
-    const { sandboxFailures, grants, webhook, operator, definitions } = snapshot;
+    const { nri, nriRefusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
     const parts: Readonly<Record<string, Read<unknown>>> = {
       ...{ Namespace: namespaceObject, ConfigMap: configMap, DaemonSet: daemonSet, "pods of the DaemonSet": pods },
+      ...{ "DaemonSet of the NRI plugin": nri, "Events of the NRI plugin's DaemonSet": nriRefusals },
       ...{ nodes, "DaemonSets of all namespaces": daemonSets, "Events of the DaemonSet": refusals },
       ...{ "pending pods of all namespaces": pending, "Events of all namespaces": sandboxFailures },
       ...{ "Multus' webhook": webhook, "Multus operator": operator, "Multus' definitions": definitions },

@@ -61,7 +61,7 @@ function kubectl(snapshot: Snapshot, { logs = {}, events = [], namespaces = [], 
     }
     switch (kind) {
       case "daemonset":
-        return one(snapshot.daemonSet);
+        return one(has("linkerd-cni-nri") ? snapshot.nri : snapshot.daemonSet);
       case "daemonsets":
         return all(snapshot.daemonSets);
       case "configmap":

@@ -9,7 +9,7 @@ import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { Loop } from "../../process/loop";
 import { reasonOf } from "../../process/reason-of";
-import type { PodStore, Redirect, TrackedPod } from "./pod-store";
+import { NRI_PATIENCE_MS, type PodStore, type Redirect, type TrackedPod } from "./pod-store";
 import type { TcpAnswer } from "./probes";
 
 /**
@@ -77,9 +77,6 @@ interface Deps {
 const INTERVAL_MS = 10_000;
 /** An audit that found out nothing is repeated after this time. */
 const REPEAT_MS = 5 * 60_000;
-
-/** The NRI plugin mends a pod as soon as it runs. */
-const NRI_PATIENCE_MS = 60_000;
 
 /** Finds out whether connections are redirected to pods that have a proxy and no validator. */
 export class Auditor {

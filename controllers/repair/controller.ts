@@ -8,7 +8,7 @@ import { deletedUnconfigured, evictedUnvalidated, notRedirected, notReplaceable,
 import type { Metrics } from "./metrics";
 import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";
 import type { PodActions } from "./pod-actions";
-import { PodStore, type TrackedPod } from "./pod-store";
+import { NRI_PATIENCE_MS, PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
 
 interface Deps {
@@ -24,8 +24,6 @@ interface Deps {
 
 const INSTALLER_PAUSE_MS = 2_000;
 const RETRY = { firstMs: 2_000, longestMs: 60_000 };
-/** A validator that fails again so long after its first failure was seen has not been mended by the NRI plugin. */
-const NRI_PATIENCE_MS = 60_000;
 /** How long a pod that serves waits when others that do not are due. */
 const YIELD_MS = 1_000;
 

@@ -10,6 +10,7 @@ const matrix: Readonly<Record<string, readonly string[]>> = {
   "numbers and booleans as text": ["--set-string", "proxyUID=3000,proxyGID=3001,useWaitFlag=true,privileged=true"],
   "ports and ranges": ["--set-string", "ignoreInboundPorts=25\\,8000-8100,ignoreOutboundPorts=3306,portsToRedirect=80"],
   "repair, taint and Events": ["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
+  "the NRI plugin": ["--set", "nri.enabled=true,chained=false,networkPolicy.enabled=true,podLookup=annotations"],
   "a dashboard": ["--set", "grafanaDashboard.enabled=true"],
   "less of everything": ["--set", "rbac.minimal=true,networkPolicy.enabled=true,pluginLog=false"],
   "values for OpenShift": ["--values", "examples/openshift-values.yaml"],

@@ -378,10 +378,10 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   });
 
   it("asks a runtime that refuses it again, later each time, and says so once", async () => {
-    await together({ refuse: "plugin 50-linkerd-cni is not welcome" }, async (runtime, daemon) => {
+    await together({ refuse: "plugin 10-linkerd-cni is not welcome" }, async (runtime, daemon) => {
       await eventually(() => (runtime.connections >= 4 ? true : undefined));
       expect(
-        daemon.output().split("the container runtime refuses the plugin: plugin 50-linkerd-cni is not welcome"),
+        daemon.output().split("the container runtime refuses the plugin: plugin 10-linkerd-cni is not welcome"),
       ).toHaveLength(2);
       runtime.behaviour = {};
       await runtime.synchronized();
@@ -438,7 +438,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   });
 
   it.each([
-    [{ NRI_INDEX: "5" }, 'NRI_INDEX "5" is not two digits, such as 50'],
+    [{ NRI_INDEX: "5" }, 'NRI_INDEX "5" is not two digits, such as 10'],
     [{ CNI_NETWORK_CONFIG: "{" }, "CNI_NETWORK_CONFIG: "],
     [{ NRI_SOCKET_DIR: "run" }, 'NRI_SOCKET_DIR "run" is not an absolute path'],
   ])("%j is refused", async (env, message) => {
