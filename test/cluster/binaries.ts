@@ -47,8 +47,8 @@ const HELM: GoProgram = {
   about: "helm (once, 2 to 4 minutes)",
 };
 
-const CONTAINERD_2: GoProgram = {
-  module: join(__dirname, "containerd"),
+const containerdModule = (directory: string, version: string): GoProgram => ({
+  module: join(__dirname, directory),
   packages: [
     ...["containerd", "containerd-shim-runc-v2", "ctr"].map(
       (name) => `github.com/containerd/containerd/v2/cmd/${name}`,
@@ -58,8 +58,16 @@ const CONTAINERD_2: GoProgram = {
     ),
   ],
   linkerFlags: "",
-  about: "containerd 2 and the CNI plugins (once, 1 to 3 minutes)",
-};
+  about: `containerd ${version} and the CNI plugins (once, 1 to 3 minutes)`,
+});
+
+/** A containerd that is built here. 2.3 tells NRI plugins of a sandbox by a call of its own, 2.2 by a general one. */
+const CONTAINERD = {
+  "2": containerdModule("containerd", "2.2"),
+  "2.3": containerdModule("containerd-2.3", "2.3"),
+} as const;
+export type BuiltContainerd = keyof typeof CONTAINERD;
+export const BUILT_CONTAINERDS = Object.keys(CONTAINERD) as BuiltContainerd[];
 
 const MULTUS: GoProgram = {
   module: join(__dirname, "multus"),
@@ -74,10 +82,14 @@ const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "
 /** The static executable that pauses, stands in for a proxy, serves and dials. */
 export const programs = join(paths.binaries, "programs");
 
-/** Builds containerd 2 and the CNI plugins. @returns the directory that holds them */
-export async function buildContainerd2(progress: Progress, signal: AbortSignal): Promise<string> {
+/** Builds a containerd and the CNI plugins. @returns the directory that holds them */
+export async function buildContainerd(
+  version: BuiltContainerd,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<string> {
   await mkdir(paths.binaries, { recursive: true });
-  return build(CONTAINERD_2, join(paths.binaries, "containerd-2"), progress, signal);
+  return build(CONTAINERD[version], join(paths.binaries, `containerd-${version}`), progress, signal);
 }
 
 /** Builds the CNI plugin of Multus. @returns the executable */

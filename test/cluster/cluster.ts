@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import type { Progress } from "../../demo/progress";
 import { NODE } from "./addresses";
-import { buildBinaries, buildContainerd2, programs } from "./binaries";
+import { buildBinaries, buildContainerd, programs } from "./binaries";
 import { makeCredentials } from "./certificates";
 import { makeCgroups, removeCgroups } from "./cgroups";
 import { controlPlane, type Daemon } from "./control-plane";
@@ -32,7 +32,7 @@ export async function up(progress: Progress, version: ContainerdVersion = "1", s
   const problems = missing();
   if (problems.length > 0) throw new Error(`this machine cannot run a cluster yet:\n  ${problems.join("\n  ")}`);
   await buildBinaries(progress, signal);
-  const built = version === "2" ? await buildContainerd2(progress, signal) : undefined;
+  const built = version === "1" ? undefined : await buildContainerd(version, progress, signal);
   await removeRemains();
   let ending: Promise<void> | undefined;
   const end = () => {
@@ -56,7 +56,7 @@ export async function up(progress: Progress, version: ContainerdVersion = "1", s
 /** @throws where the cluster that runs is another one, or only a part of one */
 async function asAskedFor(machine: Machine, version: ContainerdVersion): Promise<Machine> {
   const lacking = (await processes(machine)).filter(({ pid }) => pid === undefined).map(({ name }) => name);
-  const found = preparedContainerd();
+  const found = await preparedContainerd();
   const problems = [
     ...(lacking.length > 0 ? [`without ${lacking.join(", ")}`] : []),
     ...(found === version ? [] : [`with containerd ${found}`]),

@@ -51,6 +51,9 @@ export const apiServer: Daemon = {
     "kubelet-preferred-address-types": "InternalIP",
     // Webhooks are called at their pods' addresses: no kube-proxy is needed for them.
     "enable-aggregator-routing": true,
+    // What the policy that requires the NRI plugin is made of.
+    "feature-gates": "MutatingAdmissionPolicy=true",
+    "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
   }),
   ready: kubectl("get", "--raw", "/readyz"),
 };

@@ -1,8 +1,7 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
-import Table from "cli-table3";
+import { readFile } from "node:fs/promises";
 import { suite } from "../support/requirements";
-import { type Cost, measure, median, memoryOf } from "./costs";
-import { onDisk } from "./paths";
+import { type Cost, measure, median, memoryOf, printTable } from "./costs";
+import { CONFIGURATION, configure } from "./node";
 import { withPeer } from "./peer";
 import { type PodOptions, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
@@ -12,20 +11,8 @@ const ROUNDS = 4;
 const PODS = 5;
 const KINDS: Readonly<Record<string, PodOptions>> = { "not meshed": {}, meshed: { proxy: "sidecar" } };
 const MIB = 2 ** 20;
-const CONFIGURATION = onDisk("/etc/cni/net.d/10-cluster.conflist");
 
 const peer = process.env["LINKERD_CNI_PEER"];
-
-const print = (head: readonly string[], rows: readonly (readonly string[])[]) => {
-  const table = new Table({ head: [...head], style: { head: [], border: [] } });
-  table.push(...rows.map((row) => [...row]));
-  process.stdout.write(`${table.toString()}\n`);
-};
-
-async function chain(configuration: string): Promise<void> {
-  await writeFile(`${CONFIGURATION}.new`, configuration);
-  await rename(`${CONFIGURATION}.new`, CONFIGURATION);
-}
 
 clusterSuite("what the plugin costs a cluster", (cluster) => {
   const chains = new Map<string, string>();
@@ -48,7 +35,7 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
       return Object.keys(found).length === 2 && Object.values(found).every((bytes) => bytes > 0);
     };
     await until("the kubelet's figures", complete, 120);
-    print(
+    printTable(
       ["container", "memory, MiB"],
       Object.entries(found).map(([name, bytes]) => [name, (bytes / MIB).toFixed(1)]),
     );
@@ -66,7 +53,7 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
     const sentBy = (who: string, kind: string) => requests(`${kind}: ${who}`) - requests(`${kind}: none of the mesh`);
 
     const takeTurn = async (who: string, configuration: string) => {
-      await chain(configuration);
+      await configure(configuration);
       for (const [kind, options] of Object.entries(KINDS)) {
         const title = `${kind}: ${who}`;
         const cost = await measure(cluster.machine, kind.replace(" ", "-"), PODS, options);
@@ -87,7 +74,7 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
     }, 900_000);
     afterAll(() => {
       const titles = [...found.keys()].sort();
-      print(
+      printTable(
         ["pod: plugin of the mesh in its chain", `sandbox, median ms of ${ROUNDS * PODS}`, "GET requests a pod"],
         titles.map((title) => [title, median20(title).toFixed(1), requests(title).toFixed(2)]),
       );
@@ -109,7 +96,7 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
         }
         await cluster.kubectl.start(pod("client"));
         for (const who of ["ours", "linkerd's"]) {
-          await chain(chains.get(who) ?? "");
+          await configure(chains.get(who) ?? "");
           const name = `caught-by-${who.slice(0, 4)}`;
           const [address] = await cluster.kubectl.start(pod(name, { proxy: "sidecar" }));
           expect(await cluster.kubectl.dial("client", `${address}:8080`)).toMatchObject({ port: 4143 });

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import Table from "cli-table3";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
 import { Kubectl, type PodOptions, pod } from "./pods";
@@ -12,18 +13,19 @@ export interface Cost {
   readonly requests: number;
 }
 
+/** A call of RunPodSandbox, or its return, as containerd 1 and 2 log it. */
 const RUN_SANDBOX =
-  /^time="([^"]+)" level=info msg="RunPodSandbox for &PodSandboxMetadata\{Name:([^,]+),.*?\}( returns)?/;
+  /^time="([^"]+)" level=info msg="RunPodSandbox for (?:&PodSandboxMetadata\{Name:|name:\\")([^,\\]+)/;
 
-/** Milliseconds from the call of RunPodSandbox to its return, by pod, as containerd 1 logged them. */
-async function sandboxTimes(): Promise<Map<string, number>> {
+/** Milliseconds from the call of RunPodSandbox to its return, by pod, as containerd logged them. */
+export async function sandboxTimes(): Promise<Map<string, number>> {
   const begun = new Map<string, number>();
   const times = new Map<string, number>();
   for (const line of (await readFile(join(paths.logs, "containerd"), "utf8")).split("\n")) {
-    const [, time = "", name = "", returns] = RUN_SANDBOX.exec(line) ?? [];
+    const [, time = "", name = ""] = RUN_SANDBOX.exec(line) ?? [];
     if (name === "") continue;
-    if (returns === undefined) begun.set(name, milliseconds(time));
-    else times.set(name, milliseconds(time) - (begun.get(name) ?? Number.NaN));
+    if (line.includes(" returns sandbox id")) times.set(name, milliseconds(time) - (begun.get(name) ?? Number.NaN));
+    else begun.set(name, milliseconds(time));
   }
   return times;
 }
@@ -37,6 +39,12 @@ async function requestsSoFar(kubectl: Kubectl): Promise<number> {
   const counted = metrics.split("\n").filter((line) => line.startsWith("apiserver_request_total{"));
   const ours = counted.filter((line) => /resource="(pods|namespaces|services)"/.test(line) && /verb="GET"/.test(line));
   return ours.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const table = new Table({ head: [...head], style: { head: [], border: [] } });
+  table.push(...rows.map((row) => [...row]));
+  process.stdout.write(`${table.toString()}\n`);
 }
 
 export function median(values: readonly number[]): number {

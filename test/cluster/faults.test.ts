@@ -14,11 +14,9 @@ import {
   withoutApiServer,
 } from "./faults";
 import { onDisk } from "./paths";
-import { pod, until } from "./pods";
+import { INJECTED, pod, until } from "./pods";
 import { clusterSuite, NET_DIR } from "./suite";
 
-/** What linkerd's injector writes besides. */
-const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
 const injected = (name: string) => pod(name, { proxy: "sidecar", annotations: INJECTED });
 const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 

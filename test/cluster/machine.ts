@@ -67,6 +67,11 @@ export class Machine {
     return holds(this.pid);
   }
 
+  /** Where a path inside, such as that of a socket, can be reached from the host. */
+  outside(path: string): string {
+    return join(`/proc/${this.pid}/root`, path);
+  }
+
   /** The command line that runs a command inside. */
   enter(command: readonly string[], directory = "/"): string[] {
     const env = [`HOME=${paths.home}`, `KUBECONFIG=${join(paths.kubeconfigs, "admin")}`, `PATH=${searchPath()}`];

@@ -37,7 +37,7 @@ program
   .command("up")
   .description("build what is not cached, and start the cluster")
   .addOption(
-    new Option("--containerd <major>", "the distribution's containerd 1, or 2, built here")
+    new Option("--containerd <version>", "the distribution's containerd 1, or a newer one, built here: 2 is 2.2")
       .choices(CONTAINERD_VERSIONS)
       .default("1"),
   )

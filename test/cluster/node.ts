@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
-import { copyFile, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { DNS_SERVICE, NODE, POD_NETWORK } from "./addresses";
+import { BUILT_CONTAINERDS, type BuiltContainerd } from "./binaries";
 import { kubeconfig } from "./certificates";
 import { CGROUP } from "./cgroups";
 import type { Daemon } from "./control-plane";
@@ -11,7 +11,7 @@ import { CNI_PLUGINS } from "./requirements";
 
 const KUBELET_CONFIG = join(paths.state, "kubelet.json");
 export const CONTAINERD_CONFIG = join(paths.state, "containerd.toml");
-const RUNTIME = "/run/containerd/containerd.sock";
+export const RUNTIME_SOCKET = "/run/containerd/containerd.sock";
 
 /** The plugins of the cluster's own network. */
 const PLUGINS = ["bridge", "host-local", "loopback", "portmap"];
@@ -35,7 +35,7 @@ const primary = (cniVersion: string) => `{
 const kubeletConfig = {
   kind: "KubeletConfiguration",
   apiVersion: "kubelet.config.k8s.io/v1beta1",
-  containerRuntimeEndpoint: `unix://${RUNTIME}`,
+  containerRuntimeEndpoint: `unix://${RUNTIME_SOCKET}`,
   // Whoever reaches the kubelet is in the machine's own network.
   authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
   authorization: { mode: "AlwaysAllow" },
@@ -71,8 +71,11 @@ const COMMON = `root = "/var/lib/containerd"
 state = "/run/containerd"
 oom_score = 0
 [grpc]
-  address = "${RUNTIME}"
+  address = "${RUNTIME_SOCKET}"
 `;
+/** Where containerd 2 listens for NRI plugins, in the machine's own /run. */
+export const NRI_SOCKET = "/run/nri/nri.sock";
+const nriValidator = (enabled: boolean) => `enable = ${enabled}`;
 const DIRECTORIES = { bin: "/opt/cni/bin", conf: "/etc/cni/net.d" };
 
 const RUNTIMES = {
@@ -102,14 +105,17 @@ ${COMMON}[plugins."io.containerd.cri.v1.images".pinned_images]
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.nri.v1.nri"]
-  disable = true
+  disable = false
+  socket_path = "${NRI_SOCKET}"
+  [plugins."io.containerd.nri.v1.nri".default_validator]
+    ${nriValidator(false)}
 `,
   },
 } as const satisfies Readonly<Record<string, Runtime>>;
 
-/** Major version of containerd: the distribution's own is 1, one that is built here is 2. */
-export type ContainerdVersion = keyof typeof RUNTIMES;
-export const CONTAINERD_VERSIONS = Object.keys(RUNTIMES) as ContainerdVersion[];
+/** Version of containerd: 1 is the distribution's own, the others are built here. */
+export type ContainerdVersion = "1" | BuiltContainerd;
+export const CONTAINERD_VERSIONS: readonly ContainerdVersion[] = ["1", ...BUILT_CONTAINERDS];
 
 export const containerd: Daemon = {
   name: "containerd",
@@ -130,7 +136,7 @@ export const kubelet: Daemon = {
 
 /**
  * Writes what a node has on its disk before Kubernetes starts: configuration, and a network of its own.
- * @param built directory with containerd 2 and CNI plugins; without it the distribution's are used
+ * @param built directory with a containerd and CNI plugins; without it the distribution's are used
  */
 export async function prepareNode(built: string | undefined): Promise<void> {
   const { config } = RUNTIMES[built === undefined ? "1" : "2"];
@@ -144,8 +150,26 @@ export async function prepareNode(built: string | undefined): Promise<void> {
 }
 
 /** The containerd that a node was prepared for. */
-export const preparedContainerd = (): ContainerdVersion =>
-  existsSync(join(paths.programs, containerd.name)) ? "2" : "1";
+export async function preparedContainerd(): Promise<ContainerdVersion> {
+  const program = await readlink(join(paths.programs, containerd.name)).catch(() => "");
+  const built = basename(dirname(program));
+  return BUILT_CONTAINERDS.find((version) => built.startsWith(`containerd-${version}-`)) ?? "1";
+}
+
+/** The configuration of the node's network. */
+export const CONFIGURATION = join(onDisk(DIRECTORIES.conf), "10-cluster.conflist");
+
+/** Replaces it at once, as a CNI installer does. */
+export async function configure(configuration: string): Promise<void> {
+  await writeFile(`${CONFIGURATION}.new`, configuration);
+  await rename(`${CONFIGURATION}.new`, CONFIGURATION);
+}
+
+/** Whether containerd 2, from its next start on, refuses containers that require an NRI plugin which is not there. */
+export async function setNriValidator(enabled: boolean): Promise<void> {
+  const config = await readFile(CONTAINERD_CONFIG, "utf8");
+  await writeFile(CONTAINERD_CONFIG, config.replace(nriValidator(!enabled), nriValidator(enabled)));
+}
 
 /** Leaves nothing in the node's CNI directories but its own network. @param built as for {@link prepareNode} */
 export async function cleanDisk(built: string | undefined): Promise<void> {
@@ -155,5 +179,5 @@ export async function cleanDisk(built: string | undefined): Promise<void> {
     for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
   }
   for (const name of PLUGINS) await copyFile(join(built ?? CNI_PLUGINS, name), join(bin, name));
-  await writeFile(join(conf, "10-cluster.conflist"), primary(cniVersion));
+  await writeFile(CONFIGURATION, primary(cniVersion));
 }

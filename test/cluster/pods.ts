@@ -19,8 +19,17 @@ export interface PodOptions {
 }
 
 export interface Pod {
-  readonly metadata: { readonly name: string; readonly namespace: string };
-  readonly status: { readonly podIP?: string; readonly phase: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly status: {
+    readonly podIP?: string;
+    readonly phase: string;
+    readonly initContainerStatuses?: readonly { readonly restartCount: number; readonly lastState?: object }[];
+  };
 }
 
 const container = (name: string, args: readonly string[], uid?: number) => ({
@@ -34,6 +43,9 @@ const PROXY = container("linkerd-proxy", ["proxy"], 2102);
 
 /** An address that nobody has. */
 const VALIDATOR = container("linkerd-network-validator", ["validate", "192.0.2.1:20001"], 65534);
+
+/** What linkerd's injector writes besides: a pod with it is known to be injected, without a look at its containers. */
+export const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
 
 /** The specification of a pod, also for what makes pods. */
 export function podSpec(options: PodOptions) {

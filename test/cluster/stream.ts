@@ -1,10 +1,18 @@
 import { type Kubectl, type Pod, pod } from "./pods";
 
+/** How a stream's pods are made. */
+export interface StreamOptions {
+  /** With an init container that fails where the pod is not redirected. @default false */
+  readonly validator?: boolean;
+}
+
 /** What came of a stream of pod starts. */
 export interface StreamResult {
   readonly started: number;
   /** Answers of the pods to a connection from outside that are not the proxy's. */
   readonly notRedirected: readonly object[];
+  /** Names of pods whose validator failed before it passed: their redirect came late. */
+  readonly late: readonly string[];
 }
 
 /** Batches under way at once: while the pods of one are called and deleted, those of the other start. */
@@ -17,12 +25,14 @@ export class PodStream {
   private batches = 0;
   private count = 0;
   private readonly notRedirected: object[] = [];
+  private readonly late: string[] = [];
   private readonly running: Promise<unknown>;
 
   /** @param client pod that calls the others */
   constructor(
     private readonly kubectl: Kubectl,
     private readonly client: string,
+    private readonly options: StreamOptions = {},
   ) {
     this.running = Promise.all(Array.from({ length: LANES }, () => this.run()));
     // Whoever stops the stream learns of its failure.
@@ -38,7 +48,7 @@ export class PodStream {
   async stop(): Promise<StreamResult> {
     this.stopping = true;
     await this.running;
-    return { started: this.count, notRedirected: this.notRedirected };
+    return { started: this.count, notRedirected: this.notRedirected, late: this.late };
   }
 
   /** @throws what has ended the stream before its time */
@@ -71,11 +81,15 @@ export class PodStream {
 
   private async start(batch: string): Promise<string[]> {
     const pods = Array.from({ length: SIZE }, (_, index) =>
-      pod(`stream-${batch}-${index}`, { proxy: "sidecar", labels: { batch } }),
+      pod(`stream-${batch}-${index}`, { ...this.options, proxy: "sidecar", labels: { batch } }),
     );
     await this.kubectl.apply(...pods);
     await this.kubectl.run("wait", "pods", `--selector=batch=${batch}`, "--for=condition=Ready", "--timeout=60s");
     const { items } = await this.kubectl.json<{ items: Pod[] }>("get", "pods", `--selector=batch=${batch}`);
+    const failed = items.filter(({ status }) =>
+      (status.initContainerStatuses ?? []).some((one) => one.restartCount > 0),
+    );
+    this.late.push(...failed.map(({ metadata }) => metadata.name));
     return items.map(({ status }) => status.podIP ?? "");
   }
 }

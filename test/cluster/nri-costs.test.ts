@@ -1,0 +1,192 @@
+/** What the redirect by NRI costs: the start of a pod beside the chain's, and the plugin's memory. */
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { outputs } from "../../build/paths";
+import { NodePath, NriVariable } from "../../cni/contract";
+import { defaultStanza } from "../../demo/stanza";
+import { suite } from "../support/requirements";
+import { median, printTable } from "./costs";
+import { ContainerRuntime } from "./cri";
+import { CONFIGURATION, configure, kubelet, NRI_SOCKET, RUNTIME_SOCKET } from "./node";
+import { inSandbox } from "./nri";
+import { withPeer } from "./peer";
+import { INJECTED, pod, until } from "./pods";
+import { clusterSuite } from "./suite";
+
+/** Rounds, there and back, and pods of each kind in a round: what else the machine does hits every way. */
+const ROUNDS = 10;
+const PODS = 3;
+/** What is not counted of a turn: the runtime has just read another configuration. */
+const WARM = 1;
+/** Sandboxes after which the plugin's memory is looked at, and how many start at once; a played runtime makes 1,000. */
+const SANDBOXES = 200;
+const FIRST = 20;
+const AT_ONCE = 4;
+const KIB = 1024;
+/** What the runtime may take for a pod with the plugin, compared with one without any mesh; the target is 1.05. */
+const AT_MOST = 1.25;
+
+const LABELS = { "linkerd.io/control-plane-ns": "linkerd" };
+const KINDS = {
+  "not meshed": pod("plain"),
+  meshed: pod("meshed", { proxy: "sidecar", annotations: INJECTED, labels: LABELS }),
+} as const;
+type Kind = keyof typeof KINDS;
+
+const peer = process.env["LINKERD_CNI_PEER"];
+const PLUGIN = "linkerd-cni-nri";
+
+/** How pods get their redirect. */
+interface Way {
+  readonly name: string;
+  readonly configuration: string;
+  readonly nri: boolean;
+}
+
+clusterSuite(
+  "what the redirect by NRI costs",
+  (cluster) => {
+    let runtime: ContainerRuntime;
+    let plain: string;
+    let started = 0;
+    const ways: Way[] = [];
+
+    beforeAll(async () => {
+      plain = await readFile(CONFIGURATION, "utf8");
+      // An installer that is gone shall leave the plugin in place, to be called from chains made here.
+      await cluster.install("--set=uninstallOnStop=never");
+      const chain = await readFile(CONFIGURATION, "utf8");
+      ways.push(
+        { name: "nothing", configuration: plain, nri: false },
+        { name: "chain", configuration: chain, nri: false },
+      );
+      ways.push({ name: "NRI", configuration: plain, nri: true });
+      if (peer !== undefined)
+        ways.push({ name: "linkerd's chain", configuration: await withPeer(peer, plain), nri: false });
+      await cluster.kubectl.run("delete", "daemonset", "linkerd-cni", "--namespace=linkerd-cni");
+      await cluster.installerGone();
+      // It would end sandboxes of which it knows nothing.
+      await cluster.machine.endDaemon(kubelet.name);
+      // What the chained plugins look up.
+      await cluster.kubectl.apply(...Object.values(KINDS));
+      runtime = new ContainerRuntime(cluster.machine.outside(RUNTIME_SOCKET));
+    });
+    afterAll(() => runtime?.close());
+
+    /** Makes a sandbox. @returns its id, and the milliseconds it took */
+    async function sandbox(kind: Kind): Promise<{ readonly id: string; readonly tookMs: number }> {
+      const { namespace, name, labels, annotations } = KINDS[kind].metadata;
+      const begin = performance.now();
+      const id = await runtime.run({ namespace, name, labels, annotations, uid: `sandbox-${started++}` });
+      return { id, tookMs: performance.now() - begin };
+    }
+
+    async function isRedirected(id: string): Promise<boolean> {
+      return (await inSandbox(cluster.machine, id, "nft", "list", "ruleset")).includes("redirect to :4143");
+    }
+
+    async function startPlugin(): Promise<void> {
+      const variables = {
+        [NriVariable.socketDir]: NRI_SOCKET.replace(/\/[^/]*$/, ""),
+        [NriVariable.netnsDir]: NodePath.netnsDir,
+        [NriVariable.index]: "10",
+        [NriVariable.stanza]: await defaultStanza(outputs.manifests, false),
+      };
+      const environment = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+      await cluster.machine.daemon(PLUGIN, ["env", "--ignore-environment", ...environment, outputs.nri]);
+      await until("the plugin's connection", async () => {
+        const pid = await cluster.machine.pidOf(PLUGIN);
+        const sockets = await cluster.machine.run(["ss", "--unix", "--processes"]);
+        return pid !== undefined && sockets.includes(NRI_SOCKET) && sockets.includes(PLUGIN);
+      });
+    }
+
+    /** Milliseconds of each pod, round by round. */
+    const found = new Map<string, number[][]>();
+    const rounds = (name: string, kind: Kind) => found.get(`${kind}: ${name}`) ?? [];
+    const time = (name: string, kind: Kind) => median(rounds(name, kind).flat());
+    /** How much longer a pod takes than without any mesh in the same round. */
+    const ratio = (name: string, kind: Kind) => {
+      const nothing = rounds("nothing", kind);
+      return median(rounds(name, kind).map((times, round) => median(times) / median(nothing[round] ?? [])));
+    };
+
+    async function takeTurn({ name, configuration, nri }: Way): Promise<void> {
+      await configure(configuration);
+      if (nri) await startPlugin();
+      await sleep(200);
+      const kinds = Object.keys(KINDS) as Kind[];
+      const times = new Map(kinds.map((kind) => [kind, [] as number[]]));
+      for (let index = 0; index < WARM + PODS; index++) {
+        for (const kind of kinds) {
+          const { id, tookMs } = await sandbox(kind);
+          if (index < WARM) expect(await isRedirected(id)).toBe(kind === "meshed" && name !== "nothing");
+          else times.get(kind)?.push(tookMs);
+          await runtime.remove(id);
+        }
+      }
+      for (const [kind, each] of times) found.set(`${kind}: ${name}`, [...rounds(name, kind), each]);
+      if (nri) await cluster.machine.endDaemon(PLUGIN);
+    }
+
+    test("a pod starts as if there were no mesh", async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        for (const way of round % 2 === 0 ? ways : [...ways].reverse()) await takeTurn(way);
+      }
+      const kinds = Object.keys(KINDS) as Kind[];
+      printTable(
+        [`RunPodSandbox, median ms of ${ROUNDS * PODS}`, ...kinds.flatMap((kind) => [kind, "of nothing"])],
+        ways.map(({ name }) => [
+          name,
+          ...kinds.flatMap((kind) => [time(name, kind).toFixed(1), ratio(name, kind).toFixed(2)]),
+        ]),
+      );
+      for (const kind of kinds) expect(ratio("NRI", kind)).toBeLessThan(AT_MOST);
+    }, 600_000);
+
+    suite("beside linkerd's plugin", peer === undefined ? "LINKERD_CNI_PEER" : undefined, () => {
+      test("a meshed pod starts faster", () => {
+        expect(ratio("NRI", "meshed")).toBeLessThan(ratio("linkerd's chain", "meshed"));
+      });
+    });
+
+    /** Memory of the plugin's process in KiB. */
+    async function memory(): Promise<Record<"resident" | "proportional" | "private", number>> {
+      const pid = await cluster.machine.pidOf(PLUGIN);
+      const text = await cluster.machine.run(["cat", `/proc/${pid}/smaps_rollup`]);
+      const of = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? Number.NaN);
+      return {
+        resident: of("Rss"),
+        proportional: of("Pss"),
+        private: of("Private_Clean") + of("Private_Dirty"),
+      };
+    }
+
+    test(`the plugin's memory does not grow with ${SANDBOXES} sandboxes`, async () => {
+      await configure(plain);
+      await startPlugin();
+      const several = async (count: number) => {
+        const lanes = Array.from({ length: AT_ONCE }, async () => {
+          for (let index = 0; index < count / AT_ONCE; index++) await runtime.remove((await sandbox("meshed")).id);
+        });
+        await Promise.all(lanes);
+      };
+      const rows: [string, Awaited<ReturnType<typeof memory>>][] = [["at rest", await memory()]];
+      await several(FIRST);
+      rows.push([`after ${FIRST} sandboxes`, await memory()]);
+      await several(SANDBOXES - FIRST);
+      rows.push([`after ${SANDBOXES}`, await memory()]);
+      printTable(
+        ["memory of the NRI plugin, MiB", "resident", "proportional", "private"],
+        rows.map(([when, each]) => [when, ...Object.values(each).map((size) => (size / KIB).toFixed(2))]),
+      );
+      const last = await sandbox("meshed");
+      expect(await isRedirected(last.id)).toBe(true);
+      await runtime.remove(last.id);
+      const [, early, late] = rows.map(([, each]) => each.private);
+      expect((late ?? 0) - (early ?? 0)).toBeLessThan(KIB / 2);
+      await cluster.machine.endDaemon(PLUGIN);
+    }, 900_000);
+  },
+  "2",
+);
