@@ -112,6 +112,13 @@ export async function buildBinaries(progress: Progress, signal: AbortSignal): Pr
   }
 }
 
+/** Builds everything that a cluster, or a suite that runs in one, may need and that is not yet in the cache. */
+export async function buildEverything(progress: Progress, signal: AbortSignal): Promise<void> {
+  await buildBinaries(progress, signal);
+  for (const version of BUILT_CONTAINERDS) await buildContainerd(version, progress, signal);
+  await buildMultus(progress);
+}
+
 /** Builds a program unless its sources are those that the cached executable was made from. */
 async function build(
   program: GoProgram,

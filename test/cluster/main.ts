@@ -3,6 +3,7 @@ import { Command, Option } from "commander";
 import pc from "picocolors";
 import { root } from "../../build/paths";
 import { Progress } from "../../demo/progress";
+import { buildEverything } from "./binaries";
 import { down, status, up } from "./cluster";
 import { Machine } from "./machine";
 import { CONTAINERD_VERSIONS, type ContainerdVersion } from "./node";
@@ -33,6 +34,10 @@ const program = new Command("cluster")
   .description("A one-node Kubernetes cluster in namespaces of its own: nothing of it is left after `down`.")
   .enablePositionalOptions()
   .configureOutput({ outputError: (text, write) => write(pc.red(text)) });
+program
+  .command("build")
+  .description("build what is not cached of all that a cluster, and the suites in it, may need")
+  .action(() => buildEverything(progress, new AbortController().signal));
 program
   .command("up")
   .description("build what is not cached, and start the cluster")
