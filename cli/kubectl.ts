@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { reasonOf } from "../process/reason-of";
+import { reasonOf } from "../cni/errors";
 import type { Ended, Io } from "./io";
 
 /** Which cluster is asked, as whom: flags that kubectl has too. */

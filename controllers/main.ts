@@ -1,8 +1,8 @@
 import { CNI_NAME, MULTUS_NAME } from "../cni/contract";
+import { reasonOf } from "../cni/errors";
 import type { LogLevel } from "../cni/stanza";
 import { type Clock, systemClock } from "../process/clock";
 import { createLog, type Log, type LogFormat } from "../process/log";
-import { reasonOf } from "../process/reason-of";
 import type { Environment } from "../process/settings";
 
 const out = (line: string): void => void process.stdout.write(line);

@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { connect, createServer, type Server } from "node:net";
 import { InstallerVariable, PodVariable } from "../cni/contract";
 import { decide } from "../cni/decide";
+import { reasonOf } from "../cni/errors";
 import { type Pod, PROXY } from "../cni/pod";
 import type { RedirectOptions } from "../cni/redirect/options";
 import type { LogLevel, Stanza } from "../cni/stanza";
 import { FAMILIES, type Family } from "../cni/subnets";
 import type { Log, LogFormat } from "../process/log";
-import { reasonOf } from "../process/reason-of";
 import { type Environment, SettingsReader } from "../process/settings";
 import { readStanza } from "./stanza";
 

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { reasonOf } from "../process/reason-of";
+import { reasonOf } from "../cni/errors";
 import { ApiServer } from "./api-server";
 import { CniRunner, loadNetwork } from "./cni-runner";
 import { Demonstration } from "./demonstration";

@@ -7,7 +7,7 @@ import { bundle } from "../build/bundle";
 import { outputs, root } from "../build/paths";
 import { buildInstaller, buildPlugin } from "../build/programs";
 import { hostRuntime } from "../build/runtime";
-import { reasonOf } from "../process/reason-of";
+import { reasonOf } from "../cni/errors";
 import type { Handover } from "./inside";
 import { Progress } from "./progress";
 

@@ -1,5 +1,5 @@
+import { reasonOf } from "../cni/errors";
 import { createLog, type Log } from "../process/log";
-import { reasonOf } from "../process/reason-of";
 import type { Environment } from "../process/settings";
 import type { Disk } from "./apply/disk";
 import { Service } from "./service";

@@ -1,6 +1,6 @@
+import { reasonOf } from "../cni/errors";
 import type { Clock } from "../process/clock";
 import type { Log } from "../process/log";
-import { reasonOf } from "../process/reason-of";
 import type { KubernetesClient } from "./client";
 import { isAlreadyExists, isConflict, isNotFound } from "./errors";
 import { claimed, type LeaseObject, mayHold, released, type Sighting, sight } from "./lease";

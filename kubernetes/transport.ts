@@ -1,5 +1,5 @@
 import { Agent, type RequestOptions, request } from "node:https";
-import { reasonOf } from "../process/reason-of";
+import { reasonOf } from "../cni/errors";
 import { type ApiResponse, type ApiServer, ApiUnreachable, authority } from "./api-server";
 
 export interface ApiRequest {

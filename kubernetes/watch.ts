@@ -1,4 +1,4 @@
-import { reasonOf } from "../process/reason-of";
+import { reasonOf } from "../cni/errors";
 import type { ApiServer } from "./api-server";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";

@@ -1,5 +1,5 @@
+import { reasonOf } from "../cni/errors";
 import type { Registry } from "./metrics";
-import { reasonOf } from "./reason-of";
 
 export interface Answer {
   readonly status: number;

@@ -1,5 +1,6 @@
 import { podFromObject } from "../../cni/api-objects";
 import { decide, type Namespace } from "../../cni/decide";
+import { reasonOf } from "../../cni/errors";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import type { Stanza } from "../../cni/stanza";
 import type { KubernetesClient } from "../../kubernetes/client";
@@ -8,7 +9,6 @@ import type { PodObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { Loop } from "../../process/loop";
-import { reasonOf } from "../../process/reason-of";
 import { NRI_PATIENCE_MS, type PodStore, type Redirect, type TrackedPod } from "./pod-store";
 import type { TcpAnswer } from "./probes";
 

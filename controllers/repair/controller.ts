@@ -1,9 +1,9 @@
+import { reasonOf } from "../../cni/errors";
 import { backoffMs } from "../../kubernetes/backoff";
 import { RateLimiter } from "../../kubernetes/rate-limiter";
 import { WorkQueue } from "../../kubernetes/work-queue";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import { reasonOf } from "../../process/reason-of";
 import { deletedUnconfigured, evictedUnvalidated, notRedirected, notReplaceable, suspended } from "./events";
 import type { Metrics } from "./metrics";
 import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";

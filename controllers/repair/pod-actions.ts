@@ -1,3 +1,4 @@
+import { reasonOf } from "../../cni/errors";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isConflict, isNotFound, isTooManyRequests } from "../../kubernetes/errors";
 import type { EventRecorder, EventSpec } from "../../kubernetes/events";
@@ -5,7 +6,6 @@ import { resources } from "../../kubernetes/resources";
 import { ApiTimeout } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import { reasonOf } from "../../process/reason-of";
 import type { Metrics } from "./metrics";
 import type { TrackedPod } from "./pod-store";
 

@@ -1,8 +1,8 @@
+import { reasonOf } from "../../cni/errors";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
 import type { Counter } from "../../process/metrics";
-import { reasonOf } from "../../process/reason-of";
 import type { Access, Verdict } from "./access";
 
 /** The service account of the plugin, which may do less than the installer's own. */

@@ -1,6 +1,6 @@
+import { reasonOf } from "../../cni/errors";
 import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
-import { reasonOf } from "../../process/reason-of";
 
 /** What keeps pods away from a node. */
 export interface Taint {

@@ -1,12 +1,11 @@
 import { CNI_NAME, NRI_VERB } from "../../cni/contract";
-import { ErrorCode } from "../../cni/errors";
+import { ErrorCode, reasonOf } from "../../cni/errors";
 import { KubernetesClient } from "../../kubernetes/client";
 import { ApiError } from "../../kubernetes/errors";
 import { EventRecorder, type EventSpec } from "../../kubernetes/events";
 import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
-import { reasonOf } from "../../process/reason-of";
 
 /** What a line of the plugin's log has to say to whoever looks at the pod. */
 export interface PodEvent {

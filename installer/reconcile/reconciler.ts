@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readConfig } from "../../cni/conflist/read";
+import { reasonOf } from "../../cni/errors";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Log } from "../../process/log";
-import { reasonOf } from "../../process/reason-of";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";

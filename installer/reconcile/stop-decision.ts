@@ -1,7 +1,7 @@
 import { InstallerVariable } from "../../cni/contract";
+import { reasonOf } from "../../cni/errors";
 import type { Transport } from "../../kubernetes/transport";
 import type { NamespaceObject, ObjectMeta } from "../../kubernetes/types";
-import { reasonOf } from "../../process/reason-of";
 import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";
 import type { Settings } from "../settings";
 

@@ -1,5 +1,5 @@
 import { statSync, watch as watchDirectory } from "node:fs";
-import { reasonOf } from "../../process/reason-of";
+import { reasonOf } from "../../cni/errors";
 
 type Watch = (
   directory: string,

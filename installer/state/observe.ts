@@ -1,7 +1,7 @@
 import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
-import { reasonOf } from "../../process/reason-of";
+import { reasonOf } from "../../cni/errors";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./links";
 import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE, type Seen } from "./node-state";

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { reasonOf } from "../../../cni/errors";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import { Loop } from "../../../process/loop";
-import { reasonOf } from "../../../process/reason-of";
 import { readPair, type TlsPair } from "./certificate";
 import type { ServedCertificate } from "./served";
 

@@ -1,3 +1,4 @@
+import { reasonOf } from "../../../cni/errors";
 import { backoffMs } from "../../../kubernetes/backoff";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { isAlreadyExists, isConflict, isNotFound } from "../../../kubernetes/errors";
@@ -5,7 +6,6 @@ import { type InformerDeps, inform } from "../../../kubernetes/informer";
 import { resource, resources } from "../../../kubernetes/resources";
 import type { KubernetesObject, SecretObject } from "../../../kubernetes/types";
 import { Loop } from "../../../process/loop";
-import { reasonOf } from "../../../process/reason-of";
 import {
   readAuthority,
   readServingCertificate,

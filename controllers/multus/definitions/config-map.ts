@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { CONFIG_MAP, ConfigMapKey } from "../../../cni/contract";
+import { reasonOf } from "../../../cni/errors";
 import { isObject, type Json, type JsonObject } from "../../../cni/json";
 import { parseStanza } from "../../../cni/parse-stanza";
 import { PLUGIN_TYPE } from "../../../cni/stanza";
@@ -7,7 +8,6 @@ import { requireSupported } from "../../../cni/versions";
 import { Informer, type InformerDeps } from "../../../kubernetes/informer";
 import { resources } from "../../../kubernetes/resources";
 import type { ConfigMapObject, ObjectReference } from "../../../kubernetes/types";
-import { reasonOf } from "../../../process/reason-of";
 
 /** Every Multus of today speaks it. */
 const CNI_VERSION = "1.0.0";

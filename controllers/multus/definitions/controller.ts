@@ -1,3 +1,4 @@
+import { reasonOf } from "../../../cni/errors";
 import { ApiUnreachable } from "../../../kubernetes/api-server";
 import type { EventSpec } from "../../../kubernetes/events";
 import type { InformerDeps } from "../../../kubernetes/informer";
@@ -7,7 +8,6 @@ import { apiVersionOf } from "../../../kubernetes/resources";
 import type { Store } from "../../../kubernetes/store";
 import type { NamespaceObject } from "../../../kubernetes/types";
 import { WorkQueue } from "../../../kubernetes/work-queue";
-import { reasonOf } from "../../../process/reason-of";
 import type { Metrics } from "../metrics";
 import type { Namespace } from "../namespace";
 import type { Settings } from "../settings";

@@ -1,10 +1,10 @@
+import { reasonOf } from "../../../cni/errors";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { isForbidden, isNotFound, statusOf } from "../../../kubernetes/errors";
 import { EventRecorder, type EventSpec, type ObjectReference } from "../../../kubernetes/events";
 import { resources } from "../../../kubernetes/resources";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
-import { reasonOf } from "../../../process/reason-of";
 import type { Metrics } from "../metrics";
 import { type Namespace, namespaceOf } from "../namespace";
 import { DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, OWNER, OWNER_LABEL } from "./definition";

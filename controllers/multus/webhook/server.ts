@@ -1,8 +1,8 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
+import { reasonOf } from "../../../cni/errors";
 import type { Log } from "../../../process/log";
 import type { Registry } from "../../../process/metrics";
-import { reasonOf } from "../../../process/reason-of";
 import type { TlsPair } from "../certificates/certificate";
 import { type AdmissionResponse, ReviewError, reviewOf } from "./admission-review";
 import { Connections } from "./connections";
