@@ -65,9 +65,11 @@ export interface Sources {
   readonly cli: string;
 }
 
-const unreadable = (path: string, remedy: string) => (error: unknown) => {
-  throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? error}): run ${remedy}`);
-};
+const unreadable =
+  (path: string, remedy: string) =>
+  (error: unknown): never => {
+    throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? error}): run ${remedy}`);
+  };
 
 /**
  * The image, from the archive that the build made.
@@ -122,10 +124,12 @@ export async function chartArtifact(folder: string, version: string, work: strin
         return { name: `${name}${path.slice(folder.length)}`, content: await readFile(path) };
       }),
   );
-  const about = parse(await readFile(join(folder, "Chart.yaml"), "utf8")) as Record<string, string>;
+  const chartYaml = join(folder, "Chart.yaml");
+  const text = await readFile(chartYaml, "utf8").catch(unreadable(chartYaml, "npm run build -- charts"));
+  const about = parse(text) as Record<string, string>;
   for (const key of ["version", "appVersion"]) {
     if (about[key] === version) continue;
-    const differs = `${folder}/Chart.yaml: ${key} is ${about[key]}, package.json's is ${version}`;
+    const differs = `${chartYaml}: ${key} is ${about[key]}, package.json's is ${version}`;
     throw new Error(`${differs}: run npm run build -- charts`);
   }
   const layout = new Layout();
@@ -185,9 +189,7 @@ export async function artifacts(sources: Sources, version: string, work: string)
   const charts = await readdir(sources.charts).catch(unreadable(sources.charts, "npm run build -- charts"));
   const making = [
     imageArtifact(sources.image, version),
-    ...charts
-      .sort()
-      .map((name) => chartArtifact(join(sources.charts, name), version, work)),
+    ...charts.sort().map((name) => chartArtifact(join(sources.charts, name), version, work)),
     cliArtifact(sources.cli, version, work),
   ];
   const made = await Promise.allSettled(making);
