@@ -1,17 +1,19 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Command, Option } from "commander";
 import pc from "picocolors";
 import { aligned } from "../../cli/aligned";
 import { Progress } from "../../demo/progress";
 import { outputs, root } from "../paths";
+import type { Sources } from "./artifacts";
 import { workflowIdentity } from "./provenance";
 import { type Row, release } from "./release";
 
 interface Flags {
   readonly registry: string;
   readonly plainHttp: boolean;
+  readonly dist?: string;
   readonly npm?: string;
   readonly npmRegistry?: string;
   readonly key?: string;
@@ -23,6 +25,13 @@ interface Flags {
   readonly allowDirty: boolean;
   readonly output: "table" | "json";
 }
+
+/** What is released of a folder laid out like `dist`. */
+const sourcesIn = (dist: string): Sources => ({
+  image: join(dist, "image", basename(outputs.image)),
+  charts: join(dist, "charts"),
+  cli: join(dist, "bin", basename(outputs.cli)),
+});
 
 /** The report as a table. */
 function table(rows: readonly Row[]): string {
@@ -37,7 +46,7 @@ function table(rows: readonly Row[]): string {
 }
 
 async function main(flags: Flags): Promise<void> {
-  const { registry, plainHttp, dryRun, allowDirty, npm, npmRegistry } = flags;
+  const { registry, plainHttp, dist, dryRun, allowDirty, npm, npmRegistry } = flags;
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
   const { identity, issuer } = workflowIdentity(process.env) ?? {};
   const signing = Object.entries({
@@ -52,7 +61,7 @@ async function main(flags: Flags): Promise<void> {
     const rows = await release(
       {
         version,
-        sources: { image: outputs.image, charts: outputs.charts, cli: outputs.cli },
+        sources: dist === undefined ? outputs : sourcesIn(dist),
         registry,
         plainHttp,
         ...(npm === undefined ? {} : { npm: { directory: npm } }),
@@ -83,6 +92,7 @@ const command = new Command("npm run release --")
   .description("Pushes image, charts and CLI to a registry, signs them, attests what they are made of and from.")
   .requiredOption("--registry <host/path>", "where to push, as ghcr.io/example", registryBase)
   .option("--plain-http", "the registry speaks HTTP without TLS", false)
+  .option("--dist <directory>", "release what was built elsewhere and lies there (default: dist)")
   .addOption(new Option("--npm <directory>", "write the npm package's tarball there").conflicts("npmRegistry"))
   .option("--npm-registry <url>", "publish the npm package there")
   .option("--key <file>", "sign with this private key of cosign; its password is in COSIGN_PASSWORD")
