@@ -161,6 +161,24 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     }
   });
 
+  test("is verified by the commands of docs/verify.md", async () => {
+    const manual = await readFile(join(root, "docs", "verify.md"), "utf8");
+    const blocks = [...manual.matchAll(/^```sh\n(.*?)^```/gms)].map(([, commands = ""]) => commands);
+    const script = blocks.filter((commands) => !commands.includes("kubectl")).join("");
+    const flags = ["--allow-http-registry", ...key.verifies].join(" ");
+    const changed = script
+      .replace(/^REGISTRY=.*$/m, `REGISTRY=${base}`)
+      .replace(/^VERSION=.*$/m, `VERSION=${version}`)
+      .replace(/^SIGNER=.*$/m, `SIGNER="${flags}"`);
+    const plain = 'oras() { command oras "$@" --plain-http; }';
+    const ends = "./l5d-cni --version; grep -m 1 bomFormat sbom.json; echo $CHART $IMAGE";
+    const out = await tool("bash", "-euo", "pipefail", "-c", [plain, changed, ends].join("\n"));
+    expect(script.match(/^cosign verify/gm)).toHaveLength(5);
+    for (const wanted of [version, '"bomFormat"', row("image").digest, row("chart linkerd2-cni").digest, "gitCommit"]) {
+      expect(out).toContain(wanted);
+    }
+  });
+
   test("another key verifies nothing of it", async () => {
     const other = await SigningKey.make(join(work, "other-key"));
     const flags = ["--allow-http-registry", ...other.verifies];
