@@ -19,8 +19,9 @@ export class ProgramError extends Error {
     cause: unknown,
   ) {
     const lines = stderr.split("\n").filter((line) => line.trim() !== "");
-    const said = lines.find((line) => /^error\b/i.test(line)) ?? lines.at(-1) ?? String(cause);
-    super(`${program}: ${said.replace(/^error:\s*/i, "")}`, { cause });
+    // npm begins each line so, and the first one with a code.
+    const said = lines.find((line) => /^(npm )?error\b(?! code)/i.test(line)) ?? lines.at(-1) ?? String(cause);
+    super(`${program}: ${said.replace(/^(npm )?error:?\s*/i, "")}`, { cause });
   }
 }
 

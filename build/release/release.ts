@@ -105,8 +105,9 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
 }
 
 /** Checks what a release needs. @returns the commit that it is made from */
-async function prepare({ allowDirty, npm, dryRun, version, env }: ReleaseOptions): Promise<Source> {
-  const names = ["git", "oras", ...(npm === undefined ? [] : ["npm"]), ...(dryRun ? [] : ["cosign"])];
+async function prepare({ allowDirty, npm, dryRun, version, env, signing }: ReleaseOptions): Promise<Source> {
+  const signs = !dryRun || signing.key !== undefined || signing.identity !== undefined;
+  const names = ["git", "oras", ...(npm === undefined ? [] : ["npm"]), ...(signs ? ["cosign"] : [])];
   const problems = [...(await missingPrograms(names))];
   if (env["GITHUB_REF_TYPE"] === "tag" && env["GITHUB_REF_NAME"] !== `v${version}`) {
     problems.push(`the tag is ${env["GITHUB_REF_NAME"]}, but package.json has version ${version}: tag v${version}`);

@@ -16,6 +16,7 @@ import { synthesized } from "../../charts/synth";
 import { writeFolder } from "../../charts/write";
 import { version } from "../../constructs";
 import { differences, snapshot } from "../../demo/snapshot";
+import { NpmRegistry } from "../support/npm-registry";
 import { OciRegistry, releaseCommand, SigningKey } from "../support/oci-registry";
 import { freePort } from "../support/ports";
 import { missing, suite } from "../support/requirements";
@@ -23,7 +24,7 @@ import { missing, suite } from "../support/requirements";
 jest.setTimeout(240_000);
 
 const run = promisify(execFile);
-const PROGRAMS = ["docker-registry", "oras", "cosign", "helm", "git", "npm"];
+const PROGRAMS = ["docker-registry", "oras", "cosign", "helm", "verdaccio", "git", "npm", "jq"];
 const built = [outputs.image, outputs.cli].every(existsSync) ? undefined : "the image and the CLI: npm run build";
 
 suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
@@ -327,6 +328,35 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       content: "pushed",
       signature: "signed",
     });
+  });
+
+  test("publishes the npm package to a registry once, and refuses another of that version", async () => {
+    const npm = await NpmRegistry.start(await freePort(), join(work, "verdaccio"));
+    try {
+      const args = ["--registry", `${registry.address}/npm`, "--dist", small, "--npm-registry", npm.url, ...key.signs];
+      const env = environment({ NPM_CONFIG_USERCONFIG: npm.credentials });
+      const nobody = await failure(args, environment({ NPM_CONFIG_USERCONFIG: join(work, "none") }));
+      expect(nobody).toMatch(/npm: .*\n.*log in with an account that may publish: npm login --registry http/);
+      const outcome = async () => {
+        const { stdout } = await releases([...args, "--output=json"], env);
+        const { artifacts } = JSON.parse(stdout) as { artifacts: readonly Row[] };
+        return artifacts.find(({ name }) => name.startsWith("npm "));
+      };
+      expect(await outcome()).toMatchObject({ content: "published", digest: row("npm linkerd-cni-cdk8s").digest });
+      expect(await outcome()).toMatchObject({ content: "unchanged" });
+      // Another package under that version, as npm publishes it.
+      const other = join(work, "other-package");
+      await mkdir(other);
+      await writeFile(join(other, "package.json"), JSON.stringify({ name: "linkerd-cni-cdk8s", version }));
+      const flags = [`--registry=${npm.url}`, `--userconfig=${npm.credentials}`, "--force"];
+      await tool("npm", "unpublish", `linkerd-cni-cdk8s@${version}`, ...flags);
+      await tool("npm", "publish", other, ...flags);
+      const said = await failure(args, env);
+      expect(said).toContain("Nothing was pushed");
+      expect(said).toMatch(/linkerd-cni-cdk8s@\S+ is published.*\n {4}package\/CHANGELOG\.md\n/);
+    } finally {
+      await npm.stop();
+    }
   });
 
   describe("says what to do", () => {
