@@ -1,4 +1,4 @@
-/** The plugin's executable: its scripts as bytecode, the engine that runs them, TLS, and the C host of plugin/host. */
+/** The plugin's executable: its scripts as bytecode, the engine that runs them, TLS, and the C host in host/. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -30,7 +30,7 @@ export function compilerFolder(): string {
 
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
-const HOST = join(root, "plugin", "host");
+const HOST = join(root, "host");
 const HOST_FILES = ["main.c", "arena.c", "tls.c"];
 
 /** One way to compile C: each has a library of its own. */
@@ -182,6 +182,8 @@ const WRAPPED: BuildOptions = {
   target: "es2023",
   minify: true,
   legalComments: "none",
+  // What reads flags, which neither executable has, is reached by nobody.
+  external: ["node:util"],
   logLevel: "warning",
   banner: { js: '(()=>{"use strict";var module={exports:{}};' },
   footer: { js: "return module.exports})()" },
@@ -220,15 +222,15 @@ function embed(scripts: ReadonlyMap<string, Buffer>): string {
 export interface ExecutableOptions {
   /** The script that runs. */
   readonly main: string;
-  /** Folder of the scripts that it loads by name. */
-  readonly scripts: string;
+  /** Folder of the scripts that it loads by name. @default none */
+  readonly scripts?: string;
   /** @default this machine's */
   readonly architecture?: Architecture;
   /** By the machine's own compiler, which checks memory and what C leaves undefined: a tool of tests. @default false */
   readonly sanitized?: boolean;
 }
 
-/** Builds an executable of scripts for the host of plugin/host. */
+/** Builds an executable of scripts for the host in host/. */
 export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
   const { main, scripts, architecture = hostArchitecture(), sanitized = false } = options;
   const foreign = await foreignSources();
@@ -240,7 +242,7 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const compiler = await cached("compile", [hostLibrary, source, ...OURS], (made) =>
     execute([...here.compiler, ...OURS, ...include, "compile.c", hostLibrary, "-lm", ...here.link, "-o", made], HOST),
   );
-  const others = await scriptsIn(scripts);
+  const others = scripts === undefined ? [] : await scriptsIn(scripts);
   const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
   const compiled = new Map<string, Buffer>();
   for (const [name = "", entry = ""] of entries) compiled.set(name, await compileScript(entry, compiler));

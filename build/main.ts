@@ -6,11 +6,12 @@ import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
 import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
-import { buildControllers, buildInstaller, buildPlugin, buildSanitizedPlugin } from "./programs";
+import { buildControllers, buildInstaller, buildNri, buildPlugin, buildSanitizedPlugin } from "./programs";
 
 /** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
 const steps: Readonly<Record<string, () => Promise<unknown>>> = {
   plugin: () => buildPlugin(),
+  nri: () => buildNri(),
   installer: () => buildInstaller(),
   controllers: () => buildControllers(),
   charts: () => synthesize(root),

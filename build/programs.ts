@@ -4,23 +4,29 @@ import { buildExecutable, scriptsIn } from "./engine";
 import { cache, outputs, root } from "./paths";
 import { type Architecture, hostArchitecture } from "./runtime";
 
-/** Where the plugin begins, and the scripts that it loads where it needs them. */
+/** Where the plugins begin, and the scripts that the CNI plugin loads where it needs them. */
 export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
-export const PLUGIN_SCRIPTS = join(root, "plugin", "scripts");
+export const PLUGIN_SCRIPTS = join(root, "host", "scripts");
+export const NRI_ENTRY = join(root, "nri", "main.ts");
 const INSTALLER_ENTRY = join(root, "installer", "main.ts");
 const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
 
 /** The sources that the image's programs begin with: what their bundles hold is part of the image. */
 export async function entries(): Promise<readonly string[]> {
-  return [PLUGIN_ENTRY, ...(await scriptsIn(PLUGIN_SCRIPTS)), INSTALLER_ENTRY, CONTROLLERS_ENTRY];
+  return [PLUGIN_ENTRY, ...(await scriptsIn(PLUGIN_SCRIPTS)), NRI_ENTRY, INSTALLER_ENTRY, CONTROLLERS_ENTRY];
 }
 
 /** Paths of the image's programs. */
-export type Programs = Readonly<Record<"plugin" | "installer" | "controllers", string>>;
+export type Programs = Readonly<Record<"plugin" | "nri" | "installer" | "controllers", string>>;
 
 /** Builds the plugin's executable. @default architecture this machine's */
 export function buildPlugin(path: string = outputs.plugin, architecture: Architecture = hostArchitecture()) {
   return buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
+}
+
+/** Builds the NRI plugin's executable. @default architecture this machine's */
+export function buildNri(path: string = outputs.nri, architecture: Architecture = hostArchitecture()) {
+  return buildExecutable(path, { main: NRI_ENTRY, architecture });
 }
 
 /** Builds the plugin for tests that look for errors of its C part: it ends with a report where one is made. */

@@ -10,6 +10,9 @@ export const CNI_NAME = "linkerd-cni";
 /** The name of the chart linkerd-multus' resources: its Deployment, Lease and MutatingWebhookConfiguration. */
 export const MULTUS_NAME = "linkerd-multus";
 
+/** The name of what `nri.enabled` adds: its DaemonSet, ServiceAccount and ClusterRole. */
+export const NRI_NAME = `${CNI_NAME}-nri`;
+
 /** The ConfigMap of the chart linkerd2-cni, in its namespace. */
 export const CONFIG_MAP = `${CNI_NAME}-config`;
 /** The keys of this ConfigMap. */
@@ -27,6 +30,7 @@ export const PLUGIN_ACCOUNT = `${CNI_NAME}-plugin`;
 export const Container = {
   installer: "install-cni",
   repairController: "repair-controller",
+  nri: "nri",
   operator: "operator",
 } as const;
 
@@ -46,6 +50,10 @@ export const NodePath = {
   binDir: "/opt/cni/bin",
   /** Where the plugin records its calls, if the installer's pod mounts it. */
   runDir: "/run/linkerd-cni",
+  /** Where the container runtime listens for NRI plugins. */
+  nriDir: "/var/run/nri",
+  /** Where the container runtime mounts the network namespaces of pods. */
+  netnsDir: "/var/run/netns",
 } as const;
 /** The plugin's record of its calls. */
 export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
@@ -90,6 +98,22 @@ export const InstallerVariable = {
   pluginLog: "PLUGIN_LOG",
   healthPort: "HEALTH_PORT",
 } as const;
+
+/** Environment variables of the NRI plugin, besides those by which it finds the API server. */
+export const NriVariable = {
+  /** The plugin's configuration as JSON. */
+  stanza: InstallerVariable.stanza,
+  logLevel: InstallerVariable.logLevel,
+  logFormat: InstallerVariable.logFormat,
+  /** Directory of the runtime's socket `nri.sock`. */
+  socketDir: "NRI_SOCKET_DIR",
+  netnsDir: "NRI_NETNS_DIR",
+  /** Two digits: plugins are called in their order. */
+  index: "NRI_INDEX",
+  port: InstallerVariable.healthPort,
+} as const;
+/** By which name the runtime knows the NRI plugin, as in the annotation {@link Annotation.requiredPlugins}. */
+export const NRI_PLUGIN = CNI_NAME;
 
 /** Environment variables of the repair controller: the names that linkerd's has. */
 export const RepairVariable = {
@@ -151,7 +175,10 @@ export type StopPolicy = (typeof STOP_POLICIES)[number];
 /** The repair controller's port on the pod. */
 export const REPAIR_PORT = 9990;
 
-/** HTTP paths of the installer and the repair controller. */
+/** The NRI plugin's port on its pod. */
+export const NRI_PORT = 9992;
+
+/** HTTP paths of the installer, the NRI plugin and the repair controller. */
 export const AdminPath = { live: "/live", ready: "/ready", metrics: "/metrics" } as const;
 
 /** HTTP paths of the operator: those that linkerd's has. */
@@ -199,6 +226,8 @@ export const Annotation = {
   networks: "k8s.v1.cni.cncf.io/networks",
   /** On a namespace: the range of user ids of its pods, `FIRST/SIZE`. */
   uidRange: "openshift.io/sa.scc.uid-range",
+  /** A JSON list of NRI plugins without which the runtime's validator refuses the pod's containers. */
+  requiredPlugins: "required-plugins.noderesource.dev",
   /** On the API's copy of a pod that a kubelet started from a file. */
   mirror: "kubernetes.io/config.mirror",
 } as const;

@@ -21,6 +21,8 @@ export interface PassedPod {
   readonly pod: PodName;
   /** The pod's annotations; undefined where the runtime does not pass them. */
   readonly annotations: Readonly<Record<string, string>> | undefined;
+  /** The pod's labels, which NRI passes and CNI does not. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** Everything that a decision takes besides the stanza. */
@@ -48,9 +50,11 @@ export function skipWithoutLookup(
  * pod has a proxy, and no linkerd-init where this plugin runs. A meshed pod that Linkerd's injector did not inject may
  * be one of the control plane, which only its labels tell, or have settings from its namespace.
  */
-export function evidenceFromAnnotations({ pod, annotations }: PassedPod, policy: PodLookup): Evidence | undefined {
-  if (policy === "api" || annotations === undefined || !isInjected(annotations)) return undefined;
-  return { pod: { ...pod, annotations, labels: {}, containers: [PROXY], initContainers: [] }, around: {} };
+export function evidenceFromAnnotations(passed: PassedPod, policy: PodLookup): Evidence | undefined {
+  const { pod, annotations, labels = {} } = passed;
+  if (policy === "api" || annotations === undefined) return undefined;
+  if (!isInjected(annotations) && !isControlPlane({ labels })) return undefined;
+  return { pod: { ...pod, annotations, labels, containers: [PROXY], initContainers: [] }, around: {} };
 }
 
 /**

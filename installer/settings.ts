@@ -16,8 +16,6 @@ import { LOG_FORMATS, type LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
 import type { PluginAccount } from "./api/credentials";
 
-export { STOP_POLICIES, type StopPolicy };
-
 /** A directory of the node: where the node has it, and where it is mounted here. */
 export interface NodeDirectory {
   readonly onNode: string;

@@ -1,8 +1,8 @@
 import type { CallTarget, Environment } from "../cni/environment";
 import type { NetworkConfig } from "../cni/network-config";
 import type { CniVersion } from "../cni/versions";
-import type { Recorder } from "./call-log";
-import type { Host } from "./host/port";
+import type { Recorder } from "../host/call-log";
+import type { Host } from "../host/port";
 
 /** One call that has passed the checks every verb shares. */
 export interface Call {

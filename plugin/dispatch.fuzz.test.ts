@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../cni/stanza";
 import { VERBS } from "../cni/verbs";
 import { VERSIONS } from "../cni/versions";
+import { FakeHost, response } from "../host/fake.testing";
 import { dispatch } from "./dispatch";
-import { FakeHost, response } from "./host/fake.testing";
 import { environment, kubeconfig, NETNS } from "./protocol-cases.testing";
 
 const RUNS = 1750;

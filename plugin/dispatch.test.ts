@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
+import { Errno } from "../host/errno";
+import { type FakeApi, FakeHost, type FakeMachine, response } from "../host/fake.testing";
+import { FakeNetfilter } from "../netlink/fake.testing";
 import { dispatch } from "./dispatch";
-import { Errno } from "./host/errno";
-import { type FakeApi, FakeHost, type FakeMachine, response } from "./host/fake.testing";
-import { FakeNetfilter } from "./netlink/fake.testing";
 import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases.testing";
 
 const meshed: FakeApi = () =>

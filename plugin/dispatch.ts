@@ -4,12 +4,12 @@ import { refuse } from "../cni/json";
 import { type NetworkConfig, parseNetworkConfig } from "../cni/network-config";
 import { isVerb, SINCE, VARIABLES, type Verb } from "../cni/verbs";
 import { atLeast, type CniVersion, CURRENT_VERSION, isSupported, requireSupported, VERSIONS } from "../cni/versions";
+import { Recorder } from "../host/call-log";
+import { readAll } from "../host/files";
+import type { Host } from "../host/port";
 import { add } from "./add";
 import type { Call } from "./call";
-import { Recorder } from "./call-log";
 import { check } from "./check";
-import { readAll } from "./host/files";
-import type { Host } from "./host/port";
 import { requireOtherNamespace } from "./namespace";
 import { status } from "./status";
 

@@ -1,6 +1,6 @@
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
-import { writeAll } from "./host/files";
-import type { Host } from "./host/port";
+import { writeAll } from "../host/files";
+import type { Host } from "../host/port";
 
 /** Writes one line for people; the level decides whether it is written at all. */
 export type Log = (level: LogLevel, message: string) => void;

@@ -1,9 +1,9 @@
 /** The CNI plugin's executable: one call, one answer. */
 import { CALL_LOG } from "../cni/contract";
-import { appendLine } from "./call-log";
+import { appendLine } from "../host/call-log";
+import { writeAll } from "../host/files";
+import type { Host } from "../host/port";
 import { dispatch } from "./dispatch";
-import { writeAll } from "./host/files";
-import type { Host } from "./host/port";
 
 /** What the executable's C part provides. */
 declare const host: Host;

@@ -2,12 +2,12 @@ import { parseStanza } from "../cni/parse-stanza";
 import { examples } from "../cni/redirect/examples.testing";
 import { restoreText } from "../cni/redirect/iptables";
 import { redirectRules } from "../cni/redirect/rules";
-import { Errno } from "./host/errno";
-import { FakeHost } from "./host/fake.testing";
-import type { HostRun } from "./host/port";
+import { Errno } from "../host/errno";
+import { FakeHost } from "../host/fake.testing";
+import type { HostRun } from "../host/port";
+import { messages } from "../netlink/codec";
+import { answer } from "../netlink/fake.testing";
 import { applyRules, compareRules } from "./modes";
-import { messages } from "./netlink/codec";
-import { answer } from "./netlink/fake.testing";
 
 const sets = redirectRules(examples.usual);
 const BATCH_BEGIN = 0x10;

@@ -2,21 +2,13 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
-import { Errno, SystemError } from "./host/errno";
-import { readText } from "./host/files";
-import type { Host } from "./host/port";
+import type { Host } from "../host/port";
+import { applyNative, isUnsupported } from "../netlink/apply";
+import { type Comparison, compareNative } from "../netlink/compare";
+import { hasLegacyNat } from "../netlink/legacy";
+import { netfilter } from "../netlink/socket";
 import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
-import { applyNative } from "./netlink/apply";
-import { type Comparison, compareNative } from "./netlink/compare";
-import { netfilter } from "./netlink/socket";
-
-/** Errors of a kernel without nf_tables, its nat chains or its redirect. */
-const UNSUPPORTED: readonly number[] = [Errno.ENOENT, Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.EAFNOSUPPORT];
-
-function isUnsupported(error: unknown): boolean {
-  return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
-}
 
 /** Mode native, or legacy where the kernel has no nf_tables. */
 function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
@@ -63,14 +55,6 @@ function compareNativeOrNone(host: Host): Comparison {
     if (isUnsupported(error)) return { isThere: false };
     throw error;
   }
-}
-
-/** Names of the tables of legacy iptables in the namespace that the process is in; absent where it was never used. */
-const LEGACY_TABLES = "/proc/self/net/ip_tables_names";
-
-/** Whether legacy iptables has a nat table in the namespace that the process is in. @throws SystemError */
-export function hasLegacyNat(host: Host): boolean {
-  return host.access(LEGACY_TABLES) === 0 && readText(host, LEGACY_TABLES).split("\n").includes("nat");
 }
 
 /** Compares the rules in force, in the namespace that the process is in, with what ADD set there. */

@@ -1,7 +1,7 @@
 import { CniError, ErrorCode, reasonOf, shortened } from "../cni/errors";
-import { checked } from "./host/errno";
-import { type FileId, identify, Open, openFile } from "./host/files";
-import type { Host } from "./host/port";
+import { checked } from "../host/errno";
+import { type FileId, identify, Open, openFile } from "../host/files";
+import type { Host } from "../host/port";
 
 const OWN = "/proc/self/ns/net";
 const CLONE_NEWNET = 0x40000000;

@@ -1,9 +1,9 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { readStanza } from "../cni/parse-stanza";
+import { decodeBase64, readKubeconfig } from "../host/api/kubeconfig";
+import type { Host } from "../host/port";
 import { readClaims } from "../kubernetes/service-account-token";
 import type { Call } from "./call";
-import type { Host } from "./host/port";
-import { decodeBase64, readKubeconfig } from "./kubeconfig";
 
 /** Why the kubeconfig cannot work, as far as it shows without a request. */
 function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {

@@ -17,6 +17,7 @@ export async function imageFiles(architecture: Architecture, programs: Programs)
   const at = (path: string, mode: number, content: Buffer): TarEntry => ({ name: path.slice(1), mode, content });
   return [
     at("/opt/cni/bin/linkerd-cni", 0o755, await readFile(programs.plugin)),
+    at("/opt/cni/bin/linkerd-cni-nri", 0o755, await readFile(programs.nri)),
     at(RUNTIME, 0o755, await readFile(await runtimePath(architecture))),
     at(INSTALLER, 0o644, await readFile(programs.installer)),
     at(CONTROLLERS, 0o644, await readFile(programs.controllers)),

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { installerCommand } from "../../constructs/container";
 import { repository } from "../../constructs/version";
 import { cache, outputs, root } from "../paths";
-import { buildPlugin, type Programs } from "../programs";
+import { buildNri, buildPlugin, type Programs } from "../programs";
 import { type Architecture, hostArchitecture, RUNTIME_ENVIRONMENT } from "../runtime";
 import { imageFiles } from "./contents";
 import { imageTargets } from "./glibc";
@@ -20,12 +20,14 @@ interface PackageManifest {
   readonly license: string;
 }
 
-/** The programs for an architecture: those for this machine, and for another with the plugin compiled for it. */
+/** The programs for an architecture: those for this machine, and for another with the plugins compiled for it. */
 async function programsFor(architecture: Architecture, programs: Programs): Promise<Programs> {
   if (architecture === hostArchitecture()) return programs;
-  const plugin = join(cache, "image", architecture, "linkerd-cni");
+  const compiled = (name: string) => join(cache, "image", architecture, name);
+  const [plugin, nri] = [compiled("linkerd-cni"), compiled("linkerd-cni-nri")];
   await buildPlugin(plugin, architecture);
-  return { ...programs, plugin };
+  await buildNri(nri, architecture);
+  return { ...programs, plugin, nri };
 }
 
 /** The image's files for an architecture. @param programs for this machine; without them those that were built */

@@ -5,8 +5,8 @@ import type { RuleSet } from "../../cni/redirect/rules";
 import { savedDifference } from "../../cni/redirect/saved";
 import type { LinkerdConfig } from "../../cni/stanza";
 import { FAMILIES, type Family } from "../../cni/subnets";
-import type { Host } from "../host/port";
-import type { Comparison } from "../netlink/compare";
+import type { Host } from "../../host/port";
+import type { Comparison } from "../../netlink/compare";
 import { findProgram, runProgram } from "./programs";
 
 export type HostMode = "nft" | "legacy" | "plain";

@@ -1,6 +1,6 @@
 /** The host's own programs: where they are, and running them in the namespace that the process is in. */
-import { SystemError } from "../host/errno";
-import type { Host } from "../host/port";
+import { SystemError } from "../../host/errno";
+import type { Host } from "../../host/port";
 
 /** Where distributions install them: the PATH of a runtime may be short. */
 const USUAL = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];

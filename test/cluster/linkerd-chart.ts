@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ociArchive } from "../../build/image/oci";
+import { LINKERDS_STANZA } from "../support/linkerd-stanza";
 import { importImage } from "./images";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
@@ -15,25 +16,6 @@ export interface LinkerdPrograms {
 
 const labels = { "linkerd.io/cni-resource": "true" };
 const metadata = (name: string) => ({ name, labels });
-
-/** What linkerd's chart writes by its default values, but for `policy`, which nobody reads. */
-const STANZA = {
-  name: "linkerd-cni",
-  type: "linkerd-cni",
-  log_level: "info",
-  kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
-  linkerd: {
-    "incoming-proxy-port": 4143,
-    "outgoing-proxy-port": 4140,
-    "proxy-uid": 2102,
-    "ports-to-redirect": [],
-    "inbound-ports-to-ignore": ["4191", "4190"],
-    simulate: false,
-    "use-wait-flag": false,
-    "iptables-mode": "nft",
-    ipv6: false,
-  },
-};
 
 const configured = (name: string, key: string) => ({
   name,
@@ -98,7 +80,7 @@ const objects = [
     data: {
       dest_cni_net_dir: "/etc/cni/net.d",
       dest_cni_bin_dir: "/opt/cni/bin",
-      cni_network_config: JSON.stringify(STANZA, undefined, 2),
+      cni_network_config: JSON.stringify(LINKERDS_STANZA, undefined, 2),
     },
   },
   {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
 import { Progress } from "../../demo/progress";
 import { snapshot } from "../../demo/snapshot";
-import type { CallRecord } from "../../plugin/call-log";
+import type { CallRecord } from "../../host/call-log";
 import { suite, which } from "../support/requirements";
 import { down, up } from "./cluster";
 import { Machine } from "./machine";

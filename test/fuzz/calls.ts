@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { VERBS } from "../../cni/verbs";
 import { VERSIONS } from "../../cni/versions";
-import { response } from "../../plugin/host/fake.testing";
+import { response } from "../../host/fake.testing";
 import type { Call } from "./fork-server";
 
 /** What a worker has for its calls. */

@@ -1,6 +1,7 @@
 /** What the same modules answer under Node. */
+
+import { FakeHost } from "../../host/fake.testing";
 import { dispatch } from "../../plugin/dispatch";
-import { FakeHost } from "../../plugin/host/fake.testing";
 import type { Answer, Call } from "./fork-server";
 
 /** Stands for the words in which an engine says what is wrong with JSON: each has its own. */

@@ -12,7 +12,7 @@ import { imageTargets } from "../../build/image/glibc";
 import { buildImage, layOutImage } from "../../build/image/image";
 import { OCI_NAMES } from "../../build/image/oci";
 import { outputs, root } from "../../build/paths";
-import { buildControllers, buildInstaller, buildPlugin, entries } from "../../build/programs";
+import { buildControllers, buildInstaller, buildNri, buildPlugin, entries } from "../../build/programs";
 import { RESULTS } from "../../build/results";
 import { hostArchitecture, hostRuntime } from "../../build/runtime";
 import { differences, snapshot } from "../../demo/snapshot";
@@ -47,7 +47,13 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
 
   test("holds the programs, the runtime with its C library, what they are made of and its licences; no shell, nothing else", () => {
     const own = ["bun", "controllers.js", "installer.js", "sbom.cdx.json"].map((name) => `opt/linkerd-cni/${name}`);
-    const expected = ["licenses/LICENSE", "licenses/NOTICE", "opt/cni/bin/linkerd-cni", ...own];
+    const expected = [
+      "licenses/LICENSE",
+      "licenses/NOTICE",
+      "opt/cni/bin/linkerd-cni",
+      "opt/cni/bin/linkerd-cni-nri",
+      ...own,
+    ];
     const library = /^lib(64)?\/(ld-linux[-\w.]*|([-\w]+\/)?lib(c|m|dl|pthread)\.so\.\d)$/;
     for (const { listing } of images) {
       const files = listing.filter((line) => !line.startsWith("d")).map((line) => line.split(" ").at(-1) as string);
@@ -91,7 +97,13 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
 
   test("is the same, byte for byte, when every part of it is built again in another place", async () => {
     const at = (name: string) => join(work, "again", name);
-    const programs = { plugin: at("linkerd-cni"), installer: at("installer.js"), controllers: at("controllers.js") };
+    const programs = {
+      plugin: at("linkerd-cni"),
+      nri: at("linkerd-cni-nri"),
+      installer: at("installer.js"),
+      controllers: at("controllers.js"),
+    };
+    await buildNri(programs.nri);
     await buildPlugin(programs.plugin);
     await buildInstaller(programs.installer);
     await buildControllers(programs.controllers);

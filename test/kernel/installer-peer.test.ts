@@ -1,4 +1,5 @@
 /** Our installer beside linkerd's own: on the same node, and by the same ConfigMap. */
+
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -9,6 +10,7 @@ import { IPTABLES_MODES, type IptablesMode } from "../../cni/stanza";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
+import { LINKERDS_STANZA } from "../support/linkerd-stanza";
 import { PluginNode } from "../support/plugin";
 import { missing, suite } from "../support/requirements";
 import { buildInstaller, SMALL_PLUGIN, TestNode } from "./installer-node";
@@ -182,25 +184,11 @@ function stanzaOf(iptablesMode: IptablesMode) {
 
 /** What linkerd's chart writes by default. */
 const LINKERDS = {
-  name: "linkerd-cni",
-  type: "linkerd-cni",
-  log_level: "info",
+  ...LINKERDS_STANZA,
   policy: {
     type: "k8s",
     k8s_api_root: "https://__KUBERNETES_SERVICE_HOST__:__KUBERNETES_SERVICE_PORT__",
     k8s_auth_token: "__SERVICEACCOUNT_TOKEN__",
-  },
-  kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
-  linkerd: {
-    "incoming-proxy-port": 4143,
-    "outgoing-proxy-port": 4140,
-    "proxy-uid": 2102,
-    "ports-to-redirect": [],
-    "inbound-ports-to-ignore": ["4191", "4190"],
-    simulate: false,
-    "use-wait-flag": false,
-    "iptables-mode": "nft",
-    ipv6: false,
   },
 };
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
-import type { TlsServer } from "../../plugin/host/port";
+import type { TlsServer } from "../../host/port";
 
 /** A value, what an earlier step returned, bytes, or bytes of that size to be filled. */
 export type Argument =

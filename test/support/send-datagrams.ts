@@ -1,8 +1,8 @@
 /** Built into an executable and run inside a namespace: sends the bytes on standard input as one datagram, in hex. */
-import { readAll, writeAll } from "../../plugin/host/files";
-import type { Host } from "../../plugin/host/port";
-import { messages, readNative32 } from "../../plugin/netlink/codec";
-import { netfilter } from "../../plugin/netlink/socket";
+import { readAll, writeAll } from "../../host/files";
+import type { Host } from "../../host/port";
+import { messages, readNative32 } from "../../netlink/codec";
+import { netfilter } from "../../netlink/socket";
 
 declare const host: Host;
 

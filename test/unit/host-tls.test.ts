@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { constants } from "node:os";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import { generate } from "selfsigned";
-import type { TlsFailure, TlsServer } from "../../plugin/host/port";
+import type { TlsFailure, TlsServer } from "../../host/port";
 import { HostProgram, type Step, type StepResult } from "../support/host";
 import { namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";

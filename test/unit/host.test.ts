@@ -1,4 +1,4 @@
-/** The C host, built into an executable: every function of plugin/host/port.ts but TLS. */
+/** The C host, built into an executable: every function of host/port.ts but TLS. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";
@@ -24,6 +24,39 @@ afterAll(async () => {
 });
 
 const utf8 = (text: string) => ({ bytes: [...Buffer.from(text)] });
+
+describe("sockets", () => {
+  it("listens, connects, and polls several at once", async () => {
+    const path = join(directory, "socket");
+    const address = { bytes: [1, 0, ...Buffer.from(path), 0] };
+    const polled = (...descriptors: number[]) => ({
+      bytes: descriptors.flatMap((descriptor) => [descriptor, 0, 0, 0, 1, 0, 0, 0]),
+    });
+    const [listener, , , client, refused, nothing, connected, waiting, connection, sent, both, received] =
+      await host.run([
+        ["socket", 1, 1, 0],
+        ["bind", { result: 0 }, address],
+        ["listen", { result: 0 }, 4],
+        ["socket", 1, 1, 0],
+        ["connect", { result: 3 }, { bytes: [1, 0, ...Buffer.from(`${path}-none`), 0] }],
+        ["pollAll", polled(3), 10],
+        ["connect", { result: 3 }, address],
+        ["pollAll", polled(3), 10_000],
+        ["accept", { result: 0 }, 0],
+        ["send", { result: 3 }, utf8("hello"), 0],
+        ["pollAll", polled(3, 5), 10_000],
+        ["receive", { result: 8 }, { size: 5 }, 0],
+      ]);
+    expect([listener?.returned, client?.returned, connection?.returned]).toEqual([3, 4, 5]);
+    expect([refused?.returned, nothing?.returned, connected?.returned]).toEqual([-ENOENT, 0, 0]);
+    expect([waiting?.returned, sent?.returned, both?.returned, received?.returned]).toEqual([1, 5, 1, 5]);
+    expect(Buffer.from(received?.filled[0] ?? []).toString()).toBe("hello");
+  });
+
+  it("polls no more than it has room for", async () => {
+    expect(await host.returned(["pollAll", { bytes: Array.from({ length: 65 * 8 }, () => 0) }, 0])).toEqual([-EINVAL]);
+  });
+});
 
 describe("files", () => {
   it("writes, appends, seeks and reads", async () => {

@@ -12,7 +12,7 @@ import { suite } from "../support/requirements";
 jest.setTimeout(60_000);
 
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
-const goldens = join(root, "plugin", "netlink", "goldens");
+const goldens = join(root, "netlink", "goldens");
 
 /** The rule set as nft lists it, without what differs from run to run. */
 function listed(json: string): unknown[] {

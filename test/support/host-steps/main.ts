@@ -1,5 +1,5 @@
 /** A script for the plugin's host: makes the calls that its input lists, one after another, and prints what each gave. */
-import type { Host, TlsServer } from "../../../plugin/host/port";
+import type { Host, TlsServer } from "../../../host/port";
 import type { Argument, Step, StepResult } from "../host";
 
 declare const host: Host;

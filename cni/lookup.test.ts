@@ -1,0 +1,136 @@
+import { skipWithoutLookup } from "./evidence";
+import { type Get, gatherEvidence } from "./lookup";
+import { POD_LOOKUPS, type PodLookup } from "./stanza";
+
+const injected = { "linkerd.io/created-by": "linkerd/proxy-injector edge", "linkerd.io/proxy-version": "edge" };
+const manual = { "linkerd.io/created-by": "linkerd/cli edge", "linkerd.io/proxy-version": "edge" };
+const containers = [{ name: "app" }, { name: "linkerd-proxy" }];
+
+type Api = Get;
+const ok = (object: object): ReturnType<Get> => ({ status: 200, body: JSON.stringify(object) });
+const unreachable: Api = () => {
+  throw new Error("API server 10.0.0.1:443: no answer within 5000 ms");
+};
+const status =
+  (code: number): Api =>
+  () => ({ status: code, body: "{}" });
+const podIs =
+  (metadata: object, spec: object = { containers }): Api =>
+  (path) => {
+    if (path.includes("/pods/")) return ok({ kind: "Pod", metadata: { name: "cart-1", ...metadata }, spec });
+    if (path.endsWith("/services/kubernetes"))
+      return ok({
+        kind: "Service",
+        metadata: { name: "kubernetes", namespace: "default" },
+        spec: {
+          ports: [
+            { port: 443, targetPort: 8443 },
+            { port: 9, targetPort: "name" },
+          ],
+        },
+      });
+    return ok({ kind: "Namespace", metadata: { name: "shop", annotations: { from: "namespace" } } });
+  };
+
+function gather(annotations: Record<string, string> | undefined, policy: PodLookup, api: Api) {
+  const requests: string[] = [];
+  const passed = { pod: { namespace: "shop", name: "cart-1" }, annotations };
+  const stanza = { "pod-lookup": policy, kubernetes: { kubeconfig: "/etc/kubeconfig" } };
+  const get = (path: string) => {
+    requests.push(path);
+    return api(path);
+  };
+  const outcome = () => {
+    const skip = skipWithoutLookup(passed, stanza);
+    if (skip !== undefined) return { skip };
+    try {
+      return gatherEvidence(passed, stanza, get);
+    } catch (error) {
+      return { error: (error as Error).message };
+    }
+  };
+  return { ...outcome(), requests: requests.length } as {
+    skip?: string;
+    evidence?: object;
+    unanswered?: string;
+    error?: string;
+    requests: number;
+  };
+}
+
+describe("where the runtime passes annotations", () => {
+  it.each(["auto", "annotations"] as const)("a pod without a proxy takes no request (pod-lookup %s)", (policy) => {
+    expect(gather({ a: "b" }, policy, unreachable)).toEqual({ skip: "no proxy", requests: 0 });
+  });
+
+  it("a meshed pod that an injector made takes one", () => {
+    const { evidence, requests } = gather(injected, "auto", podIs({ annotations: injected }));
+    expect(evidence).toMatchObject({ around: {}, pod: { containers: ["app", "linkerd-proxy"] } });
+    expect(requests).toBe(1);
+  });
+
+  it("a meshed pod that none made takes two, for its namespace", () => {
+    const { evidence, requests } = gather(manual, "auto", podIs({ annotations: manual }));
+    expect(evidence).toMatchObject({ around: { namespace: { name: "shop", annotations: { from: "namespace" } } } });
+    expect(requests).toBe(2);
+  });
+
+  it("a control-plane pod takes two, for the API server's ports", () => {
+    const labels = { "linkerd.io/control-plane-component": "identity" };
+    const { evidence, requests } = gather(manual, "auto", podIs({ annotations: manual, labels }));
+    expect(evidence).toMatchObject({ around: { apiServerPorts: [443, 8443, 9] } });
+    expect(requests).toBe(2);
+  });
+
+  it("a pod whose rules linkerd-init sets takes one, whoever made it", () => {
+    const spec = { containers, initContainers: [{ name: "linkerd-init" }] };
+    expect(gather(manual, "auto", podIs({ annotations: manual }, spec)).requests).toBe(1);
+  });
+
+  it.each([
+    ["does not answer", unreachable],
+    ["refuses the token", status(401)],
+    ["fails", status(500)],
+  ])("a meshed pod is decided by them where the API server %s", (_, api) => {
+    const { evidence, unanswered } = gather(injected, "auto", api);
+    expect(evidence).toMatchObject({ pod: { annotations: injected } });
+    expect(unanswered).toContain("API server");
+  });
+
+  it("but not one that no injector made, whose namespace may say more", () => {
+    expect(gather(manual, "auto", unreachable).error).toMatch(/no answer within 5000 ms.*\/etc\/kubeconfig/);
+  });
+
+  it("they decide alone where that is asked for", () => {
+    const { evidence, requests } = gather(injected, "annotations", unreachable);
+    expect(evidence).toMatchObject({ pod: { containers: ["linkerd-proxy"] } });
+    expect(requests).toBe(0);
+  });
+
+  it.each([
+    ["the control plane's", { "linkerd.io/control-plane-component": "identity" }],
+    ["made by hand", {}],
+  ])("a meshed pod that no injector made is asked for there too: %s", (_, labels) => {
+    const api = podIs({ annotations: manual, labels });
+    expect(gather(manual, "annotations", api)).toEqual(gather(manual, "auto", api));
+    expect(gather(manual, "annotations", unreachable).error).toMatch(/no answer within 5000 ms/);
+  });
+
+  it("they do not count where the API server is to be asked", () => {
+    expect(gather({}, "api", podIs({ annotations: injected })).requests).toBe(1);
+    expect(gather(injected, "api", unreachable).error).toMatch(/no answer/);
+  });
+});
+
+describe("where it does not", () => {
+  it.each(POD_LOOKUPS)("the API server decides (pod-lookup %s)", (policy) => {
+    expect(gather(undefined, policy, podIs({}, { containers: [{ name: "app" }] })).requests).toBe(1);
+    expect(gather(undefined, policy, unreachable).error).toMatch(/cannot look up pod shop\/cart-1/);
+  });
+
+  it("an answer that is not the pod is an error", () => {
+    expect(gather(undefined, "auto", status(404)).error).toMatch(/answered 404 when asked for pod shop\/cart-1/);
+    expect(gather(undefined, "auto", status(401)).error).toMatch(/401.*\/etc\/kubeconfig has expired/);
+    expect(gather(undefined, "auto", () => ({ status: 200, body: "<" })).error).toMatch(/answer for pod/);
+  });
+});

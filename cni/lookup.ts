@@ -1,0 +1,106 @@
+/** Gathers the evidence about a pod: from its annotations, and from the API server where they are not enough. */
+import { apiServerPorts, namespaceFromObject, podFromObject } from "./api-objects";
+import { API_SERVER_PORTS, type Surroundings } from "./decide";
+import { CniError, ErrorCode, reasonOf } from "./errors";
+import { type Evidence, evidenceFromAnnotations, extraLookup, type PassedPod } from "./evidence";
+import type { Pod } from "./pod";
+import type { Stanza } from "./stanza";
+
+/** Gets an object of the API server by its path. @throws an Error that says why there is no answer */
+export type Get = (path: string) => { readonly status: number; readonly body: string };
+
+/** The evidence, and why the API server did not give it where the annotations stand in for its answer. */
+export interface Gathered {
+  readonly evidence: Evidence;
+  readonly unanswered?: string;
+}
+
+const UNAUTHORIZED = 401;
+const OK = 200;
+
+/** Looks up one pod and what belongs to it. */
+class Lookup {
+  constructor(
+    private readonly get: Get,
+    /** Path of the kubeconfig, for messages. */
+    private readonly kubeconfig: string,
+  ) {}
+
+  /** @throws CniError 11, and what `get` throws */
+  evidence({ pod: name }: PassedPod): Evidence {
+    const { namespace, name: podName } = name;
+    const path = `/api/v1/namespaces/${namespace}/pods/${podName}`;
+    const pod = podFromObject(name, this.read(path, `pod ${namespace}/${podName}`));
+    return { pod, around: this.around(pod) };
+  }
+
+  /** What has to be known besides the pod: at most one request. */
+  private around(pod: Pod): Surroundings {
+    switch (extraLookup(pod)) {
+      case "apiServerPorts":
+        return { apiServerPorts: this.apiServerPorts() };
+      case "namespace": {
+        const name = pod.namespace;
+        return { namespace: namespaceFromObject(name, this.read(`/api/v1/namespaces/${name}`, `namespace ${name}`)) };
+      }
+      default:
+        return {};
+    }
+  }
+
+  /** Ports and numeric target ports of the API server's Service; the usual ones where it cannot be read. */
+  private apiServerPorts(): readonly number[] {
+    const path = "/api/v1/namespaces/default/services/kubernetes";
+    try {
+      return apiServerPorts(this.read(path, "service default/kubernetes")) ?? API_SERVER_PORTS;
+    } catch {
+      return API_SERVER_PORTS;
+    }
+  }
+
+  private read(path: string, what: string): unknown {
+    const { status, body } = this.get(path);
+    if (status !== OK) throw new CniError(ErrorCode.tryAgainLater, this.refusal(status, what));
+    try {
+      return JSON.parse(body);
+    } catch (error) {
+      throw new CniError(ErrorCode.tryAgainLater, `the API server's answer for ${what}: ${reasonOf(error)}`);
+    }
+  }
+
+  private refusal(status: number, what: string): string {
+    if (status !== UNAUTHORIZED) return `the API server answered ${status} when asked for ${what}`;
+    return `the API server answered 401: the token in ${this.kubeconfig} has expired or is not known there; the linkerd-cni DaemonSet's pod on this node renews it`;
+  }
+}
+
+function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, kubeconfig: string): CniError {
+  if (error instanceof CniError) return error;
+  const remedy = `check that the node can reach the API server and that ${kubeconfig} is current`;
+  return new CniError(
+    ErrorCode.tryAgainLater,
+    `cannot look up pod ${namespace}/${name}: ${reasonOf(error)}; ${remedy}`,
+    "",
+    { cause: error },
+  );
+}
+
+/**
+ * Gathers the evidence about a pod, with as few requests as `pod-lookup` allows.
+ * @throws CniError 11 where the pod cannot be looked up and its annotations are not enough
+ */
+export function gatherEvidence(
+  passed: PassedPod,
+  { "pod-lookup": policy, kubernetes: { kubeconfig } }: Pick<Stanza, "pod-lookup" | "kubernetes">,
+  get: Get,
+): Gathered {
+  const annotated = evidenceFromAnnotations(passed, policy);
+  if (annotated !== undefined && policy === "annotations") return { evidence: annotated };
+  try {
+    return { evidence: new Lookup(get, kubeconfig).evidence(passed) };
+  } catch (error) {
+    const failure = lookupFailure(error, passed, kubeconfig);
+    if (annotated === undefined) throw failure;
+    return { evidence: annotated, unanswered: failure.message };
+  }
+}

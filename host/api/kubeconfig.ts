@@ -1,0 +1,20 @@
+import type { ApiServer } from "../../kubernetes/api-server";
+import { loadKubeconfig } from "../../kubernetes/kubeconfig";
+import { readText } from "../files";
+import type { Host } from "../port";
+
+/** The text that stands in base64, of either alphabet. @throws Error */
+export function decodeBase64(host: Host, text: string): string {
+  const bytes = host.base64(text.replaceAll(/\s/g, ""));
+  if (typeof bytes === "number") throw new Error("it is not base64");
+  return host.decode(bytes);
+}
+
+/** The API server that a kubeconfig names. @throws KubeconfigError */
+export function readKubeconfig(host: Host, path: string): ApiServer {
+  return loadKubeconfig(path, {
+    readText: (file) => readText(host, file),
+    parseYaml: (text) => host.load("yaml").parseYaml(text),
+    decodeBase64: (text) => decodeBase64(host, text),
+  });
+}

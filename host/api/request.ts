@@ -1,0 +1,82 @@
+/** Requests to the API server: one connection each, two deadlines, one retry. */
+import { type ApiServer, ApiUnreachable, authority } from "../../kubernetes/api-server";
+import { Errno } from "../errno";
+import type { Host } from "../port";
+import { ConnectionFailed, connect } from "./connect";
+import { encodeRequest, type HttpResponse, ResponseReader } from "./http1";
+
+/** Milliseconds within which a connection must be made and encrypted; the rest of the deadline is for the answer. */
+const CONNECT_MS = 3000;
+const CHUNK = 16384;
+const TOO_MANY_REQUESTS = 429;
+
+/** One exchange on an open connection: how long each step may take, and what the deadline was in all. */
+interface Deadline {
+  readonly left: () => number;
+  readonly limit: number;
+}
+
+/** The number of bytes that a step transferred. @throws ConnectionFailed where it failed; `dropped` where nothing came back */
+function transferred(result: number, isUnanswered: boolean, { limit }: Deadline): number {
+  if (result === -Errno.ETIMEDOUT) throw new ConnectionFailed(`no answer within ${limit} ms`);
+  if (result < 0) throw new ConnectionFailed("the connection was reset", isUnanswered);
+  return result;
+}
+
+function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResponse {
+  for (let at = 0; at < request.length; ) {
+    at += transferred(host.tlsSend(request.subarray(at), deadline.left()), true, deadline);
+  }
+  const reader = new ResponseReader(host);
+  const chunk = new Uint8Array(CHUNK);
+  for (;;) {
+    const size = transferred(host.tlsReceive(chunk, deadline.left()), reader.isEmpty, deadline);
+    const response = size === 0 ? reader.end() : reader.receive(chunk.subarray(0, size));
+    if (response !== undefined) return response;
+    if (size === 0) throw new ConnectionFailed("closed the connection without a whole answer", reader.isEmpty);
+  }
+}
+
+function attempt(host: Host, server: ApiServer, path: string, left: () => number): HttpResponse {
+  const limit = Math.max(1, left());
+  connect(host, server, Math.min(CONNECT_MS, limit));
+  try {
+    return exchange(host, host.encode(encodeRequest(server, path)), { left, limit });
+  } finally {
+    host.tlsClose();
+  }
+}
+
+/** Milliseconds that a server asks to wait for; a second where it says a date or nothing (RFC 9110, section 10.2.3). */
+function pauseOf(retryAfter: string | undefined): number {
+  return /^\d{1,4}$/.test(retryAfter ?? "") ? Number(retryAfter) * 1000 : 1000;
+}
+
+/**
+ * Gets an object. Retries once where the connection is dropped before the answer begins, and where the server answers
+ * that it has too many requests, after the pause that it asks for.
+ * @param deadlineMs milliseconds for everything
+ * @throws ApiUnreachable where there is no answer
+ */
+export function get(host: Host, server: ApiServer, path: string, deadlineMs: number): HttpResponse {
+  const begin = host.elapsed();
+  const remaining = () => deadlineMs - (host.elapsed() - begin);
+  const left = () => Math.max(0, Math.round(remaining()));
+  const request = () => attempt(host, server, path, left);
+  try {
+    let response: HttpResponse;
+    try {
+      response = request();
+    } catch (error) {
+      if (!(error instanceof ConnectionFailed && error.dropped && remaining() > 0)) throw error;
+      response = request();
+    }
+    const pause = pauseOf(response.retryAfter);
+    if (response.status !== TOO_MANY_REQUESTS || pause >= remaining()) return response;
+    host.poll(-1, 0, pause);
+    return request();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ApiUnreachable(authority(server), reason, { cause: error });
+  }
+}

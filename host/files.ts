@@ -1,0 +1,105 @@
+/** Files and descriptors as container runtimes give them: pipes, files, and ones that do not block. */
+import { shortened } from "../cni/errors";
+import { checked, Errno } from "./errno";
+import type { Host } from "./port";
+
+/** Flags of open(2) that x64 and arm64 share, from the kernel's asm-generic/fcntl.h. */
+export const Open = {
+  readOnly: 0x0,
+  writeOnly: 0x1,
+  create: 0x40,
+  append: 0x400,
+  nonBlocking: 0x800,
+  closeOnExec: 0x80000,
+} as const;
+
+const OWNER_ONLY = 0o600;
+const SEEK_END = 2;
+const FIRST_CHUNK = 16384;
+const POLL = { input: 1, output: 4 } as const;
+const FOREVER = Number.POSITIVE_INFINITY;
+
+/** Opens a file; one that is created belongs to its owner alone. @throws SystemError */
+export function openFile(host: Host, path: string, flags: number): number {
+  return checked(`open ${shortened(path)}`, host.open(path, flags | Open.closeOnExec, OWNER_ONLY));
+}
+
+/** Bytes of an open file. @throws SystemError */
+export function sizeOf(host: Host, descriptor: number): number {
+  return checked(`seek in descriptor ${descriptor}`, host.seek(descriptor, 0, SEEK_END));
+}
+
+/** Repeats a call that a signal interrupted, or that found a descriptor not ready. */
+function retried(host: Host, descriptor: number, events: number, call: () => number): number {
+  for (;;) {
+    const result = call();
+    if (result === -Errno.EAGAIN) host.poll(descriptor, events, FOREVER);
+    else if (result !== -Errno.EINTR) return result;
+  }
+}
+
+/** Everything up to the end of input. @throws SystemError */
+export function readAll(host: Host, descriptor: number): string {
+  let buffer = new Uint8Array(FIRST_CHUNK);
+  let size = 0;
+  for (;;) {
+    if (size === buffer.length) {
+      const larger = new Uint8Array(2 * size);
+      larger.set(buffer);
+      buffer = larger;
+    }
+    const free = buffer.subarray(size);
+    const got = retried(host, descriptor, POLL.input, () => host.read(descriptor, free));
+    if (checked(`read descriptor ${descriptor}`, got) === 0) return host.decode(buffer.subarray(0, size));
+    size += got;
+  }
+}
+
+/** The text of a file. @throws SystemError */
+export function readText(host: Host, path: string): string {
+  const descriptor = openFile(host, path, Open.readOnly);
+  try {
+    return readAll(host, descriptor);
+  } finally {
+    host.close(descriptor);
+  }
+}
+
+/** Writes a text; false where not all of it could be written. */
+export function writeAll(host: Host, descriptor: number, text: string): boolean {
+  if (text === "") return true;
+  const bytes = host.encode(text);
+  for (let at = 0; at < bytes.length; ) {
+    const rest = bytes.subarray(at);
+    const written = retried(host, descriptor, POLL.output, () => host.write(descriptor, rest));
+    if (written < 0) return false;
+    at += written;
+  }
+  return true;
+}
+
+/** What tells files apart. */
+export interface FileId {
+  readonly device: string;
+  readonly inode: string;
+}
+
+/** Where the members of `struct statx` stand, from the kernel's linux/stat.h. */
+const STATX = { size: 256, inode: 0x20, deviceMajor: 0x88, deviceMinor: 0x8c };
+const STATX_INO = 0x100;
+
+/** Which file a path leads to. @throws SystemError */
+export function identify(host: Host, path: string): FileId {
+  const found = new DataView(new ArrayBuffer(STATX.size));
+  checked(`look at ${shortened(path)}`, host.statx(path, STATX_INO, new Uint8Array(found.buffer)));
+  const number = (at: number) => found.getUint32(at, true);
+  return {
+    device: `${number(STATX.deviceMajor)}:${number(STATX.deviceMinor)}`,
+    inode: `${number(STATX.inode + 4)}:${number(STATX.inode)}`,
+  };
+}
+
+/** Whether two paths lead to one file. */
+export function sameFile(one: FileId, other: FileId): boolean {
+  return one.inode === other.inode && one.device === other.device;
+}

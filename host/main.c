@@ -1,0 +1,582 @@
+/* An executable of scripts: an engine, the scripts, and the global `host` by which they reach the machine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "host.h"
+#include "scripts.h"
+
+#define MEMORY_LIMIT ((size_t)256 << 20)
+/* Collecting costs more than the memory of one call is worth; only one that holds much is worth it. */
+#define GC_THRESHOLD ((size_t)64 << 20)
+/* A stack of its own, so that the caller's RLIMIT_STACK does not matter. A guard fits every page size. */
+#define STACK_SIZE ((size_t)8 << 20)
+#define STACK_GUARD ((size_t)64 << 10)
+/* Of the stack, what C functions may need that a script calls: those of TLS, most of all. */
+#define STACK_OF_C ((size_t)256 << 10)
+/* How many descriptors one call polls, at most. */
+#define POLLED 64
+
+static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
+static double started;
+
+double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+int until(double then) {
+  double left = then - now();
+  return left > 0 ? left < INT_MAX - 1 ? (int)left + 1 : INT_MAX : 0;
+}
+
+/* An argument of a system call: what no long holds is none of any, and to convert it would be undefined. */
+static long integer_of(double number) {
+  return number > -0x1p62 && number < 0x1p62 ? (long)number : -1;
+}
+
+bool number_of(JSContext *ctx, JSValueConst value, double *number) {
+  if (JS_IsNumber(value)) return JS_ToFloat64(ctx, number, value) == 0;
+  JS_ThrowTypeError(ctx, "not a number");
+  return false;
+}
+
+const char *utf8_of(JSContext *ctx, JSValueConst value, size_t *size) {
+  if (!JS_IsString(value)) return JS_ThrowTypeError(ctx, "not a string"), NULL;
+  char *text = (char *)JS_ToCStringLen(ctx, size, value);
+  /* The engine encodes half a surrogate pair as any other character, in a copy: only ASCII is not copied. */
+  char *end = text + (text == NULL ? 0 : *size);
+  for (char *at = text; at != NULL && (at = memchr(at, 0xed, (size_t)(end - at))) != NULL; at++)
+    if ((uint8_t)at[1] >= 0xa0) memcpy(at, REPLACEMENT, 3);
+  return text;
+}
+
+/* Length of the well-formed sequence at hand, or negated that of what one U+FFFD stands for: WHATWG Encoding. */
+static int sequence(const uint8_t *at, const uint8_t *end) {
+  uint8_t first = at[0];
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return -1;
+  int length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  for (int i = 1; i < length; i++, low = 0x80, high = 0xbf)
+    if (at + i >= end || at[i] < low || at[i] > high) return -i;
+  return length;
+}
+
+/* The text of bytes in UTF-8. */
+static JSValue text_of(JSContext *ctx, const uint8_t *at, size_t size) {
+  const uint8_t *end = at + size, *bad = at;
+  for (int length; bad < end && (length = sequence(bad, end)) > 0;) bad += length;
+  if (bad == end) return JS_NewStringLen(ctx, (const char *)at, size);
+  char *repaired = js_malloc(ctx, size * 3), *into = repaired;
+  if (repaired == NULL) return JS_EXCEPTION;
+  while (at < end) {
+    int length = sequence(at, end);
+    size_t used = (size_t)abs(length), made = length > 0 ? used : 3;
+    memcpy(into, length > 0 ? (const void *)at : REPLACEMENT, made);
+    at += used, into += made;
+  }
+  JSValue text = JS_NewStringLen(ctx, repaired, (size_t)(into - repaired));
+  js_free(ctx, repaired);
+  return text;
+}
+
+JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *values) {
+  /* Not by JS_NewObjectFrom: in this version of the engine it changes a shape that other empty objects share. */
+  JSValue object = JS_NewObject(ctx);
+  bool is_whole = !JS_IsException(object);
+  for (int i = 0; i < count; i++) {
+    if (!is_whole || JS_IsException(values[i])) is_whole = false, JS_FreeValue(ctx, values[i]);
+    else is_whole = JS_DefinePropertyValueStr(ctx, object, names[i], values[i], JS_PROP_C_W_E) >= 0;
+  }
+  if (is_whole) return object;
+  JS_FreeValue(ctx, object);
+  return JS_EXCEPTION;
+}
+
+/*
+ * System calls: the name, how arguments become the kernel's, the kernel's name. `n` is a number, `p` a text without
+ * NUL, `b` bytes and their length, `x` 256 bytes for a struct statx; `d` and `0` are AT_FDCWD and 0, and no argument.
+ */
+#define SYSTEM_CALLS(CALL)               \
+  CALL(open, "dpnn", SYS_openat)         \
+  CALL(read, "nb", SYS_read)             \
+  CALL(write, "nb", SYS_write)           \
+  CALL(seek, "nnn", SYS_lseek)           \
+  CALL(close, "n", SYS_close)            \
+  CALL(rename, "dpdp", SYS_renameat)     \
+  CALL(access, "dp0", SYS_faccessat)     \
+  CALL(statx, "dp0nx", SYS_statx)        \
+  CALL(setns, "nn", SYS_setns)           \
+  CALL(socket, "nnn", SYS_socket)        \
+  CALL(connect, "nb", SYS_connect)       \
+  CALL(bind, "nb", SYS_bind)             \
+  CALL(listen, "nn", SYS_listen)         \
+  CALL(accept, "n00n", SYS_accept4)      \
+  CALL(setsockopt, "nnnb", SYS_setsockopt) \
+  CALL(send, "nbn00", SYS_sendto)        \
+  CALL(receive, "nbn00", SYS_recvfrom)   \
+  CALL(exit, "n", SYS_exit_group)
+
+#define ARGUMENTS 4 /* at most */
+enum {
+#define INDEX(name, kinds, number) CALL_##name,
+  SYSTEM_CALLS(INDEX)
+};
+static const struct { const char *kinds; long number; } system_calls[] = {
+#define ROW(name, kinds, number) {kinds, number},
+    SYSTEM_CALLS(ROW)
+};
+
+static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int index) {
+  (void)self, (void)argc;
+  long native[6] = {0}, *into = native, result = 0;
+  const char *texts[2] = {NULL, NULL}, **text = texts;
+  bool is_whole = true;
+  for (const char *kind = system_calls[index].kinds; *kind != 0 && is_whole; kind++) {
+    size_t size;
+    double number;
+    uint8_t *bytes;
+    switch (*kind) {
+    case 'd': *into++ = AT_FDCWD; break;
+    case '0': *into++ = 0; break;
+    case 'n':
+      is_whole = number_of(ctx, *argv++, &number);
+      if (is_whole) *into++ = integer_of(number);
+      break;
+    case 'p':
+      is_whole = (*text = utf8_of(ctx, *argv++, &size)) != NULL;
+      if (is_whole && strlen(*text) != size) result = -EINVAL;
+      *into++ = (long)*text++;
+      break;
+    default: /* 'b' or 'x' */
+      is_whole = (bytes = JS_GetUint8Array(ctx, &size, *argv++)) != NULL;
+      *into++ = (long)bytes;
+      if (*kind == 'b') *into++ = (long)size;
+      else if (size < 256) result = -EFAULT;
+    }
+  }
+  if (is_whole && result == 0) {
+    /* A descriptor is closed even where close was interrupted. */
+    do result = syscall(system_calls[index].number, native[0], native[1], native[2], native[3], native[4], native[5]);
+    while (result < 0 && errno == EINTR && index != CALL_close);
+    if (result < 0) result = -errno;
+  }
+  for (int i = 0; i < 2; i++)
+    if (texts[i] != NULL) JS_FreeCString(ctx, texts[i]);
+  return is_whole ? JS_NewInt64(ctx, result) : JS_EXCEPTION;
+}
+
+/* poll(descriptor, events, milliseconds) */
+static JSValue host_poll(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  double descriptor, events, milliseconds;
+  if (!number_of(ctx, argv[0], &descriptor) || !number_of(ctx, argv[1], &events) ||
+      !number_of(ctx, argv[2], &milliseconds))
+    return JS_EXCEPTION;
+  struct pollfd one = {.fd = (int)integer_of(descriptor), .events = (short)integer_of(events)};
+  double end = now() + milliseconds;
+  int ready;
+  do ready = poll(&one, one.fd >= 0, until(end));
+  while (ready < 0 && errno == EINTR);
+  return JS_NewInt32(ctx, ready < 0 ? -errno : ready == 0 ? 0 : one.revents);
+}
+
+/* pollAll(descriptors, milliseconds): an array of struct pollfd, whose `revents` are filled in */
+static JSValue host_poll_all(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  double milliseconds;
+  uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
+  if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
+  struct pollfd fds[POLLED];
+  size_t count = size / sizeof *fds;
+  if (count > POLLED) return JS_NewInt32(ctx, -EINVAL);
+  memcpy(fds, bytes, count * sizeof *fds);
+  double end = now() + milliseconds;
+  int ready;
+  do ready = poll(fds, (nfds_t)count, until(end));
+  while (ready < 0 && errno == EINTR);
+  if (ready >= 0) memcpy(bytes, fds, count * sizeof *fds);
+  return JS_NewInt32(ctx, ready < 0 ? -errno : ready);
+}
+
+/* Frees what only refers to itself. */
+static JSValue host_collect(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  JS_RunGC(JS_GetRuntime(ctx));
+  return JS_UNDEFINED;
+}
+
+static JSValue host_elapsed(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  return JS_NewFloat64(ctx, now() - started);
+}
+
+static JSValue host_env(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  const char *name = utf8_of(ctx, argv[0], &size);
+  if (name == NULL) return JS_EXCEPTION;
+  const char *value = strlen(name) == size ? getenv(name) : NULL;
+  JS_FreeCString(ctx, name);
+  return value == NULL ? JS_UNDEFINED : text_of(ctx, (const uint8_t *)value, strlen(value));
+}
+
+static JSValue host_encode(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  const char *text = utf8_of(ctx, argv[0], &size);
+  if (text == NULL) return JS_EXCEPTION;
+  JSValue bytes = JS_NewUint8ArrayCopy(ctx, (const uint8_t *)text, size);
+  JS_FreeCString(ctx, text);
+  return bytes;
+}
+
+static JSValue host_decode(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  const uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
+  return bytes == NULL ? JS_EXCEPTION : text_of(ctx, bytes, size);
+}
+
+/* base64(text): its bytes, in either alphabet, padded or not; -EINVAL */
+static JSValue host_base64(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  static const char alphabets[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
+  size_t size, used = 0, held = 0;
+  const char *text = utf8_of(ctx, argv[0], &size);
+  if (text == NULL) return JS_EXCEPTION;
+  while (size > 0 && text[size - 1] == '=') size--;
+  uint8_t *bytes = js_malloc(ctx, size + 1);
+  uint32_t bits = 0;
+  bool is_valid = size % 4 != 1;
+  for (size_t at = 0; bytes != NULL && is_valid && at < size; at++) {
+    const char *found = text[at] == 0 ? NULL : strchr(alphabets, text[at]);
+    is_valid = found != NULL;
+    if (!is_valid) break;
+    size_t value = (size_t)(found - alphabets);
+    bits = bits << 6 | (uint32_t)(value < 64 ? value : value - 2);
+    if ((held += 6) >= 8) bytes[used++] = (uint8_t)(bits >> (held -= 8));
+  }
+  JS_FreeCString(ctx, text);
+  if (bytes == NULL) return JS_EXCEPTION;
+  JSValue made = is_valid ? JS_NewUint8ArrayCopy(ctx, bytes, used) : JS_NewInt32(ctx, -EINVAL);
+  js_free(ctx, bytes);
+  return made;
+}
+
+/* What a child process writes into a pipe. */
+struct Output {
+  int fd;
+  uint8_t *bytes;
+  size_t size, room;
+};
+
+/* Takes what there is; 0 at the end, negated errno. The engine's limit on memory holds for it, too. */
+static ssize_t take(JSContext *ctx, struct Output *output) {
+  if (output->size == output->room) {
+    uint8_t *more = js_realloc_rt(JS_GetRuntime(ctx), output->bytes, output->room * 2 + 65536);
+    if (more == NULL) return -ENOMEM;
+    output->bytes = more, output->room = output->room * 2 + 65536;
+  }
+  ssize_t taken = read(output->fd, output->bytes + output->size, output->room - output->size);
+  if (taken > 0) output->size += (size_t)taken;
+  return taken < 0 ? -errno : taken;
+}
+
+/* Takes a child's outputs until it ends, or kills its process group when the time is over. Negated errno; its status. */
+static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int count, double end, int *status) {
+  int error = 0;
+  for (int open = count; open > 0 && error == 0;) {
+    struct pollfd fds[2];
+    for (int i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = outputs[i].fd, .events = POLLIN};
+    int ready = poll(fds, (nfds_t)count, until(end));
+    if (ready == 0) error = -ETIMEDOUT;
+    if (ready < 0 && errno != EINTR) error = -errno;
+    for (int i = 0; i < count && ready > 0; i++) {
+      ssize_t taken = fds[i].revents == 0 ? 1 : take(ctx, &outputs[i]);
+      if (taken > 0 || taken == -EINTR) continue;
+      if (taken < 0) error = (int)taken;
+      close(outputs[i].fd), outputs[i].fd = -1, open--;
+    }
+  }
+  /* It has closed its outputs: nearly always it ends at once. */
+  for (struct timespec pause = {0, 20000};; pause.tv_nsec *= pause.tv_nsec < 8000000 ? 2 : 1) {
+    if (error == 0 && until(end) == 0) error = -ETIMEDOUT;
+    if (error != 0) kill(-child, SIGKILL), kill(child, SIGKILL);
+    pid_t ended = waitpid(child, status, error != 0 ? 0 : WNOHANG);
+    if (ended < 0 && errno != EINTR) error = -errno;
+    if (ended == child || (ended < 0 && errno != EINTR)) break;
+    if (ended == 0) nanosleep(&pause, NULL);
+  }
+  for (int i = 0; i < count; i++)
+    if (outputs[i].fd >= 0) close(outputs[i].fd);
+  return error;
+}
+
+/* resolve(name, milliseconds): in a child, for getaddrinfo knows no deadline; its exit status is the errno. */
+static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  double milliseconds;
+  size_t size;
+  int out[2], status = 0, error = 0;
+  if (!number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
+  const char *name = utf8_of(ctx, argv[0], &size);
+  if (name == NULL) return JS_EXCEPTION;
+  struct Output found = {.fd = -1};
+  if (strlen(name) != size) error = -EINVAL;
+  else if (pipe2(out, O_CLOEXEC) < 0) error = -errno;
+  else {
+    double end = now() + milliseconds;
+    pid_t child = fork();
+    if (child == 0) {
+      setpgid(0, 0);
+      /* Whoever waits for the end of the plugin's outputs does not wait for this process. */
+      close(0), close(1), close(2);
+      struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *each;
+      int failure = getaddrinfo(name, NULL, &hints, &each);
+      char text[INET6_ADDRSTRLEN + 20];
+      for (; failure == 0 && each != NULL; each = each->ai_next)
+        if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
+          dprintf(out[1], "%s\n", text);
+      if (failure == 0) _exit(0);
+      _exit(failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
+    }
+    if (child < 0) error = -errno;
+    close(out[1]);
+    found.fd = out[0];
+    if (child > 0) error = await_child(ctx, child, &found, 1, end, &status);
+    else close(out[0]);
+  }
+  JS_FreeCString(ctx, name);
+  if (error == 0 && status != 0) error = WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+  JSValue made = error != 0 ? JS_NewInt32(ctx, error) : JS_NewArray(ctx);
+  const uint8_t *at = found.bytes, *next;
+  size_t left = found.size;
+  for (uint32_t i = 0; error == 0 && left > 0 && (next = memchr(at, '\n', left)) != NULL; i++) {
+    JSValue text = text_of(ctx, at, (size_t)(next - at));
+    if (JS_IsException(made) || JS_IsException(text) || JS_SetPropertyUint32(ctx, made, i, text) < 0) {
+      made = JS_EXCEPTION;
+      break;
+    }
+    left -= (size_t)(++next - at), at = next;
+  }
+  js_free(ctx, found.bytes);
+  return made;
+}
+
+/* Texts of a list after room for one, ended by NULL; false where it threw. free_texts frees them in either case. */
+static bool texts_of(JSContext *ctx, JSValueConst list, const char ***texts, int *error) {
+  int64_t count;
+  if (JS_GetLength(ctx, list, &count) < 0) return false;
+  if ((*texts = js_calloc(ctx, (size_t)count + 2, sizeof **texts)) == NULL) return false;
+  for (int64_t i = 0; i < count; i++) {
+    size_t size;
+    JSValue each = JS_GetPropertyInt64(ctx, list, i);
+    (*texts)[i + 1] = JS_IsException(each) ? NULL : utf8_of(ctx, each, &size);
+    JS_FreeValue(ctx, each);
+    if ((*texts)[i + 1] == NULL) return false;
+    if (strlen((*texts)[i + 1]) != size) *error = -EINVAL;
+  }
+  return true;
+}
+
+static void free_texts(JSContext *ctx, const char **texts) {
+  if (texts == NULL) return;
+  for (const char **each = texts + 1; *each != NULL; each++) JS_FreeCString(ctx, *each);
+  js_free(ctx, texts);
+}
+
+/* Runs a program whose input is a file in memory; negated errno. */
+static int run(JSContext *ctx, char **args, const char *input, size_t size, char **environment, double end,
+               struct Output *outputs, int *status) {
+  int in = memfd_create("input", MFD_CLOEXEC), out[2][2] = {{-1, -1}, {-1, -1}}, error = 0;
+  pid_t child = -1;
+  for (size_t given = 0; in >= 0 && given < size && error == 0;) {
+    ssize_t written = write(in, input + given, size - given);
+    if (written > 0) given += (size_t)written;
+    else if (errno != EINTR) error = -errno;
+  }
+  if (error == 0 &&
+      (in < 0 || lseek(in, 0, SEEK_SET) < 0 || pipe2(out[0], O_CLOEXEC) < 0 || pipe2(out[1], O_CLOEXEC) < 0))
+    error = -errno;
+  if (error == 0) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t usual;
+    sigemptyset(&usual), sigaddset(&usual, SIGPIPE), sigaddset(&usual, SIGXFSZ);
+    posix_spawn_file_actions_init(&actions), posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    if (posix_spawn_file_actions_adddup2(&actions, in, 0) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, out[0][1], 1) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, out[1][1], 2) != 0)
+      error = -ENOMEM;
+    else error = -posix_spawn(&child, args[0], &actions, &attributes, args, environment);
+    posix_spawn_file_actions_destroy(&actions), posix_spawnattr_destroy(&attributes);
+  }
+  if (in >= 0) close(in);
+  for (int i = 0; i < 2; i++) {
+    if (out[i][1] >= 0) close(out[i][1]);
+    outputs[i].fd = out[i][0];
+    if (error != 0 && out[i][0] >= 0) close(out[i][0]);
+  }
+  return error != 0 ? error : await_child(ctx, child, outputs, 2, end, status);
+}
+
+/* run(program, args, input, env, milliseconds) */
+static JSValue host_run(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  const char *program = NULL, *input = NULL, **args = NULL, **environment = NULL;
+  size_t program_size, size;
+  double milliseconds;
+  int error = 0, status = 0;
+  struct Output outputs[2] = {{.fd = -1}, {.fd = -1}};
+  JSValue made = JS_EXCEPTION;
+  if ((program = utf8_of(ctx, argv[0], &program_size)) != NULL && texts_of(ctx, argv[1], &args, &error) &&
+      (input = utf8_of(ctx, argv[2], &size)) != NULL && texts_of(ctx, argv[3], &environment, &error) &&
+      number_of(ctx, argv[4], &milliseconds)) {
+    if (strlen(program) != program_size) error = -EINVAL;
+    double end = now() + milliseconds;
+    args[0] = program;
+    if (error == 0) error = run(ctx, (char **)args, input, size, (char **)environment + 1, end, outputs, &status);
+    const char *names[] = {"status", "stdout", "stderr", "error"};
+    JSValue values[] = {
+        error == 0 && WIFEXITED(status) ? JS_NewInt32(ctx, WEXITSTATUS(status)) : JS_NULL,
+        text_of(ctx, outputs[0].bytes, outputs[0].size),
+        text_of(ctx, outputs[1].bytes, outputs[1].size),
+        JS_NewInt32(ctx, error),
+    };
+    made = object_of(ctx, 4, names, values);
+  }
+  if (program != NULL) JS_FreeCString(ctx, program);
+  if (input != NULL) JS_FreeCString(ctx, input);
+  free_texts(ctx, args), free_texts(ctx, environment);
+  js_free(ctx, outputs[0].bytes), js_free(ctx, outputs[1].bytes);
+  return made;
+}
+
+/* The completion value of an embedded script. */
+static JSValue load(JSContext *ctx, const char *name) {
+  for (const struct Script *script = scripts; script->name != NULL; script++) {
+    if (strcmp(script->name, name) != 0) continue;
+    JSValue code = JS_ReadObject(ctx, script->bytecode, script->size, JS_READ_OBJ_BYTECODE);
+    return JS_IsException(code) ? code : JS_EvalFunction(ctx, code);
+  }
+  return JS_ThrowReferenceError(ctx, "no script %s", name);
+}
+
+static JSValue host_load(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  const char *name = utf8_of(ctx, argv[0], &size);
+  if (name == NULL) return JS_EXCEPTION;
+  JSValue exports = load(ctx, name);
+  JS_FreeCString(ctx, name);
+  return exports;
+}
+
+static const JSCFunctionListEntry functions[] = {
+#define ENTRY(name, kinds, number) JS_CFUNC_MAGIC_DEF(#name, ARGUMENTS, host_system_call, CALL_##name),
+    SYSTEM_CALLS(ENTRY)
+    JS_CFUNC_DEF("poll", 3, host_poll),
+    JS_CFUNC_DEF("pollAll", 2, host_poll_all),
+    JS_CFUNC_DEF("collect", 0, host_collect),
+    JS_CFUNC_DEF("elapsed", 0, host_elapsed),
+    JS_CFUNC_DEF("env", 1, host_env),
+    JS_CFUNC_DEF("encode", 1, host_encode),
+    JS_CFUNC_DEF("decode", 1, host_decode),
+    JS_CFUNC_DEF("base64", 1, host_base64),
+    JS_CFUNC_DEF("resolve", 2, host_resolve),
+    JS_CFUNC_DEF("run", 5, host_run),
+    JS_CFUNC_DEF("load", 1, host_load),
+};
+
+/* Ends the process after what the scripts did not catch. Where memory is short there may be no exception, no text. */
+static _Noreturn void give_up(JSContext *ctx) {
+  const char *text = NULL, *quoted = NULL;
+  if (ctx != NULL) {
+    JSValue error = JS_GetException(ctx);
+    text = JS_IsNull(error) ? NULL : JS_ToCString(ctx, error);
+    JSValue string = text == NULL ? JS_NULL : JS_NewString(ctx, text);
+    JSValue json = JS_IsString(string) ? JS_JSONStringify(ctx, string, JS_UNDEFINED, JS_UNDEFINED) : JS_NULL;
+    quoted = JS_IsString(json) ? JS_ToCString(ctx, json) : NULL;
+  }
+  dprintf(2, "linkerd-cni: error: %s\n", quoted == NULL ? "out of memory" : text);
+  dprintf(1, "{\"cniVersion\":\"1.0.0\",\"code\":102,\"msg\":%s,\"details\":\"linkerd-cni ended unexpectedly\"}\n",
+          quoted == NULL ? "\"out of memory\"" : quoted);
+  _exit(1);
+}
+
+static _Noreturn void run_main(void) {
+  JSRuntime *runtime = new_runtime();
+  if (runtime == NULL) give_up(NULL);
+  JS_SetMemoryLimit(runtime, MEMORY_LIMIT);
+  JS_SetGCThreshold(runtime, GC_THRESHOLD);
+  JS_SetMaxStackSize(runtime, STACK_SIZE - STACK_GUARD - STACK_OF_C);
+  JSContext *ctx = JS_NewContextRaw(runtime);
+  if (ctx == NULL || JS_AddIntrinsicBaseObjects(ctx) || JS_AddIntrinsicDate(ctx) || JS_AddIntrinsicRegExp(ctx) ||
+      JS_AddIntrinsicJSON(ctx) || JS_AddIntrinsicMapSet(ctx) || JS_AddIntrinsicTypedArrays(ctx))
+    give_up(NULL);
+  JSValue global = JS_GetGlobalObject(ctx), host = JS_NewObject(ctx);
+  if (JS_IsException(host) ||
+      JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
+      JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 ||
+      JS_SetPropertyStr(ctx, global, "host", host) < 0)
+    give_up(ctx);
+  if (!JS_IsException(load(ctx, "main"))) JS_ThrowInternalError(ctx, "the main script ended without an exit status");
+  give_up(ctx);
+}
+
+/* Goes on with a function on another stack, for good. */
+static _Noreturn void switch_stack(uint8_t *top, void (*then)(void)) {
+#if defined(__SANITIZE_ADDRESS__)
+  (void)top; /* the sanitizer knows only the stacks that it made */
+  then();
+#elif defined(__x86_64__)
+  __asm__ volatile("mov %0, %%rsp\n\txor %%ebp, %%ebp\n\tcall *%1" ::"r"(top), "r"(then) : "memory");
+#elif defined(__aarch64__)
+  __asm__ volatile("mov sp, %0\n\tmov x29, xzr\n\tblr %1" ::"r"(top), "r"(then) : "memory");
+#endif
+  __builtin_unreachable();
+}
+
+static void end_at_once(int number) {
+  (void)number;
+  _exit(0);
+}
+
+int main(void) {
+  started = now();
+  /* The first process of a container gets no signal that it does not handle. */
+  if (getpid() == 1) signal(SIGTERM, end_at_once), signal(SIGINT, end_at_once);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* a file beyond the caller's limit is an error of write */
+  signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would take away how programs ended */
+  /* What is opened later must not become an input or output that the caller left closed. */
+  struct pollfd standard[3] = {{.fd = 0}, {.fd = 1}, {.fd = 2}};
+  poll(standard, 3, 0);
+  for (int i = 0; i < 3; i++)
+    if ((standard[i].revents & POLLNVAL) != 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+  uint8_t *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (stack == MAP_FAILED || mprotect(stack, STACK_GUARD, PROT_NONE) != 0) give_up(NULL);
+  switch_stack(stack + STACK_SIZE, run_main);
+}

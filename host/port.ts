@@ -1,0 +1,110 @@
+/**
+ * What a program asks of the machine it runs on: system calls, one TLS connection, programs. The executable's C part
+ * (host/*.c) provides it as the global `host`; tests provide a fake.
+ *
+ * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
+ */
+export interface Host {
+  /** The value of an environment variable; undefined where it is not set. */
+  env(name: string): string | undefined;
+  /** Milliseconds since the process started, with fractions, by a clock that only goes forward. */
+  elapsed(): number;
+  encode(text: string): Uint8Array;
+  decode(bytes: Uint8Array): string;
+  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL where it is none. */
+  base64(text: string): Uint8Array | number;
+
+  /** Descriptor, or negated errno. `mode` is for a file that is created. */
+  open(path: string, flags: number, mode: number): number;
+  /** Bytes that were read, 0 at the end. */
+  read(descriptor: number, into: Uint8Array): number;
+  /** Bytes that were written. */
+  write(descriptor: number, bytes: Uint8Array): number;
+  /** The new offset. */
+  seek(descriptor: number, offset: number, whence: number): number;
+  close(descriptor: number): number;
+  rename(from: string, to: string): number;
+  /** access(2) with F_OK: 0 where the path leads to something. */
+  access(path: string): number;
+  /** statx(2), links followed: fills `into` (256 bytes, the kernel's `struct statx`). */
+  statx(path: string, mask: number, into: Uint8Array): number;
+  setns(descriptor: number, type: number): number;
+  socket(domain: number, type: number, protocol: number): number;
+  /** connect(2) and bind(2): `address` is a `struct sockaddr`. */
+  connect(socket: number, address: Uint8Array): number;
+  bind(socket: number, address: Uint8Array): number;
+  listen(socket: number, backlog: number): number;
+  /** accept4(2): the descriptor of the connection. */
+  accept(socket: number, flags: number): number;
+  setsockopt(socket: number, level: number, option: number, value: Uint8Array): number;
+  /** send(2) and recv(2). */
+  send(socket: number, bytes: Uint8Array, flags: number): number;
+  receive(socket: number, into: Uint8Array, flags: number): number;
+  /** poll(2) of one descriptor; of none (-1) it sleeps. The events that happened, 0 when the time is over. */
+  poll(descriptor: number, events: number, milliseconds: number): number;
+  /** poll(2) of up to 64 `struct pollfd`, whose `revents` are filled in. How many have any. */
+  pollAll(descriptors: Uint8Array, milliseconds: number): number;
+  /** Frees memory that only refers to itself, which the engine does by itself only above 64 MiB. */
+  collect(): void;
+
+  /** Addresses of a host name, as texts; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
+  resolve(name: string, milliseconds: number): readonly string[] | number;
+  /**
+   * Connects to an address and completes a verified TLS handshake; at most one connection is open at a time.
+   * Undefined where it succeeded.
+   */
+  tlsConnect(server: TlsServer, milliseconds: number): TlsFailure | undefined;
+  /** Bytes that were sent, at least one. */
+  tlsSend(bytes: Uint8Array, milliseconds: number): number;
+  /** Bytes that were received; 0 where the server closed the connection. */
+  tlsReceive(into: Uint8Array, milliseconds: number): number;
+  tlsClose(): void;
+
+  /** Runs a program (an absolute path) with that environment and nothing else; ended by SIGKILL when the time is over. */
+  run(program: string, args: readonly string[], input: string, env: readonly string[], milliseconds: number): HostRun;
+  /** What a script that is embedded beside the main one exports: its modules are loaded when they are asked for. */
+  load<Name extends keyof Scripts>(name: Name): Scripts[Name];
+  /** Ends the process at once. */
+  exit(status: number): never;
+}
+
+/** The scripts in host/scripts, by their file names. */
+export interface Scripts {
+  yaml: typeof import("./scripts/yaml");
+}
+
+/** Where to connect, and what to trust there. */
+export interface TlsServer {
+  /** IPv4 or IPv6 address. */
+  readonly address: string;
+  readonly port: number;
+  /** What the certificate must be for: a host name or an address. */
+  readonly name: string;
+  /** PEM certificates that the server's must chain to; empty: none is trusted. */
+  readonly ca: string;
+  /** PEM of the client's certificate and key; empty: none. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Do not verify the server's certificate. */
+  readonly insecure: boolean;
+}
+
+/** Why there is no connection. */
+export interface TlsFailure {
+  /** Which step failed: reading the PEM texts, connecting, the handshake, or verifying the certificate. */
+  readonly step: "ca" | "certificate" | "connect" | "handshake" | "verify";
+  /** Negated errno (ETIMEDOUT when the time is over), or 0 where `text` says why. */
+  readonly error: number;
+  /** In the TLS library's words; for `verify`, everything that is wrong with the certificate. */
+  readonly text: string;
+}
+
+/** How a program ended. */
+export interface HostRun {
+  /** Exit status; null where a signal ended it or it did not start. */
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Negated errno where it could not be started or the time was over; else 0. */
+  readonly error: number;
+}

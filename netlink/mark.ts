@@ -1,0 +1,51 @@
+/**
+ * The description that a rule carries of itself, in its user data after the comment: its place, and its content in the
+ * words of describe.ts. CHECK compares the rules in force with it, so it needs neither the pod nor the API server.
+ */
+import { ascii, asciiText } from "../host/bytes";
+
+export interface Mark {
+  /** The rule's place in its chain, from 1, and how many rules ADD programmed there. */
+  readonly index: number;
+  readonly count: number;
+  /** For how many address families ADD programmed rules. */
+  readonly families: number;
+  readonly words: string;
+  /** The words of the next rule; the last rule has those of the first. They name a rule that is missing. */
+  readonly next: string;
+}
+
+/** A type that libnftnl does not know and ignores. Another layout of the text needs another type. */
+const MARK_TYPE = 0x4c;
+const HEADER = 2;
+/** NFT_USERDATA_MAXLEN of the kernel. */
+const MAX_USERDATA = 256;
+
+/** @param used bytes of the user data that are already in use; what does not fit is left out */
+export function encodeMark({ index, count, families, words, next }: Mark, used: number): Uint8Array {
+  const texts = [`${index}/${count}/${families} ${words}|${next}`, `${index}/${count}/${families} ${words}|`];
+  const text = texts.find(({ length }) => used + HEADER + length <= MAX_USERDATA);
+  if (text === undefined) return new Uint8Array(0);
+  const made = new Uint8Array(HEADER + text.length);
+  made[0] = MARK_TYPE;
+  made[1] = text.length;
+  made.set(ascii(text), HEADER);
+  return made;
+}
+
+const LAYOUT = /^(\d+)\/(\d+)\/(\d+) ([^|]*)\|(.*)$/;
+
+/** The mark in a rule's user data; undefined where there is none. */
+export function decodeMark(userdata: Uint8Array): Mark | undefined {
+  for (let at = 0; at + HEADER <= userdata.length; ) {
+    const [type, length = 0] = userdata.subarray(at, at + HEADER);
+    const found =
+      type === MARK_TYPE ? LAYOUT.exec(asciiText(userdata.subarray(at + HEADER, at + HEADER + length))) : null;
+    if (found !== null) {
+      const [, index, count, families, words = "", next = ""] = found;
+      return { index: Number(index), count: Number(count), families: Number(families), words, next };
+    }
+    at += HEADER + length;
+  }
+  return undefined;
+}

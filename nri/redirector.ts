@@ -1,0 +1,153 @@
+/** What to do for a pod: look at the rules in its network namespace, and set those that are missing. */
+import { type Decision, decide } from "../cni/decide";
+import { CniError, ErrorCode, shortened } from "../cni/errors";
+import { type Evidence, evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
+import { type Get, gatherEvidence } from "../cni/lookup";
+import type { StanzaReading } from "../cni/parse-stanza";
+import { IPTABLES_CHAINS } from "../cni/redirect/iptables";
+import { redirectRules } from "../cni/redirect/rules";
+import { FAMILIES } from "../cni/subnets";
+import type { Host } from "../host/port";
+import { applyNative, isUnsupported } from "../netlink/apply";
+import { type Comparison, compareNative } from "../netlink/compare";
+import { chainNames } from "../netlink/readback";
+import type { Netfilter } from "../netlink/socket";
+import type { Sandbox } from "./messages";
+import { openPodNetwork, type PodNetwork } from "./namespace";
+
+/** What was found, or done. */
+export type Outcome =
+  /** The pod is not meshed, or something else sets its rules. */
+  | { readonly kind: "skipped"; readonly reason: string }
+  /** The rules are there. */
+  | { readonly kind: "present" }
+  /** The rules were missing, and are set. */
+  | { readonly kind: "redirected" }
+  /** linkerd-init, or a CNI plugin by iptables, has set rules. */
+  | { readonly kind: "foreign"; readonly reason: string }
+  /** The rules are not what was set: somebody has changed them. */
+  | { readonly kind: "edited"; readonly reason: string };
+
+interface Deps {
+  readonly host: Host;
+  readonly stanza: StanzaReading;
+  /** Directory with the network namespaces of pods. */
+  readonly netnsDir: string;
+  /** Requests to the API server; undefined where there is no token. */
+  readonly get: Get | undefined;
+}
+
+/** Chains of linkerd's rules by iptables. */
+const FOREIGN_CHAINS: readonly string[] = IPTABLES_CHAINS.map(({ name }) => name);
+
+export class Redirector {
+  /** Pods that were left alone after a lookup, by their sandbox. */
+  private readonly leftAlone = new Map<string, string>();
+
+  constructor(private readonly deps: Deps) {}
+
+  /**
+   * Sets a pod's rules where they are missing.
+   * @param mayBeGone whether the pod may have ended: a runtime names those, too, when it lists what runs
+   * @throws CniError where the pod must not run as it is
+   */
+  redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Outcome {
+    const { stanza } = this.deps.stanza;
+    const passed: PassedPod = {
+      pod: { namespace: sandbox.namespace, name: sandbox.name },
+      annotations: sandbox.annotations,
+      labels: sandbox.labels,
+    };
+    const reason = skipWithoutLookup(passed, stanza) ?? this.leftAlone.get(sandbox.id);
+    if (reason !== undefined) return { kind: "skipped", reason };
+    const path = this.namespaceOf(sandbox);
+    if (path === undefined) return { kind: "skipped", reason: "host network" };
+    if (mayBeGone && this.deps.host.access(path) !== 0) return { kind: "skipped", reason: "it has ended" };
+    const network = openPodNetwork(this.deps.host, path);
+    try {
+      return found(network) ?? this.program(network.netfilter.exchange, sandbox.id, passed);
+    } finally {
+      network.netfilter.close();
+    }
+  }
+
+  /** Forgets a sandbox that is gone. */
+  forget(id: string): void {
+    this.leftAlone.delete(id);
+  }
+
+  /** Where the pod's network namespace is mounted here; a pod on the host's network has none. @throws CniError 101 */
+  private namespaceOf({ namespace, name, netns, hasAddress }: Sandbox): string | undefined {
+    const pod = `pod ${namespace}/${name}`;
+    if (netns === undefined && hasAddress) {
+      throw new CniError(ErrorCode.rulesRefused, `${pod}: the runtime does not say which network namespace it has`);
+    }
+    if (netns === undefined) return undefined;
+    const { netnsDir } = this.deps;
+    const [, directory = "", file = ""] = /^(.*)\/([^/]*)$/.exec(netns) ?? [];
+    if (resolved(directory) === resolved(netnsDir)) return `${netnsDir}/${file}`;
+    throw new CniError(
+      ErrorCode.rulesRefused,
+      `${pod}: its network namespace ${shortened(netns)} is not in ${netnsDir}: set nri.netnsDir`,
+    );
+  }
+
+  private program(netfilter: Netfilter, id: string, passed: PassedPod): Outcome {
+    const decision = this.decide(passed);
+    if (decision.kind === "redirect") {
+      applyNative(netfilter, redirectRules(decision.options));
+      return { kind: "redirected" };
+    }
+    this.leftAlone.set(id, decision.reason);
+    return { kind: "skipped", reason: decision.reason };
+  }
+
+  /** @throws CniError */
+  private decide(passed: PassedPod): Decision {
+    const { stanza, problem } = this.deps.stanza;
+    if (problem !== undefined) throw problem;
+    const { pod, around } = this.evidence(passed);
+    return decide(pod, around, stanza);
+  }
+
+  /** All calls of a node wait for each other: nothing is asked where the annotations decide. @throws CniError 11 */
+  private evidence(passed: PassedPod): Evidence {
+    const { get, stanza } = this.deps;
+    const { pod, annotations } = passed;
+    const injected = evidenceFromAnnotations({ pod, annotations }, stanza.stanza["pod-lookup"]);
+    if (injected !== undefined) return injected;
+    if (get !== undefined) return gatherEvidence(passed, stanza.stanza, get).evidence;
+    const labelled = evidenceFromAnnotations(passed, "annotations");
+    if (labelled !== undefined) return labelled;
+    const { namespace, name } = passed.pod;
+    throw new CniError(
+      ErrorCode.tryAgainLater,
+      `pod ${namespace}/${name} was not injected by Linkerd's injector, and the NRI plugin has no token to look it up: set podLookup to auto`,
+    );
+  }
+}
+
+/** Distributions link /var/run to /run: a runtime may name either. */
+const resolved = (directory: string) => directory.replace(/^\/var\/run(?=\/|$)/, "/run");
+
+/** What is in the namespace already; undefined where nothing is. @throws SystemError */
+function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Outcome | undefined {
+  const comparison = compared(exchange);
+  if (comparison?.difference !== undefined) return { kind: "edited", reason: comparison.difference };
+  if (comparison?.isThere) return { kind: "present" };
+  if (legacyNat) return { kind: "foreign", reason: "it has a nat table of legacy iptables" };
+  const foreign =
+    comparison &&
+    FAMILIES.flatMap((family) => chainNames(exchange, family)).find((name) => FOREIGN_CHAINS.includes(name));
+  return foreign === undefined ? undefined : { kind: "foreign", reason: `it has a chain ${foreign}` };
+}
+
+/** Undefined where the kernel has no nf_tables: to set rules there will say what is wrong. @throws SystemError */
+function compared(netfilter: Netfilter): Comparison | undefined {
+  try {
+    return compareNative(netfilter);
+  } catch (error) {
+    if (isUnsupported(error)) return undefined;
+    throw error;
+  }
+}

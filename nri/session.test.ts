@@ -1,0 +1,101 @@
+import fc from "fast-check";
+import { Method } from "./messages";
+import { frames, Stream } from "./mux";
+import { bytesField, ProtocolError } from "./protobuf";
+import { podMessage, texts } from "./runtime.testing";
+import { type Handler, RegistrationRefused, Session } from "./session";
+import { failure, request } from "./ttrpc";
+
+/** A session whose calls and answers are kept. */
+function session(changes: Partial<Handler> = {}) {
+  const calls: string[] = [];
+  const sent: number[] = [];
+  const handler: Handler = {
+    configured: ({ runtime }) => calls.push(`configured ${runtime}`),
+    synchronize: (sandboxes) => calls.push(`synchronize ${sandboxes.map(({ name }) => name)}`),
+    run: ({ name }) => calls.push(`run ${name}`),
+    create: ({ name }) => calls.push(`create ${name}`),
+    removed: ({ id }) => calls.push(`removed ${id}`),
+    ...changes,
+  };
+  const send = (bytes: Uint8Array) => void sent.push(...bytes);
+  return { calls, sent, session: new Session({ name: "linkerd-cni", index: "10", handler, send, texts }) };
+}
+
+const call = (method: string, payload: Uint8Array, id = 1) =>
+  frames(Stream.plugin, request(id, method, payload, texts));
+
+const pod = (name: string, annotations: Readonly<Record<string, string>> = {}) =>
+  bytesField(1, podMessage({ id: `id-${name}`, name, annotations }));
+
+test("takes calls however their bytes arrive", () => {
+  const bytes = [
+    ...call(Method.synchronize, new Uint8Array([...pod("one", { note: "n".repeat(9000) }), ...pod("two")])),
+    ...call(Method.runPodSandbox, pod("three"), 3),
+    ...call(Method.removePodSandbox, pod("three"), 5),
+  ];
+  const wanted = ["synchronize one,two", "run three", "removed id-three"];
+  fc.assert(
+    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (cuts) => {
+      const { calls, session: taken } = session();
+      const ends = [...cuts, bytes.length].sort((a, b) => a - b);
+      ends.forEach((end, index) => {
+        taken.receive(Uint8Array.from(bytes.slice(ends[index - 1] ?? 0, end)));
+      });
+      expect(calls).toEqual(wanted);
+    }),
+  );
+});
+
+test("whatever arrives is understood or is an error of the protocol", () => {
+  const chunk = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc.uint8Array({ maxLength: 300 }).map((bytes) => frames(Stream.plugin, bytes)),
+    fc
+      .tuple(fc.constantFrom(...Object.values(Method)), fc.uint8Array({ maxLength: 300 }))
+      .map(([method, payload]) => call(method, payload)),
+  );
+  fc.assert(
+    fc.property(fc.array(chunk, { maxLength: 5 }), (chunks) => {
+      const { session: taken } = session();
+      try {
+        for (const each of chunks) taken.receive(each);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ProtocolError);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a call that is not known is answered as unimplemented, so that an older one is used in its place", () => {
+  const { sent, session: taken } = session();
+  taken.receive(call("nri.pkg.api.v1alpha1.Plugin/toString", new Uint8Array(0)));
+  expect(texts.decode(Uint8Array.from(sent))).toContain("Plugin/toString is not implemented");
+  // Code 12 in the status.
+  expect(sent.slice(18, 24)).toEqual([0x0a, expect.any(Number), 0x08, 12, 0x12, expect.any(Number)]);
+});
+
+test("what is thrown refuses the call", () => {
+  const refuse = () => {
+    throw new Error("no");
+  };
+  const { sent, session: taken } = session({ run: refuse });
+  taken.receive(call(Method.runPodSandbox, pod("one")));
+  expect(texts.decode(Uint8Array.from(sent))).toContain("linkerd-cni: no");
+});
+
+test("a refused registration ends the session", () => {
+  const { session: taken } = session();
+  taken.register();
+  const refusal = frames(Stream.runtime, failure(1, 2, "go away", texts));
+  expect(() => taken.receive(refusal)).toThrow(new RegistrationRefused("go away"));
+});
+
+test.each([
+  ["a frame of another stream", [0, 0, 0, 3, 0, 0, 0, 0], "a frame of stream 3"],
+  ["a frame without end", [0, 0, 0, 1, 255, 0, 0, 0], "a frame of 4278190080 bytes"],
+  ["a message without end", [0, 0, 0, 1, 0, 0, 0, 10, 255, 0, 0, 0, 0, 0, 0, 1, 1, 0], "a message of 4278190080 bytes"],
+])("%s is refused", (_, bytes, message) => {
+  expect(() => session().session.receive(Uint8Array.from(bytes))).toThrow(new ProtocolError(message));
+});

@@ -1,0 +1,102 @@
+/** ttrpc, the calls within a stream: a header, and a request or a response as a protocol buffer. */
+import { concat } from "../host/bytes";
+import { bytesField, Message, numberField, ProtocolError, type Texts } from "./protobuf";
+
+const HEADER = 10;
+/** What ttrpc allows. */
+const LONGEST = 4 * 1024 * 1024;
+const TYPE = { request: 1, response: 2 } as const;
+
+/** Codes of gRPC that are sent here. */
+export const Code = { unknown: 2, unimplemented: 12 } as const;
+
+/** The runtime takes no more of an error than fits into one frame with what is around it. */
+const LONGEST_ERROR = 1000;
+
+export interface Request {
+  readonly kind: "request";
+  readonly id: number;
+  /** `service/method`. */
+  readonly method: string;
+  readonly payload: Uint8Array;
+}
+
+export interface Response {
+  readonly kind: "response";
+  readonly id: number;
+  /** What the other side refused, if it did. */
+  readonly error?: string;
+}
+
+const Field = {
+  request: { service: 1, method: 2, payload: 3 },
+  response: { status: 1, payload: 2 },
+  status: { code: 1, message: 2 },
+} as const;
+
+function message(id: number, type: number, parts: readonly Uint8Array[]): Uint8Array {
+  const data = concat(parts);
+  const header = new DataView(new ArrayBuffer(HEADER));
+  header.setUint32(0, data.length);
+  header.setUint32(4, id);
+  header.setUint8(8, type);
+  return concat([new Uint8Array(header.buffer), data]);
+}
+
+/** A call. @param id is odd, and new in its stream */
+export function request(id: number, method: string, payload: Uint8Array, { encode }: Texts): Uint8Array {
+  const [service = "", name = ""] = method.split("/");
+  const { request: field } = Field;
+  return message(id, TYPE.request, [
+    bytesField(field.service, encode(service)),
+    bytesField(field.method, encode(name)),
+    bytesField(field.payload, payload),
+  ]);
+}
+
+/** The answer to a call. */
+export function response(id: number, payload: Uint8Array): Uint8Array {
+  return message(id, TYPE.response, [bytesField(Field.response.payload, payload)]);
+}
+
+/** The answer to a call that failed; a long text is cut. */
+export function failure(id: number, code: number, text: string, { encode }: Texts): Uint8Array {
+  const cut = text.slice(0, LONGEST_ERROR).replace(/[\ud800-\udbff]$/, "");
+  const status = concat([numberField(Field.status.code, code), bytesField(Field.status.message, encode(cut))]);
+  return message(id, TYPE.response, [bytesField(Field.response.status, status)]);
+}
+
+function decoded(id: number, type: number, data: Uint8Array, texts: Texts): Request | Response {
+  const read = new Message(data, texts);
+  if (type === TYPE.request) {
+    const { service, method, payload } = Field.request;
+    return { kind: "request", id, method: `${read.text(service)}/${read.text(method)}`, payload: read.data(payload) };
+  }
+  if (type !== TYPE.response) throw new ProtocolError(`a message of type ${type}`);
+  const status = read.message(Field.response.status);
+  if (status.number(Field.status.code) === 0) return { kind: "response", id };
+  return { kind: "response", id, error: status.text(Field.status.message) };
+}
+
+/** Takes the messages of a stream apart, however they arrive. */
+export class MessageReader {
+  private rest = new Uint8Array(0);
+
+  constructor(private readonly texts: Texts) {}
+
+  /** Each whole message, in order. @throws ProtocolError */
+  *read(chunk: Uint8Array): Generator<Request | Response> {
+    const bytes = this.rest.length === 0 ? chunk : concat([this.rest, chunk]);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let at = 0;
+    while (at + HEADER <= bytes.length) {
+      const length = view.getUint32(at);
+      if (length > LONGEST) throw new ProtocolError(`a message of ${length} bytes`);
+      if (at + HEADER + length > bytes.length) break;
+      const data = bytes.subarray(at + HEADER, at + HEADER + length);
+      yield decoded(view.getUint32(at + 4), view.getUint8(at + 8), data, this.texts);
+      at += HEADER + length;
+    }
+    this.rest = bytes.slice(at);
+  }
+}

@@ -1,0 +1,458 @@
+/** The NRI plugin's executable against real network namespaces; the runtime's side is played, so that it can misbehave. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { buildNri } from "../../build/programs";
+import { frames, Stream } from "../../nri/mux";
+import { eventually, FakeRuntime, type Pod } from "../../nri/runtime.testing";
+import { ApiStub, json } from "../support/api-server";
+import { Node } from "../support/netns";
+import { freePort } from "../support/ports";
+import { missing, suite } from "../support/requirements";
+
+jest.setTimeout(120_000);
+
+const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector x", "linkerd.io/proxy-version": "x" };
+const TABLE = ["list", "table", "ip", "linkerd-cni"];
+
+suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"] }), () => {
+  let directory: string;
+  let executable: string;
+  let node: Node;
+  let pods = 0;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "nri-"));
+    executable = join(directory, "linkerd-cni-nri");
+    await buildNri(executable);
+    node = await Node.open();
+  });
+  afterAll(async () => {
+    await node.close();
+    await rm(directory, { recursive: true });
+  });
+
+  /** A daemon, and what it wrote. */
+  interface Started {
+    readonly child: ChildProcess;
+    readonly output: () => string;
+    readonly ask: (path: string) => Promise<[number, string]>;
+    end(): Promise<void>;
+  }
+
+  async function start(env: Readonly<Record<string, string>> = {}): Promise<Started> {
+    const port = await freePort();
+    const given = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${port}`, LOG_LEVEL: "debug" };
+    const child = spawn(executable, { env: { ...given, ...env } });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    const ask = async (path: string): Promise<[number, string]> => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      return [answer.status, await answer.text()];
+    };
+    const end = async () => {
+      child.kill("SIGKILL");
+      await ended;
+    };
+    return { child, output: () => output, ask, end };
+  }
+
+  /** Waits until a daemon, which may not listen yet, has looked at all pods. */
+  const becomesReady = (daemon: Started) =>
+    eventually(async () => ((await daemon.ask("/ready").catch(() => [0]))[0] === 200 ? true : undefined));
+
+  /** Waits until a daemon's log holds a text. */
+  const says = (daemon: Started, text: string) => eventually(() => daemon.output().includes(text) || undefined);
+
+  /** A pod with a network namespace of its own, as a runtime mounts it. */
+  async function pod(changes: Partial<Pod> = {}): Promise<Pod & { readonly path: string }> {
+    const id = `pod-${++pods}`;
+    const path = await node.pod();
+    await symlink(path, join(directory, id));
+    const netns = join(directory, id);
+    return { id, name: id, annotations: INJECTED, addresses: ["10.0.0.1"], netns, path, ...changes };
+  }
+
+  const rules = (path: string) => {
+    try {
+      return node.within(path, "nft", TABLE);
+    } catch {
+      return undefined;
+    }
+  };
+
+  /** Runs work with a daemon and a runtime, and ends both. */
+  async function together<T>(
+    behaviour: FakeRuntime["behaviour"],
+    work: (runtime: FakeRuntime, daemon: Started) => Promise<T>,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
+    const runtime = await FakeRuntime.listen(join(directory, "nri.sock"), behaviour);
+    const daemon = await start(env);
+    try {
+      return await work(runtime, daemon);
+    } finally {
+      await daemon.end();
+      await runtime.close();
+    }
+  }
+
+  test.each(["call", "event"] as const)("sets a starting pod's rules, by the %s", async (how) => {
+    const meshed = await pod();
+    const plain = await pod({ annotations: {} });
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      expect(runtime.registered).toEqual([expect.stringContaining("linkerd-cni")]);
+      expect(await runtime.run(meshed, how)).toBeUndefined();
+      expect(await runtime.run(plain, how)).toBeUndefined();
+      expect(rules(meshed.path)).toContain("redirect to :4143");
+      expect(rules(plain.path)).toBeUndefined();
+      // The second look finds them.
+      expect(await runtime.create(meshed)).toBeUndefined();
+      const [status, metrics] = await daemon.ask("/metrics");
+      expect(status).toBe(200);
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="run",outcome="redirected"} 1\n');
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="run",outcome="skipped"} 1\n');
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="create",outcome="present"} 1\n');
+      expect(metrics).toContain("linkerd_cni_nri_mended_pods_total 0\n");
+      expect(metrics).toContain("linkerd_cni_nri_lookups_total 0\n");
+    });
+  });
+
+  it("sets rules of pods that run already, in place, however many messages name them", async () => {
+    const [one, two, plain] = [await pod(), await pod(), await pod({ annotations: {} })];
+    await together({ running: [[one], [], [plain, two]] }, async (_, daemon) => {
+      await becomesReady(daemon);
+      expect([one, two, plain].map(({ path }) => rules(path) !== undefined)).toEqual([true, true, false]);
+      expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_mended_pods_total 2\n");
+      await says(daemon, `pod shop/${one.name} ran without rules: set them in place`);
+    });
+  });
+
+  it("passes what has ended, and reports what it cannot decide, among pods that run already", async () => {
+    const ended: Pod = { id: "ended", name: "ended", annotations: INJECTED, netns: join(directory, "ended") };
+    const wrong = await pod({ annotations: { ...INJECTED, "config.linkerd.io/proxy-uid": "root" } });
+    const manual = await pod({ annotations: { "linkerd.io/proxy-version": "x" } });
+    const control = await pod({
+      annotations: { "linkerd.io/proxy-version": "x" },
+      labels: { "linkerd.io/control-plane-component": "destination" },
+    });
+    await together({ running: [[ended, wrong, manual, control]] }, async (_, daemon) => {
+      await becomesReady(daemon);
+      expect([wrong, manual].map(({ path }) => rules(path))).toEqual([undefined, undefined]);
+      expect(rules(control.path)).toContain("tcp dport 6443 return");
+      const [, metrics] = await daemon.ask("/metrics");
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 1\n');
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="failed"} 2\n');
+      await says(daemon, `warn: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`);
+      await says(daemon, `warn: pod shop/${manual.name} was not injected by Linkerd's injector`);
+    });
+  });
+
+  describe("pods that Linkerd's injector did not inject", () => {
+    let api: ApiStub;
+    let token: string;
+    const manual = (changes: Partial<Pod> = {}) =>
+      pod({ annotations: { "linkerd.io/proxy-version": "x" }, ...changes });
+    const withToken = () => ({
+      KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      KUBERNETES_SERVICE_PORT: `${api.port}`,
+      SERVICE_ACCOUNT_DIR: token,
+    });
+    beforeAll(async () => {
+      api = await ApiStub.start(json(500, {}));
+      token = join(directory, "token");
+      await mkdir(token);
+      await writeFile(join(token, "token"), "secret\n");
+      await writeFile(join(token, "ca.crt"), api.ca);
+    });
+    afterAll(() => api.close());
+    beforeEach(() => {
+      api.requests.length = 0;
+    });
+    /** Answers for any pod with these containers, and for its namespace. */
+    const answers = (spec: object) => (request: IncomingMessage, response: ServerResponse) => {
+      const [, , , , , kind, name] = (request.url ?? "").split("/");
+      const metadata = { name, namespace: "shop", annotations: { "linkerd.io/proxy-version": "x" } };
+      const ofNamespace = { name: "shop", annotations: { "config.linkerd.io/skip-outbound-ports": "5432" } };
+      json(
+        200,
+        kind === "pods"
+          ? { apiVersion: "v1", kind: "Pod", metadata, spec }
+          : { apiVersion: "v1", kind: "Namespace", metadata: ofNamespace },
+      )(request, response);
+    };
+
+    it("are looked up, with their namespace's settings, and only where rules are missing", async () => {
+      const looked = await manual();
+      api.answer = answers({ containers: [{ name: "app" }, { name: "linkerd-proxy" }] });
+      await together(
+        {},
+        async (runtime, daemon) => {
+          await runtime.synchronized();
+          expect(await runtime.run(looked)).toBeUndefined();
+          expect(rules(looked.path)).toContain("tcp dport 5432 return");
+          expect(api.requests).toEqual([`/api/v1/namespaces/shop/pods/${looked.name}`, "/api/v1/namespaces/shop"]);
+          expect(await runtime.create(looked)).toBeUndefined();
+          expect(api.requests).toHaveLength(2);
+          expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_lookups_total 2\n");
+        },
+        withToken(),
+      );
+    });
+
+    it("are left alone where linkerd-init sets the rules, and are not looked up again", async () => {
+      const looked = await manual();
+      api.answer = answers({ containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] });
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          expect(await runtime.run(looked)).toBeUndefined();
+          expect(await runtime.create(looked)).toBeUndefined();
+          expect(rules(looked.path)).toBeUndefined();
+          expect(api.requests).toHaveLength(1);
+        },
+        withToken(),
+      );
+    });
+
+    it("are refused, within the runtime's patience, where the API server does not answer", async () => {
+      const looked = await manual();
+      api.answer = () => {};
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          // The runtime allows 2 s, for what waits before this pod, too.
+          expect(await runtime.run(looked)).toMatch(/within [1-6]\d\d ms/);
+        },
+        withToken(),
+      );
+    });
+  });
+
+  it("takes no more memory after 1,000 sandboxes than after the first", async () => {
+    const meshed = await pod();
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      const resident = async () =>
+        Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${daemon.child.pid}/status`, "utf8"))?.[1]);
+      const atRest = await resident();
+      const sandboxes = async (from: number, to: number) => {
+        for (let each = from; each < to; each++) {
+          const named = {
+            ...meshed,
+            id: `s${each}`,
+            name: `s${each}`,
+            annotations: { ...INJECTED, note: "n".repeat(2000) },
+          };
+          expect(await runtime.run(named)).toBeUndefined();
+          expect(await runtime.create(named)).toBeUndefined();
+          await runtime.removed(named);
+        }
+        await daemon.ask("/metrics");
+      };
+      await sandboxes(0, 50);
+      const before = await resident();
+      await sandboxes(50, 1050);
+      const after = await resident();
+      console.log(`resident kB: at rest ${atRest}, after 50 sandboxes ${before}, after 1,050 ${after}`);
+      expect(after - before).toBeLessThan(200);
+    });
+  });
+
+  it("looks again when a container is created, for a pod that started without it", async () => {
+    const late = await pod();
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      expect(await runtime.create(late)).toBeUndefined();
+      expect(rules(late.path)).toContain("redirect to :4140");
+      expect((await daemon.ask("/metrics"))[1]).toContain("linkerd_cni_nri_mended_pods_total 1\n");
+    });
+  });
+
+  it("refuses a pod whose annotation is wrong, with the CNI plugin's own message", async () => {
+    const wrong = await pod({ annotations: { ...INJECTED, "config.linkerd.io/skip-inbound-ports": "foo" } });
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const message = `linkerd-cni: config.linkerd.io/skip-inbound-ports on pod shop/${wrong.name}: "foo" is not a port or a range low-high`;
+      expect(await runtime.run(wrong)).toBe(message);
+      expect(rules(wrong.path)).toBeUndefined();
+    });
+  });
+
+  it("cuts a long refusal to what the runtime reads", async () => {
+    const ports = Array.from({ length: 3000 }, () => "x").join(",");
+    const long = await pod({
+      name: "n".repeat(3000),
+      annotations: { ...INJECTED, "config.linkerd.io/skip-inbound-ports": ports },
+    });
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const refusal = await runtime.run(long);
+      expect(refusal).toHaveLength(1000);
+    });
+  });
+
+  it("leaves edited and foreign rules as they are, and says so", async () => {
+    const [edited, foreign] = [await pod(), await pod()];
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      await runtime.run(edited);
+      node.within(edited.path, "nft", ["flush", "chain", "ip", "linkerd-cni", "inbound"]);
+      const before = rules(edited.path);
+      const chain =
+        "table ip nat { chain PROXY_INIT_REDIRECT { } ; chain PREROUTING { type nat hook prerouting priority -100; jump PROXY_INIT_REDIRECT; }; }";
+      node.within(foreign.path, "nft", ["-f", "-"], chain);
+      expect(await runtime.create(edited)).toBeUndefined();
+      expect(await runtime.run(foreign)).toBeUndefined();
+      expect(rules(edited.path)).toBe(before);
+      expect(rules(foreign.path)).toBeUndefined();
+      await says(
+        daemon,
+        `pod shop/${edited.name} has other rules than were set; they are left as they are: table ip linkerd-cni, chain inbound is empty`,
+      );
+      await says(
+        daemon,
+        `pod shop/${foreign.name} has rules of another program; they are left as they are: it has a chain PROXY_INIT_REDIRECT`,
+      );
+    });
+  });
+
+  it("passes pods on the host's network, and refuses a meshed one whose namespace is not known", async () => {
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const { netns: _, path: __, ...host } = await pod({ addresses: [] });
+      expect(await runtime.run(host)).toBeUndefined();
+      expect(await runtime.run({ ...host, addresses: ["10.0.0.1"] })).toContain(
+        "the runtime does not say which network namespace",
+      );
+      expect(await runtime.run({ ...host, netns: "/proc/1/ns/net" })).toContain(
+        `its network namespace /proc/1/ns/net is not in ${directory}: set nri.netnsDir`,
+      );
+      expect(await runtime.run({ ...host, netns: join(directory, "gone") })).toContain("ENOENT");
+    });
+  });
+
+  it("never sets rules in its own namespace", async () => {
+    await symlink("/proc/self/ns/net", join(directory, "own"));
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      expect(
+        await runtime.run({ id: "own", name: "own", annotations: INJECTED, netns: join(directory, "own") }),
+      ).toContain("is the network namespace that this process runs in");
+    });
+  });
+
+  it("says what is missing where there is no socket, once, and connects when there is one", async () => {
+    const daemon = await start();
+    try {
+      const [status, text] = await eventually(async () => {
+        const answer = await daemon.ask("/ready").catch(() => undefined);
+        return answer?.[1].includes("nri.sock") ? answer : undefined;
+      });
+      expect(status).toBe(503);
+      expect(text).toBe(
+        `there is no socket ${directory}/nri.sock: containerd 2.0 and later and CRI-O 1.30 and later make it unless NRI is turned off in their configuration; set nri.socketDir where it is in another directory\n`,
+      );
+      const runtime = await FakeRuntime.listen(join(directory, "nri.sock"));
+      await runtime.synchronized();
+      await becomesReady(daemon);
+      expect(daemon.output().split("there is no socket")).toHaveLength(2);
+      // The runtime starts again.
+      runtime.drop();
+      await runtime.synchronized();
+      expect(runtime.connections).toBe(2);
+      await runtime.close();
+    } finally {
+      await daemon.end();
+    }
+  });
+
+  it("asks a runtime that refuses it again, later each time, and says so once", async () => {
+    await together({ refuse: "plugin 10-linkerd-cni is not welcome" }, async (runtime, daemon) => {
+      await eventually(() => (runtime.connections >= 4 ? true : undefined));
+      expect(
+        daemon.output().split("the container runtime refuses the plugin: plugin 10-linkerd-cni is not welcome"),
+      ).toHaveLength(2);
+      runtime.behaviour = {};
+      await runtime.synchronized();
+    });
+  });
+
+  it("outlives whatever a runtime sends", async () => {
+    const seed = fc.sample(fc.uint8Array({ maxLength: 200 }), 20);
+    const framed = fc.sample(fc.uint8Array({ maxLength: 200 }), 20).map((bytes) => frames(Stream.plugin, bytes));
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      for (const garbage of [...seed, ...framed]) {
+        runtime.behaviour = { garbage };
+        runtime.drop();
+        const before = runtime.connections;
+        await eventually(() => (runtime.connections > before ? true : undefined));
+        expect(daemon.child.exitCode).toBeNull();
+        runtime.behaviour = {};
+        runtime.drop();
+        await runtime.synchronized();
+      }
+    });
+  });
+
+  it("serves its port whatever its clients do", async () => {
+    await together({}, async (runtime, daemon) => {
+      await runtime.synchronized();
+      const port = Number(
+        /HEALTH_PORT=(\d+)/.exec(
+          (await readFile(`/proc/${daemon.child.pid}/environ`, "utf8")).replaceAll("\0", "\n"),
+        )?.[1],
+      );
+      const silent = await Promise.all(Array.from({ length: 20 }, () => connection(port)));
+      const meshed = await pod();
+      expect(await runtime.run(meshed)).toBeUndefined();
+      expect(rules(meshed.path)).toContain("redirect");
+      expect((await daemon.ask("/nothing"))[0]).toBe(404);
+      for (const each of silent) each.destroy();
+      expect((await daemon.ask("/live"))[0]).toBe(200);
+    });
+  });
+
+  it("ends at once by SIGTERM, also as the first process of a container", async () => {
+    await together({}, async (runtime) => {
+      await runtime.synchronized();
+      const env = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${await freePort()}` };
+      const first = spawn("unshare", ["--pid", "--fork", executable], { env: { ...env, PATH: process.env["PATH"] } });
+      const ended = new Promise((resolve) => first.once("close", resolve));
+      await eventually(() => (runtime.connections === 2 ? true : undefined));
+      const children = await readFile(`/proc/${first.pid}/task/${first.pid}/children`, "utf8");
+      process.kill(Number(children), "SIGTERM");
+      expect(await ended).toBe(0);
+    });
+  });
+
+  it.each([
+    [{ NRI_INDEX: "5" }, 'NRI_INDEX "5" is not two digits, such as 10'],
+    [{ CNI_NETWORK_CONFIG: "{" }, "CNI_NETWORK_CONFIG: "],
+    [{ NRI_SOCKET_DIR: "run" }, 'NRI_SOCKET_DIR "run" is not an absolute path'],
+  ])("%j is refused", async (env, message) => {
+    const daemon = await start(env);
+    await eventually(() => daemon.child.exitCode ?? undefined);
+    expect(daemon.child.exitCode).toBe(1);
+    await says(daemon, `linkerd-cni-nri: error: ${message}`);
+  });
+});
+
+async function connection(port: number) {
+  const { connect } = await import("node:net");
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  await new Promise((resolve) => socket.once("connect", resolve));
+  return socket;
+}
