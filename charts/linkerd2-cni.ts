@@ -14,7 +14,6 @@ function platformsTable(): string {
     const parts = [
       platform.seLinuxOptions === undefined ? "" : `seLinuxOptions type ${platform.seLinuxOptions.type}`,
       platform.securityContextConstraint === undefined ? "" : `use of ${platform.securityContextConstraint}`,
-      platform.quota === true ? "ResourceQuota, with a `system-` priorityClassName" : "",
     ];
     const cells = [platform.destCNINetDir, platform.destCNIBinDir].map((directory) => `\`${directory}\``);
     const others = parts.filter((part) => part !== "").join("; ");
@@ -56,6 +55,7 @@ NOTE: the value ${name} is ignored: ${why}.
 const notes = `The CNI plugin is being installed on every node:
 
   kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
+  helm -n {{ .Release.Namespace }} test {{ .Release.Name }}
   linkerd check --pre --linkerd-cni-enabled
 
 Its namespace has to be labelled, for Pod Security and so that Linkerd's webhooks do not hold the pods up:
@@ -69,7 +69,7 @@ ${ignoredNotes.join("")}`;
 /** The Helm chart linkerd2-cni: its files, by path. */
 export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
   const chart = new HelmChart(app, "linkerd2-cni");
-  new LinkerdCni(chart, "cni");
+  new LinkerdCni(chart, "cni").addHelmTest();
   return chartFiles({
     chart,
     values,

@@ -1,7 +1,7 @@
 import { parseAllDocuments } from "yaml";
 import { values } from "../constructs";
+import { MUTATING_POLICY_VERSIONS } from "../constructs/admission";
 import { fieldsOf } from "../constructs/helm";
-import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
 import type { Ended } from "./io";
 import { runIn, type World } from "./io.testing";
 import type { Manifest } from "./resources";
@@ -22,7 +22,11 @@ const everything = fieldsOf(values)
 const requested = ["platform=openshift", "priorityClassName=system-node-critical", "resourceQuota.create=always"];
 const withPolicy = (version: string) => [
   "--set",
-  [...everything, ...requested, `nodeTaint.admissionPolicy=${version}`].join(","),
+  [
+    ...everything,
+    ...requested,
+    ...["nodeTaint", "nri.require"].map((group) => `${group}.admissionPolicy=${version}`),
+  ].join(","),
 ];
 
 /** A cluster that knows some kinds, and has some objects. */
@@ -49,7 +53,7 @@ const known = [
   "podsecuritypolicies.policy",
 ];
 
-test.each(TAINT_POLICY_VERSIONS)(
+test.each(MUTATING_POLICY_VERSIONS)(
   "without a flag it names all that any values install, policies of %s too",
   async (version) => {
     const { manifests } = await printed({}, "install-cni", "-n", "mesh", ...withPolicy(version));
@@ -57,9 +61,9 @@ test.each(TAINT_POLICY_VERSIONS)(
     const removed = (await printed(world, "uninstall-cni", "-n", "mesh")).manifests;
     expect(removed.map(names)).toEqual(expect.arrayContaining(manifests.map(names)));
     const order = removed.map(({ kind }) => kind);
-    const taints = order.filter((kind) => kind.startsWith("MutatingAdmissionPolicy"));
-    expect(taints).toHaveLength(2);
-    expect(order.lastIndexOf(taints[1]!)).toBeLessThan(order.indexOf("DaemonSet"));
+    const policies = order.filter((kind) => kind.startsWith("MutatingAdmissionPolicy"));
+    expect(policies).toHaveLength(4);
+    expect(order.lastIndexOf(policies[3]!)).toBeLessThan(order.indexOf("DaemonSet"));
     expect(order.at(-1)).toBe("Namespace");
   },
 );
@@ -122,13 +126,13 @@ test("without kubectl it names what its values install, and says that there may 
     manifests.findIndex(({ kind }) => kind === "DaemonSet"),
   );
   expect(before.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`).sort()).toEqual([
-    `${ADMISSION}/v1 MutatingAdmissionPolicy`,
-    `${ADMISSION}/v1 MutatingAdmissionPolicyBinding`,
+    ...Array(2).fill(`${ADMISSION}/v1 MutatingAdmissionPolicy`),
+    ...Array(2).fill(`${ADMISSION}/v1 MutatingAdmissionPolicyBinding`),
     `${ADMISSION}/v1 ValidatingAdmissionPolicy`,
     `${ADMISSION}/v1 ValidatingAdmissionPolicyBinding`,
-    "monitoring.coreos.com/v1 PodMonitor",
+    ...Array(2).fill("monitoring.coreos.com/v1 PodMonitor"),
     "monitoring.coreos.com/v1 PrometheusRule",
-    "policy/v1beta1 PodSecurityPolicy",
+    ...Array(2).fill("policy/v1beta1 PodSecurityPolicy"),
   ]);
   expect(err).toMatch(/kubectl is not on PATH: install it\n.*more may be left.*cli\.md#uninstall-cni\n$/);
 });

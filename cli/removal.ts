@@ -1,6 +1,6 @@
 import { Label } from "../cni/contract";
 import type { LinkerdCniProps } from "../constructs";
-import { TAINT_POLICY_VERSIONS } from "../constructs/taint";
+import { MUTATING_POLICY_VERSIONS } from "../constructs/admission";
 import type { Kubectl } from "./kubectl";
 import { installed, type Manifest } from "./resources";
 
@@ -41,8 +41,11 @@ const identity = ({ kind, metadata: { namespace = "", name } }: Manifest): strin
 
 /** Every object that some values make, in the order of installation. */
 function installable(namespace: string): readonly Manifest[] {
-  const all = TAINT_POLICY_VERSIONS.flatMap((admissionPolicy) =>
-    installed({ ...EVERYTHING, nodeTaint: { ...on, admissionPolicy } }, namespace),
+  const all = MUTATING_POLICY_VERSIONS.flatMap((admissionPolicy) =>
+    installed(
+      { ...EVERYTHING, nodeTaint: { ...on, admissionPolicy }, nri: { ...on, require: { admissionPolicy } } },
+      namespace,
+    ),
   );
   return [...new Map(all.map((manifest) => [identity(manifest), manifest])).values()];
 }
@@ -61,7 +64,7 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
 /**
  * What `kubectl delete` has to know of all that may be installed, whatever values it was installed with; of kinds that
  * only some clusters know, what was found, or what these values make where nobody has looked. In the order of removal:
- * first what taints new nodes, since nobody would take the taint away; then the pods; their namespace last.
+ * first what taints new nodes, since nobody would take the taint away, and what has pods require the NRI plugin; then the pods; their namespace last.
  * @throws an Error with every problem
  */
 export function removed(values: unknown, namespace: string, found?: readonly Manifest[]): readonly Manifest[] {

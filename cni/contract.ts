@@ -55,6 +55,8 @@ export const NodePath = {
   /** Where the container runtime mounts the network namespaces of pods. */
   netnsDir: "/var/run/netns",
 } as const;
+/** In this record, the verb of what the NRI plugin did about a pod that ran already. */
+export const NRI_VERB = "NRI";
 /** The plugin's record of its calls. */
 export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
 /** The plugin's kubeconfig, in the node's directory of CNI configuration. */
@@ -73,6 +75,8 @@ export const PodVariable = {
   podName: "POD_NAME",
   podNamespace: "POD_NAMESPACE",
   podUid: "POD_UID",
+  /** All its addresses, comma-separated. */
+  podIps: "POD_IPS",
 } as const;
 
 /** Environment variables of the installer, besides {@link PodVariable}. */
@@ -95,6 +99,7 @@ export const InstallerVariable = {
   pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
   nodeTaint: "NODE_TAINT",
   podEvents: "POD_EVENTS",
+  nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",
   healthPort: "HEALTH_PORT",
 } as const;
@@ -139,6 +144,7 @@ export const RepairFlag = {
   deletionsPerSecond: "deletions-per-second",
   deletionBurst: "deletion-burst",
   deleteUnvalidated: "delete-unvalidated",
+  waitForNri: "wait-for-nri",
 } as const;
 
 /** Flags of the Multus operator; the first nine are those of linkerd's. */

@@ -35,16 +35,15 @@ const podIs =
 function gather(annotations: Record<string, string> | undefined, policy: PodLookup, api: Api) {
   const requests: string[] = [];
   const passed = { pod: { namespace: "shop", name: "cart-1" }, annotations };
-  const stanza = { "pod-lookup": policy, kubernetes: { kubeconfig: "/etc/kubeconfig" } };
   const get = (path: string) => {
     requests.push(path);
     return api(path);
   };
   const outcome = () => {
-    const skip = skipWithoutLookup(passed, stanza);
+    const skip = skipWithoutLookup(passed, { "pod-lookup": policy });
     if (skip !== undefined) return { skip };
     try {
-      return gatherEvidence(passed, stanza, get);
+      return gatherEvidence(passed, policy, { get, credentials: "/etc/kubeconfig", renewedBy: "the installer" });
     } catch (error) {
       return { error: (error as Error).message };
     }

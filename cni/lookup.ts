@@ -4,10 +4,19 @@ import { API_SERVER_PORTS, type Surroundings } from "./decide";
 import { CniError, ErrorCode, reasonOf } from "./errors";
 import { type Evidence, evidenceFromAnnotations, extraLookup, type PassedPod } from "./evidence";
 import type { Pod } from "./pod";
-import type { Stanza } from "./stanza";
+import type { PodLookup } from "./stanza";
 
 /** Gets an object of the API server by its path. @throws an Error that says why there is no answer */
 export type Get = (path: string) => { readonly status: number; readonly body: string };
+
+/** How the API server is asked, and by what. */
+export interface ApiAccess {
+  readonly get: Get;
+  /** Path of the file with the credentials, for messages. */
+  readonly credentials: string;
+  /** Who keeps it current, for messages. */
+  readonly renewedBy: string;
+}
 
 /** The evidence, and why the API server did not give it where the annotations stand in for its answer. */
 export interface Gathered {
@@ -20,11 +29,7 @@ const OK = 200;
 
 /** Looks up one pod and what belongs to it. */
 class Lookup {
-  constructor(
-    private readonly get: Get,
-    /** Path of the kubeconfig, for messages. */
-    private readonly kubeconfig: string,
-  ) {}
+  constructor(private readonly api: ApiAccess) {}
 
   /** @throws CniError 11, and what `get` throws */
   evidence({ pod: name }: PassedPod): Evidence {
@@ -59,7 +64,7 @@ class Lookup {
   }
 
   private read(path: string, what: string): unknown {
-    const { status, body } = this.get(path);
+    const { status, body } = this.api.get(path);
     if (status !== OK) throw new CniError(ErrorCode.tryAgainLater, this.refusal(status, what));
     try {
       return JSON.parse(body);
@@ -70,13 +75,14 @@ class Lookup {
 
   private refusal(status: number, what: string): string {
     if (status !== UNAUTHORIZED) return `the API server answered ${status} when asked for ${what}`;
-    return `the API server answered 401: the token in ${this.kubeconfig} has expired or is not known there; the linkerd-cni DaemonSet's pod on this node renews it`;
+    const { credentials, renewedBy } = this.api;
+    return `the API server answered 401: the token in ${credentials} has expired or is not known there; ${renewedBy} renews it`;
   }
 }
 
-function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, kubeconfig: string): CniError {
+function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, credentials: string): CniError {
   if (error instanceof CniError) return error;
-  const remedy = `check that the node can reach the API server and that ${kubeconfig} is current`;
+  const remedy = `check that the node can reach the API server and that ${credentials} is current`;
   return new CniError(
     ErrorCode.tryAgainLater,
     `cannot look up pod ${namespace}/${name}: ${reasonOf(error)}; ${remedy}`,
@@ -89,17 +95,13 @@ function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, 
  * Gathers the evidence about a pod, with as few requests as `pod-lookup` allows.
  * @throws CniError 11 where the pod cannot be looked up and its annotations are not enough
  */
-export function gatherEvidence(
-  passed: PassedPod,
-  { "pod-lookup": policy, kubernetes: { kubeconfig } }: Pick<Stanza, "pod-lookup" | "kubernetes">,
-  get: Get,
-): Gathered {
+export function gatherEvidence(passed: PassedPod, policy: PodLookup, api: ApiAccess): Gathered {
   const annotated = evidenceFromAnnotations(passed, policy);
   if (annotated !== undefined && policy === "annotations") return { evidence: annotated };
   try {
-    return { evidence: new Lookup(get, kubeconfig).evidence(passed) };
+    return { evidence: new Lookup(api).evidence(passed) };
   } catch (error) {
-    const failure = lookupFailure(error, passed, kubeconfig);
+    const failure = lookupFailure(error, passed, api.credentials);
     if (annotated === undefined) throw failure;
     return { evidence: annotated, unanswered: failure.message };
   }

@@ -1,6 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
+import { NodePath, NRI_NAME } from "../cni/contract";
 import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
-import { DIGEST, LINKERDS_IMAGE } from "./value-groups";
+import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
 import type { Values } from "./values";
 
 /** The JavaScript runtime in the image. The image's environment gives it its options. */
@@ -8,12 +9,17 @@ export const RUNTIME = "/opt/linkerd-cni/bun";
 /** The programs in the image that the runtime runs. */
 export const INSTALLER = "/opt/linkerd-cni/installer.js";
 export const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
+/** Directory in the image of the programs on the plugin's engine, which need no runtime. */
+const EXECUTABLES = NodePath.binDir;
 
 /**
  * Runs the installer. It is the image's entry point, and the container names it all the same: an image that is not
  * ours, such as linkerd's own under another name, then fails at once instead of installing its plugin by our ConfigMap.
  */
 export const installerCommand: readonly string[] = [RUNTIME, INSTALLER];
+
+/** Runs the NRI plugin. */
+export const nriCommand: readonly string[] = [`${EXECUTABLES}/${NRI_NAME}`];
 
 /** Runs one of the controllers. */
 export const controllerCommand = (name: string): readonly string[] => [RUNTIME, CONTROLLERS, name];
@@ -55,7 +61,7 @@ export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<
 export const imageOf = ({ image: { name, version, digest, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
   image: assert(
     not(matches(name, LINKERDS_IMAGE.pattern)),
-    concat('image.name: "', name, `" ${LINKERDS_IMAGE.wrong}`),
+    concat('image.name: "', name, `" ${LINKERDS_IMAGE_WRONG}`),
     assert(
       matches(digest, DIGEST.pattern),
       concat('image.digest: "', digest, `" ${DIGEST.wrong}`),

@@ -1,7 +1,18 @@
 import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Label, PLUGIN_ACCOUNT } from "../cni/contract";
+import {
+  AdminPath,
+  Annotation,
+  CNI_NAME,
+  CONFIG_MAP,
+  ConfigMapKey,
+  Label,
+  NRI_NAME,
+  PLUGIN_ACCOUNT,
+} from "../cni/contract";
+import { MUTATING_POLICY_VERSIONS } from "./admission";
+import { appArmorOf } from "./app-armor";
 import {
   and,
   concat,
@@ -23,20 +34,31 @@ import {
   toPrettyJson,
   when,
 } from "./helm";
+import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
 import { dashboard } from "./monitoring/dashboard";
-import { Monitoring } from "./monitoring/monitoring";
+import { Monitoring, PodMonitor } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
+import {
+  NRI_PORT_NAME,
+  NRI_SELECTOR,
+  nriAsksApi,
+  nriNetworkPolicySpec,
+  nriPodSpec,
+  nriRules,
+  nriUpdateStrategy,
+  requirePolicy,
+} from "./nri";
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, isServed, podSpec, updateStrategy } from "./pod";
-import { PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
+import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
-import { ownNodePolicy, TAINT_POLICY_VERSIONS, taintPolicy } from "./taint";
+import { ownNodePolicy, taintPolicy } from "./taint";
 import { FORMER_VALUES, values } from "./values";
 
 /** The name of every resource. */
@@ -77,6 +99,7 @@ export class LinkerdCni extends Installation<typeof values> {
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.createPluginAccount();
+    this.createNri();
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
     this.createExtraObjects();
@@ -85,6 +108,23 @@ export class LinkerdCni extends Installation<typeof values> {
   /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
   addStanza(extra: Extra): void {
     this.extras.push(extra);
+  }
+
+  /**
+   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. With `chained` false there
+   * is none, because a pod in this namespace does not reach the plugin then.
+   */
+  addHelmTest(): ApiObject {
+    const name = `${NAME}-test`;
+    return this.add<k8s.KubePodProps>("helm-test", k8s.KubePod.GVK, {
+      when: this.values.chained,
+      metadata: {
+        ...this.metadata({ [Label.app]: name }),
+        name,
+        annotations: { ...this.createdBy(), ...MESHED, ...TEST_HOOK },
+      },
+      spec: this.lazily(() => testPodSpec(this.values, NAME, this.podSecurity())),
+    });
   }
 
   /** The plugin's configuration, before the installer puts it into the node's chain. Called at synthesis. */
@@ -158,6 +198,50 @@ export class LinkerdCni extends Installation<typeof values> {
     });
   }
 
+  /** With `nri.enabled`: the NRI plugin on every node, its rights, and what lets it be seen. */
+  protected createNri(): void {
+    const { values, namespace } = this;
+    const { enabled, require } = values.nri;
+    const metadata = { ...this.metadata(), name: NRI_NAME };
+    const clusterMetadata = { ...this.clusterMetadata(), name: NRI_NAME };
+    const asks = and(enabled, nriAsksApi(values));
+    this.add<k8s.KubeServiceAccountProps>("nri-service-account", k8s.KubeServiceAccount.GVK, {
+      when: enabled,
+      metadata,
+      automountServiceAccountToken: false,
+      imagePullSecrets: present(values.imagePullSecrets),
+    });
+    this.add<k8s.KubeClusterRoleProps>("nri-cluster-role", k8s.KubeClusterRole.GVK, {
+      when: asks,
+      metadata: clusterMetadata,
+      rules: nriRules,
+    });
+    this.add<k8s.KubeClusterRoleBindingProps>("nri-cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+      when: asks,
+      metadata: clusterMetadata,
+      ...binding("ClusterRole", NRI_NAME, namespace),
+    });
+    this.add<k8s.KubeNetworkPolicyProps>("nri-network-policy", k8s.KubeNetworkPolicy.GVK, {
+      when: and(enabled, values.networkPolicy.enabled),
+      metadata,
+      spec: nriNetworkPolicySpec(values),
+    });
+    for (const version of MUTATING_POLICY_VERSIONS) {
+      const named = { ...clusterMetadata, name: `${NRI_NAME}-require-${version}` };
+      const when = and(enabled, eq<string>(require.admissionPolicy, version));
+      const apiVersion = `admissionregistration.k8s.io/${version}`;
+      const add = (id: string, kind: string, spec: object) =>
+        this.add<{ spec: object }>(`${id}-${version}`, { apiVersion, kind }, { when, metadata: named, spec });
+      add("nri-require-policy", "MutatingAdmissionPolicy", requirePolicy);
+      add("nri-require-binding", "MutatingAdmissionPolicyBinding", { policyName: named.name });
+    }
+    this.add<k8s.KubeDaemonSetProps>("nri-daemon-set", k8s.KubeDaemonSet.GVK, {
+      when: enabled,
+      metadata: { ...this.metadata(NRI_SELECTOR), name: NRI_NAME, annotations: this.createdBy() },
+      spec: this.lazily(() => this.nriDaemonSetSpec()),
+    });
+  }
+
   /** With `enablePSP`: a PodSecurityPolicy, and the right to use it. */
   protected createPodSecurityPolicy(): void {
     const { enablePSP } = this.values;
@@ -178,6 +262,26 @@ export class LinkerdCni extends Installation<typeof values> {
       metadata: this.metadata(),
       ...binding("Role", NAME, this.namespace),
     });
+    this.createNriPodSecurityPolicy();
+  }
+
+  /** With `enablePSP` and `nri.enabled`: another one, so that the installer's pods do not get these capabilities. */
+  private createNriPodSecurityPolicy(): void {
+    const when = and(this.values.enablePSP, this.values.nri.enabled);
+    const resourceNames = [NRI_NAME];
+    const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames, verbs: ["use"] };
+    const metadata = { ...this.metadata(), name: NRI_NAME };
+    this.add<{ spec: object }>("nri-psp", PSP, {
+      when,
+      metadata: { ...this.clusterMetadata(), name: NRI_NAME, annotations: PSP_ANNOTATIONS },
+      spec: nriPodSecurityPolicy,
+    });
+    this.add<k8s.KubeRoleProps>("nri-role", k8s.KubeRole.GVK, { when, metadata, rules: [rule] });
+    this.add<k8s.KubeRoleBindingProps>("nri-role-binding", k8s.KubeRoleBinding.GVK, {
+      when,
+      metadata,
+      ...binding("Role", NRI_NAME, this.namespace),
+    });
   }
 
   /** With platform `openshift`: the right to use the security context constraint that the installer needs. */
@@ -186,10 +290,11 @@ export class LinkerdCni extends Installation<typeof values> {
       const { securityContextConstraint: role } = PLATFORMS[name];
       if (role === undefined) continue;
       const { subjects, roleRef } = binding("ClusterRole", NAME, this.namespace);
+      const [nri] = binding("ClusterRole", NRI_NAME, this.namespace).subjects;
       this.add<k8s.KubeRoleBindingProps>(`scc-${name}`, k8s.KubeRoleBinding.GVK, {
         when: eq<string>(this.values.platform, name),
         metadata: { ...this.metadata(), name: `${NAME}-scc` },
-        subjects,
+        subjects: [...subjects, when(this.values.nri.enabled, nri)],
         roleRef: { ...roleRef, name: role },
       });
     }
@@ -197,10 +302,9 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
   protected createResourceQuota(): void {
-    const { platform, priorityClassName, resourceQuota } = this.values;
-    const limited = PLATFORM_NAMES.filter((name) => PLATFORMS[name].quota === true);
-    const needed = and(matches(platform, `^(${limited.join("|")})$`), matches(priorityClassName, "^system-"));
-    const auto = and(eq<string>(resourceQuota.create, "auto"), needed);
+    const { priorityClassName, resourceQuota } = this.values;
+    const isElsewhere = not(eq<string>(this.namespace, "kube-system"));
+    const auto = and(eq<string>(resourceQuota.create, "auto"), matches(priorityClassName, "^system-"), isElsewhere);
     const always = and(eq<string>(resourceQuota.create, "always"), not(eq<string>(priorityClassName, "")));
     this.add<{ spec: object }>("resource-quota", k8s.KubeResourceQuota.GVK, {
       when: or(auto, always),
@@ -231,7 +335,7 @@ export class LinkerdCni extends Installation<typeof values> {
   /** With `nodeTaint.admissionPolicy`: every new Linux node is tainted, in whichever API version the cluster has. */
   protected createTaintPolicies(): void {
     const { enabled, key, admissionPolicy } = this.values.nodeTaint;
-    for (const version of TAINT_POLICY_VERSIONS) {
+    for (const version of MUTATING_POLICY_VERSIONS) {
       const metadata = { ...this.clusterMetadata(), name: `${NAME}-node-taint-${version}` };
       const when = and(enabled, eq<string>(admissionPolicy, version));
       const apiVersion = `admissionregistration.k8s.io/${version}`;
@@ -282,6 +386,16 @@ export class LinkerdCni extends Installation<typeof values> {
       prometheusRule: { ...prometheusRule, groups: (job) => alertGroups(values, job) },
       dashboard: { ...grafanaDashboard, json: dashboard },
     });
+    new PodMonitor(this, "nri-pod-monitor", {
+      name: NRI_NAME,
+      selector: NRI_SELECTOR,
+      metadata,
+      podMonitor: {
+        enabled: and(podMonitor.enabled, values.nri.enabled),
+        labels: podMonitor.labels,
+        endpoints: [endpoint(NRI_PORT_NAME)],
+      },
+    });
   }
 
   protected createClusterRole(): ApiObject {
@@ -319,11 +433,41 @@ export class LinkerdCni extends Installation<typeof values> {
 
   /** The pods on every node. */
   protected podSpec(): Templated<k8s.PodSpec> {
-    return podSpec(this.values, NAME, this.directories());
+    return podSpec(this.values, NAME, this.directories(), this.podSecurity());
+  }
+
+  private podSecurity(): Templated<k8s.PodSecurityContext> {
+    // The generated types are older than the field.
+    const appArmor = { appArmorProfile: appArmorOf(this, this.values) };
+    return { seccompProfile: { type: "RuntimeDefault" }, ...appArmor } as Templated<k8s.PodSecurityContext>;
   }
 
   /** What the DaemonSet says about its pods, and how they are replaced. */
   protected daemonSetSpec(): Templated<k8s.DaemonSetSpec> {
+    return {
+      selector: { matchLabels: SELECTOR },
+      revisionHistoryLimit: this.values.revisionHistoryLimit,
+      updateStrategy: updateStrategy(this.values),
+      template: { metadata: this.podMetadata(SELECTOR), spec: this.podSpec() },
+    };
+  }
+
+  /** The pods of the NRI plugin on every node. */
+  protected nriPodSpec(): Templated<k8s.PodSpec> {
+    return nriPodSpec(this.values, this.podSecurity());
+  }
+
+  /** What the DaemonSet of the NRI plugin says about its pods, and how they are replaced. */
+  protected nriDaemonSetSpec(): Templated<k8s.DaemonSetSpec> {
+    return {
+      selector: { matchLabels: NRI_SELECTOR },
+      revisionHistoryLimit: this.values.revisionHistoryLimit,
+      updateStrategy: nriUpdateStrategy,
+      template: { metadata: this.podMetadata(NRI_SELECTOR), spec: this.nriPodSpec() },
+    };
+  }
+
+  private podMetadata(selector: Labels) {
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     const annotations = {
       ...spread(this.values.podAnnotations),
@@ -332,14 +476,6 @@ export class LinkerdCni extends Installation<typeof values> {
       // Containers read the configuration when they start: a changed one has to replace the pods.
       "checksum/config": sha256(toJson(this.configuration())),
     };
-    return {
-      selector: { matchLabels: SELECTOR },
-      revisionHistoryLimit: this.values.revisionHistoryLimit,
-      updateStrategy: updateStrategy(this.values),
-      template: {
-        metadata: { labels: this.labels(SELECTOR, podLabels), annotations },
-        spec: this.podSpec(),
-      },
-    };
+    return { labels: this.labels(selector, podLabels), annotations };
   }
 }

@@ -65,9 +65,9 @@ test("on OpenShift the pods may use the security context constraint", () => {
   });
 });
 
-test("on GKE a ResourceQuota lets pods of a system- priority class into the namespace", () => {
-  const gke = { platform: "gke", priorityClassName: "system-node-critical" } as const;
-  expect(quota(gke)).toMatchObject({
+test("outside kube-system a ResourceQuota lets pods of a system- priority class into the namespace", () => {
+  const critical = { priorityClassName: "system-node-critical" } as const;
+  expect(quota(critical)).toMatchObject({
     metadata: { name: "linkerd-cni" },
     spec: {
       hard: { pods: "5000" },
@@ -76,10 +76,10 @@ test("on GKE a ResourceQuota lets pods of a system- priority class into the name
       },
     },
   });
-  expect(quota({ ...gke, resourceQuota: { create: "never" } })).toBeUndefined();
-  expect(quota({ ...gke, priorityClassName: "mine" })).toBeUndefined();
+  expect(quota({ ...critical, resourceQuota: { create: "never" } })).toBeUndefined();
+  expect(quota({ ...critical, namespace: "kube-system" })).toBeUndefined();
+  expect(quota({ priorityClassName: "mine" })).toBeUndefined();
   expect(quota({ platform: "gke" })).toBeUndefined();
-  expect(quota({ priorityClassName: "system-node-critical" })).toBeUndefined();
   expect(quota({ priorityClassName: "mine", resourceQuota: { create: "always", pods: 7 } })).toMatchObject({
     spec: { hard: { pods: "7" } },
   });

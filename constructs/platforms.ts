@@ -11,8 +11,6 @@ export interface Platform {
   readonly seLinuxOptions?: { readonly type: string };
   /** ClusterRole that lets the pods use a security context constraint. @default none */
   readonly securityContextConstraint?: string;
-  /** Whether pods of a `system-` priority class need a ResourceQuota outside kube-system. @default false */
-  readonly quota?: boolean;
   /** What the user has to know besides. @default nothing */
   readonly note?: string;
 }
@@ -49,7 +47,6 @@ export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
     title: "Google Kubernetes Engine",
     destCNINetDir: "/etc/cni/net.d",
     destCNIBinDir: "/home/kubernetes/bin",
-    quota: true,
     note: "Standard clusters only: Autopilot does not allow pods to write to the node",
   },
   k3s: {

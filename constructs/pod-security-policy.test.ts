@@ -72,12 +72,14 @@ function refused(policy: Policy, pod: Pod): readonly unknown[] {
   ];
 }
 
-function made(props: LinkerdCniProps): { readonly policy: Policy; readonly pod: Pod } {
+function made(props: LinkerdCniProps, nri = false): { readonly policy: Policy; readonly pod: Pod } {
   const chart = new Chart(new App(), "chart");
   new LinkerdCni(chart, "cni", { enablePSP: true, ...props });
-  const objects = chart.toJson() as { kind: string }[];
-  const policy = objects.find(({ kind }) => kind === "PodSecurityPolicy") as unknown as Policy;
-  const daemonSet = objects.find(({ kind }) => kind === "DaemonSet") as unknown as {
+  const objects = chart.toJson() as { kind: string; metadata: { name: string } }[];
+  const find = (wanted: string) =>
+    objects.find(({ kind, metadata: { name } }) => kind === wanted && name.endsWith("-nri") === nri);
+  const policy = find("PodSecurityPolicy") as unknown as Policy;
+  const daemonSet = find("DaemonSet") as unknown as {
     spec: { template: { spec: Pod } };
   };
   return { policy, pod: daemonSet.spec.template.spec };
@@ -109,4 +111,12 @@ test("it allows no more than that: other ports, privileges and the node's networ
   ]);
   const { policy: onHost } = made({ hostNetwork: true });
   expect(refused(onHost, made({ hostNetwork: true, ...repaired }).pod)).toEqual([9990]);
+});
+
+test("the NRI plugin's pods have a policy of their own, and the installer's does not allow them", () => {
+  const props: LinkerdCniProps = { nri: { enabled: true }, hostNetwork: true };
+  const { policy, pod } = made(props, true);
+  expect(refused(policy, pod)).toEqual([]);
+  expect(refused(made(props).policy, pod)).toEqual(["capability"]);
+  expect(refused(policy, made(props).pod)).toEqual(["hostNetwork", "capability", 9991]);
 });

@@ -1,6 +1,7 @@
 import type { GroupVersionKind } from "cdk8s";
 import { REPAIR_PORT } from "../cni/contract";
 import { and, or, type Refs, when } from "./helm";
+import { NRI_CAPABILITIES } from "./nri";
 import { INSTALLER_CAPABILITIES, isServed } from "./pod";
 import type { Values } from "./values";
 
@@ -12,24 +13,39 @@ export const PSP_ANNOTATIONS = { "seccomp.security.alpha.kubernetes.io/allowedPr
 
 const only = (port: typeof REPAIR_PORT | Refs<Values>["healthPort"]) => ({ min: port, max: port });
 
-/** The PodSecurityPolicy that the pods need. */
+const any = { rule: "RunAsAny" };
+
+/** What the pods of both DaemonSets are allowed. */
+const common = {
+  readOnlyRootFilesystem: true,
+  fsGroup: any,
+  runAsUser: any,
+  seLinux: any,
+  supplementalGroups: any,
+  volumes: ["hostPath", "secret", "emptyDir", "projected"],
+};
+
+/** The PodSecurityPolicy that the pods of the NRI plugin need. */
+export const nriPodSecurityPolicy = {
+  ...common,
+  allowPrivilegeEscalation: false,
+  privileged: false,
+  allowedCapabilities: NRI_CAPABILITIES,
+  hostNetwork: false,
+};
+
+/** The PodSecurityPolicy that the installer's pods need. */
 export function podSecurityPolicy({ hostNetwork, healthPort, privileged, repairController }: Refs<Values>) {
-  const any = { rule: "RunAsAny" };
   return {
+    ...common,
     allowPrivilegeEscalation: privileged,
     privileged,
     allowedCapabilities: INSTALLER_CAPABILITIES,
-    readOnlyRootFilesystem: true,
     hostNetwork,
     // In the node's network the containers' ports are the node's.
     hostPorts: when(and(hostNetwork, or(isServed(healthPort), repairController.enabled)), [
       when(isServed(healthPort), only(healthPort)),
       when(repairController.enabled, only(REPAIR_PORT)),
     ]),
-    fsGroup: any,
-    runAsUser: any,
-    seLinux: any,
-    supplementalGroups: any,
-    volumes: ["hostPath", "secret", "emptyDir", "projected"],
   };
 }

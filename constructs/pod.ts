@@ -53,7 +53,7 @@ export const INSTALLER_CAPABILITIES = ["DAC_OVERRIDE"] as const;
 export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
 
 /** A variable from the ConfigMap of the chart. */
-const configured = (variable: string, key: string) => ({
+export const configured = (variable: string, key: string) => ({
   name: variable,
   valueFrom: { configMapKeyRef: { name: CONFIG_MAP, key } },
 });
@@ -85,8 +85,8 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
   ];
 }
 
-/** The installer's own level: what is graver than an error it writes as one. */
-function installerLevel({ logLevel }: Refs<Values>): Input<string> {
+/** The level of the installer and the NRI plugin: what is graver than an error they write as one. */
+export function logLevelOf({ logLevel }: Refs<Values>): Input<string> {
   const most = when(matches(logLevel, "^(fatal|panic)$"), "error", logLevel);
   return when(eq<string>(logLevel, "warning"), "warn", most) as Input<string>;
 }
@@ -99,7 +99,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
     when(not(values.chained), { name: InstallerVariable.chained, value: "false" }),
     { name: InstallerVariable.daemonSet, value: name },
     { name: InstallerVariable.healthPort, value: text(values.healthPort) },
-    { name: InstallerVariable.logLevel, value: installerLevel(values) },
+    { name: InstallerVariable.logLevel, value: logLevelOf(values) },
     when(not(eq<string>(values.uninstallOnStop, "auto")), {
       name: InstallerVariable.stopPolicy,
       value: values.uninstallOnStop,
@@ -110,6 +110,7 @@ function installerEnv(values: Refs<Values>, name: string): Env {
       value: text(values.pluginToken.expirationSeconds),
     }),
     when(values.podEvents, { name: InstallerVariable.podEvents, value: "true" }),
+    when(values.nri.enabled, { name: InstallerVariable.nriEvents, value: "true" }),
     when(values.nodeTaint.enabled, { name: InstallerVariable.nodeTaint, value: values.nodeTaint.key }),
     fromField(PodVariable.nodeName, "spec.nodeName"),
     fromField(PodVariable.podName, "metadata.name"),
@@ -121,8 +122,11 @@ function installerEnv(values: Refs<Values>, name: string): Env {
 
 const confined = PLATFORM_NAMES.filter((name) => PLATFORMS[name].seLinuxOptions !== undefined);
 
-/** The SELinux context of the installer: the one given, else the platform's. */
-function seLinuxOptionsOf({ platform, seLinuxOptions }: Refs<Values>): Templated<k8s.SeLinuxOptions> | undefined {
+/** The SELinux context of what works on the node: the one given, else the platform's. */
+export function seLinuxOptionsOf({
+  platform,
+  seLinuxOptions,
+}: Refs<Values>): Templated<k8s.SeLinuxOptions> | undefined {
   const preset = confined.reduce<unknown>(
     (otherwise, name) => when(eq<string>(platform, name), PLATFORMS[name].seLinuxOptions, otherwise),
     undefined,
@@ -188,6 +192,7 @@ export function repairController(values: Refs<Values>): Container {
       concat(`--${RepairFlag.deletionsPerSecond}=`, text(repair.deletionsPerSecond)),
       concat(`--${RepairFlag.deletionBurst}=`, text(repair.deletionBurst)),
       concat(`--${RepairFlag.deleteUnvalidated}=`, text(repair.deleteUnvalidated)),
+      when(values.nri.enabled, `--${RepairFlag.waitForNri}=true`),
     ],
     env: [
       // What should be redirected, so that it can see what is not.
@@ -266,19 +271,30 @@ function tolerationsOf({ nodeTaint, tolerations }: Refs<Values>): Templated<k8s.
   >;
 }
 
-/** The DaemonSet's pods. */
-export function podSpec(values: Refs<Values>, name: string, directories: Directories): Templated<k8s.PodSpec> {
-  return {
-    serviceAccountName: name,
-    automountServiceAccountToken: true,
-    // The API server drops a false one: written out, every apply would see a difference.
-    hostNetwork: when(values.hostNetwork, true),
+/** On which nodes pods run, and what they are there: the same for the installer and the NRI plugin. */
+export const placementOf = (values: Refs<Values>) =>
+  ({
     terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
     nodeSelector: { [Label.os]: "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: tolerationsOf(values),
     priorityClassName: present(values.priorityClassName),
-    securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+  }) satisfies Templated<Partial<k8s.PodSpec>>;
+
+/** The DaemonSet's pods. */
+export function podSpec(
+  values: Refs<Values>,
+  name: string,
+  directories: Directories,
+  securityContext: Templated<k8s.PodSecurityContext>,
+): Templated<k8s.PodSpec> {
+  return {
+    serviceAccountName: name,
+    automountServiceAccountToken: true,
+    // The API server drops a false one: written out, every apply would see a difference.
+    hostNetwork: when(values.hostNetwork, true),
+    ...placementOf(values),
+    securityContext,
     initContainers: present(values.extraInitContainers),
     containers: [installer(values, name, directories), when(values.repairController.enabled, repairController(values))],
     volumes: volumes(values, directories),

@@ -6,8 +6,9 @@ import type { Values } from "./values";
 /** The values in the group `resourceQuota`. */
 export interface ResourceQuotaProps {
   /**
-   * Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system only:
-   * `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`.
+   * Whether to create a ResourceQuota, without which clusters such as GKE's admit pods of a `system-` priority class in
+   * kube-system only: `auto` with such a priorityClassName outside kube-system; `always` with any priorityClassName;
+   * `never`.
    * @default "auto"
    */
   readonly create?: Input<Values["resourceQuota"]["create"]> | undefined;
@@ -68,6 +69,15 @@ export interface NetworkPolicyProps {
   readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
 }
 
+/** The values in the group `helmTest`. */
+export interface HelmTestProps {
+  /**
+   * Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods.
+   * @default [{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]
+   */
+  readonly tolerations?: Input<Values["helmTest"]["tolerations"]> | undefined;
+}
+
 /** The values in the group `nodeTaint`. */
 export interface NodeTaintProps {
   /**
@@ -92,10 +102,74 @@ export interface NodeTaintProps {
   readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
 }
 
+/** The values in the group `require`. */
+export interface RequireProps {
+  /**
+   * Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with
+   * `required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their
+   * containers while the NRI plugin is not connected. Empty creates none.
+   * @default ""
+   */
+  readonly admissionPolicy?: Input<Values["nri"]["require"]["admissionPolicy"]> | undefined;
+}
+
+/** The values in the group `cpu`. */
+export interface CpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "" */
+  readonly request?: Input<Values["nri"]["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface MemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "" */
+  readonly request?: Input<Values["nri"]["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `ephemeral-storage`. */
+export interface EphemeralStorageProps {
+  /** The most local storage that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
+  /** The local storage that the container asks for. @default "" */
+  readonly request?: Input<Values["nri"]["resources"]["ephemeral-storage"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface ResourcesProps {
+  readonly cpu?: CpuProps | undefined;
+  readonly memory?: MemoryProps | undefined;
+  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
+}
+
+/** The values in the group `nri`. */
+export interface NriProps {
+  /**
+   * Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that
+   * run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native.
+   * @default false
+   */
+  readonly enabled?: Input<Values["nri"]["enabled"]> | undefined;
+  /** Directory on the node with the container runtime's socket nri.sock. @default "/var/run/nri" */
+  readonly socketDir?: Input<Values["nri"]["socketDir"]> | undefined;
+  /**
+   * Directory on the node where the container runtime mounts the network namespaces of pods.
+   * @default "/var/run/netns"
+   */
+  readonly netnsDir?: Input<Values["nri"]["netnsDir"]> | undefined;
+  /** Place of the NRI plugin among others, two digits; the runtime calls plugins in this order. @default "10" */
+  readonly index?: Input<string | number> | undefined;
+  readonly require?: RequireProps | undefined;
+  readonly resources?: ResourcesProps | undefined;
+}
+
 /** The values in the group `podMonitor`. */
 export interface PodMonitorProps {
   /**
-   * Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller.
+   * Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller, and one for
+   * the NRI plugin's.
    * @default false
    */
   readonly enabled?: Input<Values["podMonitor"]["enabled"]> | undefined;
@@ -106,7 +180,8 @@ export interface PodMonitorProps {
 /** The values in the group `prometheusRule`. */
 export interface PrometheusRuleProps {
   /**
-   * Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller.
+   * Create a PrometheusRule (Prometheus Operator) with alerts about the plugin, the repair controller and the NRI
+   * plugin.
    * @default false
    */
   readonly enabled?: Input<Values["prometheusRule"]["enabled"]> | undefined;
@@ -147,37 +222,6 @@ export interface ImageProps {
   readonly digest?: Input<Values["image"]["digest"]> | undefined;
   /** When the image is pulled. @default "IfNotPresent" */
   readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
-}
-
-/** The values in the group `cpu`. */
-export interface CpuProps {
-  /** The most CPU that the container may use. @default "" */
-  readonly limit?: Input<Values["repairController"]["resources"]["cpu"]["limit"]> | undefined;
-  /** The CPU that the container asks for. @default "" */
-  readonly request?: Input<Values["repairController"]["resources"]["cpu"]["request"]> | undefined;
-}
-
-/** The values in the group `memory`. */
-export interface MemoryProps {
-  /** The most memory that the container may use. @default "" */
-  readonly limit?: Input<Values["repairController"]["resources"]["memory"]["limit"]> | undefined;
-  /** The memory that the container asks for. @default "" */
-  readonly request?: Input<Values["repairController"]["resources"]["memory"]["request"]> | undefined;
-}
-
-/** The values in the group `ephemeral-storage`. */
-export interface EphemeralStorageProps {
-  /** The most local storage that the container may use. @default "" */
-  readonly limit?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
-  /** The local storage that the container asks for. @default "" */
-  readonly request?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["request"]> | undefined;
-}
-
-/** The values in the group `resources`. */
-export interface ResourcesProps {
-  readonly cpu?: CpuProps | undefined;
-  readonly memory?: MemoryProps | undefined;
-  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
 }
 
 /** The values in the group `repairController`. */
@@ -226,15 +270,16 @@ export interface ValuesProps {
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
   /**
-   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context,
-   * security context constraint and ResourceQuota that it needs; values that you set win.
+   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context
+   * and security context constraint that it needs; values that you set win.
    * @default ""
    */
   readonly platform?: Input<Values["platform"]> | undefined;
   /** Directory on the node with the CNI configuration; empty for the platform's, else /etc/cni/net.d. @default "" */
   readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
   /**
-   * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus).
+   * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or
+   * where the NRI plugin alone redirects (nri.enabled).
    * @default true
    */
   readonly chained?: Input<Values["chained"]> | undefined;
@@ -299,14 +344,23 @@ export interface ValuesProps {
    */
   readonly privileged?: Input<Values["privileged"]> | undefined;
   /**
-   * SELinux context of the installer's container, as an alternative to `privileged`; without one, the platform's.
+   * SELinux context of the installer's container, as an alternative to `privileged`, and of the NRI plugin's; without
+   * one, the platform's.
    * @default none
    */
   readonly seLinuxOptions?: Input<NonNullable<Values["seLinuxOptions"]>> | undefined;
+  /**
+   * AppArmor profile of the pods, from Kubernetes 1.30 on; before, set `podAnnotations`. Without one, the container
+   * runtime's default.
+   * @default none
+   */
+  readonly appArmorProfile?: Input<NonNullable<Values["appArmorProfile"]>> | undefined;
   readonly rbac?: RbacProps | undefined;
   readonly pluginToken?: PluginTokenProps | undefined;
   readonly networkPolicy?: NetworkPolicyProps | undefined;
+  readonly helmTest?: HelmTestProps | undefined;
   readonly nodeTaint?: NodeTaintProps | undefined;
+  readonly nri?: NriProps | undefined;
   readonly podMonitor?: PodMonitorProps | undefined;
   readonly prometheusRule?: PrometheusRuleProps | undefined;
   readonly grafanaDashboard?: GrafanaDashboardProps | undefined;

@@ -23,7 +23,11 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     // Pods that serve go by way of their PodDisruptionBudgets.
     when(and(repair, deleteUnvalidated), { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"] }),
-    when(or(repair, values.podEvents), { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }),
+    when(or(repair, values.podEvents, values.nri.enabled), {
+      apiGroups: ["events.k8s.io"],
+      resources: ["events"],
+      verbs: ["create"],
+    }),
   ];
 }
 

@@ -1,18 +1,5 @@
+import { matchConstraints } from "./admission";
 import { concat, type Input } from "./helm";
-
-/**
- * Requests about nodes. The API server fills in what is empty here and takes the constraints as a whole: without it,
- * whoever applies the same manifest server-side would conflict with whoever did so before.
- */
-const matchConstraints = (operation: "CREATE" | "UPDATE") => ({
-  matchPolicy: "Equivalent",
-  namespaceSelector: {},
-  objectSelector: {},
-  resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: [operation], resources: ["nodes"], scope: "*" }],
-});
-
-/** The versions in which clusters have MutatingAdmissionPolicy. */
-export const TAINT_POLICY_VERSIONS = ["v1beta1", "v1"] as const;
 
 /** A policy that gives every new Linux node a taint; where it cannot, the node joins without. */
 export function taintPolicy(key: Input<string>) {
@@ -20,7 +7,7 @@ export function taintPolicy(key: Input<string>) {
   return {
     failurePolicy: "Ignore",
     reinvocationPolicy: "Never",
-    matchConstraints: matchConstraints("CREATE"),
+    matchConstraints: matchConstraints("CREATE", "nodes"),
     matchConditions: [
       {
         name: "linux",
@@ -66,7 +53,7 @@ export function ownNodePolicy(account: Input<string>, key: Input<string>) {
   return {
     // No webhook is called, so an outage cannot keep nodes from being changed.
     failurePolicy: "Fail",
-    matchConstraints: matchConstraints("UPDATE"),
+    matchConstraints: matchConstraints("UPDATE", "nodes"),
     matchConditions: [{ name: "installer", expression: concat('request.userInfo.username == "', account, '"') }],
     validations: [
       {

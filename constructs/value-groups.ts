@@ -39,10 +39,12 @@ const IMAGE = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
 /** The names of the image that linkerd's own chart runs, and what is said about them. */
 export const LINKERDS_IMAGE = {
   pattern: "^((cr\\.l5d\\.io|ghcr\\.io)/linkerd|gcr\\.io/linkerd-io)/cni-plugin([:@].*)?$",
-  wrong:
-    "is the image of linkerd's own chart, which cannot run here: take `image` out of your values, or with " +
-    `--reuse-values set image.name=${IMAGE} and image.version=${version}`,
+  problem: "is the image of linkerd's own chart, which cannot run here",
+  remedy: `take \`image\` out of your values, or with --reuse-values set image.name=${IMAGE} and image.version=${version}`,
 } as const;
+
+/** The same as one text. */
+export const LINKERDS_IMAGE_WRONG = `${LINKERDS_IMAGE.problem}: ${LINKERDS_IMAGE.remedy}`;
 
 /** A digest or nothing, and what is said about another text. */
 export const DIGEST = {
@@ -55,7 +57,7 @@ export const image = () =>
   group({
     name: word()
       .min(1)
-      .refine((name) => !new RegExp(LINKERDS_IMAGE.pattern).test(name), LINKERDS_IMAGE.wrong)
+      .refine((name) => !new RegExp(LINKERDS_IMAGE.pattern).test(name), LINKERDS_IMAGE_WRONG)
       .default(IMAGE)
       .meta({ description: "Name of the image" }),
     version: numberOrText(word().min(1))

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
+import { NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
-import { flag, integer } from "./helm";
+import { flag, integer, numberOrText } from "./helm";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
@@ -16,7 +16,17 @@ import {
   terminationGracePeriodSeconds,
   toleration,
 } from "./value-groups";
-import { directoryOrNothing, MAX_PORT, port, portRanges, ports, shareOrNothing, textMap, word } from "./value-types";
+import {
+  directory,
+  directoryOrNothing,
+  MAX_PORT,
+  port,
+  portRanges,
+  ports,
+  shareOrNothing,
+  textMap,
+  word,
+} from "./value-types";
 
 const nodeRequirement = z.strictObject({
   key: z.string(),
@@ -71,6 +81,12 @@ const seLinuxOptions = z.strictObject({
   user: z.string().optional(),
 });
 
+/** As Kubernetes' field of this name. */
+const appArmorProfile = z.strictObject({
+  type: z.enum(["RuntimeDefault", "Unconfined", "Localhost"]),
+  localhostProfile: z.string().optional(),
+});
+
 const rbac = group({
   minimal: flag()
     .default(false)
@@ -114,10 +130,60 @@ const resourceQuota = group({
     .default("auto")
     .meta({
       description:
-        "Whether to create a ResourceQuota, without which GKE admits pods of a `system-` priority class in kube-system " +
-        "only: `auto` with platform gke and such a priorityClassName; `always` with any priorityClassName; `never`",
+        "Whether to create a ResourceQuota, without which clusters such as GKE's admit pods of a `system-` priority class " +
+        "in kube-system only: `auto` with such a priorityClassName outside kube-system; `always` with any " +
+        "priorityClassName; `never`",
     }),
   pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
+});
+
+const nri = group({
+  enabled: flag()
+    .default(false)
+    .meta({
+      description:
+        "Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that " +
+        "run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native",
+    }),
+  socketDir: directory()
+    .default(NodePath.nriDir)
+    .meta({ description: "Directory on the node with the container runtime's socket nri.sock" }),
+  netnsDir: directory()
+    .default(NodePath.netnsDir)
+    .meta({ description: "Directory on the node where the container runtime mounts the network namespaces of pods" }),
+  // Early, so that what other plugins do in a pod's network is redirected, with room for those that have to come first.
+  index: numberOrText(
+    z
+      .string()
+      .regex(/^[0-9]{2}$/, "is not an index of two digits such as 10")
+      .meta({ minimum: 10, maximum: 99, multipleOf: 1 }),
+  )
+    .default("10")
+    .meta({
+      description: "Place of the NRI plugin among others, two digits; the runtime calls plugins in this order",
+      examples: ["10"],
+    }),
+  require: group({
+    admissionPolicy: z
+      .enum(["", "v1beta1", "v1"])
+      .default("")
+      .meta({
+        description:
+          "Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with " +
+          "`required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their " +
+          "containers while the NRI plugin is not connected. Empty creates none",
+      }),
+  }),
+  resources: resources(),
+});
+
+const helmTest = group({
+  tolerations: z
+    .array(toleration)
+    .default([{ key: "node-role.kubernetes.io/control-plane", operator: "Exists" }])
+    .meta({
+      description: "Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods",
+    }),
 });
 
 const networkPolicy = group({
@@ -216,7 +282,7 @@ export const values = z.strictObject({
     .meta({
       description:
         "Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux " +
-        "context, security context constraint and ResourceQuota that it needs; values that you set win",
+        "context and security context constraint that it needs; values that you set win",
       examples: ["gke"],
     }),
   destCNINetDir: directoryOrNothing()
@@ -225,10 +291,13 @@ export const values = z.strictObject({
       description: `Directory on the node with the CNI configuration; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNINetDir}`,
       examples: ["/etc/cni/net.d"],
     }),
-  chained: flag().default(true).meta({
-    description:
-      "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus)",
-  }),
+  chained: flag()
+    .default(true)
+    .meta({
+      description:
+        "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or where " +
+        "the NRI plugin alone redirects (nri.enabled)",
+    }),
   destCNIBinDir: directoryOrNothing()
     .default("")
     .meta({
@@ -301,13 +370,22 @@ export const values = z.strictObject({
   }),
   seLinuxOptions: seLinuxOptions.optional().meta({
     description:
-      "SELinux context of the installer's container, as an alternative to `privileged`; without one, the platform's",
+      "SELinux context of the installer's container, as an alternative to `privileged`, and of the NRI plugin's; without " +
+      "one, the platform's",
     examples: [{ type: "spc_t" }],
+  }),
+  appArmorProfile: appArmorProfile.optional().meta({
+    description:
+      "AppArmor profile of the pods, from Kubernetes 1.30 on; before, set `podAnnotations`. Without one, the container " +
+      "runtime's default",
+    examples: [{ type: "RuntimeDefault" }],
   }),
   rbac,
   pluginToken,
   networkPolicy,
+  helmTest,
   nodeTaint,
+  nri,
   ...monitoring,
   tolerations: z
     .array(toleration)

@@ -19,7 +19,7 @@ interface Deps<S> {
   readonly signal: AbortSignal;
 }
 
-/** How a controller reads its settings, and how it runs. */
+/** How a program reads its settings, and how it runs. */
 interface Program<S extends LogSettings> {
   readonly logger: string;
   readonly readSettings: (args: readonly string[], environment: Environment) => S;
@@ -43,8 +43,8 @@ function starting<S extends LogSettings>({ logger, readSettings, run }: Program<
   };
 }
 
-/** The controllers by name, which the first argument chooses; each is loaded only when it is the one. */
-const controllers: Readonly<Record<string, () => Start>> = {
+/** The programs by name, which the first argument chooses; each is loaded only when it is the one. */
+const programs: Readonly<Record<string, () => Start>> = {
   repair: () => {
     const { runRepairController } = require("./repair/run") as typeof import("./repair/run");
     const { readSettings } = require("./repair/settings") as typeof import("./repair/settings");
@@ -63,18 +63,22 @@ const controllers: Readonly<Record<string, () => Start>> = {
       run: (deps) => new MultusOperator(deps).run(),
     });
   },
+  validate: () => {
+    const { readSettings, validate } = require("./validate") as typeof import("./validate");
+    return starting({ logger: CNI_NAME, readSettings, run: validate });
+  },
 };
 
 async function run([name = "", ...args]: readonly string[]): Promise<void> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort());
   process.once("SIGINT", () => stop.abort());
-  const controller = Object.hasOwn(controllers, name) ? controllers[name] : undefined;
-  if (controller === undefined) {
-    out(`linkerd-cni: error: no controller "${name}"; known are ${Object.keys(controllers).join(", ")}\n`);
+  const program = Object.hasOwn(programs, name) ? programs[name] : undefined;
+  if (program === undefined) {
+    out(`linkerd-cni: error: no program "${name}"; known are ${Object.keys(programs).join(", ")}\n`);
     process.exitCode = 2;
   } else {
-    await controller()(args, stop.signal);
+    await program()(args, stop.signal);
   }
   process.exit();
 }

@@ -27,7 +27,8 @@ export function sendAll(host: Host, socket: number, bytes: Uint8Array, milliseco
   for (let at = 0; at < bytes.length; ) {
     const sent = host.send(socket, bytes.subarray(at), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) at += sent;
-    else if (sent !== -Errno.EAGAIN || host.poll(socket, Poll.output, end - host.elapsed()) === 0) return false;
+    else if (sent !== -Errno.EAGAIN || host.elapsed() >= end) return false;
+    else host.poll(socket, Poll.output, end - host.elapsed());
   }
   return true;
 }

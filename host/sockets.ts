@@ -5,6 +5,7 @@ import type { Host } from "./port";
 const AF = { unix: 1, inet: 2, inet6: 10 } as const;
 const SOCK_STREAM = 1;
 const SOCK_CLOEXEC = 0x80000;
+const SOCK_NONBLOCK = 0x800;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
 const IPPROTO_IPV6 = 41;
@@ -16,9 +17,9 @@ const LONGEST_PATH = 107;
 const OFF = new Uint8Array(Int32Array.of(0).buffer);
 const ON = new Uint8Array(Int32Array.of(1).buffer);
 
-/** Runs work on a new socket, which is closed where it throws. */
+/** Runs work on a new socket, which is closed where it throws. No call on it waits. */
 function opened(host: Host, family: number, work: (socket: number) => void): number {
-  const socket = checked("open a socket", host.socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const socket = checked("open a socket", host.socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   try {
     work(socket);
     return socket;
@@ -28,7 +29,7 @@ function opened(host: Host, family: number, work: (socket: number) => void): num
   }
 }
 
-/** Connects to a socket's path. @throws SystemError */
+/** Connects to a socket's path. @throws SystemError, with EAGAIN where too many wait there */
 export function connectUnix(host: Host, path: string): number {
   const name = host.encode(path);
   if (name.length > LONGEST_PATH) throw new Error(`the path of a socket has at most ${LONGEST_PATH} bytes: ${path}`);

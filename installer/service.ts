@@ -28,7 +28,7 @@ import { Mounts } from "./state/mounts";
 import { type Paths, pathsOf } from "./state/paths";
 import { pluginFile } from "./state/plugin-file";
 import { createInstruments } from "./telemetry/instruments";
-import { follow, Tail } from "./telemetry/plugin-log";
+import { follow, parse, Tail } from "./telemetry/plugin-log";
 
 interface Deps {
   readonly settings: Settings;
@@ -115,7 +115,8 @@ export class Service {
     this.daemonSet = settings.pod && new OwnDaemonSet({ namespace, pod: name, connect, log });
     const now = () => new Date();
     const instance = settings.nodeName ?? settings.identity;
-    this.podEvents = settings.podEvents ? new PodEvents({ connect, instance, log, now }) : undefined;
+    const kinds = { calls: settings.podEvents, nri: settings.nriEvents };
+    this.podEvents = kinds.calls || kinds.nri ? new PodEvents({ connect, instance, kinds, log, now }) : undefined;
     this.taint =
       settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, now: () => performance.now() });
     this.instruments.read({
@@ -130,7 +131,11 @@ export class Service {
     const { signal } = this.stopping;
     if (settings.healthPort > 0) await this.listen(settings.healthPort);
     for (const { level, message } of preflight(hostFacts(this.paths, undefined))) log[level](message);
-    if (!settings.chained) log.info("the node's CNI configuration is left alone: Multus has to call the plugin");
+    this.readEarlier();
+    if (!settings.chained) {
+      const redirects = settings.nriEvents ? "the NRI plugin redirects pods" : "Multus has to call the plugin";
+      log.info(`the node's CNI configuration is left alone: ${redirects}`);
+    }
     await Promise.all([this.credentials.renew(Date.now()), this.learn()]);
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();
@@ -172,6 +177,15 @@ export class Service {
     const { netDir, binDir } = this.paths;
     const linked = linkedDirectories(netDir, this.paths);
     return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked])];
+  }
+
+  private readEarlier(): void {
+    if (!this.deps.settings.nriEvents) return;
+    try {
+      this.podEvents?.takeEarlier(this.tail.earlier().map((line) => parse(line) ?? {}));
+    } catch (error) {
+      this.deps.log.debug(reasonOf(error));
+    }
   }
 
   private followPlugin(): void {
@@ -275,7 +289,7 @@ export class Service {
     }
   }
 
-  /** Ready means: a pod that starts now is chained, unless Multus calls the plugin, and the plugin can ask for it. */
+  /** Ready means: a pod that starts now is chained, unless others redirect it, and the plugin can ask for it. */
   private async ready(): Promise<Answer> {
     const { problem, warning } = this.scheduler.status;
     if (problem !== undefined) return health(problem);

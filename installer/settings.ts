@@ -52,6 +52,8 @@ export interface Settings {
   readonly pluginLog: string;
   /** Publish Events about pods that the plugin could not start as it should. */
   readonly podEvents: boolean;
+  /** Publish Events about pods that the NRI plugin mended, or had to leave alone. */
+  readonly nriEvents: boolean;
   /** 0 is off. */
   readonly healthPort: number;
 }
@@ -142,6 +144,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     ...nodeTaint(read),
     pluginLog: directory(InstallerVariable.pluginLog, CALL_LOG).here,
     podEvents: read.env(InstallerVariable.podEvents, "false").boolean(),
+    nriEvents: read.env(InstallerVariable.nriEvents, "false").boolean(),
     healthPort: read.env(InstallerVariable.healthPort, "0").integer(PORTS),
   };
   if (settings.binDir.here === join(settings.pluginDir)) {

@@ -1,7 +1,7 @@
 /** The NRI plugin of one node: keeps a connection to the container runtime, and looks at each pod that it names. */
 import { AdminPath, CALL_LOG, NRI_PLUGIN } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import type { Get } from "../cni/lookup";
+import type { ApiAccess } from "../cni/lookup";
 import { get } from "../host/api/request";
 import { appendLine, Recorder } from "../host/call-log";
 import { Errno, SystemError } from "../host/errno";
@@ -21,8 +21,10 @@ import type { Settings } from "./settings";
 const RECONNECT_MS = 100;
 /** One that refuses the plugin, or is not understood, is asked again after twice as long each time, up to this. */
 const LONGEST_BACKOFF_MS = 30_000;
-/** Milliseconds within which the runtime must have taken the plugin. */
-const REGISTRATION_MS = 10_000;
+/** A connection that lasted so many milliseconds has worked. */
+const LASTED_MS = 10_000;
+/** Milliseconds until a pod that runs, and could not be looked up, is looked up again. */
+const RETRY_MS = 30_000;
 /** Milliseconds that the runtime has to take an answer. */
 const SEND_MS = 2000;
 /** What the runtime allows by default, in milliseconds. */
@@ -31,12 +33,19 @@ const REQUEST_TIMEOUT_MS = 2000;
 const FOR_LOOKUPS = 1 / 3;
 /** Milliseconds between collections of what only refers to itself. */
 const COLLECT_MS = 60_000;
-const RECEIVE_SIZE = 65_536;
+const RECEIVE_SIZE = 262_144;
 /** Milliseconds between looks at what is due where nothing is. */
 const IDLE_MS = 1000;
 const SOCKET = "nri.sock";
-/** What a runtime that is not there, or does not listen yet, answers. */
-const ABSENT: readonly number[] = [Errno.ENOENT, Errno.ECONNREFUSED];
+/** What it means when a runtime is not there, or does not listen yet. */
+const ABSENT: Readonly<Record<number, (directory: string) => string>> = {
+  [Errno.ENOENT]: (directory) =>
+    `there is no socket ${directory}/${SOCKET}: containerd 2.0 and later and CRI-O 1.30 and later make it unless NRI ` +
+    "is turned off in their configuration; set nri.socketDir where it is in another directory",
+  [Errno.ECONNREFUSED]: (directory) =>
+    `nobody listens at ${directory}/${SOCKET}: the container runtime does not run, or is starting`,
+  [Errno.EAGAIN]: (directory) => `too many plugins wait at ${directory}/${SOCKET}: the container runtime is busy`,
+};
 /** What the log of calls has in place of a verb. */
 const VERB = "NRI";
 
@@ -58,8 +67,13 @@ export class Daemon {
   private runtime: string | undefined;
   /** Pods that ran before and were not looked at yet; undefined before the runtime has named them. */
   private waiting: Sandbox[] | undefined;
-  /** Why the plugin is not connected, as it was last logged. */
+  /** Pods that run, and could not be looked up. */
+  private later: Sandbox[] = [];
+  private nextRetry = 0;
+  /** Why the plugin is not connected; empty where it is. */
   private problem = "";
+  /** Problems that were logged since a connection lasted. */
+  private readonly said = new Set<string>();
   private backoff = RECONNECT_MS;
   private nextAttempt = 0;
   private nextCollection = COLLECT_MS;
@@ -70,7 +84,7 @@ export class Daemon {
   private readonly redirector: Redirector;
   private readonly admin: AdminServer;
   private readonly metrics = createMetrics({
-    connected: () => this.runtime !== undefined,
+    connected: () => this.waiting !== undefined,
     synchronized: () => this.isSynchronized,
   });
 
@@ -78,7 +92,7 @@ export class Daemon {
   constructor(private readonly deps: Deps) {
     const { host, settings, log } = deps;
     const { stanza, netnsDir } = settings;
-    this.redirector = new Redirector({ host, stanza, netnsDir, get: this.requests() });
+    this.redirector = new Redirector({ host, stanza, netnsDir, api: this.apiAccess() });
     this.admin = new AdminServer(host, settings.port, {
       [AdminPath.live]: () => ({ status: 200, body: "ok\n" }),
       [AdminPath.ready]: () => this.readiness(),
@@ -116,7 +130,6 @@ export class Daemon {
     }
     if (ready.length === 0) this.lookAtNext();
     this.admin.expire();
-    if (this.connection !== undefined && this.waiting === undefined) this.expireRegistration(this.connection);
     if (host.elapsed() >= this.nextCollection) {
       this.nextCollection = host.elapsed() + COLLECT_MS;
       host.collect();
@@ -127,7 +140,7 @@ export class Daemon {
   private idleMs(): number {
     if (this.waiting !== undefined && this.waiting.length > 0) return 0;
     const { host } = this.deps;
-    return this.connection === undefined ? Math.max(0, this.nextAttempt - host.elapsed()) : IDLE_MS;
+    return this.connection === undefined ? Math.min(IDLE_MS, Math.max(0, this.nextAttempt - host.elapsed())) : IDLE_MS;
   }
 
   private connect(): void {
@@ -148,8 +161,9 @@ export class Daemon {
       this.metrics.connections.inc();
       session.register();
     } catch (error) {
-      const isAbsent = error instanceof SystemError && ABSENT.includes(error.errno);
-      this.disconnect(isAbsent ? noSocket(settings.socketDir) : reasonOf(error), isAbsent ? "absent" : "refused");
+      const absent = error instanceof SystemError ? ABSENT[error.errno] : undefined;
+      if (absent === undefined) this.disconnect(reasonOf(error), "refused");
+      else this.disconnect(absent(settings.socketDir), "absent");
     }
   }
 
@@ -157,8 +171,7 @@ export class Daemon {
     const input = receiveSome(this.deps.host, socket, this.buffer);
     if (input === "nothing") return;
     if (input === "closed") {
-      const wasTaken = this.waiting !== undefined;
-      this.disconnect("the container runtime closed the connection", wasTaken ? "absent" : "refused");
+      this.disconnect("the container runtime closed the connection", "refused");
       return;
     }
     try {
@@ -169,21 +182,23 @@ export class Daemon {
     }
   }
 
-  private expireRegistration({ since }: Connection): void {
-    if (this.deps.host.elapsed() - since < REGISTRATION_MS) return;
-    this.disconnect(`the container runtime did not name its pods within ${REGISTRATION_MS} ms`, "refused");
-  }
-
   /** Ends the connection, if there is one; the next attempt is soon, or later each time the runtime refuses. */
   private disconnect(problem: string, kind: "absent" | "refused"): void {
     const { host, log } = this.deps;
-    if (this.connection !== undefined) host.close(this.connection.socket);
+    if (this.connection !== undefined) {
+      host.close(this.connection.socket);
+      if (this.waiting !== undefined && host.elapsed() - this.connection.since >= LASTED_MS) {
+        this.backoff = RECONNECT_MS;
+        this.said.clear();
+      }
+    }
     this.connection = undefined;
     this.runtime = undefined;
     this.waiting = undefined;
     this.nextAttempt = host.elapsed() + (kind === "absent" ? RECONNECT_MS : this.backoff);
     if (kind === "refused") this.backoff = Math.min(LONGEST_BACKOFF_MS, 2 * this.backoff);
-    if (problem !== this.problem) log.warn(problem);
+    if (!this.said.has(problem)) log.warn(problem);
+    this.said.add(problem);
     this.problem = problem;
   }
 
@@ -194,25 +209,38 @@ export class Daemon {
     },
     synchronize: (sandboxes) => {
       const { log } = this.deps;
-      log.info(`connected to ${this.runtime}; pods that run already: ${sandboxes.length}`);
+      const connected = `connected to ${this.runtime}; pods that run already: ${sandboxes.length}`;
+      // One that does not last comes again and again.
+      if (!this.said.has(connected)) log.info(connected);
+      this.said.add(connected);
       this.problem = "";
-      this.backoff = RECONNECT_MS;
       this.waiting = [...sandboxes];
+      this.later = [];
+      this.redirector.retain(new Set(sandboxes.map(({ id }) => id)));
     },
     run: (sandbox) => this.look("run", sandbox),
     create: (sandbox) => this.look("create", sandbox),
-    removed: ({ id }) => this.redirector.forget(id),
+    removed: ({ id }) => {
+      this.redirector.forget(id);
+      this.later = this.later.filter((each) => each.id !== id);
+    },
   };
 
-  /** Looks at one of the pods that ran before. */
+  /** Looks at one of the pods that ran before. One that throws runs all the same, and was reported. */
   private lookAtNext(): void {
-    const sandbox = this.waiting?.shift();
+    const sandbox = this.waiting?.shift() ?? this.nextAgain();
     if (sandbox === undefined) return;
     try {
       this.look("synchronize", sandbox);
-    } catch {
-      // It runs, and was reported.
+    } catch (error) {
+      if (!(error instanceof CniError && error.code === ErrorCode.tryAgainLater)) return;
+      this.later.push(sandbox);
+      this.nextRetry = this.deps.host.elapsed() + RETRY_MS;
     }
+  }
+
+  private nextAgain(): Sandbox | undefined {
+    return this.deps.host.elapsed() < this.nextRetry ? undefined : this.later.shift();
   }
 
   /** Looks at a pod, and reports what was found. @throws what keeps it from running as it should */
@@ -255,12 +283,12 @@ export class Daemon {
   }
 
   /** Requests to the API server, where the pod has a token for it. */
-  private requests(): Get | undefined {
+  private apiAccess(): ApiAccess | undefined {
     const { host, settings } = this.deps;
     const { host: name, port, serviceAccountDir } = settings.apiServer;
     const token = `${serviceAccountDir}/token`;
     if (name === "" || host.access(token) !== 0) return undefined;
-    return (path) => {
+    const answer: ApiAccess["get"] = (path) => {
       this.metrics.lookups.inc();
       // Both are renewed while the process runs.
       const server = {
@@ -271,12 +299,6 @@ export class Daemon {
       };
       return get(host, server, path, Math.max(1, this.lookupEnd - host.elapsed()));
     };
+    return { get: answer, credentials: token, renewedBy: "the kubelet" };
   }
-}
-
-function noSocket(directory: string): string {
-  return (
-    `there is no socket ${directory}/${SOCKET}: containerd 2.0 and later and CRI-O 1.30 and later make it unless NRI ` +
-    "is turned off in their configuration; set nri.socketDir where it is in another directory"
-  );
 }

@@ -26,7 +26,6 @@ export interface Sandbox {
   readonly id: string;
   readonly name: string;
   readonly namespace: string;
-  readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** Path of its network namespace; a pod on the host's network has none. */
@@ -35,7 +34,7 @@ export interface Sandbox {
   readonly hasAddress: boolean;
 }
 
-const Pod = { id: 1, name: 2, uid: 3, namespace: 4, labels: 5, annotations: 6, linux: 8, addresses: 10 } as const;
+const Pod = { id: 1, name: 2, namespace: 4, labels: 5, annotations: 6, linux: 8, addresses: 10 } as const;
 const LINUX_NAMESPACES = 5;
 const Namespace = { type: 1, path: 2 } as const;
 
@@ -46,7 +45,6 @@ function sandboxOf(pod: Message): Sandbox {
     id: pod.text(Pod.id),
     name: pod.text(Pod.name),
     namespace: pod.text(Pod.namespace),
-    uid: pod.text(Pod.uid),
     labels: pod.map(Pod.labels),
     annotations: pod.map(Pod.annotations),
     ...(netns ? { netns } : {}),

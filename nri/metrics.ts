@@ -20,13 +20,13 @@ export function createMetrics({ connected, synchronized }: Readings) {
   const registry = new Registry(PREFIX);
   const gauge = (name: string, help: string, read: () => boolean) =>
     registry.gauge({ name, help }, () => (read() ? 1 : 0));
-  gauge("connected", "Whether the container runtime has taken the plugin.", connected);
+  gauge("connected", "Whether the container runtime calls the plugin.", connected);
   gauge("synchronized", "Whether all pods that ran before were looked at.", synchronized);
   return {
     registry,
     pods: registry.counter<"event" | "outcome">({
       name: "pods_total",
-      help: "Pods that were looked at.",
+      help: "Looks at pods.",
       labels: ["event", "outcome"],
     }),
     seconds: registry.histogram<"event">(

@@ -3,6 +3,7 @@
  * stream, the length of its payload, and the payload.
  */
 import { concat } from "../host/bytes";
+import { ByteQueue } from "./byte-queue";
 import { ProtocolError } from "./protobuf";
 
 /** The streams. */
@@ -35,22 +36,21 @@ export function frames(stream: Stream, payload: Uint8Array): Uint8Array {
 
 /** Takes frames apart, however they arrive. */
 export class FrameReader {
-  private rest = new Uint8Array(0);
+  private readonly queue = new ByteQueue();
 
   /** Each whole frame's stream and payload, in order. @throws ProtocolError */
   *read(chunk: Uint8Array): Generator<readonly [stream: Stream, payload: Uint8Array]> {
-    const bytes = this.rest.length === 0 ? chunk : concat([this.rest, chunk]);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    let at = 0;
-    while (at + HEADER <= bytes.length) {
-      const stream = view.getUint32(at);
-      const length = view.getUint32(at + 4);
+    // Whoever receives fills the same bytes again.
+    this.queue.push(chunk.slice());
+    for (let header = this.queue.peek(HEADER); header !== undefined; header = this.queue.peek(HEADER)) {
+      const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
+      const stream = view.getUint32(0);
+      const length = view.getUint32(4);
       if (stream !== Stream.plugin && stream !== Stream.runtime) throw new ProtocolError(`a frame of stream ${stream}`);
       if (length > LONGEST_RECEIVED) throw new ProtocolError(`a frame of ${length} bytes`);
-      if (at + HEADER + length > bytes.length) break;
-      yield [stream, bytes.subarray(at + HEADER, at + HEADER + length)];
-      at += HEADER + length;
+      const frame = this.queue.take(HEADER + length);
+      if (frame === undefined) return;
+      yield [stream, frame.subarray(HEADER)];
     }
-    this.rest = bytes.slice(at);
   }
 }

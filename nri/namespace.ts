@@ -32,7 +32,8 @@ export function openPodNetwork(host: Host, path: string): PodNetwork {
       host.close(pod);
     }
     try {
-      return { netfilter: openNetfilter(host), legacyNat: hasLegacyNat(host) };
+      const legacyNat = hasLegacyNat(host);
+      return { netfilter: openNetfilter(host), legacyNat };
     } finally {
       if (host.setns(own, CLONE_NEWNET) < 0) host.exit(1);
     }

@@ -45,7 +45,6 @@ test.each([
     id: expect.stringMatching(/^[0-9a-f]{64}$/),
     name: pod,
     namespace: "default",
-    uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
     labels: expect.objectContaining({ "io.kubernetes.pod.name": pod }),
     annotations: expect.objectContaining({ "linkerd.io/proxy-version": expect.any(String) }),
     netns: expect.stringMatching(/^\/.*\/cni-[0-9a-f-]{36}$/),

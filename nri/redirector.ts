@@ -2,7 +2,7 @@
 import { type Decision, decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { type Evidence, evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type Get, gatherEvidence } from "../cni/lookup";
+import { type ApiAccess, gatherEvidence } from "../cni/lookup";
 import type { StanzaReading } from "../cni/parse-stanza";
 import { IPTABLES_CHAINS } from "../cni/redirect/iptables";
 import { redirectRules } from "../cni/redirect/rules";
@@ -33,8 +33,8 @@ interface Deps {
   readonly stanza: StanzaReading;
   /** Directory with the network namespaces of pods. */
   readonly netnsDir: string;
-  /** Requests to the API server; undefined where there is no token. */
-  readonly get: Get | undefined;
+  /** Where pods are looked up; undefined where there is no token. */
+  readonly api: ApiAccess | undefined;
 }
 
 /** Chains of linkerd's rules by iptables. */
@@ -60,9 +60,9 @@ export class Redirector {
     };
     const reason = skipWithoutLookup(passed, stanza) ?? this.leftAlone.get(sandbox.id);
     if (reason !== undefined) return { kind: "skipped", reason };
+    if (mayBeGone && this.hasEnded(sandbox)) return { kind: "skipped", reason: "it has ended" };
     const path = this.namespaceOf(sandbox);
     if (path === undefined) return { kind: "skipped", reason: "host network" };
-    if (mayBeGone && this.deps.host.access(path) !== 0) return { kind: "skipped", reason: "it has ended" };
     const network = openPodNetwork(this.deps.host, path);
     try {
       return found(network) ?? this.program(network.netfilter.exchange, sandbox.id, passed);
@@ -74,6 +74,18 @@ export class Redirector {
   /** Forgets a sandbox that is gone. */
   forget(id: string): void {
     this.leftAlone.delete(id);
+  }
+
+  /** Forgets all sandboxes but these. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const id of this.leftAlone.keys()) if (!ids.has(id)) this.leftAlone.delete(id);
+  }
+
+  /** Some runtimes name an ended pod's network namespace, some no longer do. */
+  private hasEnded(sandbox: Sandbox): boolean {
+    if (sandbox.netns === undefined) return sandbox.hasAddress;
+    const path = this.namespaceOf(sandbox);
+    return path !== undefined && this.deps.host.access(path) !== 0;
   }
 
   /** Where the pod's network namespace is mounted here; a pod on the host's network has none. @throws CniError 101 */
@@ -112,11 +124,11 @@ export class Redirector {
 
   /** All calls of a node wait for each other: nothing is asked where the annotations decide. @throws CniError 11 */
   private evidence(passed: PassedPod): Evidence {
-    const { get, stanza } = this.deps;
+    const { api, stanza } = this.deps;
     const { pod, annotations } = passed;
     const injected = evidenceFromAnnotations({ pod, annotations }, stanza.stanza["pod-lookup"]);
     if (injected !== undefined) return injected;
-    if (get !== undefined) return gatherEvidence(passed, stanza.stanza, get).evidence;
+    if (api !== undefined) return gatherEvidence(passed, stanza.stanza["pod-lookup"], api).evidence;
     const labelled = evidenceFromAnnotations(passed, "annotations");
     if (labelled !== undefined) return labelled;
     const { namespace, name } = passed.pod;

@@ -59,6 +59,8 @@ export interface Behaviour {
   readonly refuse?: string;
   /** Sends this as soon as a plugin connects, and nothing else. */
   readonly garbage?: Uint8Array;
+  /** Ends each connection as soon as it is synchronized. */
+  readonly drops?: boolean;
   /** Pods that run already, in as many messages as there are lists. */
   readonly running?: readonly (readonly Pod[])[];
 }
@@ -134,7 +136,7 @@ export class FakeRuntime {
     const readers = { [Stream.plugin]: new MessageReader(texts), [Stream.runtime]: new MessageReader(texts) };
     socket.on("error", () => {});
     if (garbage !== undefined) {
-      socket.end(garbage);
+      socket.resume().end(garbage);
       return;
     }
     socket.on("data", (chunk) => {
@@ -165,6 +167,7 @@ export class FakeRuntime {
       await this.call(Method.synchronize, concat([...pods.map((pod) => bytesField(1, podMessage(pod))), more]));
     }
     this.isSynchronized = true;
+    if (this.behaviour.drops === true) socket.destroy();
   }
 }
 

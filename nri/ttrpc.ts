@@ -1,5 +1,6 @@
 /** ttrpc, the calls within a stream: a header, and a request or a response as a protocol buffer. */
 import { concat } from "../host/bytes";
+import { ByteQueue } from "./byte-queue";
 import { bytesField, Message, numberField, ProtocolError, type Texts } from "./protobuf";
 
 const HEADER = 10;
@@ -10,7 +11,7 @@ const TYPE = { request: 1, response: 2 } as const;
 /** Codes of gRPC that are sent here. */
 export const Code = { unknown: 2, unimplemented: 12 } as const;
 
-/** The runtime takes no more of an error than fits into one frame with what is around it. */
+/** As much of an error as an Event of the kubelet shows, in characters. */
 const LONGEST_ERROR = 1000;
 
 export interface Request {
@@ -80,23 +81,20 @@ function decoded(id: number, type: number, data: Uint8Array, texts: Texts): Requ
 
 /** Takes the messages of a stream apart, however they arrive. */
 export class MessageReader {
-  private rest = new Uint8Array(0);
+  private readonly queue = new ByteQueue();
 
   constructor(private readonly texts: Texts) {}
 
   /** Each whole message, in order. @throws ProtocolError */
   *read(chunk: Uint8Array): Generator<Request | Response> {
-    const bytes = this.rest.length === 0 ? chunk : concat([this.rest, chunk]);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    let at = 0;
-    while (at + HEADER <= bytes.length) {
-      const length = view.getUint32(at);
+    this.queue.push(chunk);
+    for (let header = this.queue.peek(HEADER); header !== undefined; header = this.queue.peek(HEADER)) {
+      const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
+      const length = view.getUint32(0);
       if (length > LONGEST) throw new ProtocolError(`a message of ${length} bytes`);
-      if (at + HEADER + length > bytes.length) break;
-      const data = bytes.subarray(at + HEADER, at + HEADER + length);
-      yield decoded(view.getUint32(at + 4), view.getUint8(at + 8), data, this.texts);
-      at += HEADER + length;
+      const message = this.queue.take(HEADER + length);
+      if (message === undefined) return;
+      yield decoded(view.getUint32(4), view.getUint8(8), message.subarray(HEADER), this.texts);
     }
-    this.rest = bytes.slice(at);
   }
 }

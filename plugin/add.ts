@@ -1,7 +1,7 @@
 import { type Decision, decide } from "../cni/decide";
 import { readPodName } from "../cni/environment";
 import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type Get, gatherEvidence } from "../cni/lookup";
+import { type ApiAccess, type Get, gatherEvidence } from "../cni/lookup";
 import { passedAnnotations } from "../cni/network-config";
 import { readStanza } from "../cni/parse-stanza";
 import { redirectRules } from "../cni/redirect/rules";
@@ -19,14 +19,15 @@ import { inNamespace } from "./namespace";
 const LOOKUP_DEADLINE_MS = 5000;
 
 /** Requests to the API server; the kubeconfig is read when the first one is made. */
-function requests({ host, record }: Call, kubeconfig: string): Get {
+function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   const begin = host.elapsed();
   let server: ApiServer | undefined;
-  return (path) => {
+  const answer: Get = (path) => {
     server ??= readKubeconfig(host, kubeconfig);
     record.countRequest();
     return get(host, server, path, Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin)));
   };
+  return { get: answer, credentials: kubeconfig, renewedBy: "the linkerd-cni DaemonSet's pod on this node" };
 }
 
 /** What to do for the pod that a call is about. Reads, and changes nothing. */
@@ -42,7 +43,7 @@ function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log:
   if (problem !== undefined) throw problem;
 
   const { evidence, unanswered } = record.time("lookupMs", () =>
-    gatherEvidence(passed, stanza, requests(call, stanza.kubernetes.kubeconfig)),
+    gatherEvidence(passed, stanza["pod-lookup"], apiAccess(call, stanza.kubernetes.kubeconfig)),
   );
   if (unanswered !== undefined) {
     record.note({ reason: unanswered });

@@ -7,8 +7,8 @@ import {
   conditionOf,
   type DaemonSet,
   directoryOf,
-  INSTALLER,
   isReady,
+  mainContainer,
   type NodeObject,
   nodeOf,
   pathOf,
@@ -137,8 +137,27 @@ export function sandboxTrouble(situation: Situation): Trouble | undefined {
   return told === undefined ? undefined : lookUp(SANDBOXES, told, situation);
 }
 
-/** What the installer says keeps it from being ready. */
-const INSTALLERS_WORDS: readonly Known[] = [
+const NRI = docs("nri.md#requirements");
+
+/** What the installer, or the NRI plugin, says keeps it from being ready. */
+const OWN_WORDS: readonly Known[] = [
+  {
+    says: /there is no socket (\S+)\/nri\.sock/,
+    remedy: ([, directory]) =>
+      `turn NRI on in the configuration of the node's container runtime, which has to be containerd 2.0, CRI-O 1.30 or later; if its socket is not in ${directory}, set nri.socketDir`,
+    link: NRI,
+  },
+  {
+    says: /nri\.sock.*(?:EACCES|EPERM|denied|not permitted)/,
+    remedy: () =>
+      "let the container use the socket: set platform, or where SELinux denies it seLinuxOptions.type=spc_t",
+    link: NRI,
+  },
+  {
+    says: /refuses the plugin|closed the connection|did not name its pods|nri\.sock/,
+    remedy: () => "see what the node's container runtime logs about NRI; the plugin tries again by itself",
+    link: NRI,
+  },
   {
     says: /no valid CNI configuration in (\S+)/,
     remedy: ([, directory]) =>
@@ -182,22 +201,21 @@ const INSTALLERS_WORDS: readonly Known[] = [
   },
 ];
 
-/** The words of the installer's log, without what each line begins with, and with the node's own paths. */
-const wordsOf = (warning: string) =>
-  warning.replace(/^linkerd-cni: \w+: /, "").replace(/(^|[\s"(])\/host(?=\/)/g, "$1");
+/** The words of a log, without what each line begins with, and with the node's own paths. */
+const wordsOf = (warning: string) => warning.replace(/^\S+: \w+: /, "").replace(/(^|[\s"(])\/host(?=\/)/g, "$1");
 
 const stoppedOf = ({ state }: ContainerStatus) => state?.waiting ?? state?.terminated;
 
-/** The container that keeps a pod from being ready; the installer where the pod does not say. */
+/** The container that keeps a pod from being ready; the main one where the pod does not say. */
 const unreadyContainer = (pod: CheckedPod): string =>
-  statusesOf(pod).find(({ ready }) => ready !== true)?.name ?? INSTALLER;
+  statusesOf(pod).find(({ ready }) => ready !== true)?.name ?? mainContainer(pod);
 
 const logOf = ({ pod, snapshot: { namespace } }: Situation, container = unreadyContainer(pod)) =>
   `see: kubectl logs -n ${namespace} ${pod.metadata.name} -c ${container}`;
 
-function installersWords(situation: Situation): string | undefined {
+function ownWords(situation: Situation): string | undefined {
   const { pod, snapshot } = situation;
-  if (unreadyContainer(pod) !== INSTALLER) return undefined;
+  if (unreadyContainer(pod) !== mainContainer(pod)) return undefined;
   const warning = snapshot.warnings.get(pod.metadata.name ?? "");
   return warning === undefined ? undefined : wordsOf(warning);
 }
@@ -270,7 +288,8 @@ const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
       [state?.terminated, lastState?.terminated].some((each) => each?.reason === "OOMKilled");
     const found = statusesOf(pod).find((status) => status.ready !== true && isKilled(status));
     if (found === undefined) return undefined;
-    const remedy = "raise resources.memory.limit (for the repair controller: repairController.resources.memory.limit)";
+    const remedy =
+      "raise resources.memory.limit (for the repair controller repairController.resources.memory.limit, for the NRI plugin nri.resources.memory.limit)";
     return {
       problem: `container ${found.name}: OOMKilled: it needs more memory than its limit`,
       remedy,
@@ -278,19 +297,19 @@ const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
     };
   },
   sandboxTrouble,
-  function installer(situation) {
-    const words = installersWords(situation);
-    return words === undefined ? undefined : lookUp(INSTALLERS_WORDS, `it says: ${words}`, situation);
+  function ownTrouble(situation) {
+    const words = ownWords(situation);
+    return words === undefined ? undefined : lookUp(OWN_WORDS, `it says: ${words}`, situation);
   },
   function stopped(situation) {
     const found = stoppedContainer(situation.pod, ({ state }) => state?.waiting?.reason !== "ContainerCreating");
     if (found === undefined || found.state?.waiting?.reason === "PodInitializing") return undefined;
-    const words = installersWords(situation);
+    const words = ownWords(situation);
     const problem = words === undefined ? found.words : `${found.words}; it says: ${words}`;
     return { problem, remedy: logOf(situation, found.name), link: NOT_READY };
   },
   function otherWords(situation) {
-    const words = installersWords(situation);
+    const words = ownWords(situation);
     return words === undefined
       ? undefined
       : { problem: `it says: ${words}`, remedy: logOf(situation), link: NOT_READY };
@@ -325,7 +344,7 @@ export function unknownCause(situation: Situation): Trouble {
 export function warningOf(situation: Situation): Trouble | undefined {
   const { pod, snapshot } = situation;
   const warning = isReady(pod) ? snapshot.warnings.get(pod.metadata.name ?? "") : undefined;
-  return warning === undefined ? undefined : lookUp(INSTALLERS_WORDS, wordsOf(warning), situation);
+  return warning === undefined ? undefined : lookUp(OWN_WORDS, wordsOf(warning), situation);
 }
 
 /** How the validator ends where connections of its pod are not redirected. */

@@ -395,7 +395,9 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "no chain and no Multus",
     underMultus,
-    ["warning: the plugin is not chained (chained: false), and there is no webhook that has Multus call it"],
+    [
+      "warning: the plugin is not chained (chained: false), and there is neither a webhook that has Multus call it, nor the NRI plugin",
+    ],
   ],
   ["no chain, under Multus", multus, []],
   [

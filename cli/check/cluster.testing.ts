@@ -47,12 +47,18 @@ export const pod = (
   ...(status === undefined ? {} : { status }),
 });
 
-const manifest = <T>(kind: string, props: LinkerdCniProps = {}) =>
-  installed(props, NAMESPACE).find((each) => each.kind === kind) as unknown as T;
+const manifest = <T>(kind: string, props: LinkerdCniProps = {}, name?: string) =>
+  installed(props, NAMESPACE).find(
+    (each) => each.kind === kind && (name === undefined || each.metadata.name === name),
+  ) as unknown as T;
 
-export function daemonSet(status: DaemonSet["status"] = {}, props: LinkerdCniProps = {}): DaemonSet {
+export function daemonSet(
+  status: DaemonSet["status"] = {},
+  props: LinkerdCniProps = {},
+  name = "linkerd-cni",
+): DaemonSet {
   const numbers = { desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberReady: 2 };
-  const made = manifest<DaemonSet>("DaemonSet", props);
+  const made = manifest<DaemonSet>("DaemonSet", props, name);
   return {
     ...made,
     metadata: { ...made.metadata, uid, generation: 1 },
@@ -69,12 +75,14 @@ export function cluster(given: Partial<Snapshot> = {}): Snapshot {
     configMap: { value: manifest<ConfigMapObject>("ConfigMap") },
     daemonSet: { value: set },
     daemonSets: { value: [set] },
+    nri: { value: undefined },
     pods: { value: [pod("one"), pod("two")] },
     warnings: new Map(),
     nodes: {
       value: [node("one"), node("two"), { metadata: { name: "w", labels: { "kubernetes.io/os": "windows" } } }],
     },
     refusals: { value: [] },
+    nriRefusals: { value: [] },
     pending: { value: [] },
     sandboxFailures: { value: [] },
     grants: requiredGrants(set, NAMESPACE).map((wanted) => ({ wanted, found: { value: wanted } })),

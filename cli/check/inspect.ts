@@ -2,13 +2,22 @@ import { accessFindings } from "./access";
 import type { Finding } from "./finding";
 import { multusFindings } from "./multus";
 import { nodeFindings } from "./nodes";
+import { nriFindings } from "./nri";
 import { podFindings } from "./pods";
 import { elsewhere, resourceFindings } from "./resources";
 import { rightsFindings } from "./rights";
 import type { Snapshot } from "./snapshot";
 
 /** In the order in which one thing causes another, so that the first failure is the cause of those behind it. */
-const CHECKS = [accessFindings, resourceFindings, rightsFindings, nodeFindings, podFindings, multusFindings];
+const CHECKS = [
+  accessFindings,
+  resourceFindings,
+  rightsFindings,
+  nodeFindings,
+  nriFindings,
+  podFindings,
+  multusFindings,
+];
 
 /** All that is found in a cluster. Pure: no I/O, no clock. */
 export function inspect(snapshot: Snapshot): readonly Finding[] {

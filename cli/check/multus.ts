@@ -2,8 +2,8 @@ import { MULTUS_NAME } from "../../cni/contract";
 import { docs } from "../links";
 import { ifUnreadable } from "./access";
 import { Category, type Finding, type Trouble } from "./finding";
-import { installerOf, type WebhookConfiguration } from "./objects";
-import type { Snapshot } from "./snapshot";
+import { isChained, type WebhookConfiguration } from "./objects";
+import { known, type Snapshot } from "./snapshot";
 
 const category = new Category(MULTUS_NAME);
 const link = docs("multus.md");
@@ -11,9 +11,10 @@ const link = docs("multus.md");
 /** Under Multus, what calls the plugin has to be there. */
 function caller(): Finding {
   return category.odd("webhook linkerd-multus is there", {
-    problem: "the plugin is not chained (chained: false), and there is no webhook that has Multus call it",
+    problem:
+      "the plugin is not chained (chained: false), and there is neither a webhook that has Multus call it, nor the NRI plugin",
     remedy:
-      "install the chart linkerd-multus, and annotate meshed namespaces with linkerd.io/multus=enabled, or set chained to true",
+      "install the chart linkerd-multus, and annotate meshed namespaces with linkerd.io/multus=enabled; or set nri.enabled or chained to true",
     link,
   });
 }
@@ -58,9 +59,11 @@ function definitions({ definitions: found }: Snapshot): readonly Finding[] {
 
 /** Where Multus is to call the plugin: whether it does. */
 export function multusFindings(snapshot: Snapshot): readonly Finding[] {
-  const { webhook, daemonSet } = snapshot;
-  const chained = installerOf("value" in daemonSet ? daemonSet.value : undefined).get("CHAINED") !== "false";
+  const { webhook, daemonSet, nri } = snapshot;
   if ("problem" in webhook) return ifUnreadable(category, "webhook linkerd-multus", webhook);
-  if (webhook.value === undefined) return chained ? [] : [caller()];
+  if (webhook.value === undefined) {
+    const isRedirected = isChained(known(daemonSet)) || "problem" in nri || nri.value !== undefined;
+    return isRedirected ? [] : [caller()];
+  }
   return [...definitions(snapshot), certificates(webhook.value), ...operator(snapshot, webhook.value)];
 }

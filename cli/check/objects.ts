@@ -1,5 +1,5 @@
 /** What is read of a cluster, as far as it is checked. */
-import { CNI_NAME, Container as ContainerName, InstallerVariable, Label } from "../../cni/contract";
+import { CNI_NAME, Container as ContainerName, InstallerVariable, Label, NRI_NAME } from "../../cni/contract";
 import type { ObjectMeta } from "../../kubernetes/types";
 
 /** The name of the chart's resources. */
@@ -8,6 +8,14 @@ export const NAME = CNI_NAME;
 export const SELECTOR = { key: Label.app, value: NAME } as const;
 /** The container that installs. */
 export const INSTALLER = ContainerName.installer;
+/** The values of this label on the chart's pods: the installer's, and those of the NRI plugin. */
+export const OWN_PODS: readonly string[] = [NAME, NRI_NAME];
+
+/** Whether a pod is one of the NRI plugin's. */
+export const isNri = ({ metadata }: CheckedPod): boolean => metadata.labels?.[SELECTOR.key] === NRI_NAME;
+
+/** The container whose log says what a pod of the chart's does. */
+export const mainContainer = (pod: CheckedPod): string => (isNri(pod) ? ContainerName.nri : INSTALLER);
 
 interface Container {
   readonly name: string;
@@ -43,6 +51,7 @@ interface Affinity {
 
 /** What a pod says about where it runs, and what. */
 export interface PodTemplate {
+  readonly automountServiceAccountToken?: boolean;
   readonly containers?: readonly Container[];
   readonly volumes?: readonly {
     readonly name: string;
@@ -178,6 +187,10 @@ export function installerOf(daemonSet: DaemonSet | undefined): ReadonlyMap<strin
   return new Map(env.map(({ name, value }) => [name, value]));
 }
 
+/** Whether the plugin is in the nodes' chain; without a DaemonSet, as by default. */
+export const isChained = (daemonSet: DaemonSet | undefined): boolean =>
+  installerOf(daemonSet).get(InstallerVariable.chained) !== "false";
+
 /** The image of the installer's container. */
 export const imageOf = (daemonSet: DaemonSet | undefined): string | undefined =>
   containersOf(daemonSet).find(({ name }) => name === INSTALLER)?.image;
@@ -208,6 +221,15 @@ export const conditionOf = (
 /** Whether a pod serves now, and is not about to end. */
 export const isReady = (pod: CheckedPod): boolean =>
   pod.metadata.deletionTimestamp === undefined && conditionOf(pod, "Ready")?.status === "True";
+
+/** Pods in the order in which their logs are worth reading: those that are not ready first. */
+export const unreadyFirst = (pods: readonly CheckedPod[]): readonly CheckedPod[] => [
+  ...pods.filter((pod) => !isReady(pod)),
+  ...pods.filter(isReady),
+];
+
+/** How many lines of a log are read: the plugin's lines stand in the installer's log, one for each pod that starts. */
+export const LOG_LINES = 20_000;
 
 /** A DaemonSet's pod that has no node yet says for which one it was made. */
 export function nodeOf({ spec }: CheckedPod): string {

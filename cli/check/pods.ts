@@ -1,7 +1,17 @@
 import { docs } from "../links";
 import { isUnchained, NOT_REDIRECTED, sandboxTrouble, severalText } from "./causes";
 import { Category, type Finding, type Trouble } from "./finding";
-import { type CheckedPod, type DaemonSet, NAME, pathOf, repairOf, SELECTOR } from "./objects";
+import {
+  type CheckedPod,
+  type DaemonSet,
+  isNri,
+  isReady,
+  nodeOf,
+  OWN_PODS,
+  pathOf,
+  repairOf,
+  SELECTOR,
+} from "./objects";
 import { known, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-pods");
@@ -25,11 +35,23 @@ function unstarted(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: 
   );
 }
 
-/** Pods whose validator found that they are not redirected: they started before the chain was complete. */
-function unchained(pods: readonly CheckedPod[], daemonSet: DaemonSet): readonly Finding[] {
-  const [first, ...others] = pods.filter(isUnchained);
+/** Pods that the NRI plugin of their node mends: the next run of their validator passes. */
+function mended(pods: readonly CheckedPod[]): readonly Finding[] {
+  const [first] = pods;
   if (first === undefined) return [];
-  const all = [first, ...others];
+  return [
+    category.odd("validators of meshed pods pass", {
+      problem: `${severalText(pods)} started without rules, which the NRI plugin sets in place: linkerd-network-validator has yet to run again`,
+      remedy: `wait: the kubelet runs it again within five minutes. If it fails again: l5d-cni explain ${pathOf(first)}`,
+      link: docs("nri.md"),
+    }),
+  ];
+}
+
+/** Pods whose validator found that they are not redirected: they started before the chain was complete. */
+function unchained(all: readonly CheckedPod[], daemonSet: DaemonSet): readonly Finding[] {
+  const [first] = all;
+  if (first === undefined) return [];
   const { namespace, name } = first.metadata;
   const each = all.length === 1 ? "it" : "them";
   const del = `delete ${each}: kubectl delete pod -n ${namespace} ${name}`;
@@ -52,7 +74,16 @@ export function podFindings(snapshot: Snapshot): readonly Finding[] {
   const pending = known(snapshot.pending);
   if (daemonSet === undefined || pending === undefined) return [];
   // The installer's own are judged with their nodes.
-  const others = pending.filter(({ metadata }) => metadata.labels?.[SELECTOR.key] !== NAME);
-  const found = [...unstarted(others, daemonSet, snapshot), ...unchained(others, daemonSet)];
+  const others = pending.filter(({ metadata }) => !OWN_PODS.includes(metadata.labels?.[SELECTOR.key] ?? ""));
+  const nri = new Set((known(snapshot.pods) ?? []).filter((pod) => isNri(pod) && isReady(pod)).map(nodeOf));
+  const broken = others.filter(isUnchained);
+  const found = [
+    ...unstarted(others, daemonSet, snapshot),
+    ...unchained(
+      broken.filter((pod) => !nri.has(nodeOf(pod))),
+      daemonSet,
+    ),
+    ...mended(broken.filter((pod) => nri.has(nodeOf(pod)))),
+  ];
   return found.length > 0 ? found : [category.good("no pod waits for the plugin")];
 }

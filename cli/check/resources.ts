@@ -54,7 +54,7 @@ function rivalTrouble(others: readonly DaemonSet[], own: DaemonSet | undefined):
   return { problem, remedy: `${which}: helm uninstall, or kubectl delete daemonset -n ${namespace} ${name}`, link };
 }
 
-function only({ daemonSets, daemonSet, namespace }: Snapshot): readonly Finding[] {
+function rivals({ daemonSets, daemonSet, namespace }: Snapshot): readonly Finding[] {
   const what = "no other DaemonSet installs into the nodes";
   if ("problem" in daemonSets) return ifUnreadable(category, what, daemonSets);
   const others = daemonSets.value.filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== NAME);
@@ -85,8 +85,8 @@ export function resourceFindings(snapshot: Snapshot): readonly Finding[] {
     link,
   };
   const linkerds = (set: DaemonSet): Trouble => ({
-    problem: `DaemonSet ${namespace}/${NAME}: ${imageOf(set)} ${LINKERDS_IMAGE.wrong.replace(/:.*/, "")}`,
-    remedy: LINKERDS_IMAGE.wrong.replace(/^.*?: /, ""),
+    problem: `DaemonSet ${namespace}/${NAME}: ${imageOf(set)} ${LINKERDS_IMAGE.problem}`,
+    remedy: LINKERDS_IMAGE.remedy,
     link,
   });
   const judge = (set: DaemonSet) => {
@@ -102,6 +102,6 @@ export function resourceFindings(snapshot: Snapshot): readonly Finding[] {
       missing(`ConfigMap ${namespace}/${CONFIG_MAP}`),
       (map) => judgeStanza(map, namespace),
     ),
-    ...only(snapshot),
+    ...rivals(snapshot),
   ];
 }

@@ -9,8 +9,8 @@ import type { Snapshot } from "./snapshot";
 
 const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
 
-/** The values that decide about rights, as far as a DaemonSet tells them. */
-function valuesOf(daemonSet: DaemonSet | undefined): LinkerdCniProps {
+/** The values that decide about rights, as far as the DaemonSets tell them. */
+function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
   const repair = repairOf(daemonSet);
   return {
@@ -21,14 +21,17 @@ function valuesOf(daemonSet: DaemonSet | undefined): LinkerdCniProps {
       deleteUnvalidated: repair?.args?.includes(`--${RepairFlag.deleteUnvalidated}=true`) === true,
     },
     nodeTaint: { enabled: env.has(InstallerVariable.nodeTaint) },
+    nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
+    // Otherwise it has rights of its own.
+    podLookup: nri?.spec?.template?.spec?.automountServiceAccountToken === false ? "annotations" : "auto",
     podEvents: env.get(InstallerVariable.podEvents) === "true",
     pluginToken: { dedicated: daemonSet === undefined || env.has(InstallerVariable.pluginAccount) },
   };
 }
 
-/** The accounts and roles that a DaemonSet needs, as the chart has them; without one, those of the defaults. */
-export function requiredGrants(daemonSet: DaemonSet | undefined, namespace: string): readonly Grant[] {
-  return installed(valuesOf(daemonSet), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
+/** The accounts and roles that the DaemonSets need, as the chart has them; without one, those of the defaults. */
+export function requiredGrants(daemonSet: DaemonSet | undefined, namespace: string, nri?: DaemonSet): readonly Grant[] {
+  return installed(valuesOf(daemonSet, nri), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
 }
 
 /** One verb on one kind of object. */

@@ -1,4 +1,4 @@
-import { CONFIG_MAP, MULTUS_NAME } from "../../cni/contract";
+import { CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
 import {
@@ -7,13 +7,16 @@ import {
   type Deployment,
   type Event,
   type Grant,
-  INSTALLER,
   isOurs,
   isReady,
+  LOG_LINES,
+  mainContainer,
   NAME,
   type Named,
   type NodeObject,
+  OWN_PODS,
   SELECTOR,
+  unreadyFirst,
   type WebhookConfiguration,
 } from "./objects";
 import { requiredGrants } from "./rights";
@@ -30,12 +33,17 @@ export interface Snapshot {
   readonly daemonSet: Read<DaemonSet | undefined>;
   /** Of all namespaces. */
   readonly daemonSets: Read<readonly DaemonSet[]>;
+  /** The DaemonSet of the NRI plugin. */
+  readonly nri: Read<DaemonSet | undefined>;
+  /** Of both DaemonSets. */
   readonly pods: Read<readonly CheckedPod[]>;
-  /** What the installer's log says, by the pod's name: what keeps it from being ready, or what a ready one warns of. */
+  /** What the log of such a pod says, by the pod's name: what keeps it from being ready, or what a ready one warns of. */
   readonly warnings: ReadonlyMap<string, string>;
   readonly nodes: Read<readonly NodeObject[]>;
   /** Why pods of the DaemonSet could not be created. */
   readonly refusals: Read<readonly Event[]>;
+  /** The same of the NRI plugin's. */
+  readonly nriRefusals: Read<readonly Event[]>;
   /** Pods of all namespaces that have not started. */
   readonly pending: Read<readonly CheckedPod[]>;
   /** Why sandboxes could not be made, in all namespaces. */
@@ -52,19 +60,18 @@ export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? wha
 
 /** How many pods' logs are read, those that are not ready first: what ails many nodes is the same on most of them. */
 const MOST_LOGS = 5;
-/** The plugin's lines stand in the same log, one for each pod that starts. */
-const TAIL = "--tail=20000";
+const TAIL = `--tail=${LOG_LINES}`;
 /** A ready installer has warned when it started. */
 const HEAD = "--limit-bytes=65536";
 
-/** How the installer begins its lines; what the plugin said, it only passes on. */
-const OWN_LINE = /^linkerd-cni: (?:warn|error): (?!plugin: )/;
+/** How installer and NRI plugin begin their lines; what the CNI plugin said, the installer only passes on. */
+const OWN_LINE = /^linkerd-cni(?:-nri)?: (?:warn|error): (?!plugin: )/;
 const DIRECTORY_WARNING = /holds none of the other plugins/;
 
 /** What a log says of the installer itself, of which what keeps it from being ready is an error. */
 function lastTrouble(log: string): string | undefined {
   const lines = log.split("\n").filter((line) => OWN_LINE.test(line));
-  return lines.findLast((line) => line.startsWith("linkerd-cni: error: ")) ?? lines.at(-1);
+  return lines.findLast((line) => /^\S+ error: /.test(line)) ?? lines.at(-1);
 }
 
 const directoryWarning = (log: string): string | undefined =>
@@ -107,9 +114,9 @@ class Reader {
     return read(question.kind, this.kubectl.list<T>(question));
   }
 
-  grants(daemonSet: DaemonSet | undefined): Promise<Snapshot["grants"]> {
+  grants(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): Promise<Snapshot["grants"]> {
     // Another chart grants what its own pods need.
-    const wanted = daemonSet === undefined || isOurs(daemonSet) ? requiredGrants(daemonSet, this.namespace) : [];
+    const wanted = daemonSet === undefined || isOurs(daemonSet) ? requiredGrants(daemonSet, this.namespace, nri) : [];
     return Promise.all(
       wanted.map(async (grant) => {
         const { name = "", namespace } = grant.metadata;
@@ -119,12 +126,11 @@ class Reader {
   }
 
   async warnings(pods: readonly CheckedPod[]): Promise<Snapshot["warnings"]> {
-    const unready = pods.filter((pod) => !isReady(pod));
-    const wanted = [...unready, ...pods.filter(isReady)].slice(0, MOST_LOGS);
+    const wanted = unreadyFirst(pods).slice(0, MOST_LOGS);
     const logs = await Promise.all(
       wanted.map(async (pod) => {
         const { name = "" } = pod.metadata;
-        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${INSTALLER}`];
+        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${mainContainer(pod)}`];
         const log = known(await read("pods/log", this.kubectl.run(...args, isReady(pod) ? HEAD : TAIL))) ?? "";
         return [name, isReady(pod) ? directoryWarning(log) : lastTrouble(log)] as const;
       }),
@@ -132,8 +138,8 @@ class Reader {
     return new Map(logs.flatMap(([name, line]) => (line === undefined ? [] : [[name, line] as const])));
   }
 
-  refusals(): Promise<Read<readonly Event[]>> {
-    const fieldSelector = `involvedObject.kind=DaemonSet,involvedObject.name=${NAME},reason=FailedCreate`;
+  refusals(name: string): Promise<Read<readonly Event[]>> {
+    const fieldSelector = `involvedObject.kind=DaemonSet,involvedObject.name=${name},reason=FailedCreate`;
     return this.list<Event>({ kind: "events", namespace: this.namespace, fieldSelector });
   }
 }
@@ -143,24 +149,28 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
   const reader = new Reader(kubectl, namespace);
   const selector = `${SELECTOR.key}=${SELECTOR.value}`;
   const everywhere = true;
-  const [daemonSet, pods, namespaceObject, configMap, daemonSets, nodes, refusals, pending, sandboxFailures] =
+  const ownPods = `${SELECTOR.key} in (${OWN_PODS.join(",")})`;
+  const [daemonSet, nri, pods, namespaceObject, configMap, daemonSets, nodes, refusals, pending, sandboxFailures] =
     await Promise.all([
       reader.get<DaemonSet>("daemonset", NAME, namespace),
-      reader.list<CheckedPod>({ kind: "pods", namespace, selector }),
+      reader.get<DaemonSet>("daemonset", NRI_NAME, namespace),
+      reader.list<CheckedPod>({ kind: "pods", namespace, selector: ownPods }),
       reader.get<Named>("namespace", namespace),
       reader.get<ConfigMapObject>("configmap", CONFIG_MAP, namespace),
       reader.list<DaemonSet>({ kind: "daemonsets", everywhere, selector }),
       reader.list<NodeObject>({ kind: "nodes" }),
-      reader.refusals(),
+      reader.refusals(NAME),
       reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Pending" }),
       reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
     ]);
-  const [webhook, operators, definitions, grants, warnings] = await Promise.all([
+  const none: Read<readonly Event[]> = { value: [] };
+  const [webhook, operators, definitions, grants, warnings, nriRefusals] = await Promise.all([
     reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", MULTUS_NAME),
     reader.list<Deployment>({ kind: "deployments", everywhere, fieldSelector: "metadata.name=linkerd-multus" }),
     reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
-    reader.grants(known(daemonSet)),
+    reader.grants(known(daemonSet), known(nri)),
     reader.warnings(known(pods) ?? []),
+    known(nri) === undefined ? none : reader.refusals(NRI_NAME),
   ]);
   return {
     namespace,
@@ -168,10 +178,12 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
     configMap,
     daemonSet,
     daemonSets,
+    nri,
     pods,
     warnings,
     nodes,
     refusals,
+    nriRefusals,
     pending,
     sandboxFailures,
     grants,

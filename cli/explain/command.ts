@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
 import pc from "picocolors";
-import { CNI_NAME, CONFIG_MAP } from "../../cni/contract";
+import { CNI_NAME, CONFIG_MAP, InstallerVariable } from "../../cni/contract";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
-import { type DaemonSet, installerOf, NAME } from "../check/objects";
+import { type DaemonSet, installerOf, isChained, NAME } from "../check/objects";
 import { type ConfigMapObject, defaultStanza, pathOf, stanzaSource } from "../configuration";
 import { type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
@@ -107,11 +107,12 @@ function lastWritten(metadata: ConfigMapObject["metadata"]): string | undefined 
 
 function explanations(material: Material, cniNamespace: string): readonly Explanation[] {
   const configMap = ofPlugin(material.configMaps, cniNamespace);
-  const chained = installerOf(ofPlugin(material.daemonSets, cniNamespace)).get("CHAINED") !== "false";
+  const daemonSet = ofPlugin(material.daemonSets, cniNamespace);
   const defaults = defaultStanza(cniNamespace);
   const writtenAt = lastWritten(configMap?.metadata);
   const shared = {
-    chained,
+    chained: isChained(daemonSet),
+    nri: installerOf(daemonSet).get(InstallerVariable.nriEvents) === "true",
     defaults,
     stanza: configMap === undefined ? defaults : stanzaSource(configMap),
     ...(configMap === undefined ? {} : { configMap: pathOf(configMap.metadata) }),

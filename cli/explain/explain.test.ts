@@ -33,7 +33,12 @@ const configMap = (props: LinkerdCniProps = {}, stanza: object = {}) => {
   return { ...made, data: { cni_network_config: JSON.stringify({ ...read, ...stanza }) } };
 };
 
-const unchained = installed({ chained: false }, "linkerd-cni").find(({ kind }) => kind === "DaemonSet") as object;
+const installer = (props: LinkerdCniProps) =>
+  installed(props, "linkerd-cni").find(
+    ({ kind, metadata }) => kind === "DaemonSet" && metadata.name === "linkerd-cni",
+  ) as object;
+const unchained = installer({ chained: false });
+const nri = (chained: boolean) => installer({ chained, nri: { enabled: true } });
 
 const text = (objects: readonly object[]) => objects.map((object) => stringify(object)).join("---\n");
 const explained = (objects: readonly object[], ...args: readonly string[]): Promise<Outcome> =>
@@ -95,6 +100,26 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
     "Multus, which is",
     [pod({ annotations: { ...MARK, "k8s.v1.cni.cncf.io/networks": "linkerd-cni" } }), unchained],
     "redirected: it has a container linkerd-proxy",
+  ],
+  ["the NRI plugin, without a chain", [pod(), nri(false)], "redirected: it has a container linkerd-proxy"],
+  [
+    "the NRI plugin, for which no runtime calls it either",
+    [pod({}, { ...PROXY, hostNetwork: true }), nri(false)],
+    "left alone: it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin",
+  ],
+  [
+    "the NRI plugin, which passes annotations whatever the configuration asks for",
+    [
+      pod({ annotations: INJECTED }, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }),
+      configMap({ podLookup: "annotations" }, { capabilities: {} }),
+      nri(false),
+    ],
+    "redirected: it has a container linkerd-proxy",
+  ],
+  [
+    "a bad annotation of the pod, by the NRI plugin",
+    [pod({ annotations: { ...MARK, ...settings({ "proxy-uid": "x" }) } }), nri(false)],
+    'does not start: the plugin fails with code 7: config.linkerd.io/proxy-uid on pod shop/cart: "x" is not a numeric id',
   ],
   [
     "simulated",
@@ -371,4 +396,28 @@ test("a list is explained pod by pod, a named pod alone", async () => {
   expect(all.out.match(/^\S+: redirected/gm)).toEqual(["shop/a: redirected", "shop/b: redirected"]);
   const one = await runIn({ files }, ["explain", "-f", "pods.json", "b"]);
   expect(one.out.match(/^\S+: redirected/gm)).toEqual(["shop/b: redirected"]);
+});
+
+test("who sets the rules, and how, where there is the NRI plugin", async () => {
+  const mode = configMap({ iptablesMode: "auto" });
+  const lines = async (...objects: readonly object[]) =>
+    (await explained([pod(), ...objects])).out.split("\n").filter((line) => /^ *(mode|set by) /.test(line));
+  const [without, beside, alone] = [await lines(mode), await lines(mode, nri(true)), await lines(mode, nri(false))];
+  expect(without).toEqual([expect.stringMatching(/^ *mode +auto: /)]);
+  expect(beside).toEqual([
+    expect.stringMatching(/^ *mode +auto: /),
+    expect.stringMatching(/^ *set by +the chain, or else the NRI plugin +nri\.enabled$/),
+  ]);
+  expect(alone).toEqual([
+    expect.stringMatching(/^ *mode +native: over netlink/),
+    expect.stringMatching(/^ *set by +the NRI plugin, as the pod starts +chained: false$/),
+  ]);
+});
+
+test("a validator that failed, where the NRI plugin mends its pod", async () => {
+  const validator = { name: "linkerd-network-validator", lastState: { terminated: { exitCode: 95 } } };
+  const { out } = await explained([pod({}, PROXY, { initContainerStatuses: [validator] }), nri(true)]);
+  expect(out.replace(/\s+/g, " ")).toContain(
+    "shop/cart was not redirected then. The NRI plugin of its node sets the rules in place, and the validator's next run passes: if it does not, see l5d-cni check",
+  );
 });

@@ -81,9 +81,9 @@ const IN_THE_NODE = "it is in the node's own network (hostNetwork), for which co
 const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabled, where chart linkerd-multus is installed, and make the pod anew, or give the pod ${NETWORKS}: ${PLUGIN_TYPE}`;
 
 /** Why nobody calls the plugin for a pod. */
-function uncalled({ pod, chained }: Evidence): string | undefined {
+function uncalled({ pod, chained, nri }: Evidence): string | undefined {
   if (pod.spec?.hostNetwork === true) return IN_THE_NODE;
-  return chained || isAttached(pod.metadata?.annotations?.[NETWORKS]) ? undefined : NOT_ATTACHED;
+  return chained || nri || isAttached(pod.metadata?.annotations?.[NETWORKS]) ? undefined : NOT_ATTACHED;
 }
 
 /** Says what the plugin does for a pod, by the plugin's own functions. */
@@ -93,9 +93,13 @@ export function explain(evidence: Evidence): Explanation {
   const pod = `${name.namespace}/${name.name}`;
   const because = uncalled(evidence);
   if (because !== undefined) return { pod, outcome: { kind: "left alone", because }, rows: [], notes: [] };
-  const annotations = manifest.metadata?.annotations ?? {};
-  const without = outcomeOf({ pod: name, annotations: undefined }, evidence);
-  const outcome = wantsAnnotations(stanza) ? outcomeOf({ pod: name, annotations }, evidence) : without;
+  const { annotations = {}, labels = {} } = manifest.metadata ?? {};
+  const called = () => outcomeOf({ pod: name, annotations }, evidence);
+  // NRI passes annotations and labels, whatever the configuration asks for.
+  const byNri = () => outcomeOf({ pod: name, annotations, labels }, evidence);
+  const isNris = evidence.nri && !evidence.chained;
+  const without = isNris ? byNri() : outcomeOf({ pod: name, annotations: undefined }, evidence);
+  const outcome = isNris || !wantsAnnotations(stanza) ? without : called();
   const rows = outcome.kind === "redirected" ? rowsOf(outcome, evidence) : [];
   return { pod, outcome, rows, notes: notesOf(evidence, outcome, without) };
 }

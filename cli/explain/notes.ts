@@ -53,18 +53,17 @@ function describe(outcome: Outcome): string {
 }
 
 /** What became of the pod that is there, beside what becomes of one that starts now. */
-function historyNotes({ pod, configuredAt }: Evidence): readonly string[] {
+function historyNotes({ pod, configuredAt, nri }: Evidence): readonly string[] {
   const name = `${nameOf(pod).namespace}/${nameOf(pod).name}`;
-  const repair = "delete it, or switch repairController.enabled on";
+  const ended = `its linkerd-network-validator ended with code ${NOT_REDIRECTED}: ${name}`;
+  const early = nri
+    ? `${ended} was not redirected then. The NRI plugin of its node sets the rules in place, and the validator's next run passes: if it does not, see l5d-cni check`
+    : `${ended} is not redirected now, since it started before the chain was complete: delete it, or switch repairController.enabled on`;
   const { startTime } = pod.status ?? {};
   const isOlder =
     startTime !== undefined && configuredAt !== undefined && Date.parse(startTime) < Date.parse(configuredAt);
   return [
-    ...(isUnchained({ ...pod, metadata: pod.metadata ?? {} })
-      ? [
-          `its linkerd-network-validator ended with code ${NOT_REDIRECTED}: ${name} is not redirected now, since it started before the chain was complete: ${repair}`,
-        ]
-      : []),
+    ...(isUnchained({ ...pod, metadata: pod.metadata ?? {} }) ? [early] : []),
     ...(isOlder
       ? [
           `it started at ${startTime}, before the ConfigMap was last written (${configuredAt}): it may be redirected by another configuration, or not at all: delete it to have it start anew`,

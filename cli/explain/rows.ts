@@ -76,6 +76,16 @@ class Origins {
   }
 }
 
+/** The NRI plugin programs by netlink alone. */
+const modeOf = ({ chained, nri }: Evidence, mode: IptablesMode): string => modes[nri && !chained ? "native" : mode];
+
+/** Who sets the rules, where that is not the chain alone. */
+function setBy({ chained, nri }: Evidence): readonly Row[] {
+  if (!nri) return [];
+  if (!chained) return [{ what: "set by", value: "the NRI plugin, as the pod starts", from: "chained: false" }];
+  return [{ what: "set by", value: "the chain, or else the NRI plugin", from: "nri.enabled" }];
+}
+
 /** How a pod is redirected, line by line. */
 export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row[] {
   const { options, known } = redirected;
@@ -106,6 +116,7 @@ export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row
     { what: "  not through", value: "lo", from: "always" },
     ...outgoing.flatMap(([option, what]) => excepted(option, what)),
     { what: "addresses", value: options.ipv6 ? "IPv4 and IPv6" : "IPv4 only", from: origins.ofField("ipv6") },
-    { what: "mode", value: modes[linkerd["iptables-mode"]], from: origins.ofField("iptables-mode") },
+    { what: "mode", value: modeOf(evidence, linkerd["iptables-mode"]), from: origins.ofField("iptables-mode") },
+    ...setBy(evidence),
   ];
 }

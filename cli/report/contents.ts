@@ -1,7 +1,7 @@
 import pc from "picocolors";
 import { stringify } from "yaml";
 import { version } from "../../constructs";
-import { type CheckedPod, imageOf, isReady, type NodeObject, nodeOf } from "../check/objects";
+import { type CheckedPod, imageOf, isNri, isReady, type NodeObject, nodeOf } from "../check/objects";
 import { reportJson, reportText } from "../check/report";
 import { known } from "../check/snapshot";
 import type { ContainerLog, Material, NamedPod, ReportedEvent } from "./gather";
@@ -60,12 +60,24 @@ function installerPod(pod: CheckedPod): object {
   return { metadata: { name, creationTimestamp, deletionTimestamp, labels, annotations }, node: nodeOf(pod), status };
 }
 
+const readiness = (pods: readonly CheckedPod[]): readonly string[] =>
+  pods.map((pod) => `${pod.metadata.name}: ${isReady(pod) ? "ready" : "not ready"}`);
+
 function nodeState({ metadata, spec, status }: NodeObject, pods: readonly CheckedPod[]): object {
   const own = pods.filter((pod) => nodeOf(pod) === metadata.name);
+  // The rest of it are the machine's ids.
+  const { architecture, containerRuntimeVersion, kernelVersion, kubeletVersion, operatingSystem, osImage } =
+    status?.nodeInfo ?? {};
   return {
     name: metadata.name,
-    installer: own.map((pod) => `${pod.metadata.name}: ${isReady(pod) ? "ready" : "not ready"}`),
-    ...status?.nodeInfo,
+    installer: readiness(own.filter((pod) => !isNri(pod))),
+    nri: own.some(isNri) ? readiness(own.filter(isNri)) : undefined,
+    architecture,
+    containerRuntimeVersion,
+    kernelVersion,
+    kubeletVersion,
+    operatingSystem,
+    osImage,
     taints: spec?.taints,
     conditions: status?.conditions?.filter(({ type, status: is }) => (type === "Ready") === (is !== "True")),
   };

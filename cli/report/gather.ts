@@ -1,7 +1,15 @@
 import { apiFinding } from "../check/access";
 import type { Finding } from "../check/finding";
 import { inspect } from "../check/inspect";
-import { type CheckedPod, type ContainerStatus, isReady, type NodeObject, pathOf, statusesOf } from "../check/objects";
+import {
+  type CheckedPod,
+  type ContainerStatus,
+  LOG_LINES,
+  type NodeObject,
+  pathOf,
+  statusesOf,
+  unreadyFirst,
+} from "../check/objects";
 import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/snapshot";
 import type { Kubectl } from "../kubectl";
 import type { Names } from "./redact";
@@ -61,8 +69,6 @@ export interface Extent {
   readonly logs: number;
 }
 
-/** Beyond the lines that a report shows, for errors of the plugin further up. */
-const READ_LINES = 20_000;
 /** How many commands run at once. */
 const WORKERS = 6;
 const MOST_NAMED_PODS = 10;
@@ -120,9 +126,10 @@ class Gatherer {
   /** What the snapshot lacks. */
   note(snapshot: Snapshot): void {
     const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
-    const { sandboxFailures, grants, webhook, operator, definitions } = snapshot;
+    const { nri, nriRefusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
     const parts: Readonly<Record<string, Read<unknown>>> = {
       ...{ Namespace: namespaceObject, ConfigMap: configMap, DaemonSet: daemonSet, "pods of the DaemonSet": pods },
+      ...{ "DaemonSet of the NRI plugin": nri, "Events of the NRI plugin's DaemonSet": nriRefusals },
       ...{ nodes, "DaemonSets of all namespaces": daemonSets, "Events of the DaemonSet": refusals },
       ...{ "pending pods of all namespaces": pending, "Events of all namespaces": sandboxFailures },
       ...{ "Multus' webhook": webhook, "Multus operator": operator, "Multus' definitions": definitions },
@@ -144,14 +151,14 @@ class Gatherer {
 
   private async log(pod: string, container: string, isPrevious: boolean): Promise<ContainerLog | undefined> {
     const args = ["logs", pod, `--namespace=${this.extent.namespace}`, `--container=${container}`];
-    const given = [...args, `--tail=${READ_LINES}`, ...(isPrevious ? ["--previous"] : [])];
+    const given = [...args, `--tail=${LOG_LINES}`, ...(isPrevious ? ["--previous"] : [])];
     const what = `log of pod ${pod}, container ${container}${isPrevious ? ", previous run" : ""}`;
     const text = await this.read(what, this.kubectl.run(...given));
     return text === undefined ? undefined : { pod, container, isPrevious, lines: text.replace(/\n$/, "").split("\n") };
   }
 
   async logs(pods: readonly CheckedPod[]): Promise<readonly ContainerLog[]> {
-    const sorted = [...pods.filter((pod) => !isReady(pod)), ...pods.filter(isReady)];
+    const sorted = unreadyFirst(pods);
     const left = sorted.slice(this.extent.logs);
     if (left.length > 0) {
       const problem = `logs of ${this.extent.logs} pods are read: --logs ${sorted.length} reads all`;
@@ -208,14 +215,14 @@ class Gatherer {
     const pending = (known(snapshot.pending) ?? []).map(({ metadata }) => metadata);
     const elsewhere = pending.filter((each) => each.namespace !== namespace);
     const installers = (known(snapshot.pods) ?? []).map(({ metadata }) => metadata.name ?? "");
+    const sandboxes = (known(snapshot.sandboxFailures) ?? []).map((event) => (event as ReportedEvent).involvedObject);
     const objects = [
       ...(known(snapshot.daemonSets) ?? []).map(({ metadata }) => metadata),
-      ...(known(snapshot.sandboxFailures) ?? []).map((event) => (event as ReportedEvent).involvedObject),
+      ...sandboxes,
       ...[...events, ...findings.flatMap((each) => each.events)].map(({ involvedObject }) => involvedObject),
       known(snapshot.operator)?.metadata,
       ...elsewhere,
     ];
-    const sandboxes = (known(snapshot.sandboxFailures) ?? []).map((event) => (event as ReportedEvent).involvedObject);
     const failed = sandboxes.filter((each) => each?.namespace !== namespace).map((each) => each?.name ?? "");
     const present = (names: readonly string[]) => [...new Set(names)].filter((name) => name !== "");
     return {

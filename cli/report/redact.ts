@@ -1,4 +1,5 @@
 import { ApiServerVariable, InstallerVariable, PodVariable, RepairVariable } from "../../cni/contract";
+import { docs } from "../links";
 
 /** What stands where a secret was. */
 export const REDACTED = "[redacted]";
@@ -30,6 +31,9 @@ function isSecretName(name: string): boolean {
   return (SECRET_NAME.test(plain) && !REFERENCES.has(plain)) || SECRET_WORD.test(name);
 }
 
+/** Pages that checks refer to, from the last dot of the host's name on. */
+const OWN_PAGES = docs("").replace(/^.*\./, "");
+
 /** Secrets that are known by their form, wherever they stand. What comes first is removed first. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z0-9 ]+-----(?:[\s\S]{0,20000}?-----END [A-Z0-9 ]+-----|[A-Za-z0-9+/=\s\\]*)/g, REDACTED],
@@ -48,7 +52,11 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{8,}|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bK10[0-9a-f]{16,}(?:::\S+)?/g, REDACTED],
   // What is long and of all sorts of characters, as lines of a key are. Digests and UIDs have no capital letters.
   [
-    /(?<![\w+/-])(?=[a-z0-9+/_-]*[A-Z])(?=[A-Z0-9+/_-]*[a-z])(?:(?=[A-Za-z+/_-]*\d)[\w+/-]{40,}|[\w+/-]{64,})={0,2}/g,
+    new RegExp(
+      `(?<![\\w+/-])(?!${OWN_PAGES})(?=[a-z0-9+/_-]*[A-Z])(?=[A-Z0-9+/_-]*[a-z])` +
+        "(?:(?=[A-Za-z+/_-]*\\d)[\\w+/-]{40,}|[\\w+/-]{64,})={0,2}",
+      "g",
+    ),
     REDACTED,
   ],
 ];
@@ -147,8 +155,11 @@ function withoutAssigned(text: string): string {
 /** A text without the secrets in it. */
 export const withoutSecrets = (text: string): string => withoutAssigned(withoutForms(text));
 
-/** Names that Kubernetes and Linkerd gave, which tell nothing of a cluster. */
-const COMMON = new Set(["default", "kube-node-lease", "kube-public", "kube-system", "linkerd", "linkerd-cni"]);
+/** Names that Kubernetes and Linkerd gave, and words of every text: they tell nothing of a cluster. */
+const COMMON = new Set([
+  ...["default", "kube-node-lease", "kube-public", "kube-system", "linkerd", "linkerd-cni"],
+  ...["namespace", "node", "pod"],
+]);
 
 /** What is called otherwise in a report. */
 export interface Names {

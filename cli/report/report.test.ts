@@ -1,7 +1,4 @@
-import { Readable } from "node:stream";
-import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
-import { extract } from "tar-stream";
 import { parse } from "yaml";
 import {
   cluster,
@@ -19,6 +16,7 @@ import type { CheckedPod, Event } from "../check/objects";
 import type { Read, Snapshot } from "../check/snapshot";
 import type { Ended } from "../io";
 import { type Outcome, runIn, type World } from "../io.testing";
+import { unpacked } from "./archive.testing";
 import type { ReportedEvent } from "./gather";
 import { seeded, word } from "./secrets.testing";
 
@@ -61,7 +59,7 @@ function kubectl(snapshot: Snapshot, { logs = {}, events = [], namespaces = [], 
     }
     switch (kind) {
       case "daemonset":
-        return one(snapshot.daemonSet);
+        return one(has("linkerd-cni-nri") ? snapshot.nri : snapshot.daemonSet);
       case "daemonsets":
         return all(snapshot.daemonSets);
       case "configmap":
@@ -86,17 +84,6 @@ function kubectl(snapshot: Snapshot, { logs = {}, events = [], namespaces = [], 
       }
     }
   };
-}
-
-/** The files of an archive, by their names without the folder. */
-async function unpacked(archive: Buffer): Promise<ReadonlyMap<string, string>> {
-  const files = new Map<string, string>();
-  for await (const entry of Readable.from([gunzipSync(archive)]).pipe(extract())) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry) chunks.push(chunk as Buffer);
-    files.set(entry.header.name.replace(/^[^/]*\//, ""), Buffer.concat(chunks).toString("utf8"));
-  }
-  return files;
 }
 
 interface Report extends Outcome {
@@ -217,6 +204,25 @@ test("names of nodes, and of other namespaces and their pods, are replaced alike
   const log = files.get("pods/linkerd-cni-one.install-cni.log");
   expect(log).toMatch(/pod=namespace-\d\/pod-\d reason=pod-1\.namespace-1\.svc, not pod-2, on node-2\n/);
   expect(files.has("pods/linkerd-cni-one.yaml")).toBe(true);
+});
+
+test("a node whose name is only the word node changes no sentence", async () => {
+  const { files } = await report(cluster({ nodes: { value: [node("node")] } }));
+  expect(files.get("check.txt")).toContain("‼ node node has a ready pod");
+});
+
+test("what identifies a machine is left out", async () => {
+  const ids = { machineID: "3d1219c7c4c5404a", systemUUID: "ec2a6f1d-0b54", bootID: "a1b94df2-b2e2" };
+  const status = { nodeInfo: { kernelVersion: "6.1.0", ...ids } };
+  const { files, text } = await report(cluster({ nodes: { value: [node("one", { status })] } }));
+  expect(files.get("nodes.yaml")).toContain("kernelVersion: 6.1.0");
+  for (const id of Object.values(ids)) expect(text).not.toContain(id);
+});
+
+test("pages that check refers to stay readable", async () => {
+  const { files } = await report(named, answers);
+  expect(files.get("check.txt")).toMatch(/see https:\/\/\S+\/docs\/[\w/]+\.md/);
+  expect(files.get("check.txt")).not.toContain("[redacted]");
 });
 
 test("--names keeps them", async () => {

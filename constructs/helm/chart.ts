@@ -65,6 +65,11 @@ export const release = {
 /** The cluster that Helm renders for. */
 export const capabilities = {
   kubeVersion: ref<string>("string", "Capabilities", "KubeVersion", "Version"),
+  /** Whether the cluster is of a version such as `1.30`, or of a newer one; a vendor's suffix does not matter. */
+  atLeast: (version: string): Expr<boolean> => {
+    const subject = capabilities.kubeVersion;
+    return { $helm: { op: "call", name: "semverCompare", args: [`>=${version}-0`], subject, kind: "bool" } };
+  },
   /** Whether the cluster has an API, such as `monitoring.coreos.com/v1`. */
   has: (api: string): Expr<boolean> => ({
     $helm: { op: "call", name: ".Capabilities.APIVersions.Has", args: [api], kind: "bool" },

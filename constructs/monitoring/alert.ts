@@ -3,7 +3,8 @@ import { concat, type Input, when } from "../helm";
 /** One alert. Its name is that of its page in docs/runbooks. */
 export interface Alert {
   readonly alert: string;
-  readonly severity: "warning" | "critical";
+  /** `warning` or `critical`. */
+  readonly severity: Input<string>;
   readonly expr: Input<string>;
   /** How long the expression has to hold; without it, once. */
   readonly for?: Input<string>;

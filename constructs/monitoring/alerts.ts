@@ -101,11 +101,40 @@ function repairAlerts(): readonly Alert[] {
   ];
 }
 
+function nriAlerts({ chained, podMonitor, prometheusRule }: Refs<Values>, job: Input<string>): readonly Alert[] {
+  const notConnected = "linkerd_cni_nri_connected == 0";
+  const left = 'linkerd_cni_nri_pods_total{event="synchronize", outcome=~"edited|refused|failed"}';
+  return [
+    {
+      alert: "LinkerdCNINriNotConnected",
+      // Beside the chain it is a second line; without the chain nothing else redirects.
+      severity: when(chained, "warning", "critical") as Input<string>,
+      expr: when(
+        podMonitor.enabled,
+        concat(`${notConnected} or up{job="`, job, `-nri", container="${Container.nri}"} == 0`),
+        notConnected,
+      ) as Input<string>,
+      for: concat(text(prometheusRule.notReadyMinutes), "m"),
+      summary: "The NRI plugin of a node sees no pods start",
+      description: `${ON_NODE} the container runtime has not taken the NRI plugin, or the plugin does not answer.`,
+    },
+    {
+      alert: "LinkerdCNIRedirectNotMended",
+      severity: "warning",
+      expr: `sum by (${NODE}) (${added(left, WINDOW)}) > 0`,
+      summary: "Running pods may lack their redirect",
+      description: `${ON_NODE} the NRI plugin has left ${VALUE} running pods as they are: their rules were edited, or it could not tell what they need.`,
+    },
+  ];
+}
+
 /** The groups of a PrometheusRule, in the form of Prometheus' own rule files. */
 export function alertGroups(values: Refs<Values>, job: Input<string>) {
   const { runbookUrl } = values.prometheusRule;
+  const { nri, repairController } = values;
   return [
     alertGroup("linkerd-cni", installerAlerts(values, job), runbookUrl),
-    when(values.repairController.enabled, alertGroup("linkerd-cni-repair", repairAlerts(), runbookUrl)),
+    when(repairController.enabled, alertGroup("linkerd-cni-repair", repairAlerts(), runbookUrl)),
+    when(nri.enabled, alertGroup("linkerd-cni-nri", nriAlerts(values, job), runbookUrl)),
   ];
 }

@@ -7,6 +7,7 @@ const HERE = `{node=~"$node"}`;
 const ADD = `{node=~"$node", verb="ADD"}`;
 
 const cni = (name: string, selector = HERE) => `linkerd_cni_${name}${selector}`;
+const nri = (name: string, selector = HERE) => cni(`nri_${name}`, selector);
 const repair = (name: string, selector = HERE) => cni(`repair_controller_${name}`, selector);
 /** How often something happens, by a label. */
 const rate = (series: string, by: string) => query(`sum by (${by}) (rate(${series}[${RATE}]))`, legendOf(by));
@@ -28,7 +29,7 @@ const each = (names: Readonly<Record<string, string>>) =>
 const definition: DashboardProps = {
   uid: "linkerd-cni",
   title: "Linkerd CNI",
-  description: "The plugin on every node, its installer, and the repair controller",
+  description: "The plugin on every node, its installer, the repair controller, and the NRI plugin",
   tags: ["linkerd", "cni"],
   variables: [{ label: "node", metric: "linkerd_cni_ready" }],
   rows: [
@@ -127,6 +128,29 @@ const definition: DashboardProps = {
             "Events refused": repair("events_publish_errors_total"),
             "Events without answer": repair("events_publish_timeouts_total"),
             "pods not looked at": repair("queue_overflow_total"),
+          }),
+        ),
+      ],
+    },
+    {
+      title: "NRI plugin",
+      panels: [
+        curves("Connected and synchronized", [
+          query(`sum(${nri("connected")})`, "connected"),
+          query(`sum(${nri("synchronized")})`, "synchronized"),
+        ]),
+        curves("Pods by event and outcome", [rate(nri("pods_total"), "event, outcome")]),
+        curves(
+          "Time of a pod, p99",
+          [query(quantile(0.99, ["linkerd_cni_nri_call_duration_seconds", HERE], RATE, "event"), legendOf("event"))],
+          { unit: "s" },
+        ),
+        curves(
+          "What it did",
+          each({
+            "mended pods": nri("mended_pods_total"),
+            "connections to the runtime": nri("connections_total"),
+            "API requests": nri("lookups_total"),
           }),
         ),
       ],

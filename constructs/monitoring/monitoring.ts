@@ -11,16 +11,19 @@ interface Requested {
   readonly labels: Input<Labels>;
 }
 
-export interface MonitoringProps {
+export interface PodMonitorProps {
   /** The name of every resource. */
   readonly name: string;
-  readonly namespace: Input<string>;
   /** What selects the pods. */
   readonly selector: Labels;
   /** The metadata of a resource, with some labels besides the common ones. */
   readonly metadata: (added: Input<Labels>) => HelmMetadata;
   /** The endpoints with metrics. */
   readonly podMonitor: Requested & { readonly endpoints: readonly unknown[] };
+}
+
+export interface MonitoringProps extends PodMonitorProps {
+  readonly namespace: Input<string>;
   /** The alerts; `job` is what Prometheus calls the targets of the PodMonitor. */
   readonly prometheusRule: Requested & { readonly groups: (job: Input<string>) => readonly unknown[] };
   /** @default none */
@@ -30,16 +33,23 @@ export interface MonitoringProps {
 /** A kind of the Prometheus Operator. */
 const operator = (kind: string): GroupVersionKind => ({ apiVersion: "monitoring.coreos.com/v1", kind });
 
-/** What Prometheus and Grafana are given, each part on request. */
-export class Monitoring extends Construct {
-  constructor(scope: Construct, id: string, props: MonitoringProps) {
+/** Where Prometheus finds the metrics of some pods, on request. */
+export class PodMonitor extends Construct {
+  constructor(scope: Construct, id: string, { name, selector, metadata, podMonitor }: PodMonitorProps) {
     super(scope, id);
-    const { dashboard, metadata, name, namespace, podMonitor, prometheusRule, selector } = props;
     new HelmObject<{ spec: object }>(this, "pod-monitor", operator("PodMonitor"), {
       when: podMonitor.enabled,
-      metadata: metadata(podMonitor.labels),
+      metadata: { ...metadata(podMonitor.labels), name },
       spec: { selector: { matchLabels: selector }, podMetricsEndpoints: podMonitor.endpoints },
     });
+  }
+}
+
+/** What Prometheus and Grafana are given, each part on request. */
+export class Monitoring extends PodMonitor {
+  constructor(scope: Construct, id: string, props: MonitoringProps) {
+    super(scope, id, props);
+    const { dashboard, metadata, name, namespace, prometheusRule } = props;
     new HelmObject<{ spec: object }>(this, "prometheus-rule", operator("PrometheusRule"), {
       when: prometheusRule.enabled,
       metadata: metadata(prometheusRule.labels),

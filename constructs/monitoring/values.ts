@@ -21,16 +21,24 @@ export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
     });
 
 const podMonitor = group({
-  enabled: flag().default(false).meta({
-    description: "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller",
-  }),
+  enabled: flag()
+    .default(false)
+    .meta({
+      description:
+        "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller, and one for " +
+        "the NRI plugin's",
+    }),
   labels: prometheusLabels("PodMonitor"),
 });
 
 const prometheusRule = group({
-  enabled: flag().default(false).meta({
-    description: "Create a PrometheusRule (Prometheus Operator) with alerts about the plugin and the repair controller",
-  }),
+  enabled: flag()
+    .default(false)
+    .meta({
+      description:
+        "Create a PrometheusRule (Prometheus Operator) with alerts about the plugin, the repair controller and " +
+        "the NRI plugin",
+    }),
   labels: prometheusLabels("PrometheusRule"),
   runbookUrl: runbookUrl(),
   notReadyMinutes: integer(1, 1440).default(5).meta({

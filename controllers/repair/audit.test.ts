@@ -34,6 +34,7 @@ test("a pod that is gone by the time its turn comes is not audited", async () =>
       if (host === "10.0.0.3") stopping.abort();
       return "open";
     },
+    waitForNri: false,
     found: async () => undefined,
     clock: systemClock,
     log,

@@ -9,7 +9,7 @@ import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { Loop } from "../../process/loop";
 import { reasonOf } from "../../process/reason-of";
-import type { PodStore, Redirect, TrackedPod } from "./pod-store";
+import { NRI_PATIENCE_MS, type PodStore, type Redirect, type TrackedPod } from "./pod-store";
 import type { TcpAnswer } from "./probes";
 
 /**
@@ -65,6 +65,8 @@ interface Deps {
   readonly client: KubernetesClient;
   readonly stanza: Stanza;
   readonly probe: (host: string, port: number) => Promise<TcpAnswer>;
+  /** The NRI plugin may mend a pod in place: what is found once is looked at again before it is told. */
+  readonly waitForNri: boolean;
   /** Connections to this pod are not redirected. Called once for each pod. */
   readonly found: (pod: TrackedPod) => Promise<void>;
   readonly clock: Clock;
@@ -95,14 +97,21 @@ export class Auditor {
   }
 
   private async audit(pod: TrackedPod, object: PodObject): Promise<void> {
-    const { clock, found, log, pods } = this.deps;
+    const { clock, found, log, pods, waitForNri } = this.deps;
     const redirect = await this.redirectOf(pod, object);
     // A pod that has changed meanwhile is audited again, and one that is gone is not.
     if (pod.object !== object || pods.get(pod.uid) !== pod) return;
-    pod.redirect = redirect;
+    const before = pod.redirect;
+    if (redirect === "absent" && before === "unknown" && waitForNri) {
+      pod.redirect = "suspected";
+      pod.auditAt = clock.now() + NRI_PATIENCE_MS;
+      return;
+    }
+    // What is told stays so until it is known otherwise.
+    pod.redirect = redirect === "unknown" && before === "absent" ? before : redirect;
     pod.auditAt = clock.now() + REPEAT_MS;
-    if (redirect !== "unknown") pod.object = undefined;
-    if (redirect !== "absent") return;
+    if (redirect === "present") pod.object = undefined;
+    if (redirect !== "absent" || before === "absent") return;
     log.warn(`pod ${pod.namespace}/${pod.name}: connections to it are not redirected, and it has no validator`);
     await found(pod);
   }

@@ -8,11 +8,11 @@ import { deletedUnconfigured, evictedUnvalidated, notRedirected, notReplaceable,
 import type { Metrics } from "./metrics";
 import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";
 import type { PodActions } from "./pod-actions";
-import { PodStore, type TrackedPod } from "./pod-store";
+import { NRI_PATIENCE_MS, PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
 
 interface Deps {
-  readonly settings: Pick<Settings, "rate" | "deleteUnvalidated">;
+  readonly settings: Pick<Settings, "rate" | "deleteUnvalidated" | "waitForNri">;
   readonly actions: Pick<PodActions, "delete" | "publish">;
   /** Whether the node's installer is ready, so that new pods get the plugin. */
   readonly installerReady: () => Promise<boolean>;
@@ -84,11 +84,21 @@ export class RepairController {
   }
 
   /** Whether a pod has to be deleted. One that serves is only evicted if a controller replaces it. */
-  private isBroken({ controller, deleted, diagnosis, redirect }: TrackedPod): boolean {
+  private isBroken(pod: TrackedPod): boolean {
+    const { controller, deleted, diagnosis, redirect } = pod;
     if (deleted) return false;
-    if (diagnosis === "failed") return true;
+    if (diagnosis === "failed") return !this.isNrisTurn(pod);
     const { deleteUnvalidated } = this.deps.settings;
     return deleteUnvalidated && controller !== undefined && diagnosis === "unvalidated" && redirect === "absent";
+  }
+
+  /**
+   * Whether the NRI plugin may still mend a pod: it sets the rules as soon as it runs, and the next run of the validator,
+   * which the kubelet starts after up to five minutes, shows that. A pod of which no run follows is none for it.
+   */
+  private isNrisTurn({ failures }: TrackedPod): boolean {
+    if (!this.deps.settings.waitForNri || failures === undefined) return false;
+    return failures.lastSeen - failures.firstSeen < NRI_PATIENCE_MS;
   }
 
   /** Does what a pod needs now. @returns milliseconds after which to look at it again; undefined: not before it changes */

@@ -19,6 +19,14 @@ const exitOf = (state: ContainerStatus["state"]) => state?.terminated?.exitCode;
 const validatorOf = ({ status }: PodObject) =>
   status?.initContainerStatuses?.find(({ name }) => name === LinkerdContainer.validator);
 
+/** When the validator ended last, where the kubelet starts it again: then the pod can be mended in place. */
+export function restartedAfter(pod: PodObject): string | undefined {
+  const validator = validatorOf(pod);
+  if (pod.status?.phase === "Failed" || pod.spec?.restartPolicy === "Never" || validator === undefined)
+    return undefined;
+  return (validator.state?.terminated ?? validator.lastState?.terminated)?.finishedAt;
+}
+
 /** When the pod's present sandbox was made. */
 function sandboxSince(pod: PodObject): number {
   const ready = pod.status?.conditions?.find(({ type }) => type === "PodReadyToStartContainers");

@@ -1,10 +1,21 @@
 import { Store } from "../../kubernetes/store";
 import type { OwnerReference, PodObject } from "../../kubernetes/types";
 import type { Notice } from "../../kubernetes/watch";
-import { type Diagnosis, diagnose } from "./diagnose";
+import { type Diagnosis, diagnose, restartedAfter } from "./diagnose";
 
-/** Whether connections to a pod are redirected, as far as an audit found out. */
-export type Redirect = "unknown" | "present" | "absent";
+/** Whether connections to a pod are redirected, as far as audits found out; `suspected`: one found that they are not. */
+export type Redirect = "unknown" | "present" | "suspected" | "absent";
+
+/** What is broken for so long is not mended by the NRI plugin, which mends pods as soon as it runs. */
+export const NRI_PATIENCE_MS = 60_000;
+
+/** Runs of a pod's validator that have failed, as this controller saw them. */
+interface Failures {
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  /** When the last one ended, as the kubelet says: that tells it from the next. */
+  readonly last: string;
+}
 
 /** What is kept of a meshed pod of this node. It stays the same object as long as the pod exists. */
 export interface TrackedPod {
@@ -16,6 +27,8 @@ export interface TrackedPod {
   readonly controller?: OwnerReference;
   readonly firstSeen: number;
   diagnosis: Diagnosis;
+  /** The failures of a validator that the kubelet starts again. */
+  failures: Failures | undefined;
   /** The whole object, as long as an audit may need it. */
   object: PodObject | undefined;
   redirect: Redirect;
@@ -55,6 +68,7 @@ function track(pod: PodObject, now: number): TrackedPod {
     ...(controller === undefined ? {} : { controller }),
     firstSeen: now,
     diagnosis: "unknown",
+    failures: undefined,
     object: undefined,
     redirect: "unknown",
     auditAt: now,
@@ -64,10 +78,18 @@ function track(pod: PodObject, now: number): TrackedPod {
   };
 }
 
-function update(tracked: TrackedPod, pod: PodObject): TrackedPod {
+function failuresOf(pod: PodObject, { diagnosis, failures }: TrackedPod, now: number): Failures | undefined {
+  const last = diagnosis === "failed" ? restartedAfter(pod) : undefined;
+  if (last === undefined) return undefined;
+  if (last === failures?.last) return failures;
+  return { firstSeen: failures?.firstSeen ?? now, lastSeen: now, last };
+}
+
+function update(tracked: TrackedPod, pod: PodObject, now: number): TrackedPod {
   tracked.diagnosis = diagnose(pod);
+  tracked.failures = failuresOf(pod, tracked, now);
   if (tracked.diagnosis !== "unvalidated") tracked.redirect = "unknown";
-  tracked.object = tracked.diagnosis === "unvalidated" && tracked.redirect === "unknown" ? pod : undefined;
+  tracked.object = tracked.diagnosis === "unvalidated" && tracked.redirect !== "present" ? pod : undefined;
   return tracked;
 }
 
@@ -77,7 +99,7 @@ export class PodStore {
 
   constructor(private readonly options: PodStoreOptions) {
     const { changed, now } = options;
-    const view = (pod: PodObject) => update(this.get(uidOf(pod)) ?? track(pod, now()), pod);
+    const view = (pod: PodObject) => update(this.get(uidOf(pod)) ?? track(pod, now()), pod, now());
     this.store = new Store({ key: uidOf, view, changed });
   }
 

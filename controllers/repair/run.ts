@@ -1,7 +1,4 @@
 import { AdminPath, Label } from "../../cni/contract";
-import { isObject, type Json } from "../../cni/json";
-import { parseStanza } from "../../cni/parse-stanza";
-import { PLUGIN_TYPE, type Stanza } from "../../cni/stanza";
 import { KubernetesClient } from "../../kubernetes/client";
 import { EventRecorder } from "../../kubernetes/events";
 import { readApiServer } from "../../kubernetes/in-cluster";
@@ -11,6 +8,7 @@ import { httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import { health, metrics as metricsAnswer, serve } from "../../process/http-server";
 import type { Log } from "../../process/log";
+import { readStanza } from "../stanza";
 import { Auditor } from "./audit";
 import { RepairController } from "./controller";
 import { createMetrics } from "./metrics";
@@ -25,13 +23,6 @@ interface Deps {
   readonly signal: AbortSignal;
 }
 
-/** @throws if the text is not a stanza */
-function readStanza(text: string): Stanza {
-  const stanza = JSON.parse(text) as Json;
-  if (!isObject(stanza)) throw new Error("CNI_NETWORK_CONFIG is not a JSON object");
-  return parseStanza(stanza, PLUGIN_TYPE);
-}
-
 /** Runs the repair controller of one node until the signal is given. @throws if the admin port is taken */
 export async function runRepairController({ settings, log, clock, signal }: Deps): Promise<void> {
   const server = () => readApiServer(settings.cluster);
@@ -42,7 +33,7 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
   const reporter = { controller: "linkerd-cni-repair-controller", instance: settings.podName };
   const recorder = new EventRecorder(reporter, { client, clock });
   const actions = new PodActions({ client, recorder, clock, log, metrics });
-  const { installerReady: url } = settings;
+  const { installerReady: url, waitForNri } = settings;
   const installerReady = async () => url === undefined || probeHttp(url);
   const controller = new RepairController({ settings, actions, installerReady, metrics, clock, log, signal });
   const { pods } = controller;
@@ -51,7 +42,10 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
   const auditor =
     settings.stanza === undefined
       ? undefined
-      : new Auditor({ pods, client, stanza: readStanza(settings.stanza), probe: probeTcp, found, clock, log, signal });
+      : new Auditor({
+          ...{ pods, client, stanza: readStanza(settings.stanza), probe: probeTcp, waitForNri, found },
+          ...{ clock, log, signal },
+        });
 
   const meshedPods = {
     resource: resources.pods,

@@ -22,6 +22,8 @@ export interface Settings {
   readonly rate: Rate;
   /** Evict pods without redirect that have no validator, too. */
   readonly deleteUnvalidated: boolean;
+  /** The NRI plugin may mend a pod in place: give it a chance before the pod is deleted. */
+  readonly waitForNri: boolean;
   /** The plugin's stanza as JSON; without it nobody knows what should be redirected, and nothing is audited. */
   readonly stanza?: string;
 }
@@ -34,6 +36,7 @@ const FLAGS = {
   [RepairFlag.deletionsPerSecond]: "1",
   [RepairFlag.deletionBurst]: "10",
   [RepairFlag.deleteUnvalidated]: false,
+  [RepairFlag.waitForNri]: false,
 } as const;
 
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
@@ -54,6 +57,7 @@ export function readSettings(args: readonly string[], environment: Environment):
       burst: Math.max(1, read.flag(RepairFlag.deletionBurst).positive()),
     },
     deleteUnvalidated: read.flag(RepairFlag.deleteUnvalidated).boolean(),
+    waitForNri: read.flag(RepairFlag.waitForNri).boolean(),
     ...(stanza === undefined ? {} : { stanza }),
   };
   read.finish();

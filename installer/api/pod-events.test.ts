@@ -19,13 +19,39 @@ test.each([
     "Redirected by the pod's annotations alone: timed out",
   ],
 ])("a call that ends in %s is told", (_, entry, reason, note) => {
-  expect(call(entry)).toEqual({ namespace: "shop", name: "cart", reason, note });
+  expect(call(entry)).toEqual({ namespace: "shop", name: "cart", type: "Warning", reason, note });
+});
+
+const time = "2026-01-01T00:00:00.000Z";
+const occasion = `nri-${Date.parse(time).toString(16)}`;
+
+test("a pod that the NRI plugin mended is told, once for each time that it was", () => {
+  const mended = { time, verb: "NRI", pod: "shop/cart", decision: "redirect", mode: "native", reason: "no rules" };
+  expect(eventOf(mended)).toEqual({
+    namespace: "shop",
+    name: "cart",
+    type: "Normal",
+    reason: "LinkerdCNIRedirectMended",
+    note: "The pod ran without its redirect. The rules were set in place; no restart is needed",
+    occasion,
+  });
+});
+
+test.each([
+  ["whose rules were edited", 100, "LinkerdCNIRedirectNotMended"],
+  ["whose annotations are wrong", 7, "LinkerdCNIConfigInvalid"],
+  ["that nobody could be asked about", 11, "LinkerdCNIApiUnreachable"],
+  ["whose rules were refused", 101, "LinkerdCNIRedirectFailed"],
+])("a pod %s is told by the NRI plugin, too", (_, code, reason) => {
+  const told = { namespace: "shop", name: "cart", type: "Warning", reason, note: "why", occasion };
+  expect(eventOf({ time, verb: "NRI", pod: "shop/cart", code, error: "why" })).toEqual(told);
 });
 
 test.each([
   ["a redirect", { decision: "redirect" }],
   ["a pod that is left alone", { decision: "skip", reason: "no proxy" }],
   ["another verb", { verb: "CHECK", code: 100, error: "differ" }],
+  ["a pod that the NRI plugin had nothing to do about", { verb: "NRI" }],
   ["no pod", { pod: undefined, code: 101, error: "EPERM" }],
 ])("nothing is told about %s", (_, entry) => {
   expect(call(entry)).toBeUndefined();

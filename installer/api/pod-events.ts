@@ -1,8 +1,8 @@
-import { CNI_NAME } from "../../cni/contract";
+import { CNI_NAME, NRI_VERB } from "../../cni/contract";
 import { ErrorCode } from "../../cni/errors";
 import { KubernetesClient } from "../../kubernetes/client";
 import { ApiError } from "../../kubernetes/errors";
-import { EventRecorder } from "../../kubernetes/events";
+import { EventRecorder, type EventSpec } from "../../kubernetes/events";
 import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
@@ -12,11 +12,21 @@ import { reasonOf } from "../../process/reason-of";
 export interface PodEvent {
   readonly namespace: string;
   readonly name: string;
+  readonly type: EventSpec["type"];
   readonly reason: Reason;
   readonly note: string;
+  /** What happened once, however often it is read. */
+  readonly occasion?: string;
 }
 
-type Reason = "LinkerdCNIRedirectFailed" | "LinkerdCNIConfigInvalid" | "LinkerdCNIApiUnreachable";
+type Reason =
+  | "LinkerdCNIRedirectFailed"
+  | "LinkerdCNIConfigInvalid"
+  | "LinkerdCNIApiUnreachable"
+  | "LinkerdCNIRedirectMended"
+  | "LinkerdCNIRedirectNotMended";
+
+type Content = Pick<PodEvent, "type" | "reason" | "note">;
 
 /** Errors that say more than that the redirect failed. */
 const REASONS: Readonly<Record<number, Reason>> = {
@@ -26,25 +36,51 @@ const REASONS: Readonly<Record<number, Reason>> = {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-function content({ code, decision, error, reason }: Entry): Pick<PodEvent, "reason" | "note"> | undefined {
-  if (typeof code === "number") return { reason: REASONS[code] ?? "LinkerdCNIRedirectFailed", note: String(error) };
+function ofCall({ code, decision, error, reason }: Entry): Content | undefined {
+  const type = "Warning";
+  if (typeof code === "number")
+    return { type, reason: REASONS[code] ?? "LinkerdCNIRedirectFailed", note: String(error) };
   if (decision !== "redirect" || typeof reason !== "string") return undefined;
-  return { reason: "LinkerdCNIApiUnreachable", note: `Redirected by the pod's annotations alone: ${reason}` };
+  return { type, reason: "LinkerdCNIApiUnreachable", note: `Redirected by the pod's annotations alone: ${reason}` };
 }
 
-/** The Event for one call of the plugin, where it failed to start a pod as it should, or had to fall back. */
+/** The NRI plugin writes of pods that it refused to start, and of running ones that it mended or left alone. */
+function ofNri(entry: Entry): Content | undefined {
+  const { code, decision, error } = entry;
+  if (code === ErrorCode.rulesDiffer)
+    return { type: "Warning", reason: "LinkerdCNIRedirectNotMended", note: String(error) };
+  if (code !== undefined) return ofCall(entry);
+  if (decision !== "redirect") return undefined;
+  const note = "The pod ran without its redirect. The rules were set in place; no restart is needed";
+  return { type: "Normal", reason: "LinkerdCNIRedirectMended", note };
+}
+
+/** When an entry was written, in milliseconds since 1970. */
+const timeOf = ({ time }: Entry): number => (typeof time === "string" ? Date.parse(time) : Number.NaN);
+
+const CONTENTS: Readonly<Record<string, (entry: Entry) => Content | undefined>> = { ADD: ofCall, [NRI_VERB]: ofNri };
+
+/**
+ * The Event for one call of the plugin, where it failed to start a pod as it should, or had to fall back; or for what the
+ * NRI plugin did about a pod.
+ */
 export function eventOf(entry: Entry): PodEvent | undefined {
   const { pod, verb } = entry;
-  if (verb !== "ADD" || typeof pod !== "string") return undefined;
+  if (typeof pod !== "string") return undefined;
   const [namespace = "", name = ""] = pod.split("/");
-  const found = content(entry);
-  return found === undefined || name === "" ? undefined : { namespace, name, ...found };
+  const found = CONTENTS[String(verb)]?.(entry);
+  if (found === undefined || name === "") return undefined;
+  const at = timeOf(entry);
+  const isOnce = verb === NRI_VERB && !Number.isNaN(at);
+  return { namespace, name, ...found, ...(isOnce ? { occasion: `nri-${at.toString(16)}` } : {}) };
 }
 
 interface Deps {
   readonly connect: () => Transport & { close(): void };
   /** This installer, and where it runs. */
   readonly instance: string;
+  /** Of which entries Events are published: of the plugin's calls, and of what the NRI plugin did. */
+  readonly kinds: { readonly calls: boolean; readonly nri: boolean };
   readonly log: Log;
   readonly now: () => Date;
 }
@@ -77,8 +113,19 @@ export class PodEvents {
     this.recorder = new EventRecorder(reporter, { client: this.client, clock: { date: deps.now } });
   }
 
+  /**
+   * Takes what the NRI plugin wrote shortly before this installer began to follow the log: both start at the same time,
+   * and the API server knows what was published already.
+   */
+  takeEarlier(entries: readonly Entry[]): void {
+    const since = this.deps.now().getTime() - SAID_MS;
+    for (const entry of entries) if (entry["verb"] === NRI_VERB && timeOf(entry) >= since) this.take(entry);
+  }
+
   /** Takes a line of the plugin's log. */
   take(entry: Entry): void {
+    const { calls, nri } = this.deps.kinds;
+    if (!(entry["verb"] === NRI_VERB ? nri : calls)) return;
     const event = eventOf(entry);
     if (event === undefined || this.waiting.size >= MOST_WAITING) return;
     const key = `${event.namespace}/${event.name} ${event.reason}`;
@@ -113,12 +160,12 @@ export class PodEvents {
   }
 
   /** A refusal is logged and not repeated; where no answer comes, this throws, and the Event waits. */
-  private async publishOne({ namespace, name, reason, note }: PodEvent): Promise<void> {
+  private async publishOne({ namespace, name, type, reason, note, occasion }: PodEvent): Promise<void> {
     const uid = await this.uidOf(namespace, name);
     if (uid === undefined) return;
     try {
       const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, uid };
-      await this.recorder.record(regarding, { type: "Warning", reason, action: "Redirecting", note });
+      await this.recorder.record(regarding, { type, reason, action: "Redirecting", note }, occasion);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.deps.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);

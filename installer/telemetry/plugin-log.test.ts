@@ -1,7 +1,8 @@
 import { appendFileSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Tail } from "./plugin-log";
+import { createInstruments } from "./instruments";
+import { follow, Tail } from "./plugin-log";
 
 const directory = mkdtempSync(join(tmpdir(), "tail-"));
 const path = join(directory, "plugin.log");
@@ -36,4 +37,36 @@ test("a file that may not be looked at ends nothing before it is asked for", () 
   symlinkSync("circle", circle);
   const tail = new Tail(circle);
   expect(() => tail.lines()).toThrow("ELOOP");
+});
+
+test("what was there before is told apart, in whole lines, as far as one read reaches", () => {
+  const old = join(directory, "old.log");
+  expect(new Tail(old).earlier()).toEqual([]);
+  writeFileSync(old, "one\ntwo\npart");
+  const tail = new Tail(old);
+  expect(tail.earlier()).toEqual(["one", "two"]);
+  appendFileSync(old, "\nthree\n");
+  expect(tail.lines()).toEqual(["three"]);
+  writeFileSync(old, `${"x".repeat(256 * 1024)}\nlast\n`);
+  expect(new Tail(old).earlier()).toEqual(["last"]);
+});
+
+test("what the NRI plugin did is shown and handed on, and counts as no call", () => {
+  const shared = join(directory, "shared.log");
+  writeFileSync(shared, "");
+  const tail = new Tail(shared);
+  const entries = [
+    { verb: "NRI", pod: "shop/web", decision: "redirect" },
+    { verb: "ADD", pod: "shop/cart" },
+  ];
+  appendFileSync(shared, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""));
+  const [instruments, shown, taken] = [createInstruments(), [] as string[], [] as unknown[]];
+  const write = (message: string) => void shown.push(message);
+  const log = { trace: write, debug: write, info: write, warn: write, error: write };
+  follow(tail, { log, instruments, events: { take: (entry) => taken.push(entry) } });
+  expect(shown).toEqual(["plugin: verb=NRI pod=shop/web decision=redirect", "plugin: verb=ADD pod=shop/cart"]);
+  expect(taken).toEqual(entries);
+  expect(instruments.registry.text().match(/^linkerd_cni_plugin_calls_total.*$/gm)).toEqual([
+    'linkerd_cni_plugin_calls_total{verb="ADD",decision="",code=""} 1',
+  ]);
 });

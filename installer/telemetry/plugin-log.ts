@@ -1,4 +1,5 @@
 import * as fs from "node:fs";
+import { NRI_VERB } from "../../cni/contract";
 import type { Log } from "../../process/log";
 import type { Instruments } from "./instruments";
 
@@ -19,6 +20,17 @@ export class Tail {
     } catch {
       // Whoever asks for lines is told; without them the installer does its work all the same.
     }
+  }
+
+  /** Whole lines from before this began, the last of them, as far as one read reaches. @throws where it may not be read */
+  earlier(): readonly string[] {
+    if (this.inode === undefined) return [];
+    const length = Math.min(this.offset, MAX_READ);
+    this.offset -= length;
+    const isCut = this.offset > 0;
+    return this.read(this.path, length)
+      .split("\n")
+      .slice(isCut ? 1 : 0, -1);
   }
 
   /** The whole lines that have been added since the last call. @throws where the file may not be read */
@@ -62,7 +74,8 @@ export class Tail {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-function parse(line: string): Entry | undefined {
+/** A line as an object; undefined where it is none. */
+export function parse(line: string): Entry | undefined {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null ? (value as Entry) : undefined;
@@ -73,9 +86,10 @@ function parse(line: string): Entry | undefined {
 
 const word = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "");
 
-/** Counts one call of the plugin. */
+/** Counts one call of the plugin; the NRI plugin counts by itself. */
 function count(entry: Entry, instruments: Instruments): void {
   const verb = word(entry["verb"]);
+  if (verb === NRI_VERB) return;
   instruments.pluginCalls.inc({ verb, decision: word(entry["decision"]), code: word(entry["code"]) });
   if (typeof entry["ms"] === "number") instruments.pluginSeconds.observe(entry["ms"] / 1000, { verb });
   const seconds = [

@@ -117,6 +117,8 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   portsToRedirect: fc.oneof(listOf(port.map(String)), port),
   destCNINetDir: fc.oneof(paths, fc.constant("/one")),
   destCNIBinDir: fc.oneof(paths, fc.constant("/one")),
+  socketDir: paths,
+  netnsDir: paths,
   maxSurge: shares,
   maxUnavailable: shares,
   version: fc.oneof(
@@ -218,12 +220,24 @@ export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string
   const members = fields.map(([name, field]) => [name, removable(field, arbitraryOf(field, name))] as const);
   const requiredKeys = fields.filter(([, field]) => mandatory(field)).map(([name]) => name);
   const made = fc.record(Object.fromEntries(members), { requiredKeys, noNullPrototype: true });
-  return made.map((given) => (isTaken(given) ? given : { ...given, hostNetwork: false }));
+  return made.map((given) => {
+    const { hostNetwork, iptablesMode } = TAKEN;
+    const surged = isSurgeTaken(given) ? {} : { hostNetwork };
+    return { ...given, ...surged, ...(isModeTaken(given) ? {} : { iptablesMode }) };
+  });
 }
 
+/** What takes the place of a value that does not go with another. */
+const TAKEN = { hostNetwork: false, iptablesMode: "native" };
+
 /** With hostNetwork the charts refuse that a new pod starts before the old one ends. */
-const isTaken = ({ hostNetwork, updateStrategy }: Record<string, unknown>): boolean =>
+const isSurgeTaken = ({ hostNetwork, updateStrategy }: Record<string, unknown>): boolean =>
   String(hostNetwork) !== "true" || updateStrategy === undefined || updateStrategy === null;
+
+/** With the NRI plugin the charts refuse modes that need programs of the host. */
+const isModeTaken = ({ iptablesMode, nri }: Record<string, unknown>): boolean =>
+  String((nri as { readonly enabled?: unknown } | null | undefined)?.enabled) !== "true" ||
+  !["nft", "legacy", "plain"].includes(String(iptablesMode));
 
 /** Sets with one value each, many for every value. */
 export function singleValues(schema: z.ZodObject, count: number): readonly Record<string, unknown>[] {

@@ -12,7 +12,7 @@ const DIGEST = `sha256:${"0123456789abcdef".repeat(4)}`;
 
 function constructed(props: LinkerdCniProps = {}): readonly Rendered[] {
   const scope = new Chart(new App(), "chart");
-  new LinkerdCni(scope, "cni", props);
+  new LinkerdCni(scope, "cni", props).addHelmTest();
   return scope.toJson() as Rendered[];
 }
 
@@ -101,6 +101,9 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
       "podMonitor.enabled=true,podMonitor.labels.a=null,podMonitor.labels.b=c",
       { podMonitor: { enabled: true, labels: { b: "c" } } },
     ],
+    ["nri=null", {}],
+    ["nri.enabled=true,nri.index=null,nri.require=null,nri.socketDir=null", { nri: { enabled: true } }],
+    ["nri.enabled=true,chained=false,nri.index=42", { chained: false, nri: { enabled: true, index: 42 } }],
     ["platform=gke", { platform: "gke" }],
     ["platform=openshift,destCNIBinDir=/mine", { platform: "openshift", destCNIBinDir: "/mine" }],
     ["platform=null,destCNINetDir=null,destCNIBinDir=null,resourceQuota=null", {}],
@@ -108,6 +111,12 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     [`image.digest=${DIGEST}`, { image: { digest: DIGEST } }],
     ["image.digest=null", {}],
     ["extraEnv=null,extraObjects=null,terminationGracePeriodSeconds=null", {}],
+    ["chained=false", { chained: false }],
+    ["appArmorProfile.type=RuntimeDefault", { appArmorProfile: { type: "RuntimeDefault" } }],
+    [
+      "helmTest=null,proxyUID=65532,proxyGID=65532",
+      { proxyUID: 65532, proxyGID: 65532, helmTest: { tolerations: [] } },
+    ],
     ["logLevel=fatal", { logLevel: "fatal" }],
     ["logLevel=panic", { logLevel: "panic" }],
     ["proxyGID=-7", {}],
@@ -143,6 +152,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
         updateStrategy: { type: "OnDelete" },
         image: { name: "mirror/linkerd-cni" },
         tolerations: [],
+        helmTest: { tolerations: [] },
       };
       expect(byName(rendered)).toEqual(byName(constructed(props)));
     } finally {
@@ -189,6 +199,13 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["hostNetwork=true,updateStrategy.rollingUpdate.maxUnavailable=0", "leave maxSurge and maxUnavailable out"],
     ["platform=autopilot", "at '/platform': value must be one of '', 'aks', 'bottlerocket', 'eks', 'gke'"],
     ["healthPort=9990,repairController.enabled=true", "healthPort: 9990 is the repair controller's own port"],
+    ["nri.enabled=true,iptablesMode=plain", "with nri.enabled set iptablesMode to auto or native"],
+    ["nri.index=5", "at '/nri/index'"],
+    [
+      "nri.require.admissionPolicy=v1alpha1",
+      "at '/nri/require/admissionPolicy': value must be one of '', 'v1beta1', 'v1'",
+    ],
+    ["appArmorProfile.type=none", "at '/appArmorProfile/type': value must be one of 'RuntimeDefault', 'Unconfined'"],
     ["proxyUID=0", "at '/proxyUID': minimum: got 0, want 1"],
     ["logLevel=loud", "at '/logLevel': value must be one of 'trace', 'debug', 'info', 'warn', 'error', 'warning'"],
     ["image.name=cr.l5d.io/linkerd/cni-plugin", 'image.name: "cr.l5d.io/linkerd/cni-plugin" is the image of linkerd'],
@@ -218,6 +235,18 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["updateStrategy.rollingUpdate.maxUnavailable=-1", "at '/updateStrategy/rollingUpdate/maxUnavailable': minimum"],
     ["extraInitContainers[0].name=a", "at '/extraInitContainers/0': missing property 'image'"],
   ];
+
+  test("an AppArmor profile is refused where pods have no field for it", () => {
+    const set = ["--set", "appArmorProfile.type=Localhost,appArmorProfile.localhostProfile=cni"];
+    expect(templateRefusal(...set, "--kube-version", "v1.29.15-eks-1")).toContain(
+      "appArmorProfile: pods have this field from Kubernetes 1.30 on; for this cluster set podAnnotations instead, " +
+        "such as container.apparmor.security.beta.kubernetes.io/install-cni: runtime/default",
+    );
+    const appArmorProfile = { type: "Localhost", localhostProfile: "cni" } as const;
+    expect(byName(template(...set, "--kube-version", "v1.30.0-gke.1"))).toEqual(
+      byName(constructed({ appArmorProfile })),
+    );
+  });
 
   test.each(refused)("refuses %s and names the value", (flag, message) => {
     expect(templateRefusal("--set", flag)).toContain(message);

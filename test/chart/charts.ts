@@ -27,7 +27,8 @@ export const linkerd2Cni: OwnChart = {
   name: "linkerd2-cni",
   path: folder("linkerd2-cni"),
   values,
-  make: (scope, set, namespace) => void new LinkerdCni(scope, "cni", { ...(set as LinkerdCniProps), namespace }),
+  make: (scope, set, namespace) =>
+    void new LinkerdCni(scope, "cni", { ...(set as LinkerdCniProps), namespace }).addHelmTest(),
 };
 
 export const linkerdMultus: OwnChart = {

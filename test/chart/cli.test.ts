@@ -35,7 +35,8 @@ suite(`install-cni prints what helm renders, and the namespace${title}`, () => {
   test.each(lines.map((args) => [args.join(" "), args] as const))("%s", async (_, args) => {
     const [namespace, ...others] = await installCni(args);
     expect(namespace?.kind).toBe("Namespace");
-    expect(byName(others)).toEqual(byName(template(...args)));
+    // The hooks of helm test mean nothing to kubectl.
+    expect(byName(others)).toEqual(byName(template(...args, "--skip-tests")));
   });
 });
 

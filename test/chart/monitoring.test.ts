@@ -3,18 +3,19 @@ import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
 import { exposedMetrics } from "../support/metrics";
 import { type Cases, promtoolSuite, testAlerts } from "./alerts";
 import { byName, helm, type Rendered, template } from "./helm";
-import { checkMetrics, checkRules, type RuleFile } from "./promtool";
+import { checkMetrics, checkRules, type RuleFile, testRules } from "./promtool";
 
 const ALL: LinkerdCniProps = {
   podMonitor: { enabled: true },
   prometheusRule: { enabled: true },
   grafanaDashboard: { enabled: true },
   repairController: { enabled: true },
+  nri: { enabled: true },
 };
 
 function constructed(props: LinkerdCniProps = ALL): Readonly<Record<string, Rendered>> {
   const scope = new Chart(new App(), "chart");
-  new LinkerdCni(scope, "cni", props);
+  new LinkerdCni(scope, "cni", props).addHelmTest();
   return byName(scope.toJson() as Rendered[]);
 }
 
@@ -37,7 +38,7 @@ const targetsOf = ({ panels }: Dashboard) => panels.flatMap(({ targets }) => tar
 const helmSuite = helm === undefined ? describe.skip : describe;
 
 helmSuite(`monitoring by the real helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
-  const flags = ["podMonitor", "prometheusRule", "grafanaDashboard", "repairController"];
+  const flags = ["podMonitor", "prometheusRule", "grafanaDashboard", "repairController", "nri"];
   const rendered = () => byName(template(...flags.flatMap((name) => ["--set", `${name}.enabled=true`])));
 
   test("is what the constructs make", () => {
@@ -61,6 +62,9 @@ const contested = at("config_contested", 'file="10-k.conflist", writer="calico"'
 const addErrors = at("plugin_calls_total", 'verb="ADD", decision="", code="7"');
 const renewed = (result: string) => at("token_renewals_total", `result="${result}"`);
 const up = (container: string) => `up{job="linkerd-cni/linkerd-cni", container="${container}", ${NODE}}`;
+
+const nriUp = `up{job="linkerd-cni/linkerd-cni-nri", container="nri", ${NODE}}`;
+const left = (outcome: string) => at("nri_pods_total", `event="synchronize", outcome="${outcome}"`);
 
 /** So many ADDs a minute, all of a length. */
 const adds = (perMinute: number, seconds: number, verb = "ADD"): Readonly<Record<string, string>> => {
@@ -156,6 +160,26 @@ const cases: Cases = {
     says: "meshed pods whose connections bypass the proxy: 1.",
     quiet: { none: { [repair("pods_not_redirected")]: "0x30" } },
   },
+  LinkerdCNINriNotConnected: {
+    fires: { [at("nri_connected")]: "1x5 0x20" },
+    atMinute: 11,
+    says: "the container runtime has not taken the NRI plugin, or the plugin does not answer.",
+    quiet: {
+      "connected again in between": { [at("nri_connected")]: "1x5 0x2 1 0x20" },
+      "always connected": { [at("nri_connected")]: "1x30", [nriUp]: "1x30" },
+    },
+  },
+  LinkerdCNIRedirectNotMended: {
+    // A plugin looks at running pods when it starts: nobody has seen the series grow.
+    fires: { [left("edited")]: "_x20 2x5", [left("foreign")]: "_x20 5x5" },
+    atMinute: 22,
+    says: "the NRI plugin has left 2 running pods as they are: their rules were edited, or it could not tell what they need.",
+    quiet: {
+      "mended and present": { [left("redirected")]: "_x20 2x5", [left("present")]: "_x20 9x5" },
+      "a pod that was refused as it started": { [at("nri_pods_total", 'event="run", outcome="refused"')]: "_x20 2x5" },
+      "long ago": { [left("edited")]: "2x30" },
+    },
+  },
 };
 
 promtoolSuite("alerts", () => {
@@ -166,6 +190,30 @@ promtoolSuite("alerts", () => {
     const given = { enabled: true, notReadyMinutes: 9, contests: 7, addErrors: 8, addMilliseconds: 250 };
     const text = JSON.stringify(rulesOf(constructed({ ...ALL, prometheusRule: given })));
     for (const part of ['"for":"9m"', ">= 7", ">= 8", "> 250 and"]) expect(text).toContain(part);
+  });
+
+  test("an NRI plugin that does not answer at all is as one that is not connected", () => {
+    const [rule] = file.groups
+      .flatMap(({ rules }) => rules)
+      .filter(({ alert }) => alert === "LinkerdCNINriNotConnected");
+    const told = {
+      exp_labels: { ...HERE, job: "linkerd-cni/linkerd-cni-nri", container: "nri", ...rule?.labels },
+      exp_annotations: {
+        ...rule?.annotations,
+        description:
+          "On node n1 (linkerd-cni-x) the container runtime has not taken the NRI plugin, or the plugin does not answer.",
+      },
+    };
+    const test = { alert: "LinkerdCNINriNotConnected", series: { [nriUp]: "1x5 0x20" }, atMinute: 11, says: [told] };
+    expect(testRules(file, test)).toContain("SUCCESS");
+  });
+
+  test("an NRI plugin that is missed is critical where nothing else redirects", () => {
+    const severity = (chained: boolean) =>
+      rulesOf(constructed({ ...ALL, chained }))
+        .groups.flatMap(({ rules }) => rules)
+        .find(({ alert }) => alert === "LinkerdCNINriNotConnected")?.labels?.["severity"];
+    expect([severity(true), severity(false)]).toEqual(["warning", "critical"]);
   });
 
   test("what needs a part that is not installed is left out", () => {

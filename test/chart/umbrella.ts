@@ -43,17 +43,18 @@ function bySet(text: string, count: number): readonly (readonly Rendered[])[] {
   return rendered;
 }
 
-/** What the real helm renders for each of some value sets, in one run. */
+/** What the real helm renders for each of some value sets, in one run, with some flags. */
 export function renderAll(
   chart: OwnChart,
   sets: readonly unknown[],
   namespace: string,
+  ...flags: readonly string[]
 ): readonly (readonly Rendered[])[] {
   const folder = mkdtempSync(join(tmpdir(), "umbrella-"));
   try {
     write(folder, chart, sets);
     const values = join(folder, "values.json");
-    return bySet(run("template", "all", folder, "--namespace", namespace, "--values", values), sets.length);
+    return bySet(run("template", "all", folder, "--namespace", namespace, "--values", values, ...flags), sets.length);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,15 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse } from "yaml";
 import { constructed, linkerd2Cni } from "./charts";
-import { byName, helm, root, template, templateRefusal } from "./helm";
+import { byName, helm, template, templateRefusal } from "./helm";
+import { files, folder, given } from "./values-files";
 
 const suite = helm === undefined ? describe.skip : describe;
 const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
-const folder = join(root, "test", "fixtures", "values");
-
-/** What a parent chart gives besides values: no part of the constructs. */
-const FROM_PARENTS = ["global", "enabled"];
 
 const IMAGE = "is the image of linkerd's own chart, which cannot run here: take `image` out of your values";
 
@@ -31,6 +26,8 @@ const refused: Readonly<Record<string, readonly [string, string]>> = {
     "at '/iptablesMode': value must be one of 'auto', 'native', 'nft', 'legacy', 'plain'",
     'iptablesMode: "nftables" is not one of auto, native, nft, legacy, plain',
   ],
+  "refused-nri-mode.yaml": both('iptablesMode: "legacy" needs iptables of the host, which the NRI plugin cannot call'),
+  "refused-nri-index.yaml": ["at '/nri/index'", 'nri.index: "100" is not an index of two digits such as 10'],
   "refused-relative-directory.yaml": ["at '/destCNIBinDir': 'opt/cni/bin' does not match", "is not an absolute path"],
   "refused-unknown-key.yaml": [
     "additional properties 'repairControler' not allowed",
@@ -42,12 +39,6 @@ function both(message: string): readonly [string, string] {
   return [message, message];
 }
 
-function given(name: string): object {
-  const read = parse(readFileSync(join(folder, name), "utf8"), { merge: true }) as Record<string, unknown>;
-  return Object.fromEntries(Object.entries(read).filter(([key]) => !FROM_PARENTS.includes(key)));
-}
-
-const files = readdirSync(folder).sort();
 const taken = files.filter((name) => !(name in refused));
 
 suite(`values files of users${title}`, () => {

@@ -1,13 +1,15 @@
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildCli } from "../../build/cli";
 import { outputs } from "../../build/paths";
+import { unpacked } from "../../cli/report/archive.testing";
 import { API_PORT, NODE } from "./addresses";
 import { moveCniDirectories } from "./directories";
+import { signalInstaller } from "./faults";
 import { PROGRAMS_IMAGE } from "./images";
 import { onDisk, paths } from "./paths";
-import { pod, until } from "./pods";
+import { namespace, pod, until } from "./pods";
 import { BIN_DIR, clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 interface Check {
@@ -29,6 +31,8 @@ interface Breakage {
 }
 
 const nothing = async () => undefined;
+/** A value that a user gives the installer, and that is nobody else's business. */
+const VAULT_TOKEN = "hvs.of-the-vault";
 const OTHER = { bin: "/var/lib/cni/bin", conf: "/var/lib/cni/net.d" };
 const KEY = "linkerd.io/cni-not-ready";
 
@@ -115,7 +119,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
 
   beforeAll(async () => {
     await buildCli();
-    await cluster.install();
+    await cluster.install("--set", `extraEnv[0].name=VAULT_TOKEN,extraEnv[0].value=${VAULT_TOKEN}`);
     await breaker.learn();
     const view = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
     await cluster.kubectl.apply({
@@ -312,6 +316,61 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       expect(first?.remedy).toMatch(breakage.remedy);
     },
   );
+
+  test("helm test passes on a node whose chain is complete; where it is not, it fails and says so", async () => {
+    const tested = () => cluster.helm("test", "linkerd-cni", "--namespace=linkerd-cni", "--logs");
+    expect(await tested()).toContain("is redirected to the proxy's port 4140");
+    await breaker.spec({ nodeSelector: { pool: "mesh" } });
+    await cluster.installerGone();
+    const failed = await tested().catch(String);
+    await breaker.restore();
+    expect(failed).toContain("pod linkerd-cni-test failed");
+    expect(failed).toMatch(
+      /node node: a connection to port \d+ of \S+ is not redirected to the proxy's port 4140: \w[^.]*\. The plugin is not in/,
+    );
+  });
+
+  test("the archive of l5d-cni report names the cause, and holds no secret and no name of the cluster", async () => {
+    const kubeconfig = file("ZZZ-linkerd-cni-kubeconfig");
+    const good = await readFile(kubeconfig, "utf8");
+    const [token = ""] = /ey[\w-]+\.[\w-]+\.[\w-]+/.exec(good) ?? [];
+    // The right claims, signed by nobody.
+    const refused = token.replace(/[^.]+$/, (signature) => [...signature].reverse().join(""));
+    const archive = join(paths.kubeconfigs, "report.tar.gz");
+    await admin().apply(namespace("shop"));
+    await until("the namespace's service account", () =>
+      admin()
+        .run("get", "serviceaccount", "default", "--namespace=shop")
+        .then(Boolean, () => false),
+    );
+    await signalInstaller(cluster.machine, "STOP");
+    await writeFile(kubeconfig, good.replace(token, refused));
+    await admin().apply(pod("cart", { namespace: "shop", proxy: "sidecar" }));
+    await until("the pod to be refused", async () =>
+      (await admin().run("events", "--namespace=shop", "--for=pod/cart")).includes("FailedCreatePodSandBox"),
+    );
+    await cluster.machine.run([process.execPath, outputs.cli, "report", `--output=${archive}`]);
+    await signalInstaller(cluster.machine, "CONT");
+    await admin().run("delete", "pod", "cart", "--namespace=shop", "--timeout=60s");
+
+    const files = await unpacked(await readFile(archive));
+    expect(files.get("check.txt")).toMatch(
+      /^× .*\n +namespace-\d+\/pod-\d+ cannot start: .*answered 401: the token in \S+ has expired or is not known there/m,
+    );
+    expect(files.get("check.txt")).toMatch(/ +see https:\S+\.md\n/);
+    expect(files.get("unread.txt")).toBe("none\n");
+    const text = [...files.values()].join("\n");
+    expect(text).toContain("name: VAULT_TOKEN");
+    const admins = await admin().run("config", "view", "--raw");
+    const given = [...`${good}${admins}`.matchAll(/(?:-data|token)"?: "?([\w+/=.-]{16,})/g)].map(
+      ([, data = ""]) => data,
+    );
+    // Of either kubeconfig the token and the certificate.
+    expect(given).toHaveLength(4);
+    for (const secret of [VAULT_TOKEN, refused, ...token.split("."), ...given, "shop", "cart"]) {
+      expect(text).not.toContain(secret);
+    }
+  });
 
   test("what was mended is healthy again", async () => {
     await until("no failure", async () => (await failures()).length === 0, 60);

@@ -28,9 +28,10 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
 
   test("without the flags of the installation nothing is left, not even what taints new nodes", async () => {
     const values = ["nodeTaint.enabled=true,nodeTaint.admissionPolicy=v1beta1", "grafanaDashboard.enabled=true"];
-    const flags = [...values, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
+    const nri = "nri.enabled=true,nri.require.admissionPolicy=v1beta1";
+    const flags = [...values, nri, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
     expect(await cluster.piped(["install-cni", ...flags], "apply", "-f", "-")).toMatchObject({ code: 0, err: "" });
-    expect((await left()).split("\n")).toHaveLength(16);
+    expect((await left()).split("\n")).toHaveLength(23);
     expect(await uninstalled()).toMatchObject({ code: 0 });
     expect(await left()).toBe("");
   });

@@ -153,6 +153,30 @@ test("ready without a chain where Multus is to call the plugin", async () => {
   expect(token()).toBe("token");
 });
 
+test("what the NRI plugin did is told on the pods, also what it did before the installer was there", async () => {
+  const posted: string[] = [];
+  const pods = ["web", "cart", "old"].map((name) => `/api/v1/namespaces/shop/pods/${name}`);
+  for (const path of pods) answers[path] = () => [200, { metadata: { uid: path } }];
+  answers["/apis/events.k8s.io/v1/namespaces/shop/events"] = (request) => {
+    request.on("data", (chunk: Buffer) => {
+      const { reason, type, regarding } = JSON.parse(chunk.toString());
+      posted.push(`${type} ${reason} ${regarding.name}`);
+    });
+    return [201, {}];
+  };
+  const line = (pod: string, entry: object, time = new Date()) =>
+    `${JSON.stringify({ time: time.toISOString(), verb: "NRI", pod: `shop/${pod}`, ...entry })}\n`;
+  const mended = { decision: "redirect", mode: "native", reason: "the pod ran without rules" };
+  const log = join(node.root, "plugin.log");
+  writeFileSync(log, line("old", mended, new Date(0)) + line("web", mended));
+  start({ CHAINED: "false", NRI_EVENTS: "true" });
+  await installer.says("left alone: the NRI plugin redirects pods");
+  appendFileSync(log, line("cart", { code: 100, error: "table linkerd-cni differs" }));
+  await eventually(() => posted.length === 2, 20_000);
+  expect(posted.sort()).toEqual(["Normal LinkerdCNIRedirectMended web", "Warning LinkerdCNIRedirectNotMended cart"]);
+  expect((await get("/metrics")).body).not.toMatch(/^linkerd_cni_plugin_calls_total\{/m);
+});
+
 test("a plugin that does not run is never chained", async () => {
   writeFileSync(join(node.imageDir, "linkerd-cni"), "#!/bin/sh\nexit 7\n");
   chmodSync(join(node.imageDir, "linkerd-cni"), 0o755);

@@ -53,12 +53,13 @@ suite("monitoring with a real API server and the Prometheus Operator's own kinds
       prometheusRule: enabled,
       grafanaDashboard: enabled,
       repairController: enabled,
+      nri: enabled,
     });
     new LinkerdMultus(chart, "multus", { podMonitor: enabled, prometheusRule: enabled, namespace: NAMESPACE });
     const made = (chart.toJson() as Made[]).filter(({ kind }) => kind in collections);
     expect(made.map(({ kind }) => kind).sort()).toEqual([
       ...["ConfigMap", "ConfigMap"],
-      ...["PodMonitor", "PodMonitor", "PrometheusRule", "PrometheusRule"],
+      ...["PodMonitor", "PodMonitor", "PodMonitor", "PrometheusRule", "PrometheusRule"],
     ]);
     for (const body of made) {
       const path = `${collections[body.kind]}?fieldValidation=Strict`;

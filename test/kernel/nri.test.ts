@@ -1,6 +1,6 @@
 /** The NRI plugin's executable against real network namespaces; the runtime's side is played, so that it can misbehave. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,10 +42,11 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     end(): Promise<void>;
   }
 
-  async function start(env: Readonly<Record<string, string>> = {}): Promise<Started> {
+  async function start(env: Readonly<Record<string, string>> = {}, within: readonly string[] = []): Promise<Started> {
     const port = await freePort();
     const given = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${port}`, LOG_LEVEL: "debug" };
-    const child = spawn(executable, { env: { ...given, ...env } });
+    const [program = executable, ...args] = [...within, executable];
+    const child = spawn(program, args, { env: { PATH: process.env["PATH"], ...given, ...env } });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {
@@ -93,9 +94,10 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     behaviour: FakeRuntime["behaviour"],
     work: (runtime: FakeRuntime, daemon: Started) => Promise<T>,
     env: Readonly<Record<string, string>> = {},
+    within: readonly string[] = [],
   ): Promise<T> {
     const runtime = await FakeRuntime.listen(join(directory, "nri.sock"), behaviour);
-    const daemon = await start(env);
+    const daemon = await start(env, within);
     try {
       return await work(runtime, daemon);
     } finally {
@@ -144,12 +146,14 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       annotations: { "linkerd.io/proxy-version": "x" },
       labels: { "linkerd.io/control-plane-component": "destination" },
     });
-    await together({ running: [[ended, wrong, manual, control]] }, async (_, daemon) => {
+    // containerd 2.3 no longer names the network namespace of a pod that has ended.
+    const nameless: Pod = { id: "nameless", name: "nameless", annotations: INJECTED, addresses: ["10.0.0.1"] };
+    await together({ running: [[ended, nameless, wrong, manual, control]] }, async (_, daemon) => {
       await becomesReady(daemon);
       expect([wrong, manual].map(({ path }) => rules(path))).toEqual([undefined, undefined]);
       expect(rules(control.path)).toContain("tcp dport 6443 return");
       const [, metrics] = await daemon.ask("/metrics");
-      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 1\n');
+      expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="skipped"} 2\n');
       expect(metrics).toContain('linkerd_cni_nri_pods_total{event="synchronize",outcome="failed"} 2\n');
       await says(daemon, `warn: config.linkerd.io/proxy-uid on pod shop/${wrong.name}: "root" is not a numeric id`);
       await says(daemon, `warn: pod shop/${manual.name} was not injected by Linkerd's injector`);
@@ -388,22 +392,70 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
+  it("comes back to a runtime that drops it, later each time, and says so once", async () => {
+    await together({ drops: true }, async (runtime, daemon) => {
+      await eventually(() => (runtime.connections >= 4 ? true : undefined));
+      expect(daemon.output().split("connected to containerd")).toHaveLength(2);
+      expect(daemon.output().split("the container runtime closed the connection")).toHaveLength(2);
+      runtime.behaviour = {};
+      await runtime.synchronized();
+    });
+  });
+
+  it("sets the rules of a pod with a user namespace, with no more rights than its container has", async () => {
+    const other = ["--reuid=200000", "--regid=200000", "--clear-groups"];
+    const holder = spawn("setpriv", [
+      ...other,
+      "unshare",
+      "--user",
+      "--map-root-user",
+      "unshare",
+      "--net",
+      "sleep",
+      "600",
+    ]);
+    const mounted = join(directory, "userns");
+    await writeFile(mounted, "");
+    const own = await readlink("/proc/self/ns/net");
+    // The namespace is made after its owner's ids are mapped, as containerd does it.
+    await eventually(async () => (await readlink(`/proc/${holder.pid}/ns/net`)) !== own || undefined);
+    await eventually(
+      () => spawnSync("mount", ["--bind", `/proc/${holder.pid}/ns/net`, mounted]).status === 0 || undefined,
+    );
+    const within = ["setpriv", "--bounding-set=-all,+net_admin,+sys_admin"];
+    try {
+      await together(
+        {},
+        async (runtime, daemon) => {
+          await runtime.synchronized();
+          const sandbox = { id: "userns", name: "userns", annotations: INJECTED, netns: mounted };
+          const open = async () => (await readdir(`/proc/${daemon.child.pid}/fd`)).length;
+          const before = await open();
+          expect(await runtime.run(sandbox)).toBeUndefined();
+          expect(await runtime.create(sandbox)).toBeUndefined();
+          expect((await daemon.ask("/metrics"))[1]).toContain('{event="create",outcome="present"} 1\n');
+          expect(await open()).toBeLessThanOrEqual(before);
+        },
+        {},
+        within,
+      );
+    } finally {
+      spawnSync("umount", [mounted]);
+      holder.kill("SIGKILL");
+    }
+  });
+
   it("outlives whatever a runtime sends", async () => {
     const seed = fc.sample(fc.uint8Array({ maxLength: 200 }), 20);
     const framed = fc.sample(fc.uint8Array({ maxLength: 200 }), 20).map((bytes) => frames(Stream.plugin, bytes));
-    await together({}, async (runtime, daemon) => {
-      await runtime.synchronized();
-      for (const garbage of [...seed, ...framed]) {
-        runtime.behaviour = { garbage };
-        runtime.drop();
-        const before = runtime.connections;
-        await eventually(() => (runtime.connections > before ? true : undefined));
-        expect(daemon.child.exitCode).toBeNull();
+    for (const garbage of [...seed, ...framed]) {
+      await together({ garbage }, async (runtime, daemon) => {
+        await eventually(() => (runtime.connections > 0 ? true : undefined));
         runtime.behaviour = {};
-        runtime.drop();
         await runtime.synchronized();
-      }
-    });
+        expect(daemon.child.exitCode).toBeNull();
+      });
+    }
   });
 
   it("serves its port whatever its clients do", async () => {

@@ -8,6 +8,7 @@ const cni: LinkerdCniProps = {
   networkPolicy: { enabled: true, from: [{ podSelector: {} }] },
   nodeTaint: { enabled: true, admissionPolicy: "v1beta1" },
   grafanaDashboard: { enabled: true },
+  nri: { enabled: true, require: { admissionPolicy: "v1beta1" } },
   nodeAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: {
       nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }],

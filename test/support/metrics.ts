@@ -1,5 +1,6 @@
 import { createMetrics as repairMetrics } from "../../controllers/repair/metrics";
 import { createInstruments as installerInstruments } from "../../installer/telemetry/instruments";
+import { createMetrics as nriMetrics } from "../../nri/metrics";
 
 /** The value of a metric in what a process exposes; `name` with labels where it has any. */
 export function metricIn(text: string, name: string): number {
@@ -7,7 +8,7 @@ export function metricIn(text: string, name: string): number {
   return Number(line?.split(" ")[1]);
 }
 
-/** What the installer and the repair controller say about their metrics, each label set and everything read once. */
+/** What the installer, the repair controller and the NRI plugin say about their metrics, each label set and everything read once. */
 export async function exposedMetrics(): Promise<string> {
   const installer = installerInstruments();
   installer.read({ chained: () => true, ready: () => true });
@@ -20,5 +21,8 @@ export async function exposedMetrics(): Promise<string> {
   const repair = repairMetrics();
   const none = () => 0;
   repair.read({ broken: none, notRedirected: none, suspendedOwners: none, installerReady: () => true });
-  return installer.registry.text() + repair.registry.text();
+  const nri = nriMetrics({ connected: () => true, synchronized: () => true });
+  nri.pods.inc({ event: "run", outcome: "redirected" });
+  nri.seconds.observe(1, { event: "run" });
+  return installer.registry.text() + repair.registry.text() + nri.registry.text();
 }

@@ -6,6 +6,7 @@ import { LinkerdCni, type LinkerdCniProps, LinkerdMultus, type LinkerdMultusProp
 import { readSettings as readMultus } from "../../controllers/multus/settings";
 import { readSettings as readRepair } from "../../controllers/repair/settings";
 import { readSettings as readInstaller } from "../../installer/settings";
+import { readSettings as readNri } from "../../nri/settings";
 import type { Environment } from "../../process/settings";
 
 const guide = (name: string): string => readFileSync(join(__dirname, "..", "..", "docs", name), "utf8");
@@ -22,11 +23,12 @@ const cni: readonly LinkerdCniProps[] = [
     chained: false,
     uninstallOnStop: "never",
     podEvents: true,
+    nri: { enabled: true },
     nodeTaint: { enabled: true },
     pluginToken: { dedicated: true },
     repairController: { enabled: true },
   },
-  { healthPort: 0, repairController: { enabled: true } },
+  { healthPort: 0, repairController: { enabled: true }, nri: { enabled: true } },
 ];
 const multus: readonly LinkerdMultusProps[] = [{}, { webhook: { certificates: "cert-manager" } }];
 
@@ -60,7 +62,10 @@ const programs: readonly (readonly [container: string, readSettings: Read, docum
   [Container.installer, readInstaller, "installer.md"],
   [Container.repairController, readRepair, "repair.md"],
   [Container.operator, readMultus, "multus-operator.md"],
+  [Container.nri, (_, environment) => readNri({ env: (name) => environment[name] }), "nri.md"],
 ];
+/** The NRI plugin has no command line. */
+const withFlags: readonly string[] = [Container.installer, Container.repairController, Container.operator];
 
 /** Reads the settings, and notes the variables that are read. */
 function readBy(read: Read, args: readonly string[], environment: Environment) {
@@ -103,6 +108,8 @@ describe.each(programs)("%s", (name, read, document) => {
     const words = guide(document).replace(/(`KUBERNETES_SERVICE)_HOST`(?:,| and) `_PORT`/, "$1_HOST` $1_PORT`");
     expect(variables.filter((each) => !setVariables.has(each) && !words.includes(`\`${each}\``))).toEqual([]);
   });
+
+  if (!withFlags.includes(name)) return;
 
   test("knows no flag that is neither set by its chart nor documented", () => {
     const { problem } = readBy(read, ["--no-such-flag=1"], {});

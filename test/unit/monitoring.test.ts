@@ -18,7 +18,10 @@ const labelsIn = (text: string): readonly string[] => [...text.matchAll(/(\w+)="
 function rendered(): Readonly<Record<"rules" | "dashboard", string>> {
   const chart = new Chart(new App(), "chart");
   const enabled = { enabled: true };
-  new LinkerdCni(chart, "cni", { prometheusRule: enabled, grafanaDashboard: enabled, repairController: enabled });
+  new LinkerdCni(chart, "cni", {
+    ...{ prometheusRule: enabled, grafanaDashboard: enabled },
+    ...{ repairController: enabled, nri: enabled },
+  });
   const objects = chart.toJson() as { kind: string; metadata: { name: string } }[];
   const text = (found: string) =>
     JSON.stringify(objects.find(({ kind, metadata }) => `${kind}/${metadata.name}` === found));
@@ -54,7 +57,7 @@ test("documents name only metrics that the processes have", async () => {
   const docs = join(__dirname, "..", "..", "docs");
   const files = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
   const text = files.map((name) => readFileSync(join(docs, name), "utf8")).join("\n");
-  const known = [...namesIn(await exposedMetrics()).flat(), "linkerd_cni_repair_controller_"];
+  const known = [...namesIn(await exposedMetrics()).flat(), "linkerd_cni_repair_controller_", "linkerd_cni_nri_"];
   expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
 });
 

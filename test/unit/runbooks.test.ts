@@ -22,7 +22,10 @@ const reasons = ["installer", "controllers"]
 function alerts(): readonly string[] {
   const chart = new Chart(new App(), "chart");
   const enabled = { enabled: true };
-  new LinkerdCni(chart, "cni", { prometheusRule: enabled, podMonitor: enabled, repairController: enabled });
+  new LinkerdCni(chart, "cni", {
+    ...{ prometheusRule: enabled, podMonitor: enabled },
+    ...{ repairController: enabled, nri: enabled },
+  });
   new LinkerdMultus(chart, "multus", { prometheusRule: enabled, podMonitor: enabled });
   const found = (chart.toJson() as { kind: string }[]).filter(({ kind }) => kind === "PrometheusRule");
   return [...JSON.stringify(found).matchAll(/"alert":"(\w+)"/g)].map(([, alert = ""]) => alert);
@@ -33,7 +36,7 @@ const pages = readdirSync(folder).filter((name) => name !== "README.md");
 
 test("every Event's reason and every alert has a page, and every page is of one", () => {
   expect(reasons.length).toBeGreaterThan(5);
-  expect(alerts()).toHaveLength(14);
+  expect(alerts()).toHaveLength(16);
   expect(pages.filter((page) => page.startsWith("Linkerd")).sort()).toEqual(names.map((name) => `${name}.md`));
 });
 

@@ -22,18 +22,19 @@ beforeEach(async () => {
     });
     request.on("end", () => {
       posted.push(JSON.parse(body));
-      json(status, {})(request, response);
+      json(status, status === 409 ? { reason: "AlreadyExists" } : {})(request, response);
     });
   });
 });
 
 afterEach(() => api.close());
 
-function podEvents() {
+function podEvents(kinds = { calls: true, nri: false }) {
   const write = (message: string) => void log.push(message);
   return new PodEvents({
     connect: () => httpsTransport({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "secret" }),
     instance: "node-1",
+    kinds,
     log: { trace: write, debug: write, info: write, warn: write, error: write },
     now: () => new Date(time),
   });
@@ -119,4 +120,37 @@ test("what cannot be sent waits", async () => {
   api.answer = answer;
   await events.publish();
   expect(posted).toHaveLength(1);
+});
+
+const mended = (pod: string, at: number) => ({
+  time: new Date(at).toISOString(),
+  verb: "NRI",
+  pod,
+  decision: "redirect",
+});
+
+test("calls and what the NRI plugin did are told apart, each on request only", async () => {
+  for (const kinds of [
+    { calls: true, nri: false },
+    { calls: false, nri: true },
+  ]) {
+    const events = podEvents(kinds);
+    events.take(failed("shop/cart"));
+    events.take(mended("shop/web", time));
+    await events.publish();
+  }
+  expect(posted.map(({ reason }) => reason)).toEqual(["LinkerdCNIRedirectFailed", "LinkerdCNIRedirectMended"]);
+});
+
+test("what the NRI plugin did shortly before this began is told, and known to the API server the next time", async () => {
+  for (const answer of [201, 409]) {
+    status = answer;
+    const events = podEvents({ calls: true, nri: true });
+    events.takeEarlier([failed("shop/cart"), mended("shop/old", time - 601_000), mended("shop/web", time - 599_000)]);
+    await events.publish();
+  }
+  expect(posted.map(({ metadata }) => metadata.name)).toEqual(
+    Array(2).fill(`web.nri-${(time - 599_000).toString(16)}`),
+  );
+  expect(log).toEqual([]);
 });

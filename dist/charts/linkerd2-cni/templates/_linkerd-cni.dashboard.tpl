@@ -1,5 +1,5 @@
 {{- define "linkerd-cni.dashboard" -}}
-description: The plugin on every node, its installer, and the repair controller
+description: The plugin on every node, its installer, the repair controller, and the NRI plugin
 editable: true
 graphTooltip: 1
 panels:
@@ -840,6 +840,174 @@ panels:
         legendFormat: pods not looked at
         refId: D
     title: Trouble
+    type: timeseries
+  - collapsed: false
+    gridPos:
+      h: 1
+      w: 24
+      x: 0
+      "y": 41
+    id: 26
+    panels: []
+    title: NRI plugin
+    type: row
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 0
+      "y": 42
+    id: 27
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_nri_connected{node=~"$node"})
+        legendFormat: connected
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_nri_synchronized{node=~"$node"})
+        legendFormat: synchronized
+        refId: B
+    title: Connected and synchronized
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 6
+      "y": 42
+    id: 28
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (event, outcome) (rate(linkerd_cni_nri_pods_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{event}} {{outcome}}" | quote }}
+        refId: A
+    title: Pods by event and outcome
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: s
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 12
+      "y": 42
+    id: 29
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: histogram_quantile(0.99, sum by (le, event) (rate(linkerd_cni_nri_call_duration_seconds_bucket{node=~"$node"}[$__rate_interval])))
+        legendFormat: {{ "{{event}}" | quote }}
+        refId: A
+    title: Time of a pod, p99
+    type: timeseries
+  - datasource:
+      type: prometheus
+      uid: $datasource
+    description: ""
+    fieldConfig:
+      defaults:
+        min: 0
+        thresholds:
+          mode: absolute
+          steps:
+            - color: green
+        unit: short
+      overrides: []
+    gridPos:
+      h: 8
+      w: 6
+      x: 18
+      "y": 42
+    id: 30
+    options:
+      legend:
+        displayMode: list
+        placement: bottom
+      tooltip:
+        mode: multi
+        sort: desc
+    targets:
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_nri_mended_pods_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: mended pods
+        refId: A
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_nri_connections_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: connections to the runtime
+        refId: B
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(rate(linkerd_cni_nri_lookups_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: API requests
+        refId: C
+    title: What it did
     type: timeseries
 refresh: 1m
 schemaVersion: 39

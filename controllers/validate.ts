@@ -1,0 +1,164 @@
+import { randomUUID } from "node:crypto";
+import { connect, createServer, type Server } from "node:net";
+import { InstallerVariable, PodVariable } from "../cni/contract";
+import { decide } from "../cni/decide";
+import { type Pod, PROXY } from "../cni/pod";
+import type { RedirectOptions } from "../cni/redirect/options";
+import type { LogLevel, Stanza } from "../cni/stanza";
+import { FAMILIES, type Family } from "../cni/subnets";
+import type { Log, LogFormat } from "../process/log";
+import { reasonOf } from "../process/reason-of";
+import { type Environment, SettingsReader } from "../process/settings";
+import { readStanza } from "./stanza";
+
+/** Settings of the validator. */
+export interface Settings {
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  readonly nodeName: string;
+  readonly namespace: string;
+  /** This pod's addresses. */
+  readonly addresses: readonly string[];
+  /** The plugin's stanza as JSON. */
+  readonly stanza: string;
+}
+
+/** Reads the environment; there are no flags. @throws an Error that lists everything that is wrong */
+export function readSettings(args: readonly string[], environment: Environment): Settings {
+  const read = new SettingsReader({ environment, args, flags: {} });
+  const settings: Settings = {
+    logLevel: "info",
+    logFormat: "plain",
+    nodeName: read.required(PodVariable.nodeName, "set it from spec.nodeName"),
+    namespace: read.required(PodVariable.podNamespace, "set it from metadata.namespace"),
+    addresses: read.required(PodVariable.podIps, "set it from status.podIPs").split(","),
+    stanza: read.required(InstallerVariable.stanza, "set it from the ConfigMap"),
+  };
+  read.finish();
+  return settings;
+}
+
+/** A connection that is redirected, if the plugin has handled this pod. */
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What to try. */
+export interface ValidationPlan {
+  /** The proxy's port at which every connection has to arrive. */
+  readonly proxyPort: number;
+  readonly targets: readonly Target[];
+}
+
+/** Addresses for documents (RFC 5737 and RFC 3849), which no host has. */
+const NOBODYS: Readonly<Record<Family, string>> = { ip: "192.0.2.1", ip6: "2001:db8::1" };
+/** Hardly ever used. */
+const FIRST_PORT = 64_321;
+
+/** A pod about which nothing is said but that it is meshed. */
+const MESHED: Pod = { namespace: "", name: "", annotations: {}, labels: {}, containers: [PROXY], initContainers: [] };
+
+/** A port to which connections are redirected. */
+function redirectedPort({ skipOutboundPorts }: RedirectOptions): number {
+  const isSkipped = (port: number) => skipOutboundPorts.some(({ low, high }) => low <= port && port <= high);
+  let port = FIRST_PORT;
+  while (port > 0 && isSkipped(port)) port -= 1;
+  if (port === 0) throw new Error(`ignoreOutboundPorts: no port up to ${FIRST_PORT} is redirected`);
+  return port;
+}
+
+/**
+ * What to try in a meshed pod that has these addresses, one connection for each family that is redirected. Pure.
+ * @throws an Error where nothing is redirected, and why
+ */
+export function planValidation(stanza: Stanza, addresses: readonly string[]): ValidationPlan {
+  const decision = decide(MESHED, {}, stanza);
+  if (decision.kind === "skip") throw new Error(`the plugin leaves meshed pods alone: ${decision.reason}`);
+  const { options } = decision;
+  const own = new Set(addresses.map((address): Family => (address.includes(":") ? "ip6" : "ip")));
+  const families = FAMILIES.filter((family) => own.has(family) && (family === "ip" || options.ipv6));
+  if (families.length === 0) throw new Error("disableIPv6: this pod has no IPv4 address, so nothing is redirected");
+  const port = redirectedPort(options);
+  return { proxyPort: options.outboundPort, targets: families.map((family) => ({ host: NOBODYS[family], port })) };
+}
+
+/** Answers every connection to a port with a text. @throws where the port is taken */
+async function answering(port: number, text: string): Promise<Server> {
+  const listen = (host: string) =>
+    new Promise<Server>((resolve, reject) => {
+      const server = createServer((socket) => void socket.on("error", () => undefined).end(text));
+      server.once("error", reject);
+      server.listen(port, host, () => resolve(server));
+    });
+  try {
+    return await listen("::"); // of both families
+  } catch {
+    return listen("0.0.0.0"); // a kernel without IPv6; a port that is taken fails again
+  }
+}
+
+const DEADLINE_SECONDS = 5;
+
+/** What answers a connection. @throws where nobody does within {@link DEADLINE_SECONDS} */
+function answerOf(target: Target): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(target);
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      socket.destroy();
+      settle();
+    };
+    const late = () => end(() => reject(new Error(`no answer within ${DEADLINE_SECONDS} s`)));
+    const timer = setTimeout(late, DEADLINE_SECONDS * 1000);
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += chunk.toString();
+    });
+    socket.on("end", () => end(() => resolve(answer)));
+    socket.on("error", (error: NodeJS.ErrnoException) => end(() => reject(new Error(error.code ?? error.message))));
+  });
+}
+
+interface Deps {
+  readonly settings: Settings;
+  readonly log: Log;
+}
+
+/** Why a connection did not arrive here; undefined where it did. */
+async function problemOf(target: Target, token: string): Promise<string | undefined> {
+  try {
+    return (await answerOf(target)) === token ? undefined : "another host answered";
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+/**
+ * Finds out, from inside a pod that the plugin takes for a meshed one, whether the plugin has redirected it: listens
+ * where the proxy does, and connects to where nobody is.
+ * @throws an Error where connections are not redirected: what was tried, what may be the cause, and what to look at
+ */
+export async function validate({ settings, log }: Deps): Promise<void> {
+  const { namespace, nodeName } = settings;
+  const { proxyPort, targets } = planValidation(readStanza(settings.stanza), settings.addresses);
+  const token = randomUUID();
+  const server = await answering(proxyPort, token);
+  try {
+    for (const target of targets) {
+      const { host, port } = target;
+      const tried = `node ${nodeName}: a connection to port ${port} of ${host}`;
+      const problem = await problemOf(target, token);
+      if (problem !== undefined) {
+        throw new Error(
+          `${tried} is not redirected to the proxy's port ${proxyPort}: ${problem}. The plugin is not in this node's CNI ` +
+            `chain, has another configuration, or was not yet there when this pod started. Run l5d-cni check -n ${namespace}, ` +
+            `or look at the installer on this node: kubectl get pods -n ${namespace} -l k8s-app=linkerd-cni -o wide`,
+        );
+      }
+      log.info(`${tried} is redirected to the proxy's port ${proxyPort}`);
+    }
+  } finally {
+    server.close();
+  }
+}

@@ -1,0 +1,167 @@
+import { parseStanza } from "../../../cni/parse-stanza";
+import { PLUGIN_TYPE } from "../../../cni/stanza";
+import { Auditor } from "../../../controllers/repair/audit";
+import { RepairController } from "../../../controllers/repair/controller";
+import { createMetrics } from "../../../controllers/repair/metrics";
+import { PodStore } from "../../../controllers/repair/pod-store";
+import { KubernetesClient } from "../../../kubernetes/client";
+import type { PodObject } from "../../../kubernetes/types";
+import { ended, meshedPod, ownedBy, running } from "../../support/meshed-pod";
+import { VirtualClock } from "../../support/virtual-clock";
+
+const SECOND = 1_000;
+const HOUR = 3_600_000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+const quiet = () => undefined;
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet };
+
+interface Course {
+  /** When the NRI plugin sets the pod's rules, in seconds. @default never */
+  readonly mendedAt?: number;
+  /** When the validator runs for the first time, and how long the kubelet waits after that, in seconds. */
+  readonly firstRun?: number;
+  readonly backoff?: number;
+  readonly waitForNri?: boolean;
+}
+
+/** The validator gives up after so many seconds. */
+const RUN = 10;
+const LONGEST = 300;
+const at = (seconds: number) => new Date(seconds * SECOND).toISOString();
+
+/** How a kubelet runs the validator of a pod again and again. @returns when the pod was deleted, in seconds */
+async function course({ mendedAt = NEVER, firstRun = 0, backoff = 10, waitForNri = true }: Course) {
+  const clock = new VirtualClock();
+  const stopping = new AbortController();
+  const deletions: number[] = [];
+  const pod = meshedPod("web-1", { metadata: ownedBy("web") }) as PodObject;
+  const controller = new RepairController({
+    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnvalidated: false, waitForNri },
+    actions: {
+      delete: async () => {
+        deletions.push(Math.floor(clock.now() / SECOND));
+        return "deleted";
+      },
+      publish: async () => undefined,
+    },
+    installerReady: async () => true,
+    metrics: createMetrics(),
+    clock,
+    log,
+    signal: stopping.signal,
+  });
+  let last: object = {};
+  const tell = (state: object) => {
+    const validator = { name: "linkerd-network-validator", state, ...last };
+    controller.pods.apply({
+      type: "MODIFIED",
+      object: { ...pod, status: { phase: "Pending", initContainerStatuses: [validator] } },
+    });
+  };
+  const run = (pause: number) => {
+    const started = clock.now() / SECOND;
+    tell({ running: {} });
+    const passes = started >= mendedAt;
+    clock.after((passes ? 1 : RUN) * SECOND, () => {
+      const terminated = { exitCode: passes ? 0 : 95, finishedAt: at(clock.now() / SECOND) };
+      tell({ terminated });
+      if (passes) return;
+      last = { lastState: { terminated } };
+      tell({ waiting: { reason: "CrashLoopBackOff" } });
+      clock.after(pause * SECOND, () => run(Math.min(pause * 2, LONGEST)));
+    });
+  };
+  clock.after(firstRun * SECOND + 1, () => run(backoff));
+  const done = controller.run();
+  await clock.run(HOUR);
+  stopping.abort();
+  await done;
+  return deletions;
+}
+
+test("without the NRI plugin, a pod is deleted as soon as its validator has failed", async () => {
+  expect(await course({ waitForNri: false })).toEqual([10]);
+});
+
+test.each([
+  ["before the second run", 12],
+  ["before the third", 45],
+  ["just before the run that would have been the last", 99],
+])("a pod that the NRI plugin mends %s is left alone", async (_, mendedAt) => {
+  expect(await course({ mendedAt })).toEqual([]);
+});
+
+test("a pod that waits long for its next run is left alone until then", async () => {
+  expect(await course({ backoff: LONGEST, mendedAt: 11 })).toEqual([]);
+  expect(await course({ backoff: LONGEST })).toEqual([10 + LONGEST + RUN]);
+});
+
+test("a pod that nobody mends is deleted once a run has failed a minute after the first", async () => {
+  // Runs end after 10, 30, 60 and 110 s.
+  expect(await course({})).toEqual([110]);
+});
+
+test("a pod of which no run follows is deleted at once", async () => {
+  const clock = new VirtualClock();
+  const stopping = new AbortController();
+  const deleted: string[] = [];
+  const controller = new RepairController({
+    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnvalidated: false, waitForNri: true },
+    actions: {
+      delete: async ({ name }) => {
+        deleted.push(name);
+        return "deleted";
+      },
+      publish: async () => undefined,
+    },
+    installerReady: async () => true,
+    metrics: createMetrics(),
+    clock,
+    log,
+    signal: stopping.signal,
+  });
+  const object = meshedPod("job", { status: ended, spec: { restartPolicy: "Never" } }) as PodObject;
+  controller.pods.apply({ type: "ADDED", object });
+  const done = controller.run();
+  await clock.run(SECOND);
+  expect(deleted).toEqual(["job"]);
+  stopping.abort();
+  await done;
+});
+
+/** When pods without a validator are reported whose connections are redirected from a time on, in seconds. */
+async function audits(waitForNri: boolean, mendedAt: number) {
+  const clock = new VirtualClock();
+  const stopping = new AbortController();
+  const pods = new PodStore({ now: () => clock.now(), changed: quiet, overflow: quiet });
+  const object = meshedPod("bare", { status: running, spec: { initContainers: [] } }) as PodObject;
+  pods.apply({ type: "ADDED", object });
+  const found: number[] = [];
+  const auditor = new Auditor({
+    pods,
+    client: new KubernetesClient(async () => ({ status: 200, body: '{"metadata":{}}' })),
+    stanza: parseStanza({ type: PLUGIN_TYPE, linkerd: { "incoming-proxy-port": 4143 } }, PLUGIN_TYPE),
+    probe: async (_, port) => (port === 4143 || clock.now() >= mendedAt * SECOND ? "open" : "refused"),
+    waitForNri,
+    found: async () => void found.push(clock.now() / SECOND),
+    clock,
+    log,
+    signal: stopping.signal,
+  });
+  const done = auditor.run();
+  await clock.run(HOUR);
+  stopping.abort();
+  await done;
+  return { found, absent: pods.count(({ redirect }) => redirect === "absent") };
+}
+
+test("a pod outside the mesh is reported once, and at the second look where the NRI plugin may mend it", async () => {
+  expect(await audits(false, NEVER)).toEqual({ found: [0], absent: 1 });
+  expect(await audits(true, NEVER)).toEqual({ found: [60], absent: 1 });
+});
+
+test("a pod that was mended in between is not reported, and one that is mended later counts no more", async () => {
+  expect(await audits(true, 30)).toEqual({ found: [], absent: 0 });
+  expect(await audits(true, 1_000)).toEqual({ found: [60], absent: 0 });
+});
