@@ -25,6 +25,7 @@ module.exports = {
     suite("kernel", ["<rootDir>/test/kernel/**/*.test.ts"]),
     suite("chart", ["<rootDir>/test/chart/**/*.test.ts"]),
     suite("image", ["<rootDir>/test/image/**/*.test.ts"]),
+    suite("release", ["<rootDir>/test/release/**/*.test.ts"]),
     suite("cluster", ["<rootDir>/test/cluster/**/*.test.ts"]),
   ],
 };

@@ -1,24 +1,10 @@
-import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Architecture } from "../runtime";
+import { blobPath, type Descriptor, Layout, MEDIA, REF_NAME, sha256 } from "./layout";
 import { type TarEntry, tarArchive } from "./tar";
 
 const compress = promisify(gzip);
-
-/** Media types of the OCI image specification 1.0. */
-const MEDIA = {
-  index: "application/vnd.oci.image.index.v1+json",
-  manifest: "application/vnd.oci.image.manifest.v1+json",
-  config: "application/vnd.oci.image.config.v1+json",
-  layer: "application/vnd.oci.image.layer.v1.tar+gzip",
-} as const;
-
-interface Descriptor {
-  readonly mediaType: string;
-  readonly digest: string;
-  readonly size: number;
-}
 
 /** What an image is apart from its files. */
 export interface ImageSpec {
@@ -38,25 +24,8 @@ export interface PlatformFiles {
   readonly files: readonly TarEntry[];
 }
 
-/** An OCI image layout held in memory: blobs by their digest. */
-class Layout {
-  readonly entries: TarEntry[] = [];
-
-  add(mediaType: string, content: Buffer): Descriptor {
-    const descriptor = { mediaType, digest: `sha256:${sha256(content)}`, size: content.length };
-    this.entries.push({ name: blobPath(descriptor), content });
-    return descriptor;
-  }
-
-  addJson(mediaType: string, value: unknown): Descriptor {
-    return this.add(mediaType, Buffer.from(JSON.stringify(value)));
-  }
-}
-
 /** The one time that stands in the image. */
 const EPOCH = new Date(0).toISOString();
-const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
-const blobPath = ({ digest }: Pick<Descriptor, "digest">) => `blobs/${digest.replace(":", "/")}`;
 
 /** One platform's image in a layout. */
 interface PlatformImage {
@@ -120,21 +89,12 @@ export async function ociArchive(
     manifests: images.map(({ manifest, platform }) => ({ ...manifest, platform })),
     annotations: spec.labels,
   });
-  const index = {
-    schemaVersion: 2,
-    mediaType: MEDIA.index,
-    manifests: [{ ...image, annotations: names(spec.reference) }],
-  };
-  return tarArchive([
-    { name: "oci-layout", content: Buffer.from(JSON.stringify({ imageLayoutVersion: "1.0.0" })) },
-    { name: "index.json", content: Buffer.from(JSON.stringify(index)) },
-    { name: "manifest.json", content: Buffer.from(JSON.stringify(dockerManifest(spec, forDocker))) },
-    ...layout.entries,
-  ]);
+  const manifestJson = { name: "manifest.json", content: Buffer.from(JSON.stringify(dockerManifest(spec, forDocker))) };
+  return layout.archive([{ ...image, annotations: names(spec.reference) }], [manifestJson]);
 }
 
 /** Annotations by which importers name an image: the specification's tag, and containerd's full name. */
 function names(reference: string): Record<string, string> {
   const tag = reference.slice(reference.lastIndexOf(":") + 1);
-  return { "io.containerd.image.name": reference, "org.opencontainers.image.ref.name": tag };
+  return { "io.containerd.image.name": reference, [REF_NAME]: tag };
 }

@@ -1,9 +1,8 @@
-import { createReadStream } from "node:fs";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { extract } from "tar-stream";
 import { outputs } from "../paths";
 import { RESULTS, recordResult } from "../results";
+import { type Manifest, readLayout } from "./layout";
 import { OCI_NAMES } from "./oci";
 
 const decompress = promisify(gunzip);
@@ -14,34 +13,16 @@ export interface ImageSize {
   readonly uncompressedMB: number;
 }
 
-interface Descriptor {
-  readonly digest: string;
-  readonly size: number;
-  readonly platform?: { readonly os: string; readonly architecture: string };
-}
-
 const megabytes = (bytes: number) => Number((bytes / 1e6).toFixed(1));
-
-/** The blobs of an OCI archive, by digest; and its index, as `index.json`. */
-async function contentsOf(archive: string): Promise<Map<string, Buffer>> {
-  const contents = new Map<string, Buffer>();
-  for await (const entry of createReadStream(archive).pipe(extract())) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry) chunks.push(chunk as Buffer);
-    contents.set(entry.header.name.replace(/^blobs\/sha256\//, "sha256:"), Buffer.concat(chunks));
-  }
-  return contents;
-}
 
 /** The sizes of an image's layers in an OCI archive that {@link ociArchive} wrote, by platform. */
 export async function imageSizes(archive: string): Promise<Record<string, ImageSize>> {
-  const contents = await contentsOf(archive);
-  const blob = (name: string) => contents.get(name) ?? Buffer.alloc(0);
-  const json = <T>(name: string) => JSON.parse(blob(name).toString()) as T;
-  const [image] = json<{ manifests: Descriptor[] }>("index.json").manifests;
+  const { manifests, blobs } = await readLayout(archive);
+  const blob = (name: string) => blobs.get(name) ?? Buffer.alloc(0);
+  const json = (name: string) => JSON.parse(blob(name).toString()) as Manifest;
   const sizes: Record<string, ImageSize> = {};
-  for (const { digest, platform } of json<{ manifests: Descriptor[] }>(image?.digest ?? "").manifests) {
-    const { layers } = json<{ layers: Descriptor[] }>(digest);
+  for (const { digest, platform } of json(manifests[0]?.digest ?? "").manifests ?? []) {
+    const { layers = [] } = json(digest);
     const unpacked = await Promise.all(layers.map(async (layer) => (await decompress(blob(layer.digest))).length));
     const sum = (numbers: readonly number[]) => megabytes(numbers.reduce((total, one) => total + one, 0));
     sizes[`${platform?.os}/${platform?.architecture}`] = {

@@ -1,4 +1,5 @@
-import { pack } from "tar-stream";
+import { Readable } from "node:stream";
+import { extract, pack } from "tar-stream";
 
 /** A file by its path without a leading slash. */
 export interface TarEntry {
@@ -36,4 +37,15 @@ export async function tarArchive(entries: readonly TarEntry[]): Promise<Buffer> 
   const chunks: Buffer[] = [];
   for await (const chunk of archive) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
+}
+
+/** The regular files of a tar archive, by path. */
+export async function untar(archive: Buffer): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  for await (const entry of Readable.from([archive]).pipe(extract())) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
+    if (entry.header.type === "file") files.set(entry.header.name, Buffer.concat(chunks));
+  }
+  return files;
 }

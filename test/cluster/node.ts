@@ -85,6 +85,8 @@ const RUNTIMES = {
 ${COMMON}[plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${PAUSE}"
   restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${paths.registries}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${DIRECTORIES.bin}"
     conf_dir = "${DIRECTORIES.conf}"
@@ -97,6 +99,8 @@ ${COMMON}[plugins."io.containerd.grpc.v1.cri"]
     config: `version = 3
 ${COMMON}[plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = "${PAUSE}"
+[plugins."io.containerd.cri.v1.images".registry]
+  config_path = "${paths.registries}"
 [plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = true
   [plugins."io.containerd.cri.v1.runtime".cni]

@@ -21,6 +21,8 @@ export const paths = {
   certificates: join(state, "certificates"),
   kubeconfigs: join(state, "kubeconfigs"),
   images: join(state, "images"),
+  /** How containerd reaches registries, a directory each; without one it would speak TLS. */
+  registries: join(state, "registries"),
   /** HOME of what runs in the machine: caches of kubectl and helm. */
   home: join(state, "home"),
   /** Directories that stand at the usual places inside the machine. */

@@ -5,7 +5,7 @@ import { outputs, root } from "../../build/paths";
 import { Progress } from "../../demo/progress";
 import { snapshot } from "../../demo/snapshot";
 import type { CallRecord } from "../../host/call-log";
-import { suite } from "../support/requirements";
+import { suite, which } from "../support/requirements";
 import { down, up } from "./cluster";
 import { Machine } from "./machine";
 import type { ContainerdVersion } from "./node";
@@ -120,20 +120,21 @@ export class TestCluster {
   }
 }
 
-/** What a suite with a cluster needs and this machine lacks, in words. */
-export function lacks(): string | undefined {
-  const problems = missing();
+/** What a suite with a cluster needs and this machine lacks, in words. @param programs that it needs besides */
+export function lacks(programs: readonly string[] = []): string | undefined {
+  const problems = [...missing(), ...programs.filter((program) => which(program) === undefined)];
   if (!existsSync(outputs.image)) problems.push("the built image: npm run build");
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/** A suite with a cluster of its own, which is gone afterwards. */
+/** A suite with a cluster of its own, which is gone afterwards. @param programs that it needs besides */
 export function clusterSuite(
   name: string,
   body: (cluster: TestCluster) => void,
   containerd: ContainerdVersion = "1",
+  programs: readonly string[] = [],
 ): void {
-  suite(name, lacks(), () => {
+  suite(name, lacks(programs), () => {
     const cluster = new TestCluster();
     // A cluster that somebody else started stays.
     let ours = false;

@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execute } from "./execute";
+
+/** Types of what is signed, as cosign names them. */
+export const SIGNATURE = "https://sigstore.dev/cosign/sign/v1";
+export const BILL_OF_MATERIALS = "cyclonedx";
+export const PROVENANCE = "slsaprovenance1";
+
+/** What signs, and what it is recognized by. */
+export interface Signing {
+  /** A private key: a file, or whatever else cosign takes (`awskms://…`). Without it the signature is keyless. */
+  readonly key?: string;
+  /** Keyless: whom the certificate names, and who vouched for it. */
+  readonly identity?: string;
+  readonly issuer?: string;
+  /** A Sigstore other than the public one, or none at all. */
+  readonly signingConfig?: string;
+  readonly trustedRoot?: string;
+}
+
+/** Signs, and looks whether something is signed. */
+export class Cosign {
+  private constructor(
+    private readonly signs: readonly string[],
+    private readonly verifies: readonly string[],
+  ) {}
+
+  /**
+   * @param work a directory for the public key
+   * @returns undefined where nothing was given to sign with
+   * @throws where a file is missing, or the key's password
+   */
+  static async from(signing: Signing, plainHttp: boolean, work: string): Promise<Cosign | undefined> {
+    const { key, identity, issuer, signingConfig, trustedRoot } = signing;
+    if (key === undefined && (identity === undefined || issuer === undefined)) return undefined;
+    const files = { "--key": key, "--signing-config": signingConfig, "--trusted-root": trustedRoot };
+    for (const [flag, path] of Object.entries(files)) {
+      if (path === undefined || path.includes("://") || existsSync(path)) continue;
+      throw new Error(`${flag} ${path}: there is no such file${flag === "--key" ? ": cosign generate-key-pair" : ""}`);
+    }
+    const registry = plainHttp ? ["--allow-http-registry"] : [];
+    const roots = trustedRoot === undefined ? [] : ["--trusted-root", trustedRoot];
+    const config = signingConfig === undefined ? [] : ["--signing-config", signingConfig];
+    const signs = ["--yes", ...registry, ...config, ...roots, ...(key === undefined ? [] : ["--key", key])];
+    const unlogged = signingConfig !== undefined && !(await namesLog(signingConfig));
+    const verifies = [...registry, ...roots, ...(unlogged ? ["--insecure-ignore-tlog"] : [])];
+    if (key === undefined) {
+      const whose = ["--certificate-identity", identity ?? "", "--certificate-oidc-issuer", issuer ?? ""];
+      return new Cosign(signs, [...verifies, ...whose]);
+    }
+    const publicKey = join(work, "cosign.pub");
+    const read = execute("cosign", ["public-key", "--key", key]);
+    const content = await read.catch((error: Error) => {
+      throw new Error(`--key ${key}: ${error.message}\n  COSIGN_PASSWORD in the environment is the key's password`);
+    });
+    await writeFile(publicKey, content);
+    return new Cosign(signs, [...verifies, "--key", publicKey]);
+  }
+
+  /** Whether an artifact has a valid signature or attestation of a type. @param reference by digest */
+  async has(reference: string, type: string): Promise<boolean> {
+    const verified = execute("cosign", ["verify-attestation", "--type", type, ...this.verifies, reference]);
+    return verified.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Signs an artifact. @param reference by digest */
+  async sign(reference: string): Promise<void> {
+    await execute("cosign", ["sign", ...this.signs, reference]);
+    await this.expect(reference, SIGNATURE);
+  }
+
+  /** Attaches a signed statement about an artifact. @param predicate path of the file that holds it, as JSON */
+  async attest(reference: string, type: string, predicate: string): Promise<void> {
+    await execute("cosign", ["attest", ...this.signs, "--type", type, "--predicate", predicate, reference]);
+    await this.expect(reference, type);
+  }
+
+  /** What was just made is verified as a user would: else a release would sign again each time. */
+  private async expect(reference: string, type: string): Promise<void> {
+    await execute("cosign", ["verify-attestation", "--type", type, ...this.verifies, reference]);
+  }
+}
+
+/** Whether a signing config names a transparency log. */
+async function namesLog(path: string): Promise<boolean> {
+  const { rekorTlogUrls = [] } = JSON.parse(await readFile(path, "utf8")) as { rekorTlogUrls?: readonly unknown[] };
+  return rekorTlogUrls.length > 0;
+}

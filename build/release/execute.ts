@@ -1,0 +1,63 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** How a program is run. */
+export interface Options {
+  readonly cwd?: string;
+  /** Where its output is cut off. @default 16 MiB */
+  readonly maxBuffer?: number;
+}
+
+/** What a program said when it failed. */
+export class ProgramError extends Error {
+  constructor(
+    program: string,
+    readonly stderr: string,
+    readonly stdout: string,
+    cause: unknown,
+  ) {
+    const lines = stderr.split("\n").filter((line) => line.trim() !== "");
+    // npm begins each line so, and the first one with a code.
+    const said = lines.find((line) => /^(npm )?error\b(?! code)/i.test(line)) ?? lines.at(-1) ?? String(cause);
+    super(`${program}: ${said.replace(/^(npm )?error:?\s*/i, "")}`, { cause });
+  }
+}
+
+/** Runs a program to its end. @returns what it wrote @throws a {@link ProgramError} where it fails */
+export async function execute(program: string, args: readonly string[], options: Options = {}): Promise<Buffer> {
+  const running = run(program, [...args], { maxBuffer: 1 << 24, ...options, encoding: "buffer" });
+  // Nothing asks a question that nobody sees.
+  running.child.stdin?.end();
+  try {
+    return (await running).stdout;
+  } catch (error) {
+    const { stderr, stdout } = error as { readonly stderr?: Buffer; readonly stdout?: Buffer };
+    throw new ProgramError(program, stderr?.toString() ?? "", stdout?.toString() ?? "", error);
+  }
+}
+
+/** Where each program that a release runs comes from. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  oras: "https://oras.land/docs/installation",
+  cosign: "https://docs.sigstore.dev/cosign/system_config/installation, version 3 or later",
+  git: "your distribution's package git",
+  npm: "your distribution's package npm",
+};
+
+/** The programs that are not installed, each with where it comes from. */
+export async function missingPrograms(names: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(
+    names.map(async (name) => {
+      try {
+        await execute(name, [name === "git" || name === "npm" ? "--version" : "version"]);
+        return [];
+      } catch (error) {
+        const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+        return code === "ENOENT" ? [`${name} is not installed: ${PROGRAMS[name]}`] : [(error as Error).message];
+      }
+    }),
+  );
+  return found.flat();
+}

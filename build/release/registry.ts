@@ -1,0 +1,76 @@
+import type { Descriptor } from "../image/layout";
+import type { Artifact } from "./artifacts";
+import { execute, ProgramError } from "./execute";
+
+/** What is wrong where a registry's client says so, and what to do. */
+const REMEDIES: readonly (readonly [said: RegExp, remedy: (host: string) => string])[] = [
+  [
+    /unauthorized|denied|forbidden|basic credential|\b40[13]\b/i,
+    (host) => `log in with an account that may push: oras login ${host} (docker login does, too)`,
+  ],
+  [/HTTP response to HTTPS client/i, () => "the registry speaks HTTP without TLS: add --plain-http"],
+  [
+    /connection refused|no such host|timeout|deadline|unreachable|server misbehaving/i,
+    (host) => `${host} does not answer: check --registry and the network`,
+  ],
+];
+
+/** A registry, or a path in one; oras talks to it, with the credentials of ~/.docker/config.json. */
+export class Registry {
+  private readonly host: string;
+
+  /** @param base as `ghcr.io/example`, without a scheme @param plainHttp whether it speaks HTTP without TLS */
+  constructor(
+    readonly base: string,
+    readonly plainHttp: boolean,
+  ) {
+    this.host = base.split("/")[0] ?? base;
+  }
+
+  /** An artifact's name in this registry, without tag or digest. */
+  nameOf({ repository }: Pick<Artifact, "repository">): string {
+    return `${this.base}/${repository}`;
+  }
+
+  /** What stands under an artifact's name and version; undefined where nothing does. */
+  async find(artifact: Artifact): Promise<Descriptor | undefined> {
+    const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
+    try {
+      return JSON.parse((await this.oras("manifest", "fetch", "--descriptor", reference)).toString()) as Descriptor;
+    } catch (error) {
+      // oras has one exit code for all that fails.
+      if (error instanceof ProgramError && /: not found$/m.test(error.stderr)) return undefined;
+      throw this.explained(error, reference);
+    }
+  }
+
+  /** Reads a manifest, or what one names, of an artifact. */
+  async read(artifact: Artifact, { digest, mediaType }: Descriptor): Promise<Buffer> {
+    const reference = `${this.nameOf(artifact)}@${digest}`;
+    const manifest = /\.(index|manifest)\.v1\+json$/.test(mediaType);
+    const args = manifest ? ["manifest", "fetch", reference] : ["blob", "fetch", "--output", "-", reference];
+    return this.oras(...args).catch((error) => {
+      throw this.explained(error, reference);
+    });
+  }
+
+  /** Pushes an artifact under its version, and what it consists of. */
+  async push(artifact: Artifact): Promise<void> {
+    const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
+    const from = ["--from-oci-layout", `${artifact.archive}:${artifact.tag}`];
+    const flags = this.plainHttp ? ["--to-plain-http"] : [];
+    await execute("oras", ["cp", "--no-tty", ...flags, ...from, reference]).catch((error) => {
+      throw this.explained(error, reference);
+    });
+  }
+
+  private oras(...args: readonly string[]): Promise<Buffer> {
+    return execute("oras", [...args, ...(this.plainHttp ? ["--plain-http"] : [])], { maxBuffer: 1 << 29 });
+  }
+
+  private explained(error: unknown, reference: string): Error {
+    const { message } = error as Error;
+    const remedy = REMEDIES.find(([said]) => said.test(message))?.[1](this.host);
+    return new Error(`${reference}: ${message}${remedy === undefined ? "" : `\n  ${remedy}`}`, { cause: error });
+  }
+}
