@@ -29,10 +29,21 @@ const suite = lacking.length === 0 ? describe : describe.skip;
 /** Kinds that are not Kubernetes' own, or that no version has which has schemas here. */
 const SKIPPED = ["Certificate", "Issuer", "PodMonitor", "PodSecurityPolicy", "PrometheusRule"];
 
+/** Kinds that values files ask for, and the first version of Kubernetes that has them. */
+const SINCE: readonly (readonly [minor: number, ...kinds: string[]])[] = [
+  [30, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+  [36, ...["", "Binding"].map((of) => `admissionregistration.k8s.io/v1/MutatingAdmissionPolicy${of}`)],
+];
+const skippedIn = (minor: number) => [
+  ...SKIPPED,
+  ...SINCE.flatMap(([since, ...kinds]) => (minor < since ? kinds : [])),
+];
+
 const on = { enabled: true };
 
 /** Every resource of the chart, as a version of Kubernetes has it. */
 function everything(minor: number): LinkerdCniProps {
+  const admissionPolicy = minor >= 36 ? "v1" : minor >= 34 ? "v1beta1" : "";
   return {
     ...(minor >= 30
       ? { appArmorProfile: { type: "Localhost", localhostProfile: "cni" } }
@@ -43,8 +54,9 @@ function everything(minor: number): LinkerdCniProps {
     nodeTaint: {
       ...on,
       ownNodeOnly: minor >= 30,
-      ...(minor >= 36 ? { admissionPolicy: "v1" } : minor >= 34 ? { admissionPolicy: "v1beta1" } : {}),
+      admissionPolicy,
     },
+    nri: { ...on, require: { admissionPolicy } },
     platform: "openshift",
     podMonitor: on,
     priorityClassName: "system-node-critical",
@@ -69,7 +81,13 @@ function validate(rendered: readonly (readonly Rendered[])[], version: string): 
       writeFileSync(join(folder, `${index}.yaml`), text);
     }
     const location = join(schemas, `${version}${SUFFIX}`, "{{ .ResourceKind }}{{ .KindSuffix }}.json");
-    const flags = ["-strict", "-summary", "-output=json", `-skip=${SKIPPED}`, `-schema-location=${location}`];
+    const flags = [
+      "-strict",
+      "-summary",
+      "-output=json",
+      `-skip=${skippedIn(minorOf(version))}`,
+      `-schema-location=${location}`,
+    ];
     const out = execFileSync(kubeconform ?? "", [...flags, `-kubernetes-version=${version.slice(1)}`, folder], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
@@ -82,8 +100,9 @@ function validate(rendered: readonly (readonly Rendered[])[], version: string): 
   }
 }
 
+const minorOf = (version: string) => Number(version.split(".")[1]);
+
 suite(`kubeconform${lacking.length === 0 ? "" : ` (no ${lacking.join("; no ")})`}`, () => {
-  const minorOf = (version: string) => Number(version.split(".")[1]);
   const taken = files.filter((name) => !/^refused-|-with-image/.test(name)).map(given);
 
   test("there are schemas of each version from the oldest on, and many values files", () => {
