@@ -195,7 +195,7 @@ export class FakeHost implements Host {
   }
 
   load<Name extends keyof Scripts>(name: Name): Scripts[Name] {
-    return require(`../scripts/${name}`) as Scripts[Name];
+    return require(`./scripts/${name}`) as Scripts[Name];
   }
 
   exit(status: number): never {
