@@ -18,8 +18,12 @@ beforeAll(async () => {
   elsewhere = await mkdtemp(join(cache, "elsewhere-"));
   const parts = [
     "build",
+    "host",
+    "netlink",
     "plugin",
+    "nri",
     "cni",
+    "process",
     "kubernetes",
     "constructs",
     "package.json",
@@ -33,10 +37,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(elsewhere, { recursive: true, force: true }));
 
+const programs = ["buildPlugin", "buildNri"] as const;
+
 /** Builds from a checkout, with no compiler on PATH and no home. */
-async function digest(checkout: string, architecture: string): Promise<string> {
-  const path = join(elsewhere, `${architecture}${checkout === root ? "-here" : ""}`);
-  const script = `require("./build/programs").buildPlugin(${JSON.stringify(path)}, ${JSON.stringify(architecture)})`;
+async function digest(build: (typeof programs)[number], checkout: string, architecture: string): Promise<string> {
+  const path = join(elsewhere, `${build}-${architecture}${checkout === root ? "-here" : ""}`);
+  const script = `require("./build/programs").${build}(${JSON.stringify(path)}, ${JSON.stringify(architecture)})`;
   const tsx = join(checkout, "node_modules", "tsx", "dist", "cli.mjs");
   await run(process.execPath, [tsx, "--eval", script], { cwd: checkout, env: { PATH: join(elsewhere, "bin") } });
   return createHash("sha256")
@@ -45,5 +51,6 @@ async function digest(checkout: string, architecture: string): Promise<string> {
 }
 
 it.each(ARCHITECTURES)("from another folder and an empty cache, for %s", async (architecture) => {
-  expect(await digest(elsewhere, architecture)).toBe(await digest(root, architecture));
+  for (const build of programs)
+    expect(await digest(build, elsewhere, architecture)).toBe(await digest(build, root, architecture));
 });
