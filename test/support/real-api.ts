@@ -24,7 +24,11 @@ export function realApiMissing(): string | undefined {
 export interface ApiObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
 }
 
 /** Where objects of a kind are created. */
