@@ -109,7 +109,7 @@ function readLinkerd(linkerd: Members): LinkerdConfig {
 }
 
 /** Names that linkerd's plugin knows too. */
-const LEVEL_ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
+export const LEVEL_ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
 
 /** The log level never keeps a pod from starting: an unknown one is `info`. */
 function logLevel(given: unknown): LogLevel {

@@ -1,15 +1,8 @@
 import type { k8s } from "cdk8s-plus-27";
-import {
-  Annotation,
-  CONFIG_MAP,
-  ConfigMapKey,
-  InstallerVariable,
-  Label,
-  LinkerdContainer,
-  PodVariable,
-} from "../cni/contract";
+import { Annotation, ConfigMapKey, InstallerVariable, Label, LinkerdContainer, PodVariable } from "../cni/contract";
 import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
 import { eq, type Input, present, type Refs, type Templated, when } from "./helm";
+import { configured } from "./pod";
 import type { Values } from "./values";
 
 /**
@@ -46,10 +39,7 @@ export function testPodSpec(
         ...imageOf(values),
         command: controllerCommand("validate"),
         env: [
-          {
-            name: InstallerVariable.stanza,
-            valueFrom: { configMapKeyRef: { name: CONFIG_MAP, key: ConfigMapKey.stanza } },
-          },
+          configured(InstallerVariable.stanza, ConfigMapKey.stanza),
           fromField(PodVariable.nodeName, "spec.nodeName"),
           fromField(PodVariable.podNamespace, "metadata.namespace"),
           fromField(PodVariable.podIps, "status.podIPs"),

@@ -105,7 +105,7 @@ export class Daemon {
   }
 
   private get isSynchronized(): boolean {
-    return this.runtime !== undefined && this.waiting?.length === 0;
+    return this.waiting?.length === 0;
   }
 
   private readiness(): Answer {

@@ -1,7 +1,7 @@
 import { ApiServerVariable, NodePath, NRI_PORT, NriVariable, SERVICE_ACCOUNT_DIR } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { isObject, type Json } from "../cni/json";
-import { readStanza, type StanzaReading } from "../cni/parse-stanza";
+import { LEVEL_ALIASES, readStanza, type StanzaReading } from "../cni/parse-stanza";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel, PLUGIN_TYPE } from "../cni/stanza";
 import type { Host } from "../host/port";
 import { type Setting, SettingsReader } from "../process/settings";
@@ -63,11 +63,8 @@ export function readSettings(host: Pick<Host, "env">): Settings {
   return settings;
 }
 
-/** Levels that linkerd's plugin knows, too. */
-const ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
-
 function logLevel(setting: Setting): LogLevel {
-  return ALIASES[setting.value] ?? setting.oneOf(LOG_LEVELS);
+  return LEVEL_ALIASES[setting.value] ?? setting.oneOf(LOG_LEVELS);
 }
 
 /** A field that is wrong keeps meshed pods from starting, as it does for the CNI plugin; text that is no JSON, the process. */
