@@ -9,6 +9,11 @@ export class SystemError extends Error {
   ) {
     super(`${operation}: ${errnoText(errno)}`);
   }
+
+  /** The name of the number, as Node's errors have it. */
+  get code(): string {
+    return errnoName(this.errno) ?? `error ${this.errno}`;
+  }
 }
 
 /** The result of a system call. @throws SystemError where it is negative */
@@ -77,7 +82,9 @@ const meanings: Readonly<Record<number, string>> = {
   [Errno.ETIMEDOUT]: "timed out",
 };
 
+const errnoName = (errno: number) => Object.entries(Errno).find(([, value]) => value === errno)?.[0];
+
 function errnoText(errno: number): string {
-  const name = Object.entries(Errno).find(([, value]) => value === errno)?.[0];
+  const name = errnoName(errno);
   return name === undefined ? `error ${errno}` : `${name}, ${meanings[errno] ?? "try again"}`;
 }

@@ -39,9 +39,10 @@ function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResp
 
 function attempt(host: Host, server: ApiServer, path: string, left: () => number): HttpResponse {
   const limit = Math.max(1, left());
+  const request = host.encode(encodeRequest(server, path));
   connect(host, server, Math.min(CONNECT_MS, limit));
   try {
-    return exchange(host, host.encode(encodeRequest(server, path)), { left, limit });
+    return exchange(host, request, { left, limit });
   } finally {
     host.tlsClose();
   }
