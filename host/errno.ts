@@ -37,6 +37,7 @@ export const Errno = {
   EISDIR: 21,
   EINVAL: 22,
   EMFILE: 24,
+  EFBIG: 27,
   ENOSPC: 28,
   EROFS: 30,
   EPIPE: 32,

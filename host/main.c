@@ -28,6 +28,8 @@
 #define STACK_GUARD ((size_t)64 << 10)
 /* Of the stack, what C functions may need that a script calls: those of TLS, most of all. */
 #define STACK_OF_C ((size_t)256 << 10)
+/* What a program may print; it is ended when it prints more. */
+#define OUTPUT_LIMIT ((size_t)4 << 20)
 /* How many descriptors one call polls, at most. */
 #define POLLED 64
 
@@ -291,6 +293,7 @@ struct Output {
 
 /* Takes what there is; 0 at the end, negated errno. The engine's limit on memory holds for it, too. */
 static ssize_t take(JSContext *ctx, struct Output *output) {
+  if (output->size >= OUTPUT_LIMIT) return -EFBIG;
   if (output->size == output->room) {
     uint8_t *more = js_realloc_rt(JS_GetRuntime(ctx), output->bytes, output->room * 2 + 65536);
     if (more == NULL) return -ENOMEM;

@@ -105,6 +105,6 @@ export interface HostRun {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Negated errno where it could not be started or the time was over; else 0. */
+  /** Negated errno where it could not be started, printed more than 4 MiB (EFBIG) or the time was over; else 0. */
   readonly error: number;
 }

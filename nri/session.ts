@@ -1,5 +1,5 @@
 /** One connection to a container runtime: registers this plugin, and answers the runtime's calls. */
-import { reasonOf } from "../cni/errors";
+import { printable, reasonOf } from "../cni/errors";
 import {
   type Configuration,
   Event,
@@ -93,7 +93,7 @@ export class Session {
       return response(id, handle(payload));
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
-      return failure(id, Code.unknown, `${this.deps.name}: ${reasonOf(error)}`, texts);
+      return failure(id, Code.unknown, `${this.deps.name}: ${printable(reasonOf(error))}`, texts);
     }
   }
 

@@ -92,6 +92,26 @@ describe("ADD", () => {
     expect(host.sent).toHaveLength(3);
   });
 
+  it("says what is wrong with an annotation without what would change a terminal", () => {
+    const hidden = "\u001b[2J\u009b\u0085\u007f\u202e\u2028x";
+    const annotations = {
+      "linkerd.io/proxy-version": "x",
+      "linkerd.io/created-by": "linkerd/proxy-injector x",
+      "config.linkerd.io/skip-inbound-ports": hidden,
+    };
+    const runtimeConfig = { "io.kubernetes.cri.pod-annotations": annotations };
+    const { document, stdout, stderr, record } = call(environment, {
+      ...config,
+      "pod-lookup": "annotations",
+      runtimeConfig,
+    });
+    const shown = "\\u001b[2J\\u009b\\u0085\\u007f\\u202e\\u2028";
+    expect(document.msg).toContain(shown);
+    expect(JSON.parse(record ?? "").error).toContain(shown);
+    expect(stderr).toContain(shown);
+    expect(`${stdout}${stderr}${record}`.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+
   it("leaves a pod without a proxy alone", () => {
     const pod = { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "app" }] } };
     const api = () => response(200, JSON.stringify(pod));

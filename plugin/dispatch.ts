@@ -10,6 +10,7 @@ import type { Host } from "../host/port";
 import { add } from "./add";
 import type { Call } from "./call";
 import { check } from "./check";
+import { logLine } from "./log";
 import { requireOtherNamespace } from "./namespace";
 import { status } from "./status";
 
@@ -85,9 +86,8 @@ function readEnvironment(host: Host): Environment {
   return Object.fromEntries([...VARIABLES, "CNI_ARGS"].map((name) => [name, host.env(name)]));
 }
 
-/** When memory runs out, the engine throws null. */
 function defect(thrown: unknown): CniError {
-  if (thrown === null || thrown === undefined) return new CniError(ErrorCode.internal, "out of memory");
+  if (thrown === null || thrown === undefined) return new CniError(ErrorCode.internal, reasonOf(thrown));
   const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
   return new CniError(ErrorCode.internal, `a defect of linkerd-cni: ${reasonOf(thrown)}`, stack);
 }
@@ -113,10 +113,9 @@ export function dispatch(host: Host): Outcome {
   } catch (error) {
     const { code, message, details } = error instanceof CniError ? error : defect(error);
     record.note({ code, error: message });
-    const stderr = `linkerd-cni: error: ${message.replaceAll("\n", " ")}\n`;
     return {
       stdout: errorDocument({ code, message, details }, callerVersion),
-      stderr,
+      stderr: logLine("error", message),
       status: 1,
       record: record.line(),
     };
