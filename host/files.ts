@@ -13,6 +13,9 @@ export const Open = {
   closeOnExec: 0x80000,
 } as const;
 
+/** Flag of unlinkat(2). */
+export const AT_REMOVEDIR = 0x200;
+
 const OWNER_ONLY = 0o600;
 const SEEK_END = 2;
 const FIRST_CHUNK = 16384;

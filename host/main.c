@@ -123,6 +123,7 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(seek, "nnn", SYS_lseek)           \
   CALL(close, "n", SYS_close)            \
   CALL(rename, "dpdp", SYS_renameat)     \
+  CALL(unlink, "dpn", SYS_unlinkat)      \
   CALL(access, "dp0", SYS_faccessat)     \
   CALL(statx, "dp0nx", SYS_statx)        \
   CALL(setns, "nn", SYS_setns)           \

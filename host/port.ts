@@ -24,6 +24,8 @@ export interface Host {
   seek(descriptor: number, offset: number, whence: number): number;
   close(descriptor: number): number;
   rename(from: string, to: string): number;
+  /** unlinkat(2): a file, or with AT_REMOVEDIR an empty directory. */
+  unlink(path: string, flags: number): number;
   /** access(2) with F_OK: 0 where the path leads to something. */
   access(path: string): number;
   /** statx(2), links followed: fills `into` (256 bytes, the kernel's `struct statx`). */

@@ -23,6 +23,7 @@ import { Scheduler } from "./reconcile/scheduler";
 import { readStanza } from "./reconcile/stanza";
 import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./reconcile/stop-decision";
 import type { Settings } from "./settings";
+import { readAttachments } from "./state/attachments";
 import { linkedDirectories } from "./state/links";
 import { Mounts } from "./state/mounts";
 import { type Paths, pathsOf } from "./state/paths";
@@ -157,11 +158,13 @@ export class Service {
     const { log, settings } = this.deps;
     if (remove || otherBinDir !== undefined) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
+    const attachments = () => readAttachments(settings.cniCache.here, keepPlugin);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
     if (remove && keepsPlugin) log.info(`${this.paths.plugin} stays: the chain in the other directory may call it`);
-    else if (remove && keepPlugin)
+    else if (remove && keepPlugin && attachments() === undefined)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
-    if (remove) await this.reconciler.remove(keepPlugin || keepsPlugin === true);
+    if (remove && keepsPlugin) await this.reconciler.remove(true);
+    else if (remove) await this.reconciler.remove(keepPlugin, attachments);
     else if (otherBinDir !== undefined) await this.reconciler.leaveBinDir(otherBinDir, keepPlugin);
     else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }

@@ -154,6 +154,26 @@ describe("the other verbs", () => {
     expect(outcome).toMatchObject({ stdout: "", status: 0 });
   });
 
+  const bin = "/opt/cni/bin";
+  const del = (files: readonly string[]) =>
+    call({ ...environment, CNI_COMMAND: "DEL", CNI_PATH: `/other:${bin}` }, config, {
+      files: Object.fromEntries([`${bin}/linkerd-cni`, ...files].map((path) => [path, ""])),
+    }).host.unlinked;
+  const own = `${bin}/linkerd-cni.attached/${environment["CNI_CONTAINERID"]}@${environment["CNI_IFNAME"]}`;
+
+  it.each([
+    ["no uninstall left anything: nothing", [], []],
+    ["others are left: its own attachment", [own, `${own}0`], [own]],
+    [
+      "it is the last one: its attachment, the list and the plugin",
+      [own],
+      [own, `${bin}/linkerd-cni.attached`, `${bin}/linkerd-cni`],
+    ],
+    ["it is not listed, or a second DEL: nothing", [`${own}0`], []],
+  ])("DEL removes, where %s", (_, left, removed) => {
+    expect(del(left)).toEqual(removed);
+  });
+
   it("VERSION answers whatever standard input holds", () => {
     const { document, status } = call({ CNI_COMMAND: "VERSION" }, "{");
     expect(document).toEqual({ cniVersion: CURRENT_VERSION, supportedVersions: [...VERSIONS] });

@@ -10,6 +10,7 @@ import type { Host } from "../host/port";
 import { add } from "./add";
 import type { Call } from "./call";
 import { check } from "./check";
+import { del } from "./del";
 import { logLine } from "./log";
 import { requireOtherNamespace } from "./namespace";
 import { status } from "./status";
@@ -46,8 +47,7 @@ const handlers: Readonly<
   Record<Exclude<Verb, "VERSION">, { readonly handle: Handler; readonly entersNamespace?: true }>
 > = {
   ADD: { handle: add, entersNamespace: true },
-  // Rules end with the pod's network namespace, so there is nothing to undo.
-  DEL: { handle: () => "" },
+  DEL: { handle: del },
   CHECK: { handle: check, entersNamespace: true },
   GC: { handle: gc },
   STATUS: { handle: status },

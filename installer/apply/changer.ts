@@ -12,6 +12,7 @@ const DONE = {
   install: "wrote",
   keep: "wrote",
   link: "wrote",
+  mkdir: "made",
   rmdir: "removed",
   remove: "removed",
 };

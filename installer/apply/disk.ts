@@ -19,6 +19,8 @@ export interface Disk {
   link(path: string, target: string): Promise<void>;
   /** Puts one name in another's place in one step. */
   rename(from: string, to: string): Promise<void>;
+  /** Creates a directory; it may be there already. */
+  makeDirectory(path: string): Promise<void>;
   /** Removes a directory; it may be gone already, and is left alone where others have put something in it. */
   removeDirectory(path: string): Promise<void>;
   /** Removes a file; it may be gone already. */
@@ -74,6 +76,7 @@ export const nodeDisk: Disk = {
   name: (path, existing) => fs.link(existing, path),
   link: (path, target) => fs.symlink(target, path),
   rename: (from, to) => fs.rename(from, to),
+  makeDirectory: (path) => except(["EEXIST"], fs.mkdir(path, 0o700)),
   removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], fs.rmdir(path)),
   remove: (path) => except(["ENOENT"], fs.unlink(path)),
   settle: (path) => withFile(path, "r", 0, async () => undefined),
@@ -172,6 +175,9 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
     case "rename":
       confirm();
       await disk.rename(change.from, change.path);
+      break;
+    case "mkdir":
+      await disk.makeDirectory(change.path);
       break;
     case "rmdir":
       await disk.removeDirectory(change.path);

@@ -76,6 +76,7 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     plugin: at("linkerd-cni"),
     image: at("image"),
     formerHome: at("linkerd-cni.d"),
+    attached: at("linkerd-cni.attached"),
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
   };

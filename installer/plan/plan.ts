@@ -3,7 +3,7 @@ import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unch
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
 import { digest, encodeJournal, type Journal, originalName } from "../state/journal";
-import { type FoundFile, type NodeState, SET_ASIDE, type Seen } from "../state/node-state";
+import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import type { Paths } from "../state/paths";
 import type { Change } from "./change";
 
@@ -384,13 +384,16 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
 }
 
 function pluginInPlace({ paths, state }: Context): readonly Change[] {
-  if (state.plugin.is === "current") return [];
-  return [{ do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
+  // The last attachment that ends must not take the new plugin with it.
+  const stays = without(state.attached);
+  if (state.plugin.is === "current") return stays;
+  return [...stays, { do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
 }
 
-function withoutRemains({ plugin }: NodeState): readonly Change[] {
-  return plugin.remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
-}
+const without = (remains: readonly Remain[]): readonly Change[] =>
+  remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
+
+const withoutRemains = ({ plugin }: NodeState): readonly Change[] => without(plugin.remains);
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
   const bytes = Buffer.from(text);

@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readApiServer } from "../../kubernetes/in-cluster";
 import { createLog } from "../../process/log";
 import { kubeconfig } from "../api/kubeconfig";
 import { nodeDisk } from "../apply/disk";
+import type { Attachments } from "../plan/removal";
 import { readSettings } from "../settings";
 import { pathsOf } from "../state/paths";
 import { pluginFile } from "../state/plugin-file";
@@ -61,7 +62,7 @@ export class Node {
     return Object.fromEntries(
       ["net.d", "bin"].flatMap((directory) =>
         readdirSync(this.path(directory))
-          .filter((name) => !PRIMARY_PLUGINS.includes(name))
+          .filter((name) => !PRIMARY_PLUGINS.includes(name) && !statSync(this.path(directory, name)).isDirectory())
           .map((name) => [`${directory}/${name}`, readFileSync(this.path(directory, name), "utf8")]),
       ),
     );
@@ -100,7 +101,7 @@ export class Node {
     });
     return {
       reconcile: () => reconciler.reconcile(this.now),
-      remove: (keep: boolean) => reconciler.remove(keep),
+      remove: (keep: boolean, attachments?: Attachments) => reconciler.remove(keep, attachments),
       leave: () => reconciler.leave(),
     };
   }

@@ -8,7 +8,7 @@ import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";
 import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
-import { type Next, Removal } from "../plan/removal";
+import { type Attachments, type Next, Removal } from "../plan/removal";
 import { isEarlier } from "../state/journal";
 import type { NodeState } from "../state/node-state";
 import { observe } from "../state/observe";
@@ -135,9 +135,9 @@ export class Reconciler {
    * Puts the node back as it was, unless another installer has taken it over.
    * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
    */
-  async remove(keepPlugin: boolean): Promise<void> {
+  async remove(keepPlugin: boolean, attachments?: Attachments): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
-    const removal = new Removal(paths, keepPlugin);
+    const removal = new Removal(paths, keepPlugin, attachments);
     for (;;) {
       const state = observe(paths, plugin);
       if (!this.mayRemove(state)) return;

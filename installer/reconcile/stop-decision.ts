@@ -1,4 +1,4 @@
-import { InstallerVariable } from "../../cni/contract";
+import { CNI_CACHE_VOLUME, InstallerVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import type { Transport } from "../../kubernetes/transport";
 import type { NamespaceObject, ObjectMeta } from "../../kubernetes/types";
@@ -150,7 +150,9 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
 /** Directories of the node that a pod mounts. */
 function mountedBy({ volumes = [] }: Mounting = {}) {
   const mounted = volumes.flatMap(({ name, hostPath }) =>
-    hostPath?.path === undefined ? [] : [{ name, path: hostPath.path.replace(/(?<=.)\/+$/, "") }],
+    hostPath?.path === undefined || name === CNI_CACHE_VOLUME
+      ? []
+      : [{ name, path: hostPath.path.replace(/(?<=.)\/+$/, "") }],
   );
   const named = (name: string) => mounted.find((each) => each.name === name)?.path;
   const binDir = named("cni-bin-dir");

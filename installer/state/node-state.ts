@@ -54,6 +54,8 @@ export interface NodeState {
   readonly journal?: Journal;
   readonly kubeconfig?: FoundFile;
   readonly plugin: PluginState;
+  /** The attachments that an uninstall left, and their directory after them. */
+  readonly attached: readonly Remain[];
   /** Names of all files in the plugin directory. */
   readonly executables: readonly string[];
   /** The plugin directory itself, under whatever name. */

@@ -53,15 +53,15 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
 /** Time in which a runtime that began to start a former version of the plugin has done so. */
 const SETTLED_MS = 60_000;
 
-/** What a former version left: its directory, and all that lies in it. */
-function findRemains({ formerHome }: Paths): readonly Remain[] {
-  const stat = fs.lstatSync(formerHome, { throwIfNoEntry: false });
+/** A directory of ours and all that lies in it, inner first. */
+function findAll(directory: string): readonly Remain[] {
+  const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return [];
-  const inside = fs.readdirSync(formerHome, { recursive: true, withFileTypes: true }).map((entry) => ({
+  const inside = fs.readdirSync(directory, { recursive: true, withFileTypes: true }).map((entry) => ({
     path: join(entry.parentPath, entry.name),
     isDirectory: entry.isDirectory(),
   }));
-  return [{ path: formerHome, isDirectory: true }, ...inside].reverse();
+  return [{ path: directory, isDirectory: true }, ...inside].reverse();
 }
 
 function observePlugin(paths: Paths, plugin: PluginFile): PluginState {
@@ -71,7 +71,7 @@ function observePlugin(paths: Paths, plugin: PluginFile): PluginState {
   const current = !isLink && plugin.isCopy(paths.image, paths.plugin);
   return {
     is: current ? "current" : called === undefined ? "missing" : "other",
-    remains: findRemains(paths),
+    remains: findAll(paths.formerHome),
     settled: called !== undefined && Date.now() - called.mtimeMs > SETTLED_MS,
   };
 }
@@ -112,6 +112,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     plugin: observePlugin(paths, plugin),
+    attached: findAll(paths.attached),
     executables: fs.readdirSync(paths.binDir),
     binDirId: idOf(paths.binDir),
     leftovers: [...leftovers],

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ATTACHED } from "../../cni/attachments";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
@@ -16,6 +17,8 @@ export interface Paths extends View {
   readonly image: string;
   /** The directory in which former versions had the plugin and its C library. */
   readonly formerHome: string;
+  /** Directory with the attachments that an uninstall left. */
+  readonly attached: string;
   readonly kubeconfig: string;
   readonly journal: string;
 }
@@ -31,6 +34,7 @@ export function pathsOf(settings: Settings): Paths {
     plugin: join(binDir.here, PLUGIN_TYPE),
     image: join(pluginDir, PLUGIN_TYPE),
     formerHome: join(binDir.here, `${PLUGIN_TYPE}.d`),
+    attached: join(binDir.here, ATTACHED),
     kubeconfig: join(netDir.here, kubeconfigName),
     journal: join(netDir.here, JOURNAL_NAME),
   };

@@ -1,6 +1,6 @@
 /** The C host, built into an executable: every function of host/port.ts but TLS. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { HostProgram, type Step, sanitized } from "../support/host";
@@ -9,7 +9,7 @@ import { suite } from "../support/requirements";
 
 jest.setTimeout(600_000);
 
-const { ENOENT, EBADF, EINVAL, EFAULT, ENOTDIR, ETIMEDOUT, EACCES, EAGAIN, EISDIR } = constants.errno;
+const { ENOENT, EBADF, EINVAL, EFAULT, ENOTDIR, ETIMEDOUT, EACCES, EAGAIN, EISDIR, ENOTEMPTY } = constants.errno;
 const [O_RDONLY, O_WRONLY, O_CREAT, O_APPEND] = [0, 1, 0o100, 0o2000];
 
 let host: HostProgram;
@@ -93,6 +93,23 @@ describe("files", () => {
         ["rename", from, to],
       ),
     ).toEqual([0, 0, -ENOENT, 0, -ENOENT, -ENOENT]);
+  });
+
+  it("removes files, and directories that are empty", async () => {
+    const [inside, within] = [join(directory, "inside"), join(directory, "inside", "file")];
+    await mkdir(inside);
+    await writeFile(within, "");
+    const [file, emptied] = [0, 0x200];
+    expect(
+      await host.returned(
+        ["unlink", inside, file],
+        ["unlink", inside, emptied],
+        ["unlink", within, file],
+        ["unlink", within, file],
+        ["unlink", inside, emptied],
+        ["access", inside],
+      ),
+    ).toEqual([-EISDIR, -ENOTEMPTY, 0, -ENOENT, 0, -ENOENT]);
   });
 
   it("follows links in statx, and takes no smaller buffer than the kernel fills", async () => {
