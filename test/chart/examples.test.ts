@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { multusValues, values } from "../../constructs";
+import { multusValues } from "../../constructs/multus/values";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
+import { values } from "../../constructs/values";
 import { repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
 import { byName, documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
