@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from "commander";
 import { CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
-import { choicesText } from "../constructs/helm";
+import { choicesText } from "../constructs/helm/fields";
 import { addCheck } from "./check/command";
 import { completion, SHELLS, type Shell } from "./completion";
 import { addExplain } from "./explain/command";

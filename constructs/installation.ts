@@ -1,6 +1,5 @@
 import { type ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
 import { Construct } from "constructs";
-import type { z } from "zod";
 import {
   HelmChart,
   type HelmManifest,
@@ -11,6 +10,7 @@ import {
   lazily,
   type Refs,
   release,
+  type Schema,
   spread,
 } from "./helm";
 import { inputsOf } from "./inputs";
@@ -31,13 +31,13 @@ export interface InstallationProps {
 export type Labels = Readonly<Record<string, Input<string>>>;
 
 /** What tells one construct's resources from another's. */
-interface Identity<Schema> {
+interface Identity<T> {
   /** The name of its resources. */
   readonly name: string;
   /** The labels of each of them. */
   readonly labels: Labels;
   /** Its values. */
-  readonly schema: Schema;
+  readonly schema: Schema<T>;
   /** Names of values that may be given and are not used. @default none */
   readonly ignored?: readonly string[];
 }
@@ -45,15 +45,15 @@ interface Identity<Schema> {
 type Added = Input<Readonly<Record<string, string>>>;
 
 /** Resources of one name in one namespace, made from values. */
-export abstract class Installation<Schema extends z.ZodObject> extends Construct {
+export abstract class Installation<T extends object> extends Construct {
   /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
-  readonly values: Refs<z.output<Schema>>;
+  readonly values: Refs<T>;
   readonly namespace: Input<string>;
-  private readonly identity: Identity<Schema>;
+  private readonly identity: Identity<T>;
   private readonly parts: (() => unknown)[] = [];
 
   /** Problems of the values are reported at synthesis, all of them at once. */
-  constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<Schema>) {
+  constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<T>) {
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
     this.identity = identity;

@@ -35,7 +35,7 @@ import {
   when,
 } from "./helm";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 type Container = Templated<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];

@@ -1,7 +1,219 @@
 import type { Input } from "./helm";
-import type { Values } from "./values";
 
 // Made from constructs/values.ts by synthesis: change it there, then run `npm run build -- charts`.
+
+/** All values of the chart, each known. */
+export interface Values {
+  readonly inboundProxyPort: number;
+  readonly outboundProxyPort: number;
+  readonly proxyAdminPort: number;
+  readonly proxyControlPort: number;
+  readonly ignoreInboundPorts: string;
+  readonly ignoreOutboundPorts: string;
+  readonly portsToRedirect: string;
+  readonly proxyUID: number;
+  readonly proxyGID: number;
+  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "warning" | "fatal" | "panic";
+  readonly platform:
+    | ""
+    | "aks"
+    | "bottlerocket"
+    | "eks"
+    | "gke"
+    | "k3s"
+    | "kind"
+    | "microk8s"
+    | "minikube"
+    | "openshift"
+    | "rke2"
+    | "talos";
+  readonly destCNINetDir: string;
+  readonly chained: boolean;
+  readonly destCNIBinDir: string;
+  readonly useWaitFlag: boolean;
+  readonly iptablesMode: "auto" | "native" | "nft" | "legacy" | "plain";
+  readonly disableIPv6: boolean;
+  readonly podLookup: "auto" | "api" | "annotations";
+  readonly strictStatus: boolean;
+  readonly healthPort: number;
+  readonly uninstallOnStop: "auto" | "always" | "never";
+  readonly pluginLog: boolean;
+  readonly podEvents: boolean;
+  readonly hostNetwork: boolean;
+  readonly priorityClassName: string;
+  readonly resourceQuota: { readonly create: "auto" | "always" | "never"; readonly pods: number };
+  readonly revisionHistoryLimit: number;
+  readonly updateStrategy: {
+    readonly type: "RollingUpdate" | "OnDelete";
+    readonly rollingUpdate: { readonly maxSurge: string; readonly maxUnavailable: string };
+  };
+  readonly enablePSP: boolean;
+  readonly privileged: boolean;
+  readonly seLinuxOptions?:
+    | {
+        readonly level?: string | undefined;
+        readonly role?: string | undefined;
+        readonly type?: string | undefined;
+        readonly user?: string | undefined;
+      }
+    | undefined;
+  readonly appArmorProfile?:
+    | {
+        readonly type: "RuntimeDefault" | "Unconfined" | "Localhost";
+        readonly localhostProfile?: string | undefined;
+      }
+    | undefined;
+  readonly rbac: { readonly minimal: boolean };
+  readonly pluginToken: { readonly dedicated: boolean; readonly expirationSeconds: number };
+  readonly networkPolicy: {
+    readonly enabled: boolean;
+    readonly from: readonly {
+      readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] | undefined } | undefined;
+      readonly namespaceSelector?: { readonly [key: string]: unknown } | undefined;
+      readonly podSelector?: { readonly [key: string]: unknown } | undefined;
+    }[];
+  };
+  readonly helmTest: {
+    readonly tolerations: readonly {
+      readonly key?: string | undefined;
+      readonly operator?: "Exists" | "Equal" | undefined;
+      readonly value?: string | undefined;
+      readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute" | undefined;
+      readonly tolerationSeconds?: number | undefined;
+    }[];
+  };
+  readonly nodeTaint: {
+    readonly enabled: boolean;
+    readonly key: string;
+    readonly admissionPolicy: "" | "v1beta1" | "v1";
+    readonly ownNodeOnly: boolean;
+  };
+  readonly nri: {
+    readonly enabled: boolean;
+    readonly socketDir: string;
+    readonly netnsDir: string;
+    readonly index: string;
+    readonly require: { readonly admissionPolicy: "" | "v1beta1" | "v1" };
+    readonly resources: {
+      readonly cpu: { readonly limit: string | number; readonly request: string | number };
+      readonly memory: { readonly limit: string | number; readonly request: string | number };
+      readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+    };
+  };
+  readonly podMonitor: { readonly enabled: boolean; readonly labels: Readonly<Record<string, string>> };
+  readonly prometheusRule: {
+    readonly enabled: boolean;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly runbookUrl: string;
+    readonly notReadyMinutes: number;
+    readonly contests: number;
+    readonly addErrors: number;
+    readonly addMilliseconds: number;
+  };
+  readonly grafanaDashboard: {
+    readonly enabled: boolean;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly folder: string;
+  };
+  readonly tolerations: readonly {
+    readonly key?: string | undefined;
+    readonly operator?: "Exists" | "Equal" | undefined;
+    readonly value?: string | undefined;
+    readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute" | undefined;
+    readonly tolerationSeconds?: number | undefined;
+  }[];
+  readonly nodeAffinity?:
+    | {
+        readonly requiredDuringSchedulingIgnoredDuringExecution?:
+          | {
+              readonly nodeSelectorTerms: readonly {
+                readonly matchExpressions?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+                readonly matchFields?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+              }[];
+            }
+          | undefined;
+        readonly preferredDuringSchedulingIgnoredDuringExecution?:
+          | readonly {
+              readonly preference: {
+                readonly matchExpressions?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+                readonly matchFields?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+              };
+              readonly weight: number;
+            }[]
+          | undefined;
+      }
+    | undefined;
+  readonly image: {
+    readonly name: string;
+    readonly version: string;
+    readonly digest: string;
+    readonly pullPolicy: "IfNotPresent" | "Always" | "Never";
+  };
+  readonly imagePullSecrets: readonly { readonly name: string }[];
+  readonly extraInitContainers: readonly {
+    readonly name: string;
+    readonly image: string;
+    readonly [key: string]: unknown;
+  }[];
+  readonly extraEnv: readonly {
+    readonly name: string;
+    readonly value?: string | undefined;
+    readonly valueFrom?: { readonly [key: string]: unknown } | undefined;
+  }[];
+  readonly extraObjects: readonly {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly metadata: { readonly name: string; readonly [key: string]: unknown };
+    readonly [key: string]: unknown;
+  }[];
+  readonly terminationGracePeriodSeconds: number;
+  readonly podAnnotations: Readonly<Record<string, string>>;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly commonLabels: Readonly<Record<string, string>>;
+  readonly repairController: {
+    readonly enabled: boolean;
+    readonly logLevel: "trace" | "debug" | "info" | "warn" | "error";
+    readonly logFormat: "plain" | "json";
+    readonly enableSecurityContext: boolean;
+    readonly deletionsPerSecond: number;
+    readonly deletionBurst: number;
+    readonly deleteUnvalidated: boolean;
+    readonly resources: {
+      readonly cpu: { readonly limit: string | number; readonly request: string | number };
+      readonly memory: { readonly limit: string | number; readonly request: string | number };
+      readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+    };
+  };
+  readonly resources: {
+    readonly cpu: { readonly limit: string | number; readonly request: string | number };
+    readonly memory: { readonly limit: string | number; readonly request: string | number };
+    readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+  };
+}
 
 /** The values in the group `resourceQuota`. */
 export interface ResourceQuotaProps {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, numberOrText } from "./helm";
+import { integer, numberOrText } from "./helm/loose-types";
 import { quantity, word } from "./value-types";
 import { version } from "./version";
 

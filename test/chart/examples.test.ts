@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { multusValues, values } from "../../constructs";
+import { multusValues } from "../../constructs/multus/values";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
+import { values } from "../../constructs/values";
 import { repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
 import { byName, documents, helm, kustomized, kustomizeSuite, type Rendered, root, run, withValues } from "./helm";
