@@ -14,7 +14,7 @@ import { type Answer, ForkServer } from "./fork-server";
 export interface Work {
   /** How many calls it makes. @default any number */
   readonly calls?: number;
-  /** After how long it begins no other batch. @default never */
+  /** After how long it makes no other call. @default never */
   readonly seconds?: number;
   readonly seed: number;
   /** The sanitized executable and what is preloaded to it. */
@@ -144,7 +144,9 @@ export async function work(what: Work, tell: (tally: Tally) => void) {
       server = new ForkServer(executable, library);
     }
     const numRuns = Math.min(BATCH, count - tally.calls);
-    for (const call of fc.sample(calls(surroundings), { numRuns, seed: seed + batch })) await tryOne(call);
+    for (const call of fc.sample(calls(surroundings), { numRuns, seed: seed + batch })) {
+      if (performance.now() < end) await tryOne(call);
+    }
     tell(tally);
   }
   server.close();
