@@ -8,7 +8,7 @@ import { type PodOptions, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
 /** Rounds, and pods of each kind in a round: every chain takes its turn, so that what else the machine does hits all. */
-const ROUNDS = rounds(1, 4);
+const ROUNDS = rounds(2, 4);
 const PODS = 5;
 const KINDS: Readonly<Record<string, PodOptions>> = { "not meshed": {}, meshed: { proxy: "sidecar" } };
 const MIB = 2 ** 20;
