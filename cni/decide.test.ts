@@ -239,6 +239,11 @@ describe("lists longer than any need", () => {
   });
 
   it("are refused in the configuration, too", () => {
+    const chosen = (count: number) => ({ "ports-to-redirect": Array.from({ length: count }, (_, at) => at) });
+    expect(options({}, chosen(1000)).portsToRedirect).toHaveLength(1000);
+    expect(() => options({}, chosen(1001))).toThrow(
+      "linkerd.ports-to-redirect of network pods: 1001 ports are too many: at most 1000 are allowed",
+    );
     const linkerd = { "inbound-ports-to-ignore": odd(1001).map(String) };
     expect(() => options({}, linkerd)).toThrow(
       "linkerd.inbound-ports-to-ignore of network pods: 1001 ranges of ports are too many",
