@@ -109,6 +109,17 @@ const subnets = (source: Source) =>
     "networks",
   );
 
+/** The ports that alone are redirected: each is a rule. */
+function portsToRedirect({ linkerd, name }: Stanza): readonly number[] {
+  const ports = linkerd["ports-to-redirect"];
+  if (ports.length <= MAX_ITEMS) return ports;
+  const where = `linkerd.ports-to-redirect of network ${shortened(name)}`;
+  throw new CniError(
+    ErrorCode.config,
+    `${where}: ${ports.length} ports are too many: at most ${MAX_ITEMS} are allowed`,
+  );
+}
+
 /** Longer numbers are no ids. */
 const MAX_DIGITS = 20;
 
@@ -180,7 +191,7 @@ export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision
   const options: RedirectOptions = {
     inboundPort: stanza.linkerd["incoming-proxy-port"],
     outboundPort: stanza.linkerd["outgoing-proxy-port"],
-    portsToRedirect: stanza.linkerd["ports-to-redirect"],
+    portsToRedirect: portsToRedirect(stanza),
     ipv6: stanza.linkerd.ipv6,
     ...identity(sources),
     skipInboundPorts: sources.skipInboundPorts.flatMap(ports),

@@ -12,7 +12,7 @@
 export const MAX_ITEMS = 1000;
 
 /** The most items that are read of one list, to be merged: what a list costs its node is bounded before it is read. */
-export const MAX_READ = 10 * MAX_ITEMS;
+export const MAX_READ = 5 * MAX_ITEMS;
 
 /** Whether a list has more items than are read. */
 export function isTooLong(text: string): boolean {

@@ -39,11 +39,18 @@ function numberAt(text: string, from: number, to: number): number {
 
 function parseIPv4(text: string): number[] | undefined {
   const bytes: number[] = [];
-  for (let from = 0, at = 0; at <= text.length; at += 1) {
-    if (at < text.length && text.charCodeAt(at) !== DOT) continue;
-    const byte = numberAt(text, from, at);
-    if (!(byte <= 255) || bytes.push(byte) > SIZE.ip) return undefined;
-    from = at + 1;
+  for (let at = 0, from = 0, byte = 0; at <= text.length; at += 1) {
+    const value = text.charCodeAt(at) - ZERO;
+    if (value >= 0 && value <= 9) {
+      // No leading zeros.
+      if (byte === 0 && at > from) return undefined;
+      byte = byte * 10 + value;
+      if (byte > 255) return undefined;
+    } else {
+      if (at === from || (at < text.length && value !== DOT - ZERO) || bytes.push(byte) > SIZE.ip) return undefined;
+      from = at + 1;
+      byte = 0;
+    }
   }
   return bytes.length === SIZE.ip ? bytes : undefined;
 }
@@ -87,10 +94,10 @@ function parseIPv6(text: string): number[] | undefined {
   return [...bytes.slice(0, gap), ...new Array<number>(missing).fill(0), ...bytes.slice(gap)];
 }
 
+const addressBytes = (text: string) => (text.includes(":") ? parseIPv6(text) : parseIPv4(text));
+
 /** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for anything else. */
-export function parseAddress(text: string): readonly number[] | undefined {
-  return text.includes(":") ? parseIPv6(text) : parseIPv4(text);
-}
+export const parseAddress: (text: string) => readonly number[] | undefined = addressBytes;
 
 /** A byte of a netmask. */
 const maskAt = (prefix: number, index: number) => (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * index))) & 0xff;
@@ -106,19 +113,25 @@ export function netmask(prefix: number, size: number): Uint8Array {
 export function parseSubnet(given: string): Subnet | undefined {
   const text = given.trim();
   const slash = text.indexOf("/");
-  const bytes = slash < 0 ? undefined : parseAddress(text.slice(0, slash));
+  const bytes = slash < 0 ? undefined : addressBytes(text.slice(0, slash));
   const prefix = numberAt(text, slash + 1, text.length);
   if (bytes === undefined || !(prefix <= 8 * bytes.length)) return undefined;
-  const address = new Uint8Array(bytes.length);
-  for (const [index, byte] of bytes.entries()) address[index] = byte & maskAt(prefix, index);
-  return { family: bytes.length === SIZE.ip ? "ip" : "ip6", address, prefix, text };
+  for (let index = prefix >> 3; index < bytes.length; index += 1)
+    bytes[index] = (bytes[index] ?? 0) & maskAt(prefix, index);
+  return { family: bytes.length === SIZE.ip ? "ip" : "ip6", address: Uint8Array.from(bytes), prefix, text };
 }
 
+const MAPPED_PREFIX = 96;
+const isMapped = ({ family, address, prefix }: Subnet) =>
+  family === "ip6" &&
+  prefix >= MAPPED_PREFIX &&
+  address.subarray(0, MAPPED_PREFIX / 8).every((byte, at) => byte === (at < 10 ? 0 : 0xff));
+
 /** The IPv4 network that an IPv4-mapped one stands for (RFC 4291, section 2.5.5.2); undefined for any other. */
-export function unmapped({ family, address, prefix, text }: Subnet): Subnet | undefined {
-  const isMapped =
-    family === "ip6" && prefix >= 96 && address.every((byte, at) => at >= 12 || byte === (at < 10 ? 0 : 0xff));
-  return isMapped ? { family: "ip", address: address.subarray(12), prefix: prefix - 96, text } : undefined;
+export function unmapped(subnet: Subnet): Subnet | undefined {
+  if (!isMapped(subnet)) return undefined;
+  const { address, prefix, text } = subnet;
+  return { family: "ip", address: address.subarray(MAPPED_PREFIX / 8), prefix: prefix - MAPPED_PREFIX, text };
 }
 
 /** A text that sorts networks by family, address and prefix: a network comes right before those within it. */
@@ -152,7 +165,7 @@ export function parseSubnets(text: string, refuse: (item: string) => never): rea
   eachItem(text, (start, end) => {
     const item = text.slice(start, end);
     const subnet = parseSubnet(item) ?? refuse(item);
-    subnets.push(unmapped(subnet) === undefined ? subnet : refuse(item));
+    subnets.push(isMapped(subnet) ? refuse(item) : subnet);
   });
   return subnets.length > MAX_ITEMS ? mergeSubnets(subnets) : subnets;
 }

@@ -519,7 +519,11 @@ export interface ValuesProps {
    * @default "auto"
    */
   readonly podLookup?: Input<Values["podLookup"]> | undefined;
-  /** Report the node as not ready (CNI STATUS) while the plugin's credentials do not work. @default false */
+  /**
+   * Report the node as not ready (CNI STATUS) while the plugin's credentials do not work, or its kernel is too old for
+   * iptablesMode.
+   * @default false
+   */
   readonly strictStatus?: Input<Values["strictStatus"]> | undefined;
   /**
    * Port of the installer's probes (/live, /ready) and /metrics. 0 turns them off: a pod then counts as ready before it

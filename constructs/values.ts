@@ -325,9 +325,13 @@ export const values = z.strictObject({
         "Which pods the plugin asks the API server about if the runtime passes their annotations: `auto`: meshed pods; " +
         "`annotations`: only meshed pods that linkerd's injector did not make; `api`: all pods",
     }),
-  strictStatus: flag().default(false).meta({
-    description: "Report the node as not ready (CNI STATUS) while the plugin's credentials do not work",
-  }),
+  strictStatus: flag()
+    .default(false)
+    .meta({
+      description:
+        "Report the node as not ready (CNI STATUS) while the plugin's credentials do not work, or its kernel is too old " +
+        "for iptablesMode",
+    }),
   healthPort: integer(0, MAX_PORT)
     .default(9991)
     .meta({

@@ -219,6 +219,16 @@ describe("the other verbs", () => {
     });
   });
 
+  it("a strict STATUS fails where the kernel is too old for the mode", () => {
+    const osrelease = { "/proc/sys/kernel/osrelease": "4.14.0\n" };
+    const status = call(
+      { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
+      { cniVersion: "1.1.0", name: "pods", kubernetes: { kubeconfig }, "strict-status": true },
+      { files: { ...files(kubeconfig), ...osrelease } },
+    );
+    expect(status.document).toMatchObject({ code: 50, msg: expect.stringContaining("kernel 4.14.0") });
+  });
+
   it("without a verb it says what it is", () => {
     const outcome = call({ CNI_COMMAND: "" }, "{");
     expect(outcome).toMatchObject({

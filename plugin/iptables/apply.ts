@@ -42,6 +42,11 @@ export class Iptables {
     private readonly linkerd: LinkerdConfig,
   ) {}
 
+  /** Whether the node has a program for this mode. */
+  isInstalled(): boolean {
+    return this.lookFor("ip", "restore") !== undefined;
+  }
+
   /**
    * Programs one family after the other, each in one transaction. If one fails, those before it are undone.
    * @throws CniError 101
