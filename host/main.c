@@ -124,6 +124,7 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(write, "nb", SYS_write)           \
   CALL(seek, "nnn", SYS_lseek)           \
   CALL(close, "n", SYS_close)            \
+  CALL(flock, "nn", SYS_flock)           \
   CALL(rename, "dpdp", SYS_renameat)     \
   CALL(access, "dp0", SYS_faccessat)     \
   CALL(statx, "dp0nx", SYS_statx)        \

@@ -23,6 +23,8 @@ export interface Host {
   /** The new offset. */
   seek(descriptor: number, offset: number, whence: number): number;
   close(descriptor: number): number;
+  /** flock(2). */
+  flock(descriptor: number, operation: number): number;
   rename(from: string, to: string): number;
   /** access(2) with F_OK: 0 where the path leads to something. */
   access(path: string): number;
