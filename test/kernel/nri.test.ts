@@ -232,6 +232,27 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       );
     });
 
+    it("and those that it injected are left to linkerd-init, too, where they have it", async () => {
+      const [injected, known] = [await pod(), await pod()];
+      const init = { containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] };
+      api.answer = answers(init);
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          expect(await runtime.run(injected)).toBeUndefined();
+          expect(await runtime.create(injected)).toBeUndefined();
+          expect(rules(injected.path)).toBeUndefined();
+          expect(api.requests).toEqual([`/api/v1/namespaces/shop/pods/${injected.name}`]);
+          // Where the API server says nothing, the annotations do.
+          api.answer = json(500, {});
+          expect(await runtime.run(known)).toBeUndefined();
+          expect(rules(known.path)).toContain("redirect to :4143");
+        },
+        withToken(),
+      );
+    });
+
     it("are refused, within the runtime's patience, where the API server does not answer", async () => {
       const looked = await manual();
       api.answer = () => {};
