@@ -314,69 +314,6 @@ export interface NodeTaintProps {
   readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
 }
 
-/** The values in the group `require`. */
-export interface RequireProps {
-  /**
-   * Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with
-   * `required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their
-   * containers while the NRI plugin is not connected. Empty creates none.
-   * @default ""
-   */
-  readonly admissionPolicy?: Input<Values["nri"]["require"]["admissionPolicy"]> | undefined;
-}
-
-/** The values in the group `cpu`. */
-export interface CpuProps {
-  /** The most CPU that the container may use. @default "" */
-  readonly limit?: Input<Values["nri"]["resources"]["cpu"]["limit"]> | undefined;
-  /** The CPU that the container asks for. @default "" */
-  readonly request?: Input<Values["nri"]["resources"]["cpu"]["request"]> | undefined;
-}
-
-/** The values in the group `memory`. */
-export interface MemoryProps {
-  /** The most memory that the container may use. @default "" */
-  readonly limit?: Input<Values["nri"]["resources"]["memory"]["limit"]> | undefined;
-  /** The memory that the container asks for. @default "" */
-  readonly request?: Input<Values["nri"]["resources"]["memory"]["request"]> | undefined;
-}
-
-/** The values in the group `ephemeral-storage`. */
-export interface EphemeralStorageProps {
-  /** The most local storage that the container may use. @default "" */
-  readonly limit?: Input<Values["nri"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
-  /** The local storage that the container asks for. @default "" */
-  readonly request?: Input<Values["nri"]["resources"]["ephemeral-storage"]["request"]> | undefined;
-}
-
-/** The values in the group `resources`. */
-export interface ResourcesProps {
-  readonly cpu?: CpuProps | undefined;
-  readonly memory?: MemoryProps | undefined;
-  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
-}
-
-/** The values in the group `nri`. */
-export interface NriProps {
-  /**
-   * Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that
-   * run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native.
-   * @default false
-   */
-  readonly enabled?: Input<Values["nri"]["enabled"]> | undefined;
-  /** Directory on the node with the container runtime's socket nri.sock. @default "/var/run/nri" */
-  readonly socketDir?: Input<Values["nri"]["socketDir"]> | undefined;
-  /**
-   * Directory on the node where the container runtime mounts the network namespaces of pods.
-   * @default "/var/run/netns"
-   */
-  readonly netnsDir?: Input<Values["nri"]["netnsDir"]> | undefined;
-  /** Place of the NRI plugin among others, two digits; the runtime calls plugins in this order. @default "10" */
-  readonly index?: Input<string | number> | undefined;
-  readonly require?: RequireProps | undefined;
-  readonly resources?: ResourcesProps | undefined;
-}
-
 /** The values in the group `podMonitor`. */
 export interface PodMonitorProps {
   /**
@@ -436,6 +373,37 @@ export interface ImageProps {
   readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
 }
 
+/** The values in the group `cpu`. */
+export interface CpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface MemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `ephemeral-storage`. */
+export interface EphemeralStorageProps {
+  /** The most local storage that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
+  /** The local storage that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface ResourcesProps {
+  readonly cpu?: CpuProps | undefined;
+  readonly memory?: MemoryProps | undefined;
+  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
+}
+
 /** The values in the group `repairController`. */
 export interface RepairControllerProps {
   /** Run the repair controller, which replaces pods that started before the plugin was in place. @default false */
@@ -457,6 +425,61 @@ export interface RepairControllerProps {
    */
   readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
   readonly resources?: ResourcesProps | undefined;
+}
+
+/** The values in the group `require`. */
+export interface RequireProps {
+  /**
+   * Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with
+   * `required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their
+   * containers while the NRI plugin is not connected. Empty creates none.
+   * @default ""
+   */
+  readonly admissionPolicy?: Input<Values["nri"]["require"]["admissionPolicy"]> | undefined;
+}
+
+/** The values in the group `cpu`. */
+export interface ResourcesCpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "50m" */
+  readonly request?: Input<Values["nri"]["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface ResourcesMemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "32Mi" */
+  readonly request?: Input<Values["nri"]["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface NriResourcesProps {
+  readonly cpu?: ResourcesCpuProps | undefined;
+  readonly memory?: ResourcesMemoryProps | undefined;
+  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
+}
+
+/** The values in the group `nri`. */
+export interface NriProps {
+  /**
+   * Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that
+   * run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native.
+   * @default false
+   */
+  readonly enabled?: Input<Values["nri"]["enabled"]> | undefined;
+  /** Directory on the node with the container runtime's socket nri.sock. @default "/var/run/nri" */
+  readonly socketDir?: Input<Values["nri"]["socketDir"]> | undefined;
+  /**
+   * Directory on the node where the container runtime mounts the network namespaces of pods.
+   * @default "/var/run/netns"
+   */
+  readonly netnsDir?: Input<Values["nri"]["netnsDir"]> | undefined;
+  /** Place of the NRI plugin among others, two digits; the runtime calls plugins in this order. @default "10" */
+  readonly index?: Input<string | number> | undefined;
+  readonly require?: RequireProps | undefined;
+  readonly resources?: NriResourcesProps | undefined;
 }
 
 /** The values of the chart: each one known, or in a Helm chart an expression. */
@@ -576,7 +599,6 @@ export interface ValuesProps {
   readonly networkPolicy?: NetworkPolicyProps | undefined;
   readonly helmTest?: HelmTestProps | undefined;
   readonly nodeTaint?: NodeTaintProps | undefined;
-  readonly nri?: NriProps | undefined;
   readonly podMonitor?: PodMonitorProps | undefined;
   readonly prometheusRule?: PrometheusRuleProps | undefined;
   readonly grafanaDashboard?: GrafanaDashboardProps | undefined;
@@ -606,4 +628,5 @@ export interface ValuesProps {
   readonly commonLabels?: Input<Values["commonLabels"]> | undefined;
   readonly repairController?: RepairControllerProps | undefined;
   readonly resources?: ResourcesProps | undefined;
+  readonly nri?: NriProps | undefined;
 }

@@ -174,7 +174,9 @@ const nri = group({
           "containers while the NRI plugin is not connected. Empty creates none",
       }),
   }),
-  resources: resources(),
+  // All pod starts of the node wait for it, 2 s at most: a busy node must not leave it for last, as it does a container
+  // that asks for nothing. It takes 2 MiB, and for messages of the longest kind ten times that.
+  resources: resources({ cpu: "50m", memory: "32Mi" }),
 });
 
 const helmTest = group({
@@ -389,7 +391,6 @@ export const values = z.strictObject({
   networkPolicy,
   helmTest,
   nodeTaint,
-  nri,
   ...monitoring,
   tolerations: z
     .array(toleration)
@@ -416,4 +417,5 @@ export const values = z.strictObject({
   commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
   repairController,
   resources: resources(),
+  nri,
 });

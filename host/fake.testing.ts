@@ -106,6 +106,7 @@ export class FakeHost implements Host {
 
   seek = (_descriptor: number) => 0;
   close = (descriptor: number) => (this.descriptors.delete(descriptor) ? 0 : -Errno.EBADF);
+  flock = (_descriptor: number, _operation: number) => 0;
   rename = (_from: string, _to: string) => -Errno.ENOENT;
   unlink(path: string, flags: number): number {
     const left = Object.keys(this.machine.files ?? {}).filter((each) => !this.unlinked.includes(each));
@@ -121,11 +122,13 @@ export class FakeHost implements Host {
   }
 
   statx(path: string, _mask: number, into: Uint8Array): number {
+    const open = /^\/proc\/self\/fd\/(\d+)$/.exec(path)?.[1];
+    const file = open === undefined ? path : (this.descriptors.get(Number(open))?.path ?? "");
     const known = [...this.tables.keys(), ...Object.keys(this.machine.files ?? {})];
-    if (!known.includes(path)) return -Errno.ENOENT;
+    if (!known.includes(file)) return -Errno.ENOENT;
     const view = new DataView(into.buffer, into.byteOffset, into.byteLength);
-    view.setUint32(0x20, known.indexOf(path) + 1, true);
-    view.setUint32(0x8c, this.tables.has(path) ? 4 : 1, true);
+    view.setUint32(0x20, known.indexOf(file) + 1, true);
+    view.setUint32(0x8c, this.tables.has(file) ? 4 : 1, true);
     return 0;
   }
 

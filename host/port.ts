@@ -23,6 +23,8 @@ export interface Host {
   /** The new offset. */
   seek(descriptor: number, offset: number, whence: number): number;
   close(descriptor: number): number;
+  /** flock(2). */
+  flock(descriptor: number, operation: number): number;
   rename(from: string, to: string): number;
   /** unlinkat(2): a file, or with AT_REMOVEDIR an empty directory. */
   unlink(path: string, flags: number): number;

@@ -123,15 +123,15 @@ export class Redirector {
     return decide(pod, around, stanza);
   }
 
-  /** All calls of a node wait for each other: nothing is asked where the annotations decide. @throws CniError 11 */
+  /**
+   * Asks as the CNI plugin does, for the same decision: what linkerd-init redirects must not be redirected twice, and
+   * only the pod itself says whether it has that container. @throws CniError 11
+   */
   private evidence(passed: PassedPod): Evidence {
     const { api, stanza } = this.deps;
-    const { pod, annotations } = passed;
-    const injected = evidenceFromAnnotations({ pod, annotations }, stanza.stanza["pod-lookup"]);
-    if (injected !== undefined) return injected;
     if (api !== undefined) return gatherEvidence(passed, stanza.stanza["pod-lookup"], api).evidence;
-    const labelled = evidenceFromAnnotations(passed, "annotations");
-    if (labelled !== undefined) return labelled;
+    const annotated = evidenceFromAnnotations(passed, "annotations");
+    if (annotated !== undefined) return annotated;
     const { namespace, name } = passed.pod;
     throw new CniError(
       ErrorCode.tryAgainLater,

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
 import { Errno } from "../host/errno";
-import { type FakeApi, FakeHost, type FakeMachine, response } from "../host/fake.testing";
+import { type FakeApi, FakeHost, type FakeMachine, OWN_NAMESPACE, response } from "../host/fake.testing";
+import { Open } from "../host/files";
 import { FakeNetfilter } from "../netlink/fake.testing";
 import { dispatch } from "./dispatch";
 import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases.testing";
@@ -145,6 +146,36 @@ describe("ADD", () => {
     const { prevResult: _, ...alone } = config;
     expect(call(environment, alone).document).toEqual({ cniVersion: "1.0.0" });
   });
+});
+
+/** A machine on which CNI_NETNS leads elsewhere as soon as it was looked at, and to what blocks whoever waits for it. */
+class SwappedHost extends FakeHost {
+  private looks = 0;
+
+  override open(path: string, flags = 0): number {
+    if (path === NETNS && (flags & Open.nonBlocking) === 0) throw new Error("blocked");
+    return super.open(this.current(path));
+  }
+
+  override statx(path: string, mask: number, into: Uint8Array): number {
+    return super.statx(this.current(path), mask, into);
+  }
+
+  private current(path: string): string {
+    return path === NETNS && this.looks++ > 0 ? OWN_NAMESPACE : path;
+  }
+}
+
+test("an ADD enters the namespace that was checked, and waits for nobody to open it", () => {
+  const host = new SwappedHost({
+    api: meshed,
+    files: files(kubeconfig),
+    namespaces: [NETNS],
+    env: environment,
+    stdin: JSON.stringify(config),
+  });
+  expect(dispatch(host)).toMatchObject({ status: 0 });
+  expect(new Set(host.sent.map(({ namespace }) => namespace))).toEqual(new Set([NETNS]));
 });
 
 describe("the other verbs", () => {

@@ -12,7 +12,7 @@ import type { Call } from "./call";
 import { check } from "./check";
 import { del } from "./del";
 import { logLine } from "./log";
-import { requireOtherNamespace } from "./namespace";
+import { openTarget } from "./namespace";
 import { status } from "./status";
 
 /** What a call prints, and its exit status. */
@@ -107,8 +107,8 @@ export function dispatch(host: Host): Outcome {
     if (isSupported(config.cniVersion)) callerVersion = config.cniVersion;
     const { verb, version } = requireVerb(command, config);
     const { handle, entersNamespace } = handlers[verb];
-    if (entersNamespace) requireOtherNamespace(host, target.netns);
-    const stdout = handle({ host, env, target, config, version, record });
+    const namespace = entersNamespace ? openTarget(host, target.netns) : -1;
+    const stdout = handle({ host, env, target, namespace, config, version, record });
     return { stdout, stderr: "", status: 0, record: record.line() };
   } catch (error) {
     const { code, message, details } = error instanceof CniError ? error : defect(error);
