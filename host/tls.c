@@ -19,6 +19,10 @@
 
 #include "host.h"
 
+/* How many addresses of a server are tried at most, and how many milliseconds one has before the next is tried, too. */
+#define DIALLED 8
+#define STAGGER 250
+
 static struct {
   bool is_open;
   int fd;
@@ -169,22 +173,76 @@ static bool fail(struct Failure *failure, const char *step, int error) {
   return false;
 }
 
-static bool dial(const char *address, const char *port, struct Failure *failure) {
+/* Begins a connection; its descriptor, or negated errno. An IPv4-mapped address is the IPv4 address. */
+static int begin_connection(const char *address, const char *port) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
-  if (getaddrinfo(address, port, &hints, &found) != 0) return fail(failure, "connect", broken(EINVAL));
-  int error = 0, on = 1;
-  socklen_t size = sizeof error;
-  tls.fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (tls.fd < 0 || setsockopt(tls.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0) error = broken(errno);
-  else if (connect(tls.fd, found->ai_addr, found->ai_addrlen) < 0) {
-    if (errno != EINPROGRESS) error = broken(errno);
-    else if ((error = wait_for(POLLOUT)) == 0) {
-      if (getsockopt(tls.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
-      if (error != 0) error = broken(error);
+  if (getaddrinfo(address, port, &hints, &found) != 0) return -EINVAL;
+  const struct sockaddr *to = found->ai_addr;
+  socklen_t size = found->ai_addrlen;
+  struct sockaddr_in v4 = {.sin_family = AF_INET};
+  const struct sockaddr_in6 *v6 = (const void *)to;
+  if (found->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+    v4.sin_port = v6->sin6_port;
+    memcpy(&v4.sin_addr, v6->sin6_addr.s6_addr + 12, 4);
+    to = (const void *)&v4, size = sizeof v4;
+  }
+  int on = 1, error = 0, fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
+      (connect(fd, to, size) < 0 && errno != EINPROGRESS))
+    error = -errno;
+  if (error != 0 && fd >= 0) close(fd);
+  freeaddrinfo(found);
+  return error != 0 ? error : fd;
+}
+
+/*
+ * Connects to the first of the addresses, a line each, that takes the connection. The next one is tried beside those
+ * before when one has failed, or has not answered for a while (RFC 8305).
+ */
+static bool dial(const char *addresses, const char *port, struct Failure *failure) {
+  struct pollfd tried[DIALLED];
+  int count = 0, open = 0, error = EINVAL;
+  while (tls.fd < 0 && (*addresses != 0 || open > 0)) {
+    if (*addresses != 0) {
+      char address[INET6_ADDRSTRLEN + 20];
+      size_t length = strcspn(addresses, "\n");
+      snprintf(address, sizeof address, "%.*s", (int)length, addresses);
+      addresses += length + (addresses[length] == '\n');
+      int fd = length < sizeof address ? begin_connection(address, port) : -EINVAL;
+      if (fd < 0) {
+        error = -fd;
+        continue;
+      }
+      tried[count++] = (struct pollfd){.fd = fd, .events = POLLOUT}, open++;
+      if (count == DIALLED) addresses = "";
+    }
+    double limit = now() + STAGGER;
+    int ready = poll(tried, (nfds_t)count, until(*addresses != 0 && limit < tls.end ? limit : tls.end));
+    if (ready < 0 && errno != EINTR) error = errno;
+    if (ready == 0 && until(tls.end) == 0) error = ETIMEDOUT;
+    if ((ready < 0 && errno != EINTR) || (ready == 0 && until(tls.end) == 0)) break;
+    for (int i = 0; i < count && ready > 0 && tls.fd < 0; i++) {
+      if (tried[i].fd < 0 || tried[i].revents == 0) continue;
+      int failed = 0;
+      socklen_t size = sizeof failed;
+      if (getsockopt(tried[i].fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0) failed = errno;
+      if (failed == 0) tls.fd = tried[i].fd;
+      else error = failed, close(tried[i].fd);
+      tried[i].fd = -1, open--;
     }
   }
-  freeaddrinfo(found);
-  return error == 0 || fail(failure, "connect", error);
+  for (int i = 0; i < count; i++)
+    if (tried[i].fd >= 0) close(tried[i].fd);
+  return tls.fd >= 0 || fail(failure, "connect", broken(error));
+}
+
+/* The size of a name that is an address, whose bytes it writes; 0. An IPv4-mapped address is the IPv4 address. */
+static size_t address_of(const char *name, uint8_t *address) {
+  if (inet_pton(AF_INET, name, address) == 1) return 4;
+  if (inet_pton(AF_INET6, name, address) != 1) return 0;
+  if (!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address)) return 16;
+  memmove(address, address + 12, 4);
+  return 4;
 }
 
 static int prepare(const char *name, bool is_verified) {
@@ -196,8 +254,7 @@ static int prepare(const char *name, bool is_verified) {
   if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_certificate, NULL);
   if (error == 0) error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
   mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
-  bool is_v4 = inet_pton(AF_INET, name, tls.address) == 1, is_v6 = !is_v4 && inet_pton(AF_INET6, name, tls.address) == 1;
-  tls.address_size = is_v4 ? 4 : is_v6 ? 16 : 0;
+  tls.address_size = address_of(name, tls.address);
   /* An address is no name to ask a server for (RFC 6066). */
   return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.address_size > 0 ? NULL : name);
 }
@@ -217,8 +274,8 @@ static bool shake_hands(struct Failure *failure) {
   return false;
 }
 
-enum { ADDRESS, NAME, CA, CERTIFICATE, KEY, TEXTS };
-static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "certificate", "key"};
+enum { ADDRESSES, NAME, CA, CERTIFICATE, KEY, TEXTS };
+static const char *const texts_of_server[TEXTS] = {"addresses", "name", "ca", "certificate", "key"};
 
 static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure,
                             struct Failure *failure) {
@@ -240,7 +297,7 @@ static bool open_connection(const char **text, const size_t *size, const char *p
     if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
     if (error != 0) return fail(failure, "certificate", error);
   }
-  return dial(text[ADDRESS], port, failure) && shake_hands(failure);
+  return dial(text[ADDRESSES], port, failure) && shake_hands(failure);
 }
 
 /* tlsConnect(server, milliseconds) */

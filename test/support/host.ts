@@ -42,6 +42,8 @@ export interface HostOptions {
   readonly before?: string;
   /** What runs that shell, with its arguments. @default nothing */
   readonly within?: readonly string[];
+  /** Ends it. */
+  readonly signal?: AbortSignal;
 }
 
 /** Whether the host is built to report what touches memory it must not. */
@@ -69,7 +71,11 @@ export class HostProgram {
   async end(steps: readonly Step[] | string, options: HostOptions = {}): Promise<HostEnd> {
     const { env = {}, before = ":", within = [] } = options;
     const [program = "", ...args] = [...within, "/bin/sh", "-c", `${before}; exec "$0"`, this.executable];
-    const child = spawn(program, args, { env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env } });
+    const { signal } = options;
+    const child = spawn(program, args, {
+      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
+      ...(signal === undefined ? {} : { signal }),
+    });
     const texts = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const)
       child[name].setEncoding("utf8").on("data", (text: string) => {

@@ -452,6 +452,30 @@ describe("names", () => {
       expect((await resolved).map(({ returned }) => typeof returned)).toEqual(["number", "number"]);
     });
 
+    /** A name server that answers about IPv4, and in its own way about IPv6. */
+    const half = `
+      const server = require("node:dgram").createSocket("udp4");
+      server.on("message", (query, from) => {
+        const end = query.indexOf(0, 12) + 5;
+        const isV4 = query.readUInt16BE(end - 4) === 1;
+        if (!isV4 && query.includes("dropped")) return;
+        const head = Buffer.concat([query.subarray(0, 2), Buffer.from([0x81, isV4 ? 0x80 : 0x82, 0, 1, 0, isV4 ? 1 : 0, 0, 0, 0, 0])]);
+        const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 9]);
+        server.send(Buffer.concat([head, query.subarray(12, end), ...(isV4 ? [record] : [])]), from.port, from.address);
+      });
+      server.bind(53, "127.0.0.1", () => require("node:fs").writeFileSync(process.argv[2], ""));`;
+
+    it.each(["servfail.example", "dropped.example"])("takes IPv4 addresses where IPv6 is %s", async (name) => {
+      const [resolver, script, ready] = ["half.conf", "half.js", `${name}.ready`].map((file) => join(directory, file));
+      await writeFile(resolver as string, "nameserver 127.0.0.1\n");
+      await writeFile(script as string, half);
+      const within = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
+      const serve = `${process.execPath} ${script} ${ready} <&- >&- 2>&- & until [ -e ${ready} ]; do sleep 0.05; done`;
+      const before = `ip link set lo up && mount --bind ${resolver} /etc/resolv.conf && { ${serve}; }`;
+      const [made] = await host.run([["resolve", name, 3000]], { within, before });
+      expect(made?.returned).toEqual(["192.0.2.9"]);
+    });
+
     it("gives up in time", async () => {
       const resolver = join(directory, "resolv.conf");
       await writeFile(resolver, "nameserver 192.0.2.2\n");
