@@ -44,6 +44,10 @@ interface Identity<Schema> {
 
 type Added = Input<Readonly<Record<string, string>>>;
 
+/** Whether two namespaces are known, and differ. */
+const isOther = (one: Input<string>, other: Input<string>): boolean =>
+  typeof one === "string" && typeof other === "string" && one !== other;
+
 /** Resources of one name in one namespace, made from values. */
 export abstract class Installation<Schema extends z.ZodObject> extends Construct {
   /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
@@ -63,6 +67,7 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
     this.namespace = namespace ?? this.defaultNamespace();
     const early = [...problems, ...namespaceProblems(this.namespace)];
     this.node.addValidation({ validate: () => (early.length > 0 ? early : this.problemsOfParts()) });
+    this.node.addValidation({ validate: () => this.rivals() });
   }
 
   /** The labels of a resource: the construct's own ones win over what users add. */
@@ -108,6 +113,20 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
       }
     });
     return [...new Set(problems)];
+  }
+
+  /** Others in the app that would overwrite what this one has in the whole cluster; the first of them says so. */
+  private rivals(): string[] {
+    const { namespace, identity } = this;
+    const all = this.node.root.node.findAll();
+    const later = all.slice(all.indexOf(this) + 1).filter((each) => each instanceof Installation);
+    return later
+      .filter((each) => each.identity.name === identity.name && isOther(each.namespace, namespace))
+      .map(
+        (each) =>
+          `${this.node.path} in namespace ${namespace} and ${each.node.path} in namespace ${each.namespace} both have the ` +
+          `ClusterRole ${identity.name}: a cluster can have one of them; use an App for each cluster`,
+      );
   }
 
   private get commonLabels(): Added {
