@@ -216,6 +216,9 @@ const repairController = group({
   deletionBurst: integer(1, 1000).default(10).meta({
     description: "How many pods it may delete in a burst, before deletionsPerSecond applies",
   }),
+  deleteUnowned: flag()
+    .default(false)
+    .meta({ description: "Delete also broken pods that no controller replaces, as linkerd's repair controller does" }),
   deleteUnvalidated: flag()
     .default(false)
     .meta({

@@ -21,7 +21,7 @@ import { Monitoring } from "../monitoring/monitoring";
 import { ingressOnly, tcp } from "../network-policy";
 import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
-import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
+import { AUTHORITY, ISSUED_SECRET, NAME, OWN_SECRET, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
 import type { MultusValues, MultusValuesProps } from "./props";
 import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
@@ -50,6 +50,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     this.createPodDisruptionBudget();
     this.createMonitoring();
     this.createCertificate();
+    this.createSecret();
     this.service = this.createService();
     this.deployment = this.createDeployment();
     this.webhookConfiguration = this.createWebhookConfiguration();
@@ -164,6 +165,18 @@ export class LinkerdMultus extends Installation<MultusValues> {
     add("issuer", ISSUER, { ...named(SERVICE, ownIssuer), spec: { ca: { secretName: AUTHORITY } } });
     const spec = certificateSpec(this.values, this.namespace, ISSUED_SECRET);
     add("certificate", CERTIFICATE, { ...named(SERVICE, issued), spec });
+  }
+
+  /**
+   * With `webhook.certificates: self`. Empty: the operator fills it, and may do so without the right to create Secrets. What
+   * fills it is no difference to Helm, kubectl and GitOps tools, since it has no data here.
+   */
+  protected createSecret(): void {
+    this.add<k8s.KubeSecretProps>("secret", k8s.KubeSecret.GVK, {
+      when: not(isIssued(this.values)),
+      metadata: { ...this.metadata(), name: OWN_SECRET },
+      type: "Opaque",
+    });
   }
 
   protected createService(): ApiObject {

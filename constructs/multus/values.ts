@@ -33,9 +33,6 @@ const labelSelector = (what: string, matchExpressions: readonly z.output<typeof 
       .meta({ description: `Conditions on the labels of the ${what}` }),
   });
 
-/** Where the cluster itself has to be able to start pods, whether the webhook answers or not. */
-const SYSTEM_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
-
 const controller = group({
   cniNamespace: namespaceName()
     .default(CNI_NAME)
@@ -75,9 +72,10 @@ const webhook = group({
     description: "What becomes of a new pod while the webhook does not answer: refused, or created unchanged",
   }),
   timeoutSeconds: integer(1, 30).default(10).meta({ description: "How long the API server waits for the webhook" }),
-  namespaceSelector: labelSelector("namespaces whose pods the webhook sees; its own and cniNamespace never", [
-    { key: "kubernetes.io/metadata.name", operator: "NotIn", values: SYSTEM_NAMESPACES },
-  ]),
+  namespaceSelector: labelSelector(
+    "namespaces whose pods the webhook sees; its own, cniNamespace, kube-system, kube-public and kube-node-lease never",
+    [],
+  ),
   objectSelector: labelSelector("pods that the webhook sees", []),
   certificates: z
     .enum(["self", "cert-manager"])

@@ -26,7 +26,7 @@ const cni: readonly LinkerdCniProps[] = [
     nri: { enabled: true },
     nodeTaint: { enabled: true },
     pluginToken: { dedicated: true },
-    repairController: { enabled: true },
+    repairController: { enabled: true, deleteUnowned: true },
   },
   { healthPort: 0, repairController: { enabled: true }, nri: { enabled: true } },
 ];
