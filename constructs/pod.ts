@@ -230,6 +230,10 @@ const shareOf = (value: Input<string>) => when(matches(value, "%"), value, int(v
 
 const NONE = "^0%?$";
 
+const NEITHER =
+  "updateStrategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so that no pod could be replaced: set one of " +
+  "them to 1, or leave one out";
+
 /**
  * Kubernetes 1.34 takes such a DaemonSet, and its update never ends: no node has the ports twice. Later versions may
  * refuse it (kubernetes/kubernetes#106417).
@@ -262,7 +266,11 @@ export function updateStrategy(values: Refs<Values>) {
         SURGE_WITH_HOST_NETWORK,
         when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)) as Input<number>,
       ),
-      maxUnavailable: when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)),
+      maxUnavailable: assert(
+        not(and(matches(maxSurge, NONE), matches(maxUnavailable, NONE))),
+        NEITHER,
+        when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)) as Input<number>,
+      ),
     }),
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }

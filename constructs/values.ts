@@ -19,13 +19,14 @@ import {
 import {
   directory,
   directoryOrNothing,
+  labels,
   MAX_PORT,
   port,
   portRanges,
   ports,
+  priorityClassName,
   shareOrNothing,
   textMap,
-  word,
 } from "./value-types";
 
 const nodeRequirement = z.strictObject({
@@ -360,7 +361,7 @@ export const values = z.strictObject({
       "Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog",
   }),
   hostNetwork: flag().default(false).meta({ description: "Run the pods in the node's network namespace" }),
-  priorityClassName: word()
+  priorityClassName: priorityClassName()
     .default("")
     .meta({
       description: "Priority class of the pods; recommended where the namespace may use it: system-node-critical",
@@ -416,8 +417,8 @@ export const values = z.strictObject({
       description: "Annotations of the pods, besides the chart's own",
       examples: [{ "prometheus.io/scrape": "true" }],
     }),
-  podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
-  commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
+  podLabels: labels().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: labels().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
   repairController,
   resources: resources(),
   nri,
