@@ -19,8 +19,6 @@ export interface Disk {
   link(path: string, target: string): Promise<void>;
   /** Puts one name in another's place in one step. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a directory; it may be gone already, and is left alone where others have put something in it. */
-  removeDirectory(path: string): Promise<void>;
   /** Removes a file; it may be gone already. */
   remove(path: string): Promise<void>;
   /** Makes the content of a file, or the names in a directory, safe on the disk. */
@@ -74,7 +72,6 @@ export const nodeDisk: Disk = {
   name: (path, existing) => fs.link(existing, path),
   link: (path, target) => fs.symlink(target, path),
   rename: (from, to) => fs.rename(from, to),
-  removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], fs.rmdir(path)),
   remove: (path) => except(["ENOENT"], fs.unlink(path)),
   settle: (path) => withFile(path, "r", 0, async () => undefined),
 };
@@ -107,14 +104,14 @@ async function keep(path: string, change: Extract<Change, { readonly do: "keep" 
 }
 
 /**
- * Puts an executable in place that was seen to run where it lies. One that does not run stays under its temporary name:
- * the next try asks it again and writes nothing, which an edge node's flash memory would suffer from.
+ * Copies an executable to where it is to lie, under a temporary name, and asks it there. Tells why it does not run on this
+ * node; it then stays: the next try asks it again and writes nothing, which an edge node's flash memory would suffer from.
  */
-async function install(
+export async function stage(
   { from, path, mode }: Extract<Change, { readonly do: "install" }>,
   disk: Disk,
-  { isCopy, failure }: Checks,
-): Promise<void> {
+  { isCopy, failure }: Pick<Checks, "isCopy" | "failure">,
+): Promise<string | undefined> {
   const temporary = `${path}${TEMPORARY}`;
   if (isCopy(from, temporary)) {
     await disk.settle(temporary);
@@ -128,12 +125,14 @@ async function install(
     }
   }
   const why = await failure(temporary, from);
-  if (why !== undefined) {
-    throw new Error(
-      `this image's plugin does not answer VERSION on this node: ${why}; ${path} and the node's CNI configuration stay as they are`,
-    );
-  }
-  await disk.rename(temporary, path);
+  return why === undefined ? undefined : `this image's plugin does not answer VERSION on this node: ${why}`;
+}
+
+/** Puts an executable in place that was seen to run where it lies. */
+async function install(change: Extract<Change, { readonly do: "install" }>, disk: Disk, checks: Checks): Promise<void> {
+  const why = await stage(change, disk, checks);
+  if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
+  await disk.rename(`${change.path}${TEMPORARY}`, change.path);
 }
 
 /**
@@ -171,10 +170,10 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
       break;
     case "rename":
       confirm();
-      await disk.rename(change.from, change.path);
-      break;
-    case "rmdir":
-      await disk.removeDirectory(change.path);
+      await disk.rename(change.from, change.path).catch((error) => {
+        // Another installer that removes what was installed has been faster.
+        throw error.code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
+      });
       break;
     case "remove":
       confirm();
@@ -183,5 +182,5 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
   }
   const settled = disk.settle(dirname(change.path));
   // What is to be gone may never have had a directory.
-  await (change.do === "remove" || change.do === "rmdir" ? except(["ENOENT"], settled) : settled);
+  await (change.do === "remove" ? except(["ENOENT"], settled) : settled);
 }

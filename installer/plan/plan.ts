@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
-import { digest, encodeJournal, type Journal, originalName } from "../state/journal";
+import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, SET_ASIDE, type Seen } from "../state/node-state";
-import type { Paths } from "../state/paths";
+import { type Paths, TEMPORARY } from "../state/paths";
 import type { Change } from "./change";
 
 /** What a node with the plugin has. */
@@ -39,8 +39,6 @@ export interface Plan {
    * may search another one. Empty where it holds one.
    */
   readonly absentNeighbours: readonly string[];
-  /** The plugin directory of the installer before us, where it is another one; as a path on the node. */
-  readonly formerBinDir?: string;
   /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
   readonly renamed: readonly string[];
   /** Files in front of the active one, or all of them where none is active. */
@@ -346,21 +344,15 @@ function staleOriginals(context: Context, keeps: readonly unknown[], done: reado
     .map((path) => ({ do: "remove", path }));
 }
 
-function noted({ journal: path }: Paths, journal: Journal): Change {
-  return { do: "write", path, bytes: encodeJournal(journal), mode: PRIVATE };
+/** Of two installers that write at the same time, one looks again. */
+function noted({ journal: path }: Paths, journal: Journal, last: Uint8Array | undefined): readonly Change[] {
+  const bytes = encodeJournal(journal);
+  return same(last, bytes) ? [] : [{ do: "write", path, bytes, mode: PRIVATE, seen: { path, bytes: last } }];
 }
 
-function journalled({ paths, state }: Context, journal: Journal, before?: Journal): readonly Change[] {
-  const last = before ?? state.journal;
-  return last !== undefined && same(encodeJournal(last), encodeJournal(journal)) ? [] : [noted(paths, journal)];
-}
-
-/** Leaves everything in place to other installers, unless one of them installs just now. */
-export function planLeaving({ journal }: NodeState, paths: Paths): readonly Change[] {
-  if (journal === undefined) return [];
-  return [
-    { ...noted(paths, { ...journal, left: true }), seen: { path: paths.journal, bytes: encodeJournal(journal) } },
-  ];
+/** Leaves everything in place to other installers, unless one of them takes the node just now. */
+export function planLeaving({ journal, journalBytes }: NodeState, paths: Paths): readonly Change[] {
+  return journal === undefined ? [] : noted(paths, { ...journal, left: true }, journalBytes);
 }
 
 function findings(configs: readonly Pristine[], active: Pristine | undefined): readonly Finding[] {
@@ -383,13 +375,15 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
   });
 }
 
-function pluginInPlace({ paths, state }: Context): readonly Change[] {
-  if (state.plugin.is === "current") return [];
-  return [{ do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
+function directoriesNoted({ paths, state: { directoriesToNote: bytes } }: Context): readonly Change[] {
+  return bytes === undefined ? [] : [{ do: "write", path: paths.directories, bytes, mode: PRIVATE }];
 }
 
-function withoutRemains({ plugin }: NodeState): readonly Change[] {
-  return plugin.remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
+const remove = (path: string): Change => ({ do: "remove", path });
+
+function pluginInPlace({ paths, state }: Context): readonly Change[] {
+  if (state.isPluginCurrent) return [];
+  return [{ do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
 }
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
@@ -405,10 +399,6 @@ function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Jo
   const owners = file?.target === undefined ? originals.get(name) : file;
   if (owners?.target === undefined || owners.bytes === undefined) return {};
   return { links: { [name]: digest(owners.bytes) } };
-}
-
-function directoryOf({ binDir, binDirId }: Journal): Pick<Journal, "binDir" | "binDirId"> {
-  return { ...(binDir === undefined ? {} : { binDir }), ...(binDirId === undefined ? {} : { binDirId }) };
 }
 
 /** Whether we have chained a configuration; a stanza in others is somebody else's. */
@@ -427,27 +417,21 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const configs = pristine(state);
   const active = wanted.chained ? activeOf(configs) : undefined;
   const chaining: Chaining = chain(context, active, wanted.stanza);
-  const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
+  const journal = (made: Journal["made"]): Journal => ({ version: 1, ...takenBy(wanted.owner, state.journal), made });
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
-  const ours = { binDir: paths.onNode.binDir, binDirId: state.binDirId };
-  const former = state.journal === undefined ? ours : directoryOf(state.journal);
-  const formerBinDir = former.binDir === ours.binDir ? undefined : former.binDir;
   const before = {
     ...journal({ ...madeLists(state), ...chaining.made }),
     ...(links === undefined ? {} : { links }),
-    ...former,
   };
-  // A directory that the runtime does not seem to search does not take the former one's place.
-  const directory = absentNeighbours.length > 0 && formerBinDir !== undefined ? former : ours;
   const restored = configs
     .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
   const broken = configs.filter(({ config }) => config.kind === "invalid").map(({ name }) => name);
   return {
     steps: {
-      journal: journalled(context, before),
+      journal: noted(paths, before, state.journalBytes),
       plugin: pluginInPlace(context),
       kubeconfig: kubeconfigInPlace(context, wanted.kubeconfig),
       chain: chaining.changes,
@@ -456,19 +440,19 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...staleLists(context, chaining.file),
         ...restoreSetAside(context, (name) => wanted.chained || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], restored),
-        ...journalled(
-          context,
-          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active), ...directory },
-          before,
+        ...noted(
+          paths,
+          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active) },
+          encodeJournal(before),
         ),
-        ...state.leftovers.map((path): Change => ({ do: "remove", path })),
-        ...(state.plugin.is === "current" && state.plugin.settled ? withoutRemains(state) : []),
+        ...directoriesNoted(context),
+        // Another installer may be asking its own plugin there.
+        ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
       ],
     },
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
     ...(active === undefined ? {} : { active: active.name }),
     absentNeighbours,
-    ...(formerBinDir === undefined ? {} : { formerBinDir }),
     renamed: renamed(state),
     findings: wanted.chained ? findings(configs, active) : [],
   };
@@ -487,16 +471,14 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
 /** What it takes to put every byte of the node's files back: chain, kubeconfig, plugin, then our own notes. */
 export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean): readonly Change[] {
   const context = { paths, state };
-  const remove = (path: string): Change => ({ do: "remove", path });
   const restored = planRestoration(state, paths);
   return [
     ...restored,
     remove(paths.kubeconfig),
     ...(keepPlugin ? [] : [remove(paths.plugin)]),
-    // A plugin of a former version that stays needs its directory.
-    ...(keepPlugin && state.plugin.is === "other" ? [] : withoutRemains(state)),
     ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
+    remove(paths.directories),
     remove(paths.journal),
   ];
 }

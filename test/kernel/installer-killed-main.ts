@@ -33,7 +33,6 @@ const disk: Disk = {
   name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
-  removeDirectory: operation(nodeDisk.removeDirectory),
   remove: operation(nodeDisk.remove),
   settle: operation(nodeDisk.settle),
 };
@@ -43,7 +42,7 @@ const write = (line: string) => void process.stdout.write(line);
 
 const sleep = async () => undefined;
 
-void run({ args: [], environment: process.env, processId: process.pid, disk, sleep, write, stopped }).then((code) => {
+void run({ args: [], environment: process.env, disk, sleep, write, stopped }).then((code) => {
   write(`operations: ${count}\n`);
   process.exit(code);
 });
