@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
+import { PLUGIN_TYPE } from "../../cni/stanza";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
@@ -114,10 +115,10 @@ function setAside({ configs, originals }: NodeState): readonly string[] {
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
 
-/** Whether the name that was noted for a list of ours has become that of somebody else's list, before we wrote it. */
+/** Whether the name of a list of ours has become that of an owner's list, before we wrote ours or since. */
 function isTaken(list: string, from: string, { configs, originals }: NodeState): boolean {
-  const [file, single] = [list, from].map((name) => configs.find((each) => each.name === name));
-  if (file?.bytes === undefined || single === undefined) return false;
+  const file = configs.find(({ name }) => name === list);
+  if (file?.bytes === undefined) return false;
   const original = originals.get(from);
   const config = readConfig(list, file.bytes);
   const isOurs = config.kind !== "list" || hasStanza(config) || (original !== undefined && beginsWith(file, original));
@@ -259,8 +260,12 @@ function madeName({ state }: Context, from: string): string {
   const others = state.configs.map(({ name }) => name).filter((name) => name !== from);
   const between = (name: string, candidate: string) =>
     compareNames(name, candidate) === 0 || compareNames(name, from) === compareNames(candidate, name);
-  const candidates = [`${from.slice(0, from.lastIndexOf("."))}.conflist`, `${from}.conflist`];
-  return candidates.find((candidate) => !others.some((name) => between(name, candidate))) ?? `${from}.conflist`;
+  const own = `${from}-${PLUGIN_TYPE}`;
+  const candidates = [from.slice(0, from.lastIndexOf(".")), from, own].map((stem) => `${stem}.conflist`);
+  const found = candidates.find((candidate) => !others.some((name) => between(name, candidate)));
+  return (
+    found ?? [`${own}.conflist`, `${own}-2.conflist`].find((name) => !others.includes(name)) ?? `${own}-3.conflist`
+  );
 }
 
 function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chaining {
