@@ -58,7 +58,7 @@ async function lost(steps: readonly Step[]): Promise<readonly string[]> {
       else if (each.do === "write") {
         owned.set(each.name, contentOf(each.name, each.version));
         writeFileSync(node.path("net.d", each.name), contentOf(each.name, each.version));
-      } else if (owned.has(each.name) && existsSync(node.path("net.d", each.name))) {
+      } else if (each.do === "delete" && owned.has(each.name) && existsSync(node.path("net.d", each.name))) {
         // What is written and deleted between two looks was never there; what was set aside is not there to be deleted.
         await look(installer, node);
         if (!existsSync(node.path("net.d", each.name))) continue;

@@ -20,7 +20,14 @@ type Answers = Readonly<Record<string, number | object>>;
 /** Answers by path: an object, or a status without one; nothing is said about other paths. */
 const server = (answers: Answers) => async (request: { readonly path: string }) => {
   const answer = answers[request.path] ?? {};
-  return typeof answer === "number" ? { status: answer, body: "{}" } : { status: 200, body: JSON.stringify(answer) };
+  if (typeof answer !== "number") return { status: 200, body: JSON.stringify(answer) };
+  const [kind, name] = request.path.split("/").slice(-2);
+  const status = {
+    kind: "Status",
+    code: answer,
+    ...(answer === 404 ? { reason: "NotFound", details: { kind, name } } : {}),
+  };
+  return { status: answer, body: JSON.stringify(status) };
 };
 
 const question = (own: Answers, plugin?: Answers) => ({
@@ -45,6 +52,16 @@ test.each<readonly [string, number, Finding]>([
   ["the API server is overloaded", 429, found("confirmable", false, "answers 429")],
   ["the API server fails", 500, found("confirmable", false, "answers 500")],
 ])("where %s", async (_, status, finding) => expect(await ask({ [DAEMON_SET]: status })).toEqual(finding));
+
+test.each([
+  ["of a proxy", "default backend - 404"],
+  ["of a server without the resource", '{"kind":"Status","reason":"NotFound","details":{}}'],
+  ["about another object", '{"kind":"Status","reason":"NotFound","details":{"kind":"daemonsets","name":"other"}}'],
+  ["about another kind", '{"kind":"Status","reason":"NotFound","details":{"kind":"namespaces","name":"d"}}'],
+])("a 404 %s does not say that the DaemonSet is deleted", async (_, body) => {
+  const own = async () => ({ status: 404, body });
+  expect(await askForDaemonSet({ ...question({}), own })).toEqual(found("confirmable", false, "answers 404"));
+});
 
 test("an API server that is down, or answers nonsense, leaves all in place", async () => {
   const silent = async () => Promise.reject(new Error("connect ECONNREFUSED"));

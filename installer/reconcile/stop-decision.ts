@@ -78,12 +78,32 @@ const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =
 interface Got<T> {
   readonly status: number;
   readonly object?: T;
+  /** The API server says that there is no such object. */
+  readonly isAbsent?: true;
 }
 
-/** Asks for one object; what an answer other than 200 holds does not matter. */
+interface StatusObject {
+  readonly kind?: string;
+  readonly reason?: string;
+  readonly details?: { readonly kind?: string; readonly name?: string };
+}
+
+/** Whether an answer says that this object is absent. A proxy's 404, or that of a server without the resource, does not. */
+function isAbsent(body: string, path: string): boolean {
+  const [resource, name] = path.split("/").slice(-2);
+  try {
+    const { kind, reason, details } = JSON.parse(body) as StatusObject;
+    return kind === "Status" && reason === "NotFound" && details?.kind === resource && details?.name === name;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks for one object. */
 async function get<T>(send: Transport, path: string): Promise<Got<T>> {
   const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
-  return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
+  if (status === 200) return { status, object: JSON.parse(body) as T };
+  return status === 404 && isAbsent(body, path) ? { status, isAbsent: true } : { status };
 }
 
 /** Whom a stopping installer asks, and about what. */
@@ -102,9 +122,9 @@ export async function askForDaemonSet(question: Question): Promise<Finding> {
   const { namespace, name } = question.daemonSet;
   try {
     const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${name}`;
-    const { status, object } = await get<DaemonSetObject>(question.own, path);
+    const { status, object, isAbsent } = await get<DaemonSetObject>(question.own, path);
     if (object !== undefined) return await thereIs(object, question);
-    if (status === 404) return certain(true, `our DaemonSet ${namespace}/${name} is deleted`);
+    if (isAbsent) return certain(true, `our DaemonSet ${namespace}/${name} is deleted`);
     if (status === 401) return await unknown(question);
     if (status === 403) return await forbidden(question);
     return confirmable(false, `the API server answers ${status}`);
@@ -124,7 +144,7 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
 }
 
 const NAMESPACE_GONE = "our namespace is being deleted";
-const isGone = ({ status, object = {} }: Got<NamespaceObject>): boolean => status === 404 || isDeleting(object);
+const isGone = ({ isAbsent, object = {} }: Got<NamespaceObject>): boolean => isAbsent === true || isDeleting(object);
 
 /**
  * Our token is not accepted: the service account is deleted, or our pod is, by force. The plugin's token is bound to the

@@ -20,9 +20,10 @@ function content() {
 const table: readonly (readonly [string, Answer, "removed" | "left"])[] = [
   ["a rollout, a restart, an eviction: the DaemonSet is there", thereIs({ name: "linkerd-cni" }), "left"],
   ["the DaemonSet is being deleted", thereIs({ deletionTimestamp: "2026-01-01T00:00:00Z" }), "removed"],
-  ["the DaemonSet is deleted", json(404, { code: 404 }), "removed"],
+  ["the DaemonSet is deleted", json(404, {}), "removed"],
   ["the token is not accepted any more", json(401, { code: 401 }), "removed"],
   ["the API server hangs", silence, "left"],
+  ["something else answers 404", json(404, { message: "no such page" }), "left"],
 ];
 
 jest.setTimeout(60_000);
@@ -278,7 +279,7 @@ test("a second signal does not interrupt the removal", async () => {
   const before = node.content();
   const installer = start();
   await installer.says("ends in our stanza");
-  api.answer = (_, response) => void setTimeout(() => response.writeHead(404).end("{}"), 500);
+  api.answer = (request, response) => void setTimeout(() => json(404, {})(request, response), 500);
   const ended = installer.stop();
   setTimeout(() => void installer.stop("SIGTERM"), 200);
   expect(await ended).toBe(0);
