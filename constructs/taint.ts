@@ -43,6 +43,19 @@ const NODE_NAME = "authentication.kubernetes.io/node-name";
 const unchanged = (path: string, empty: string) =>
   `object.${path}.orValue(${empty}) == oldObject.${path}.orValue(${empty})`;
 
+/** All of a node but its taints that an update changes, and what stands for nothing there. */
+const NOT_THE_TAINT = {
+  "metadata.?labels": "{}",
+  "metadata.?annotations": "{}",
+  "metadata.?finalizers": "[]",
+  "metadata.?ownerReferences": "[]",
+  "spec.?unschedulable": "false",
+  "spec.?providerID": '""',
+  "spec.?podCIDR": '""',
+  "spec.?podCIDRs": "[]",
+  "spec.?externalID": '""',
+} as const;
+
 /**
  * A policy that lets an installer change only its own node, which RBAC cannot, and there only remove the taint. Whoever
  * gets hold of its token could otherwise attract pods by labels, or by removing other taints.
@@ -63,9 +76,7 @@ export function ownNodePolicy(account: Input<string>, key: Input<string>) {
       },
       {
         expression: [
-          unchanged("metadata.?labels", "{}"),
-          unchanged("metadata.?annotations", "{}"),
-          unchanged("spec.?unschedulable", "false"),
+          ...Object.entries(NOT_THE_TAINT).map(([path, empty]) => unchanged(path, empty)),
           `object.${taints}.all(taint, taint in oldObject.${taints})`,
         ].join(" && "),
         message: "this service account may remove a taint from its node, and change nothing else",

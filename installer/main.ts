@@ -18,7 +18,6 @@ process.stdout.on("error", () => undefined);
 void run({
   args: process.argv.slice(2),
   environment: process.env,
-  processId: process.pid,
   disk: nodeDisk,
   sleep,
   write: (line) => void process.stdout.write(line),

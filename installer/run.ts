@@ -4,13 +4,11 @@ import type { Environment } from "../process/settings";
 import type { Disk } from "./apply/disk";
 import { Service } from "./service";
 import { readSettings } from "./settings";
-import { ownerName } from "./state/journal";
 
 /** What an installer's process gets from outside. */
 export interface Deps {
   readonly args: readonly string[];
   readonly environment: Environment;
-  readonly processId: number;
   readonly disk: Disk;
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly write: (line: string) => void;
@@ -19,13 +17,12 @@ export interface Deps {
 }
 
 /** Runs an installer until it is stopped. Resolves to the exit code. */
-export async function run({ args, environment, processId, disk, sleep, write, stopped }: Deps): Promise<number> {
+export async function run({ args, environment, disk, sleep, write, stopped }: Deps): Promise<number> {
   let log: Log = createLog("info", "plain", write);
   try {
     const settings = readSettings(args, environment);
     log = createLog(settings.logLevel, settings.logFormat, write);
-    const owner = ownerName(settings.identity, new Date(), processId);
-    const service = new Service({ settings, disk, sleep, log, owner });
+    const service = new Service({ settings, disk, sleep, log });
     await Promise.race([stopped, service.run()]);
     await service.stop();
     return 0;

@@ -24,6 +24,7 @@ import { readStanza } from "./reconcile/stanza";
 import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./reconcile/stop-decision";
 import type { Settings } from "./settings";
 import { readAttachments } from "./state/attachments";
+import { tokenIn } from "./state/kubeconfig-file";
 import { linkedDirectories } from "./state/links";
 import { Mounts } from "./state/mounts";
 import { type Paths, pathsOf } from "./state/paths";
@@ -36,8 +37,6 @@ interface Deps {
   readonly disk: Disk;
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: Log;
-  /** This process among all installers of this node. */
-  readonly owner: string;
 }
 
 const RENEW_EVERY_MS = 5_000;
@@ -47,8 +46,7 @@ const ASK_AGAIN_MS = 60_000;
 /** The token of the kubeconfig that lies on the node. */
 function knownToken({ kubeconfig: path }: Paths): string | undefined {
   try {
-    const { users } = JSON.parse(readFileSync(path, "utf8")) as { users?: { user?: { token?: string } }[] };
-    return users?.[0]?.user?.token;
+    return tokenIn(readFileSync(path, "utf8"));
   } catch {
     return undefined;
   }
@@ -73,30 +71,40 @@ export class Service {
   private wasReady = false;
 
   constructor(private readonly deps: Deps) {
-    const { settings, disk, sleep, log, owner } = deps;
+    const { settings, disk, sleep, log } = deps;
     this.paths = pathsOf(settings);
     const own = () => readApiServer(settings.cluster);
     const { pluginAccount: account } = settings;
     const renewals = this.instruments.tokenRenewals;
     const { namespace, name } = settings.pod ?? { namespace: "default", name: CNI_NAME };
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
-    const access = new AccessCheck({ transport, path: pod });
+    const access = new AccessCheck({ transport, path: pod, now: systemClock.now });
     const verify = access.check.bind(access);
-    const credentialDeps = { own, transport, verify, log, renewals, ...(account === undefined ? {} : { account }) };
+    const clock = systemClock;
+    const credentialDeps = {
+      own,
+      transport,
+      verify,
+      log,
+      renewals,
+      clock,
+      ...(account === undefined ? {} : { account }),
+    };
     this.credentials = new Credentials(credentialDeps, knownToken(this.paths));
     const wanted = () => ({
       chained: settings.chained,
       stanza: readStanza(settings, this.daemonSet?.name),
-      kubeconfig: kubeconfig(this.credentials.current(Date.now())),
+      kubeconfig: kubeconfig(this.credentials.current()),
     });
     const plugin = pluginFile();
     const { paths, instruments } = this;
     this.reconciler = new Reconciler({
       paths,
-      owner,
+      owner: settings.identity,
       wanted,
       disk,
       plugin,
+      accepts: async (token) => (token === undefined ? this.credentials.verify() : verify({ ...own(), token })),
       passesOverBroken: () => passesOverBroken(this.runtime),
       log,
       instruments,
@@ -108,18 +116,16 @@ export class Service {
       watched: () => this.watched(),
       reconciled: () => this.followPlugin(),
       log,
-      clock: systemClock,
+      clock,
       signal: this.stopping.signal,
     });
     this.tail = new Tail(settings.pluginLog);
     const connect = () => transport(own());
     this.daemonSet = settings.pod && new OwnDaemonSet({ namespace, pod: name, connect, log });
-    const now = () => new Date();
     const instance = settings.nodeName ?? settings.identity;
     const kinds = { calls: settings.podEvents, nri: settings.nriEvents };
-    this.podEvents = kinds.calls || kinds.nri ? new PodEvents({ connect, instance, kinds, log, now }) : undefined;
-    this.taint =
-      settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, now: () => performance.now() });
+    this.podEvents = kinds.calls || kinds.nri ? new PodEvents({ connect, instance, kinds, log, clock }) : undefined;
+    this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, now: clock.now });
     this.instruments.read({
       chained: () => this.scheduler.status.problem === undefined,
       ready: () => this.wasReady,
@@ -137,7 +143,7 @@ export class Service {
       const redirects = settings.nriEvents ? "the NRI plugin redirects pods" : "Multus has to call the plugin";
       log.info(`the node's CNI configuration is left alone: ${redirects}`);
     }
-    await Promise.all([this.credentials.renew(Date.now()), this.learn()]);
+    await Promise.all([this.credentials.renew(), this.learn()]);
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();
     const renewals = new Loop(() => this.renew(), { clock: systemClock, signal });
@@ -151,21 +157,15 @@ export class Service {
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const [{ remove, why, keepsPlugin, otherBinDir }] = await Promise.all([
-      this.decide(),
-      this.scheduled?.catch(() => undefined),
-    ]);
+    const [{ remove, why, all = false }] = await Promise.all([this.decide(), this.scheduled?.catch(() => undefined)]);
     const { log, settings } = this.deps;
-    if (remove || otherBinDir !== undefined) await this.learnRuntime();
+    if (remove) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
     const attachments = () => readAttachments(settings.cniCache.here, keepPlugin);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
-    if (remove && keepsPlugin) log.info(`${this.paths.plugin} stays: the chain in the other directory may call it`);
-    else if (remove && keepPlugin && attachments() === undefined)
+    if (remove && keepPlugin && attachments() === undefined)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
-    if (remove && keepsPlugin) await this.reconciler.remove(true);
-    else if (remove) await this.reconciler.remove(keepPlugin, attachments);
-    else if (otherBinDir !== undefined) await this.reconciler.leaveBinDir(otherBinDir, keepPlugin);
+    if (remove) await this.reconciler.remove({ keepPlugin, all }, attachments);
     else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
 
@@ -216,8 +216,8 @@ export class Service {
   /** Probes ask, too; where they are off, nobody else would notice that the token is refused. */
   private async hasOtherToken(): Promise<boolean> {
     const unreadable = { kind: "unknown" } as const; // the look at the node says so
-    const verdict = await this.credentials.verify(Date.now()).catch(() => unreadable);
-    const renewed = await this.credentials.renew(Date.now());
+    const verdict = await this.credentials.verify().catch(() => unreadable);
+    const renewed = await this.credentials.renew();
     // A token ends with the Node object that it is bound to.
     if (renewed) this.taint?.lookAgain();
     return renewed || verdict.kind === "refused";
@@ -257,16 +257,15 @@ export class Service {
     if (pod === undefined) return { remove: false, why: "POD_NAMESPACE and POD_NAME do not name our pod" };
     if (name === undefined) return { remove: false, why: `pod ${pod.namespace}/${pod.name} belongs to no DaemonSet` };
     const ask = () => {
-      const access = this.credentials.ofPlugin(Date.now());
+      const access = this.credentials.ofPlugin();
       const own = transport(readApiServer(settings.cluster));
       const plugin = access && transport(access);
       const daemonSet = { namespace: pod.namespace, name };
-      const directories = this.paths.onNode;
-      return askForDaemonSet({ daemonSet, node, pod: pod.name, directories, own, plugin });
+      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin });
     };
     try {
       const tell = (why: string) => log.info(`stopping: ${why}: asking again`);
-      return await decide(ask, { sleep, now: () => performance.now() }, tell);
+      return await decide(ask, { sleep, now: systemClock.now }, tell);
     } catch (error) {
       return { remove: false, why: reasonOf(error) };
     }
@@ -296,7 +295,7 @@ export class Service {
   private async ready(): Promise<Answer> {
     const { problem, warning } = this.scheduler.status;
     if (problem !== undefined) return health(problem);
-    const verdict = await this.credentials.verify(Date.now());
+    const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
     return { status: 200, body: warning === undefined ? "ready\n" : `ready\nwarning: ${warning}\n` };
   }

@@ -39,7 +39,7 @@ export interface Settings {
   readonly stanza: { readonly text: string } | { readonly file: string };
   readonly cluster: InCluster;
   readonly stopPolicy: StopPolicy;
-  /** This installer among others: the pod's UID, or its name. */
+  /** This installer among others: its pod, whichever of the pod's containers runs. */
   readonly identity: string;
   /** Our own pod; absent where the environment does not name it: then a stopping installer leaves everything in place. */
   readonly pod?: { readonly namespace: string; readonly name: string };
@@ -105,6 +105,12 @@ function names(read: Read): Pick<Settings, "nodeName" | "pod"> {
   };
 }
 
+function identity(read: Read): string {
+  const name = read.optional(PodVariable.podName) ?? read.optional("HOSTNAME") ?? "installer";
+  const uid = read.optional(PodVariable.podUid);
+  return uid === undefined ? name : `${name} (UID ${uid})`;
+}
+
 function nodeTaint(read: Read): Pick<Settings, "nodeTaint"> {
   const key = read.optional(InstallerVariable.nodeTaint);
   const node = read.optional(PodVariable.nodeName);
@@ -136,11 +142,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     stanza: stanzaSource(read),
     cluster: readInCluster(read),
     stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),
-    identity:
-      read.optional(PodVariable.podUid) ??
-      read.optional(PodVariable.podName) ??
-      read.optional("HOSTNAME") ??
-      "installer",
+    identity: identity(read),
     ...pluginAccount(read),
     ...names(read),
     ...nodeTaint(read),

@@ -59,6 +59,7 @@ export const WATCH_BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 30_000 };
 const OK = 200;
 const NOT_FOUND = 404;
 const GONE = 410;
+const TIMEOUT = 504;
 /** List again: the resource version is too old for the server's memory, or the resource itself is gone. */
 const LIST_AGAIN: readonly number[] = [NOT_FOUND, GONE];
 
@@ -70,8 +71,11 @@ type WatchEvent<T> =
 class Watch<T extends Watchable> {
   /** Where to go on; undefined: list first. */
   private version: string | undefined;
-  /** The first list may come from the server's cache; a list after an expired watch has to be newer than that. */
-  private cached = true;
+  /**
+   * How new a list has to be, which the server may take from its cache: not older than what was seen. Undefined: as new as
+   * the database, where the server's versions have gone back.
+   */
+  private seen: string | undefined = "0";
   private failures = 0;
   /** When the server began to answer the watch under way. */
   private openedAt: number | undefined;
@@ -104,7 +108,10 @@ class Watch<T extends Watchable> {
   }
 
   private problemOf(error: unknown): Error {
-    if (LIST_AGAIN.includes(statusOf(error) ?? 0)) this.version = undefined;
+    const status = statusOf(error) ?? 0;
+    if (LIST_AGAIN.includes(status)) this.version = undefined;
+    // The server waited in vain for that version, as after its database was restored.
+    if (status === TIMEOUT && this.version === undefined) this.seen = undefined;
     return error instanceof Error ? error : new Error(reasonOf(error));
   }
 
@@ -127,16 +134,21 @@ class Watch<T extends Watchable> {
       for (const object of page.items ?? []) yield { type: "LISTED", object };
     } while (page.metadata?.continue);
     this.version = page.metadata?.resourceVersion;
-    this.cached = false;
+    this.seen = this.version;
     yield { type: "SYNCED" };
   }
 
   private async page(next: string | undefined): Promise<List<T>> {
-    const place: Record<string, string> = next ? { continue: next } : this.cached ? { resourceVersion: "0" } : {};
-    const path = this.path({ limit: PAGE, ...place });
+    const path = this.path({ limit: PAGE, ...(next ? { continue: next } : this.notOlder()) });
     const response = await this.deps.send({ path, deadlineMs: LIST_DEADLINE_MS });
     if (response.status !== OK) throw new ApiError(`list of ${this.source.path}`, response);
     return JSON.parse(response.body) as List<T>;
+  }
+
+  private notOlder(): Record<string, string> {
+    const { seen } = this;
+    if (seen === undefined) return {};
+    return { resourceVersion: seen, ...(seen === "0" ? {} : { resourceVersionMatch: "NotOlderThan" }) };
   }
 
   /** Follows changes until the server ends the watch. */
@@ -168,6 +180,7 @@ class Watch<T extends Watchable> {
     }
     const { type, object } = event;
     this.version = object.metadata?.resourceVersion ?? this.version;
+    this.seen = this.version;
     return type === "BOOKMARK" ? undefined : { type, object };
   }
 

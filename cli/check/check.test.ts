@@ -32,6 +32,37 @@ import { reportText } from "./report";
 import { requiredGrants } from "./rights";
 import type { Snapshot } from "./snapshot";
 
+/** A node at its limit of pods, which takes none beside the old one. */
+const surgeWithoutRoom: Partial<Snapshot> = {
+  ...rolledOut({ updatedNumberScheduled: 1 }),
+  pods: {
+    value: [
+      pod("one"),
+      pod("two"),
+      {
+        ...pod(
+          "two",
+          {
+            conditions: [
+              { type: "PodScheduled", status: "False", message: "0/2 nodes are available: 1 Too many pods" },
+            ],
+          },
+          { name: "linkerd-cni-new" },
+        ),
+        spec: {
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: {
+                nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["two"] }] }],
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
 const AFFINITY = {
   requiredDuringSchedulingIgnoredDuringExecution: {
     nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In" as const, values: ["mesh"] }] }],
@@ -199,7 +230,16 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
         ],
       },
     },
-    ["error: pod linkerd-cni-new is not ready: container install-cni: ErrImagePull"],
+    [
+      "error: pod linkerd-cni-new is not ready: container install-cni: ErrImagePull; the rollout waits for it before it goes on to 1 other node",
+    ],
+  ],
+  [
+    "a new pod for which the node of the old one has no room",
+    surgeWithoutRoom,
+    [
+      "error: pod linkerd-cni-new is not ready: 0/2 nodes are available: 1 Too many pods; the rollout waits for it before it goes on to 1 other node",
+    ],
   ],
   [
     "a foreign image under another name",
@@ -481,6 +521,11 @@ describe("rights", () => {
 
 /** What is found, and what its remedy says. */
 test.each<readonly [string, Partial<Snapshot>, string]>([
+  [
+    "no room for a second pod",
+    surgeWithoutRoom,
+    "make room for a second pod on node two, or let the new pod have the old one's place: kubectl delete pod -n linkerd-cni linkerd-cni-two",
+  ],
   [
     "Pod Security",
     {

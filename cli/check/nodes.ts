@@ -3,7 +3,16 @@ import { docs, runbook } from "../links";
 import { ifUnreadable } from "./access";
 import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
 import { Category, type Finding, type Trouble } from "./finding";
-import { type CheckedPod, type DaemonSet, installerOf, isReady, NAME, type NodeObject, nodeOf } from "./objects";
+import {
+  type CheckedPod,
+  conditionOf,
+  type DaemonSet,
+  installerOf,
+  isReady,
+  NAME,
+  type NodeObject,
+  nodeOf,
+} from "./objects";
 import { isSelected, whyNotWanted } from "./placement";
 import { known, type Snapshot } from "./snapshot";
 
@@ -99,6 +108,29 @@ class Rollout {
     return trouble && category.bad(`DaemonSet ${NAME} can make its pods`, trouble);
   }
 
+  /** The older pod that a new one of the rollout takes the place of, where it is ready. */
+  private replacedBy(pod: CheckedPod): CheckedPod | undefined {
+    return this.own.find((other) => other !== pod && nodeOf(other) === nodeOf(pod) && isReady(other));
+  }
+
+  /** What the rollout does about a pod that is not ready: it goes on to the other nodes when this one is. */
+  private held(pod: CheckedPod, { problem, remedy, ...rest }: Trouble): Trouble {
+    const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
+    const old = this.replacedBy(pod)?.metadata.name;
+    const left = this.desired - updated;
+    if (old === undefined || left <= 0) return { problem, remedy, ...rest };
+    const { namespace } = this.snapshot;
+    const isUnscheduled = conditionOf(pod, "PodScheduled")?.status === "False";
+    const way = isUnscheduled
+      ? `make room for a second pod on node ${nodeOf(pod)}, or let the new pod have the old one's place: kubectl delete pod -n ${namespace} ${old}`
+      : `${remedy}; or go back: kubectl rollout undo -n ${namespace} daemonset/${NAME}`;
+    return {
+      problem: `${problem}; the rollout waits for it before it goes on to ${left} other node${left === 1 ? "" : "s"}`,
+      remedy: way,
+      ...rest,
+    };
+  }
+
   /** Nodes whose pod is not ready; beside a ready one only where a cause is known, since it may need but time. */
   private unready(): readonly Finding[] {
     return this.own
@@ -107,7 +139,7 @@ class Rollout {
         const node = nodeOf(pod);
         const cause = causeOf(this.of(pod));
         if (cause === undefined && this.ready.has(node)) return [];
-        const { problem, ...rest } = cause ?? unknownCause(this.of(pod));
+        const { problem, ...rest } = this.held(pod, cause ?? unknownCause(this.of(pod)));
         const what = this.ready.has(node)
           ? `node ${node} has a ready pod of this version`
           : `node ${node} has a ready pod`;

@@ -8,26 +8,40 @@ export type Access = ApiServer & { readonly token: string; readonly ca: string }
 export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kind: "refused"; readonly why: string };
 
 const REMEMBERED_MS = 30_000;
+/** What was not answered is asked again soon: an installer may wait for it. */
+const UNANSWERED_MS = 5_000;
 const DEADLINE_MS = 2_500;
 
 interface Deps {
   readonly transport: (access: Access) => Transport & { close(): void };
   /** What the plugin itself asks for: a pod. */
   readonly path: string;
+  /** Milliseconds, on a clock that does not go back. */
+  readonly now: () => number;
+}
+
+interface Remembered {
+  readonly verdict: Promise<Verdict>;
+  until: number;
 }
 
 /** Asks as the plugin would, at most once in half a minute for one token. */
 export class AccessCheck {
-  private last: { readonly token: string; readonly at: number; readonly verdict: Promise<Verdict> } | undefined;
+  private readonly remembered = new Map<string, Remembered>();
 
   constructor(private readonly deps: Deps) {}
 
-  check(access: Access, now: number): Promise<Verdict> {
-    const { last } = this;
-    if (last !== undefined && last.token === access.token && now - last.at < REMEMBERED_MS) return last.verdict;
-    const verdict = this.ask(access);
-    this.last = { token: access.token, at: now, verdict };
-    return verdict;
+  check(access: Access): Promise<Verdict> {
+    const { now } = this.deps;
+    for (const [token, { until }] of this.remembered) if (now() >= until) this.remembered.delete(token);
+    const known = this.remembered.get(access.token);
+    if (known !== undefined) return known.verdict;
+    const asked: Remembered = { verdict: this.ask(access), until: now() + REMEMBERED_MS };
+    this.remembered.set(access.token, asked);
+    void asked.verdict.then(({ kind }) => {
+      if (kind === "unknown") asked.until = now() + UNANSWERED_MS;
+    });
+    return asked.verdict;
   }
 
   private async ask(access: Access): Promise<Verdict> {

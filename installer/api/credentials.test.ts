@@ -1,6 +1,6 @@
 import type { Transport } from "../../kubernetes/transport";
 import { createLog } from "../../process/log";
-import type { Access, Verdict } from "./access";
+import { type Access, AccessCheck, type Verdict } from "./access";
 import { Credentials } from "./credentials";
 
 const ACCOUNT = { namespace: "linkerd-cni", name: "linkerd-cni-plugin", seconds: 600 };
@@ -13,8 +13,34 @@ function jwt(name: string): string {
   return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
 }
 
+/** A node's clocks: time passes on both, and the wall clock can be set. */
+class Clocks {
+  private passed = 0;
+  private wall: number;
+
+  constructor(wall = 0) {
+    this.wall = wall;
+  }
+
+  now = () => this.passed;
+  date = () => new Date(this.wall + this.passed);
+  pass(ms: number): void {
+    this.passed += ms;
+  }
+  set(ms: number): void {
+    this.wall += ms;
+  }
+}
+
+interface Given {
+  readonly tokens: readonly string[];
+  readonly verify: (access: Access) => Promise<Verdict>;
+  readonly clock: Clocks;
+  readonly known?: string;
+}
+
 /** Credentials whose API server gives these tokens, and judges them as told. */
-function credentials(tokens: readonly string[], verify: (token: string) => Promise<Verdict>, known?: string) {
+function credentials({ tokens, verify, clock, known }: Given) {
   const given = [...tokens];
   const answer: Transport = async () => ({ status: 201, body: JSON.stringify({ status: { token: given.shift() } }) });
   return new Credentials(
@@ -22,9 +48,10 @@ function credentials(tokens: readonly string[], verify: (token: string) => Promi
       own: () => OWN,
       account: ACCOUNT,
       transport: () => Object.assign(answer, { close: () => undefined }),
-      verify: ({ token }) => verify(token),
+      verify,
       log: createLog("error", "plain", () => undefined),
       renewals: { inc: () => undefined },
+      clock,
     },
     known,
   );
@@ -36,32 +63,80 @@ test("the refusal of a token says nothing about the one that has taken its place
   const late = new Promise<Verdict>((resolve) => {
     refuse = resolve;
   });
-  const made = credentials([fresh], async (token) => (token === old ? late : ACCEPTED), old);
-  const asked = made.verify(500_000);
-  expect(await made.renew(500_000)).toBe(true);
+  const verify = async ({ token }: Access) => (token === old ? late : ACCEPTED);
+  const made = credentials({ tokens: [fresh], verify, clock: new Clocks(500_000), known: old });
+  const asked = made.verify();
+  expect(await made.renew()).toBe(true);
   refuse(REFUSED);
   await asked;
-  expect(made.current(500_000).token).toBe(fresh);
+  expect(made.current().token).toBe(fresh);
 });
 
 test("on a node whose clock is ahead a token is as good for as long as elsewhere", async () => {
   const [first, second] = [jwt("first"), jwt("second")];
-  const made = credentials([first, second], async () => ACCEPTED);
-  const ahead = 3_600_000;
-  expect(await made.renew(ahead)).toBe(true);
-  expect(await made.renew(ahead + 479_000)).toBe(false);
-  expect(made.ofPlugin(ahead + 479_000)?.token).toBe(first);
-  expect(await made.renew(ahead + 480_000)).toBe(true);
+  const clock = new Clocks(3_600_000);
+  const made = credentials({ tokens: [first, second], verify: async () => ACCEPTED, clock });
+  expect(await made.renew()).toBe(true);
+  clock.pass(479_000);
+  expect(await made.renew()).toBe(false);
+  expect(made.ofPlugin()?.token).toBe(first);
+  clock.pass(1_000);
+  expect(await made.renew()).toBe(true);
 });
 
 test("a token that was refused is asked for anew at once, one that is refused from the first in a minute", async () => {
   const [old, fresh, next] = [jwt("old"), jwt("fresh"), jwt("next")];
   const refused = new Set([old, fresh]);
-  const made = credentials([fresh, next], async (token) => (refused.has(token) ? REFUSED : ACCEPTED), old);
-  await made.verify(1_000);
-  expect(await made.renew(1_000)).toBe(false);
-  expect(made.current(1_000).token).toBe("own");
-  expect(await made.renew(60_000)).toBe(false);
-  expect(await made.renew(61_000)).toBe(true);
-  expect(made.current(61_000).token).toBe(next);
+  const clock = new Clocks(1_000);
+  const verify = async ({ token }: Access) => (refused.has(token) ? REFUSED : ACCEPTED);
+  const made = credentials({ tokens: [fresh, next], verify, clock, known: old });
+  await made.verify();
+  expect(await made.renew()).toBe(false);
+  expect(made.current().token).toBe("own");
+  clock.pass(59_000);
+  expect(await made.renew()).toBe(false);
+  clock.pass(1_000);
+  expect(await made.renew()).toBe(true);
+  expect(made.current().token).toBe(next);
+});
+
+describe.each([
+  ["back", -3 * 3_600_000],
+  ["forward", 3 * 3_600_000],
+])("a wall clock that is set three hours %s", (_, step) => {
+  test("hides no refusal: the API server is asked again after half a minute, and the token is renewed", async () => {
+    const [old, fresh] = [jwt("old"), jwt("fresh")];
+    const clock = new Clocks(1_000);
+    const refused = new Set<string>();
+    const asked: string[] = [];
+    const answer = async () => ({ status: refused.has(asked.at(-1) ?? "") ? 401 : 200, body: "" });
+    const transport = ({ token }: Access) => {
+      asked.push(token);
+      return Object.assign(answer, { close: () => undefined });
+    };
+    const check = new AccessCheck({ transport, path: "/pod", now: clock.now });
+    const verify = check.check.bind(check);
+    const made = credentials({ tokens: [fresh], verify, clock, known: old });
+    expect(await made.verify()).toEqual(ACCEPTED);
+    clock.set(step);
+    refused.add(old);
+    clock.pass(29_000);
+    expect(await made.verify()).toEqual(ACCEPTED);
+    clock.pass(1_000);
+    expect(await made.verify()).toMatchObject({ kind: "refused" });
+    expect(await made.renew()).toBe(true);
+    expect(made.current().token).toBe(fresh);
+  });
+
+  test("neither ends a token nor keeps it beyond its time", async () => {
+    const [first, second] = [jwt("first"), jwt("second")];
+    const clock = new Clocks(1_000);
+    const made = credentials({ tokens: [first, second], verify: async () => ACCEPTED, clock });
+    await made.renew();
+    clock.set(step);
+    expect(await made.renew()).toBe(false);
+    expect(made.current().token).toBe(first);
+    clock.pass(480_000);
+    expect(await made.renew()).toBe(true);
+  });
 });

@@ -1,6 +1,7 @@
 import { reasonOf } from "../../cni/errors";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Transport } from "../../kubernetes/transport";
+import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import type { Counter } from "../../process/metrics";
 import type { Access, Verdict } from "./access";
@@ -22,12 +23,13 @@ interface Deps {
   readonly account?: PluginAccount;
   readonly transport: (access: Access) => Transport & { close(): void };
   /** Whether the API server lets the plugin in with it. */
-  readonly verify: (access: Access, now: number) => Promise<Verdict>;
+  readonly verify: (access: Access) => Promise<Verdict>;
   readonly log: Log;
   readonly renewals: Counter<"result">;
+  readonly clock: Pick<Clock, "now" | "date">;
 }
 
-/** A token, and what it says of itself. */
+/** A token, and what it says of itself; its times on the clock that does not go back. */
 interface Minted {
   readonly token: string;
   readonly claims: TokenClaims;
@@ -42,7 +44,7 @@ const RETRY_REFUSED_MS = 60_000;
 /** The token for the plugin: one of its own account where the API server gives it, else the installer's. */
 export class Credentials {
   private minted: Minted | undefined;
-  private retryAt = 0;
+  private retryAt = Number.NEGATIVE_INFINITY;
   private said = "";
 
   /** `known` is the token that lies on the node from before. */
@@ -51,48 +53,54 @@ export class Credentials {
     known: string | undefined,
   ) {
     const claims = known === undefined ? undefined : readClaims(known);
-    if (known !== undefined && claims?.subject === this.subject()) this.minted = { token: known, claims };
+    if (known !== undefined && claims?.subject === this.subject())
+      this.minted = { token: known, claims: this.told(claims) };
   }
 
-  /** What the kubeconfig should hold now. `now` is the wall clock. @throws where there is no token at all */
-  current(now: number): Access {
-    return this.ofPlugin(now) ?? this.deps.own();
+  /** What the claims say, by the time of day, on the clock that does not go back. */
+  private told(claims: TokenClaims): TokenClaims {
+    const { clock } = this.deps;
+    const ahead = clock.date().getTime() - clock.now();
+    return { ...claims, issuedAt: claims.issuedAt - ahead, expiresAt: claims.expiresAt - ahead };
+  }
+
+  /** What the kubeconfig should hold now. @throws where there is no token at all */
+  current(): Access {
+    return this.ofPlugin() ?? this.deps.own();
   }
 
   /** Access by a token of the plugin's own account; undefined where it has none. @throws where there is no token at all */
-  ofPlugin(now: number): Access | undefined {
-    return this.isAlive(now) && this.minted !== undefined
-      ? { ...this.deps.own(), token: this.minted.token }
-      : undefined;
+  ofPlugin(): Access | undefined {
+    return this.isAlive() && this.minted !== undefined ? { ...this.deps.own(), token: this.minted.token } : undefined;
   }
 
   /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */
-  async verify(now: number): Promise<Verdict> {
-    const access = this.current(now);
-    const verdict = await this.deps.verify(access, now);
+  async verify(): Promise<Verdict> {
+    const access = this.current();
+    const verdict = await this.deps.verify(access);
     // By now there may be another one.
     if (verdict.kind === "refused" && this.minted?.token === access.token) {
       this.minted = undefined;
-      this.retryAt = 0;
+      this.retryAt = Number.NEGATIVE_INFINITY;
     }
     return verdict;
   }
 
   /** Asks for a token where one is due. Never rejects. Tells whether there is a new one. */
-  async renew(now: number): Promise<boolean> {
+  async renew(): Promise<boolean> {
     const { account, renewals } = this.deps;
-    if (account === undefined || !this.isDue(now)) return false;
-    const outcome = await this.request(account, now);
+    if (account === undefined || !this.isDue()) return false;
+    const outcome = await this.request(account);
     renewals.inc({ result: Object.keys(outcome)[0] ?? "" });
     if ("token" in outcome) {
-      this.minted = received(outcome, now);
+      this.minted = received(outcome, this.deps.clock.now());
       this.say(`the plugin has a token of service account ${account.namespace}/${account.name}`, "info");
       return true;
     }
     const refused = "refused" in outcome;
-    this.retryAt = now + (refused ? RETRY_REFUSED_MS : RETRY_SILENT_MS);
+    this.retryAt = this.deps.clock.now() + (refused ? RETRY_REFUSED_MS : RETRY_SILENT_MS);
     const why = "refused" in outcome ? outcome.refused : outcome.silent;
-    const meanwhile = this.isAlive(now) ? "its last token" : "the installer's own token";
+    const meanwhile = this.isAlive() ? "its last token" : "the installer's own token";
     this.say(`no token of ${account.namespace}/${account.name} for the plugin (${why}): it uses ${meanwhile}`, "warn");
     return false;
   }
@@ -103,21 +111,22 @@ export class Credentials {
     return `system:serviceaccount:${account?.namespace}:${account?.name}`;
   }
 
-  private isAlive(now: number): boolean {
-    return this.minted !== undefined && now < this.minted.claims.expiresAt;
+  private isAlive(): boolean {
+    return this.minted !== undefined && this.deps.clock.now() < this.minted.claims.expiresAt;
   }
 
-  private isDue(now: number): boolean {
+  private isDue(): boolean {
+    const now = this.deps.clock.now();
     return now >= this.retryAt && (this.minted === undefined || now >= renewalTime(this.minted.claims));
   }
 
   /** A token that the plugin can use: one that the API server lets in. */
-  private async request(account: PluginAccount, now: number): Promise<Outcome> {
+  private async request(account: PluginAccount): Promise<Outcome> {
     try {
       const own = this.deps.own();
       const outcome = await this.ask(account, own);
       if (!("token" in outcome)) return outcome;
-      const verdict = await this.deps.verify({ ...own, token: outcome.token }, now);
+      const verdict = await this.deps.verify({ ...own, token: outcome.token });
       return verdict.kind === "refused" ? { refused: verdict.why } : outcome;
     } catch (error) {
       return { silent: reasonOf(error) };

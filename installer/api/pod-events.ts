@@ -5,6 +5,7 @@ import { ApiError } from "../../kubernetes/errors";
 import { EventRecorder, type EventSpec } from "../../kubernetes/events";
 import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
+import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 
 /** What a line of the plugin's log has to say to whoever looks at the pod. */
@@ -81,7 +82,7 @@ interface Deps {
   /** Of which entries Events are published: of the plugin's calls, and of what the NRI plugin did. */
   readonly kinds: { readonly calls: boolean; readonly nri: boolean };
   readonly log: Log;
-  readonly now: () => Date;
+  readonly clock: Pick<Clock, "now" | "date">;
 }
 
 /** The kubelet tries a pod again every few seconds: what was said stays said for so long. */
@@ -109,7 +110,7 @@ export class PodEvents {
     };
     this.client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
     const reporter = { controller: CNI_NAME, instance: deps.instance };
-    this.recorder = new EventRecorder(reporter, { client: this.client, clock: { date: deps.now } });
+    this.recorder = new EventRecorder(reporter, { client: this.client, clock: deps.clock });
   }
 
   /**
@@ -117,7 +118,7 @@ export class PodEvents {
    * and the API server knows what was published already.
    */
   takeEarlier(entries: readonly Entry[]): void {
-    const since = this.deps.now().getTime() - SAID_MS;
+    const since = this.deps.clock.date().getTime() - SAID_MS;
     for (const entry of entries) if (entry["verb"] === NRI_VERB && timeOf(entry) >= since) this.take(entry);
   }
 
@@ -146,7 +147,7 @@ export class PodEvents {
   }
 
   private forget(): void {
-    const now = this.deps.now().getTime();
+    const now = this.deps.clock.now();
     for (const [key, at] of this.said) if (now - at >= SAID_MS) this.said.delete(key);
   }
 
@@ -154,7 +155,7 @@ export class PodEvents {
     for (const [key, event] of [...this.waiting].slice(0, MOST_AT_ONCE)) {
       await this.publishOne(event);
       this.waiting.delete(key);
-      this.said.set(key, this.deps.now().getTime());
+      this.said.set(key, this.deps.clock.now());
     }
   }
 

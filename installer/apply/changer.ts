@@ -3,9 +3,9 @@ import type { Log } from "../../process/log";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
 import { isAsSeen } from "../state/observe";
-import type { Paths } from "../state/paths";
+import { type Paths, TEMPORARY } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
-import { apply, type Disk, OutOfDate } from "./disk";
+import { apply, type Disk, OutOfDate, stage } from "./disk";
 
 const DONE = {
   write: "wrote",
@@ -56,6 +56,19 @@ export class Changer {
       if (message !== undefined) this.strays.add(message);
     }
     return true;
+  }
+
+  /** Copies the image's plugin to the node under another name, and tells why it does not run there; see {@link stage}. */
+  async stage(): Promise<string | undefined> {
+    const { disk, paths, plugin } = this.deps;
+    if (plugin.isCopy(paths.image, paths.plugin)) return plugin.failure(paths.plugin, paths.image);
+    return stage({ do: "install", from: paths.image, path: paths.plugin, mode: 0o755 }, disk, plugin);
+  }
+
+  /** Takes away what {@link stage} left. */
+  async unstage(): Promise<void> {
+    const { disk, paths } = this.deps;
+    await disk.remove(`${paths.plugin}${TEMPORARY}`);
   }
 
   private async make(change: Change): Promise<boolean> {

@@ -110,14 +110,14 @@ async function keep(path: string, change: Extract<Change, { readonly do: "keep" 
 }
 
 /**
- * Puts an executable in place that was seen to run where it lies. One that does not run stays under its temporary name:
- * the next try asks it again and writes nothing, which an edge node's flash memory would suffer from.
+ * Copies an executable to where it is to lie, under a temporary name, and asks it there. Tells why it does not run on this
+ * node; it then stays: the next try asks it again and writes nothing, which an edge node's flash memory would suffer from.
  */
-async function install(
+export async function stage(
   { from, path, mode }: Extract<Change, { readonly do: "install" }>,
   disk: Disk,
-  { isCopy, failure }: Checks,
-): Promise<void> {
+  { isCopy, failure }: Pick<Checks, "isCopy" | "failure">,
+): Promise<string | undefined> {
   const temporary = `${path}${TEMPORARY}`;
   if (isCopy(from, temporary)) {
     await disk.settle(temporary);
@@ -131,12 +131,14 @@ async function install(
     }
   }
   const why = await failure(temporary, from);
-  if (why !== undefined) {
-    throw new Error(
-      `this image's plugin does not answer VERSION on this node: ${why}; ${path} and the node's CNI configuration stay as they are`,
-    );
-  }
-  await disk.rename(temporary, path);
+  return why === undefined ? undefined : `this image's plugin does not answer VERSION on this node: ${why}`;
+}
+
+/** Puts an executable in place that was seen to run where it lies. */
+async function install(change: Extract<Change, { readonly do: "install" }>, disk: Disk, checks: Checks): Promise<void> {
+  const why = await stage(change, disk, checks);
+  if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
+  await disk.rename(`${change.path}${TEMPORARY}`, change.path);
 }
 
 /**
@@ -174,7 +176,10 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
       break;
     case "rename":
       confirm();
-      await disk.rename(change.from, change.path);
+      await disk.rename(change.from, change.path).catch((error) => {
+        // Another installer that removes what was installed has been faster.
+        throw error.code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
+      });
       break;
     case "mkdir":
       await disk.makeDirectory(change.path);
@@ -189,5 +194,5 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
   }
   const settled = disk.settle(dirname(change.path));
   // What is to be gone may never have had a directory.
-  await (change.do === "remove" || change.do === "rmdir" ? except(["ENOENT"], settled) : settled);
+  await (change.do === "remove" ? except(["ENOENT"], settled) : settled);
 }

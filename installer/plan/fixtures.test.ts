@@ -75,10 +75,10 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     onNode: { netDir: root, binDir: root },
     plugin: at("linkerd-cni"),
     image: at("image"),
-    formerHome: at("linkerd-cni.d"),
     attached: at("linkerd-cni.attached"),
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
+    directories: at("run/directories.json"),
   };
   const install = () =>
     planInstall(observe(paths, plugin), paths, { owner: "me", chained: true, stanza, kubeconfig: "{}" });

@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
-import { digest, encodeJournal, type Journal, originalName } from "../state/journal";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
-import type { Paths } from "../state/paths";
+import { type Paths, TEMPORARY } from "../state/paths";
 import type { Change } from "./change";
 
 /** What a node with the plugin has. */
@@ -39,8 +40,6 @@ export interface Plan {
    * may search another one. Empty where it holds one.
    */
   readonly absentNeighbours: readonly string[];
-  /** The plugin directory of the installer before us, where it is another one; as a path on the node. */
-  readonly formerBinDir?: string;
   /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
   readonly renamed: readonly string[];
   /** Files in front of the active one, or all of them where none is active. */
@@ -116,10 +115,10 @@ function setAside({ configs, originals }: NodeState): readonly string[] {
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
 
-/** Whether the name that was noted for a list of ours has become that of somebody else's list, before we wrote it. */
+/** Whether the name of a list of ours has become that of an owner's list, before we wrote ours or since. */
 function isTaken(list: string, from: string, { configs, originals }: NodeState): boolean {
-  const [file, single] = [list, from].map((name) => configs.find((each) => each.name === name));
-  if (file?.bytes === undefined || single === undefined) return false;
+  const file = configs.find(({ name }) => name === list);
+  if (file?.bytes === undefined) return false;
   const original = originals.get(from);
   const config = readConfig(list, file.bytes);
   const isOurs = config.kind !== "list" || hasStanza(config) || (original !== undefined && beginsWith(file, original));
@@ -261,8 +260,12 @@ function madeName({ state }: Context, from: string): string {
   const others = state.configs.map(({ name }) => name).filter((name) => name !== from);
   const between = (name: string, candidate: string) =>
     compareNames(name, candidate) === 0 || compareNames(name, from) === compareNames(candidate, name);
-  const candidates = [`${from.slice(0, from.lastIndexOf("."))}.conflist`, `${from}.conflist`];
-  return candidates.find((candidate) => !others.some((name) => between(name, candidate))) ?? `${from}.conflist`;
+  const own = `${from}-${PLUGIN_TYPE}`;
+  const candidates = [from.slice(0, from.lastIndexOf(".")), from, own].map((stem) => `${stem}.conflist`);
+  const found = candidates.find((candidate) => !others.some((name) => between(name, candidate)));
+  return (
+    found ?? [`${own}.conflist`, `${own}-2.conflist`].find((name) => !others.includes(name)) ?? `${own}-3.conflist`
+  );
 }
 
 function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chaining {
@@ -346,21 +349,15 @@ function staleOriginals(context: Context, keeps: readonly unknown[], done: reado
     .map((path) => ({ do: "remove", path }));
 }
 
-function noted({ journal: path }: Paths, journal: Journal): Change {
-  return { do: "write", path, bytes: encodeJournal(journal), mode: PRIVATE };
+/** Of two installers that write at the same time, one looks again. */
+function noted({ journal: path }: Paths, journal: Journal, last: Uint8Array | undefined): readonly Change[] {
+  const bytes = encodeJournal(journal);
+  return same(last, bytes) ? [] : [{ do: "write", path, bytes, mode: PRIVATE, seen: { path, bytes: last } }];
 }
 
-function journalled({ paths, state }: Context, journal: Journal, before?: Journal): readonly Change[] {
-  const last = before ?? state.journal;
-  return last !== undefined && same(encodeJournal(last), encodeJournal(journal)) ? [] : [noted(paths, journal)];
-}
-
-/** Leaves everything in place to other installers, unless one of them installs just now. */
-export function planLeaving({ journal }: NodeState, paths: Paths): readonly Change[] {
-  if (journal === undefined) return [];
-  return [
-    { ...noted(paths, { ...journal, left: true }), seen: { path: paths.journal, bytes: encodeJournal(journal) } },
-  ];
+/** Leaves everything in place to other installers, unless one of them takes the node just now. */
+export function planLeaving({ journal, journalBytes }: NodeState, paths: Paths): readonly Change[] {
+  return journal === undefined ? [] : noted(paths, { ...journal, left: true }, journalBytes);
 }
 
 function findings(configs: readonly Pristine[], active: Pristine | undefined): readonly Finding[] {
@@ -383,17 +380,21 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
   });
 }
 
+function directoriesNoted({ paths, state: { directoriesToNote: bytes } }: Context): readonly Change[] {
+  return bytes === undefined ? [] : [{ do: "write", path: paths.directories, bytes, mode: PRIVATE }];
+}
+
+const remove = (path: string): Change => ({ do: "remove", path });
+
 function pluginInPlace({ paths, state }: Context): readonly Change[] {
   // The last attachment that ends must not take the new plugin with it.
   const stays = without(state.attached);
-  if (state.plugin.is === "current") return stays;
+  if (state.isPluginCurrent) return stays;
   return [...stays, { do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
 }
 
 const without = (remains: readonly Remain[]): readonly Change[] =>
   remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
-
-const withoutRemains = ({ plugin }: NodeState): readonly Change[] => without(plugin.remains);
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
   const bytes = Buffer.from(text);
@@ -408,10 +409,6 @@ function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Jo
   const owners = file?.target === undefined ? originals.get(name) : file;
   if (owners?.target === undefined || owners.bytes === undefined) return {};
   return { links: { [name]: digest(owners.bytes) } };
-}
-
-function directoryOf({ binDir, binDirId }: Journal): Pick<Journal, "binDir" | "binDirId"> {
-  return { ...(binDir === undefined ? {} : { binDir }), ...(binDirId === undefined ? {} : { binDirId }) };
 }
 
 /** Whether we have chained a configuration; a stanza in others is somebody else's. */
@@ -430,27 +427,21 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const configs = pristine(state);
   const active = wanted.chained ? activeOf(configs) : undefined;
   const chaining: Chaining = chain(context, active, wanted.stanza);
-  const journal = (made: Journal["made"]): Journal => ({ version: 1, owner: wanted.owner, made });
+  const journal = (made: Journal["made"]): Journal => ({ version: 1, ...takenBy(wanted.owner, state.journal), made });
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
-  const ours = { binDir: paths.onNode.binDir, binDirId: state.binDirId };
-  const former = state.journal === undefined ? ours : directoryOf(state.journal);
-  const formerBinDir = former.binDir === ours.binDir ? undefined : former.binDir;
   const before = {
     ...journal({ ...madeLists(state), ...chaining.made }),
     ...(links === undefined ? {} : { links }),
-    ...former,
   };
-  // A directory that the runtime does not seem to search does not take the former one's place.
-  const directory = absentNeighbours.length > 0 && formerBinDir !== undefined ? former : ours;
   const restored = configs
     .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
   const broken = configs.filter(({ config }) => config.kind === "invalid").map(({ name }) => name);
   return {
     steps: {
-      journal: journalled(context, before),
+      journal: noted(paths, before, state.journalBytes),
       plugin: pluginInPlace(context),
       kubeconfig: kubeconfigInPlace(context, wanted.kubeconfig),
       chain: chaining.changes,
@@ -459,19 +450,19 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...staleLists(context, chaining.file),
         ...restoreSetAside(context, (name) => wanted.chained || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], restored),
-        ...journalled(
-          context,
-          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active), ...directory },
-          before,
+        ...noted(
+          paths,
+          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active) },
+          encodeJournal(before),
         ),
-        ...state.leftovers.map((path): Change => ({ do: "remove", path })),
-        ...(state.plugin.is === "current" && state.plugin.settled ? withoutRemains(state) : []),
+        ...directoriesNoted(context),
+        // Another installer may be asking its own plugin there.
+        ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
       ],
     },
     ...(chaining.file === undefined ? {} : { chain: chaining.file }),
     ...(active === undefined ? {} : { active: active.name }),
     absentNeighbours,
-    ...(formerBinDir === undefined ? {} : { formerBinDir }),
     renamed: renamed(state),
     findings: wanted.chained ? findings(configs, active) : [],
   };
@@ -490,16 +481,14 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
 /** What it takes to put every byte of the node's files back: chain, kubeconfig, plugin, then our own notes. */
 export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean): readonly Change[] {
   const context = { paths, state };
-  const remove = (path: string): Change => ({ do: "remove", path });
   const restored = planRestoration(state, paths);
   return [
     ...restored,
     remove(paths.kubeconfig),
     ...(keepPlugin ? [] : [remove(paths.plugin)]),
-    // A plugin of a former version that stays needs its directory.
-    ...(keepPlugin && state.plugin.is === "other" ? [] : withoutRemains(state)),
     ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
+    remove(paths.directories),
     remove(paths.journal),
   ];
 }

@@ -28,20 +28,6 @@ export function aloneMessage(binDir: string, chain: string, types: readonly stri
   );
 }
 
-/** The plugin directory was changed to one that the runtime does not seem to search. */
-export function refusedMoveMessage(from: string, to: string, chain: string, types: readonly string[]): string {
-  return (
-    `destCNIBinDir was changed from ${from} to ${to}, which holds none of the other plugins of ${chain} ` +
-    `(${types.join(", ")}): the container runtime probably keeps calling the plugin in ${from}, which is no longer ` +
-    `updated; set destCNIBinDir to the directory that the runtime searches, or, if that is ${to}, uninstall and install again`
-  );
-}
-
-/** The plugin directory was changed to one that the runtime may search. */
-export function movedMessage(from: string, to: string): string {
-  return `destCNIBinDir was changed from ${from} to ${to}: check that the container runtime searches ${to}`;
-}
-
 /** Says a thing when it is new, not at every look. */
 export function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
   let said: ReadonlySet<string> = new Set();

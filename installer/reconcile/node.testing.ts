@@ -1,8 +1,18 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readApiServer } from "../../kubernetes/in-cluster";
 import { createLog } from "../../process/log";
+import type { Verdict } from "../api/access";
 import { kubeconfig } from "../api/kubeconfig";
 import { nodeDisk } from "../apply/disk";
 import type { Attachments } from "../plan/removal";
@@ -30,8 +40,11 @@ export class Node {
   readonly lines: string[] = [];
   now = 0;
   netDir = "/net.d";
+  binDir = "/bin";
   /** As the node's runtime does; undefined: it is not known. */
   passesOverBroken: boolean | undefined;
+  /** What the API server says to a token. */
+  accepts: (token: string) => Verdict = () => ({ kind: "accepted" });
   /** What happens while an installer that removes everything waits, for so many milliseconds. */
   sleep: (ms: number) => Promise<unknown> = async () => undefined;
 
@@ -68,11 +81,24 @@ export class Node {
     );
   }
 
+  /** Makes the directory in which the installer notes what it uses. */
+  makeRunDirectory(): void {
+    mkdirSync(this.path("run", "linkerd-cni"), { recursive: true });
+  }
+
+  /** Has installers that start from now on use another directory, or the same one under another name. */
+  move(from: string, to: string, isLink = false): void {
+    if (isLink) symlinkSync(this.path(from), this.path(to));
+    else mkdirSync(this.path(to));
+    if (from === "bin") this.binDir = `/${to}`;
+    else this.netDir = `/${to}`;
+  }
+
   installer(owner = "first", chained = true, deps: Partial<Pick<Deps, "disk" | "plugin">> = {}) {
     const settings = readSettings([], {
       CONTAINER_MOUNT_PREFIX: this.root,
       DEST_CNI_NET_DIR: this.netDir,
-      DEST_CNI_BIN_DIR: "/bin",
+      DEST_CNI_BIN_DIR: this.binDir,
       CONTAINER_CNI_BIN_DIR: this.path("image"),
       SERVICE_ACCOUNT_DIR: this.path("account"),
       KUBERNETES_SERVICE_HOST: "fd00::1",
@@ -93,6 +119,7 @@ export class Node {
       }),
       disk: nodeDisk,
       plugin: pluginFile(),
+      accepts: async (token) => this.accepts(token ?? readFileSync(this.path("account", "token"), "utf8").trim()),
       passesOverBroken: () => this.passesOverBroken,
       log,
       instruments: createInstruments(),
@@ -101,7 +128,8 @@ export class Node {
     });
     return {
       reconcile: () => reconciler.reconcile(this.now),
-      remove: (keep: boolean, attachments?: Attachments) => reconciler.remove(keep, attachments),
+      remove: (keepPlugin: boolean, { all = true, attachments }: { all?: boolean; attachments?: Attachments } = {}) =>
+        reconciler.remove({ keepPlugin, all }, attachments),
       leave: () => reconciler.leave(),
     };
   }

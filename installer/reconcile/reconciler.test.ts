@@ -1,5 +1,4 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { ownerName } from "../state/journal";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -127,73 +126,11 @@ test("a new token reaches the kubeconfig; a token that is away leaves the old on
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
 });
 
-test("what a successor has installed is neither fought over nor removed", async () => {
-  on({ "10-k.conflist": LIST });
-  const [old, successor] = [node.installer("old"), node.installer("new")];
-  await old.reconcile();
-  await successor.reconcile();
-  const installed = node.content();
-  expect(await old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
-  await old.remove(false);
-  expect(node.content()).toEqual(installed);
-});
-
 test("a link to itself in the plugin's place is replaced", async () => {
   on({ "10-k.conflist": LIST });
   symlinkSync(node.path("bin", "linkerd-cni"), node.path("bin", "linkerd-cni"));
   expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
-});
-
-describe("a successor that stops before the one before it, as after a rollback of a rollout that came to nothing", () => {
-  test.each([
-    ["has installed", (): void => undefined],
-    ["has begun to", () => writeFileSync(node.path("image", "linkerd-cni"), "#!/bin/sh\nexit 1\n")],
-  ])("gives the node back when it %s", async (_, rollOut) => {
-    on({ "10-k.conflist": LIST });
-    const before = node.content();
-    const [old, successor] = [node.installer("old"), node.installer("new")];
-    await old.reconcile();
-    rollOut();
-    await successor.reconcile();
-    expect(await old.reconcile()).toEqual({ problem: expect.stringContaining("new has installed since") });
-    await successor.leave();
-    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
-
-    writeFileSync(node.path("image", "linkerd-cni"), PLUGIN);
-    writeFileSync(node.path("account", "token"), "token-2\n");
-    expect(await old.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-    expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-2");
-    await old.remove(false);
-    expect(node.content()).toEqual(before);
-  });
-
-  test("leaves what is removed next to the one before it", async () => {
-    on({ "10-k.conflist": LIST });
-    const before = node.content();
-    const [old, successor] = [node.installer("old"), node.installer("new")];
-    await old.reconcile();
-    await successor.reconcile();
-    await old.leave();
-    expect(await successor.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-    await successor.leave();
-    await old.remove(false);
-    expect(node.content()).toEqual(before);
-  });
-});
-
-test("an installer that has not installed yet removes what one before it has, and nothing of a later one", async () => {
-  on({ "10-k.conflist": LIST });
-  const before = node.content();
-  const at = (second: number) => ownerName("pod", new Date(Date.UTC(2026, 0, 1, 0, 0, second)), 1);
-  const [first, second, third] = [node.installer(at(1)), node.installer(at(2)), node.installer(at(3))];
-  await second.reconcile();
-  const installed = node.content();
-  await first.remove(false);
-  expect(node.content()).toEqual(installed);
-  expect(node.lines.at(-1)).toContain("2026-01-01T00:00:02.000Z (process 1) installed last");
-  await third.remove(false);
-  expect(node.content()).toEqual(before);
 });
 
 test("without its journal, what was set aside is found by what the files hold", async () => {

@@ -1,31 +1,22 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { readConfig } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
-import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Log } from "../../process/log";
+import type { Verdict } from "../api/access";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";
 import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
 import { type Attachments, type Next, Removal } from "../plan/removal";
-import { isEarlier } from "../state/journal";
+import { movedFrom } from "../state/directories";
 import type { NodeState } from "../state/node-state";
 import { observe } from "../state/observe";
 import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, PEACE, repaired, undone, waitMs } from "./backoff";
-import {
-  aloneMessage,
-  blockedMessage,
-  hiddenMessage,
-  movedMessage,
-  passedOverMessage,
-  refusedMoveMessage,
-  renamedMessage,
-  sayOnce,
-} from "./messages";
+import { aloneMessage, blockedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
+import { callsPlugin, type Look, Ownership, type Turn } from "./ownership";
 import { SettleDelay } from "./settle-delay";
 import { likelyWriter } from "./writers";
 
@@ -43,12 +34,14 @@ export interface Status {
 
 export interface Deps {
   readonly paths: Paths;
-  /** This process among all installers that this node has had and has. */
+  /** This installer among all that this node has had and has. */
   readonly owner: string;
   /** What is to be installed. Asked at each look, since it changes. @throws where it cannot be told */
   readonly wanted: () => Omit<Wanted, "owner">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
+  /** Whether the API server lets the plugin in with what is to be installed, or with the token given. */
+  readonly accepts: (token?: string) => Promise<Verdict>;
   /** Whether the node's runtime passes over a configuration that it cannot load; undefined where nobody knows. */
   readonly passesOverBroken: () => boolean | undefined;
   readonly log: Log;
@@ -56,8 +49,8 @@ export interface Deps {
   readonly sleep: (ms: number) => Promise<unknown>;
 }
 
-/** Time after which an installer that made way for another takes over where the other left the node unchained. */
-const SUCCESSOR_SILENT_MS = 10_000;
+/** How often an installer that waits for the node looks at it. */
+const WAITING_MS = 1_000;
 
 /** How often a look begins anew because others have just changed what it saw. */
 const MOST_ROUNDS = 5;
@@ -87,20 +80,6 @@ function contestedPath(changes: readonly Change[]): string {
   return (last?.do === "rename" ? last.from : last?.path) ?? "";
 }
 
-/** Whether the configuration in force ends in our plugin, by whatever stanza. */
-function callsPlugin(state: NodeState, plan: Plan): boolean {
-  // An owner who writes a single plugin's file again puts it in front of the list that was made of it.
-  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : plan.chain;
-  const file = state.configs.find(({ name }) => name === inForce);
-  const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
-  return config?.kind === "list" && config.types.at(-1) === PLUGIN_TYPE;
-}
-
-/** Whether everything is in place, in whatever version. */
-function isWhole(state: NodeState, plan: Plan, { chained }: Wanted): boolean {
-  return (callsPlugin(state, plan) || !chained) && state.plugin.is !== "missing" && state.kubeconfig !== undefined;
-}
-
 /** Brings one node into the wanted state, keeps it there, and puts it back. */
 export class Reconciler {
   private readonly warn: (messages: readonly string[]) => void;
@@ -109,13 +88,14 @@ export class Reconciler {
   private readonly tries = new Map<Attempt, Try>();
   private readonly changer: Changer;
   private readonly settleDelay = new SettleDelay();
+  private readonly ownership: Ownership;
   private installed = false;
-  /** Another installer, which may still run, had the node before. */
-  private hasPredecessor = false;
-  private unchainedSince: number | undefined;
+  /** The kubeconfig on the node is ours, of this process or of the pod's container before; undefined before the first look. */
+  private hasKubeconfig: boolean | undefined;
 
   constructor(private readonly deps: Deps) {
     this.changer = new Changer(deps);
+    this.ownership = new Ownership({ ...deps, stage: () => this.changer.stage() });
     this.warn = sayOnce(deps.log.warn);
     this.complain = sayOnce(deps.log.error);
     this.announce = sayOnce((path) =>
@@ -123,7 +103,7 @@ export class Reconciler {
     );
   }
 
-  /** Looks, and changes what has to be changed. Never throws. `now` is in milliseconds, on any clock. */
+  /** Looks, and changes what has to be changed. Never throws. `now` is in milliseconds, on a clock that does not go back. */
   async reconcile(now: number): Promise<Status> {
     const status = await this.look(now);
     this.complain(status.problem === undefined ? [] : [status.problem]);
@@ -132,61 +112,40 @@ export class Reconciler {
   }
 
   /**
-   * Puts the node back as it was, unless another installer has taken it over.
+   * Puts the node back as it was, unless another installer has it.
+   * @param all also where another one has it and did not take it from us: it may have been killed
    * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
    */
-  async remove(keepPlugin: boolean, attachments?: Attachments): Promise<void> {
+  async remove(
+    { keepPlugin, all }: { readonly keepPlugin: boolean; readonly all: boolean },
+    attachments?: Attachments,
+  ): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
     const removal = new Removal(paths, keepPlugin, attachments);
     for (;;) {
       const state = observe(paths, plugin);
-      if (!this.mayRemove(state)) return;
+      if (!this.mayRemove(state, all)) return this.changer.unstage();
       const next = removal.next(state);
       if (await this.removed(next)) return;
       await sleep(Math.max(next.pauseMs, BUSY_MS));
     }
   }
 
-  /**
-   * Leaves everything in place. An installer before us that still runs goes on, as after the rollback of a rollout in which
-   * our pod did not become ready: it would wait for us for ever, and let the plugin's token expire.
-   */
+  /** Leaves everything in place, to whoever runs or comes next. */
   async leave(): Promise<void> {
     const { paths, plugin, owner } = this.deps;
     const state = observe(paths, plugin);
-    if (this.hasPredecessor && state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
+    if (state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
+    else await this.changer.unstage();
   }
 
-  /**
-   * Leaves the plugin directory to the installer that comes after us with another one. A container runtime finds a plugin
-   * at all times: where the other installer has put its own in place, ours becomes a link to it, in case the runtime
-   * searches our directory alone.
-   * @param binDir the other directory, as a path on the node
-   */
-  async leaveBinDir(binDir: string, keepPlugin: boolean): Promise<void> {
-    const { paths, plugin, log, owner } = this.deps;
-    const state = observe(paths, plugin);
-    const { journal } = state;
-    if (journal === undefined) return;
-    if (this.answersFor(journal.owner)) {
-      const { absentNeighbours, formerBinDir } = planInstall(state, paths, { owner, ...this.deps.wanted() });
-      // A directory that was refused is not the one in which the runtime finds the plugin.
-      if (absentNeighbours.length === 0 || formerBinDir !== undefined) return this.leave();
-      // The runtime found no plugin in our directory, and the pod with the other one could not even start.
-      log.info(`${paths.binDir} holds none of the other plugins: removing what was installed`);
-      return this.remove(keepPlugin);
-    }
-    const target = join(binDir, PLUGIN_TYPE);
-    // Two paths may lead to one directory: there the link would lead to itself.
-    const isApart = journal.binDirId !== undefined && journal.binDirId !== state.binDirId;
-    if (journal.binDir === binDir && isApart) await this.changer.run([{ do: "link", path: paths.plugin, target }]);
-  }
-
-  private mayRemove({ journal }: NodeState): boolean {
-    const last = journal?.owner;
-    if (last !== undefined && (journal?.left === true || this.answersFor(last))) return true;
-    const why = last === undefined ? "not installed" : `${last} installed last`;
-    this.deps.log.info(`nothing to remove: ${why}`);
+  private mayRemove({ journal }: NodeState, all: boolean): boolean {
+    const { owner } = this.deps;
+    const isTheirs = journal?.owner !== owner && (!all || journal?.former?.includes(owner) === true);
+    if (journal?.left === true || (journal !== undefined && !isTheirs)) return true;
+    this.deps.log.info(
+      `nothing to remove: ${journal === undefined ? "not installed" : `${journal.owner} has the node`}`,
+    );
     return false;
   }
 
@@ -197,12 +156,6 @@ export class Reconciler {
     if (!done || pauseMs > 0) return false;
     for (const warning of warnings) this.deps.log.warn(warning);
     return true;
-  }
-
-  /** Whether what an installer put in place is ours to remove: that of one before us, too, until we have installed. */
-  private answersFor(last: string): boolean {
-    const { owner } = this.deps;
-    return last === owner || (!this.installed && isEarlier(last, owner));
   }
 
   private async look(now: number): Promise<Status> {
@@ -225,12 +178,15 @@ export class Reconciler {
   /** Nothing where it has to look again: what it saw is out of date. */
   private async lookOnce(now: number): Promise<Status | undefined> {
     const { paths, plugin, owner } = this.deps;
+    const moved = movedFrom(paths);
+    if (moved !== undefined) return { problem: moved };
     const state = observe(paths, plugin);
-    this.hasPredecessor ||= state.journal !== undefined && state.journal.owner !== owner;
     const wanted: Wanted = { owner, ...this.deps.wanted() };
     const plan = planInstall(state, paths, wanted);
-    const successor = this.successor(state, isWhole(state, plan, wanted), now);
-    if (successor !== undefined) return { problem: `${successor} has installed since: leaving the node to it` };
+    this.hasKubeconfig ??= state.journal?.owner === owner;
+    const turn = await this.ownership.turn({ state, plan, wanted }, now);
+    if (turn.is === "theirs") return this.left(turn, { state, plan, wanted });
+    this.tellTaken(state);
     const againInMs = this.settleDelay.waitMs(state, plan, now);
     if (againInMs > 0) return { problem: `${paths.netDir} is being changed: waiting`, againInMs };
     const passesOver = this.deps.passesOverBroken();
@@ -240,44 +196,54 @@ export class Reconciler {
       ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...this.binDirWarnings(plan),
     ]);
-    return this.take(plan, wanted, now, callsPlugin(state, plan));
+    return this.take({ state, plan, wanted }, now);
   }
 
-  /** Another installer that came after us and keeps the node chained. */
-  private successor(state: NodeState, whole: boolean, now: number): string | undefined {
-    const other = state.journal?.owner;
-    if (!this.installed || other === undefined || other === this.deps.owner) return undefined;
-    if (state.journal?.left === true) {
-      this.deps.log.info(`${other} has stopped: taking over again`);
-      this.installed = false;
-      this.unchainedSince = undefined;
-      return undefined;
-    }
-    this.unchainedSince = whole ? undefined : (this.unchainedSince ?? now);
-    if (this.unchainedSince === undefined || now - this.unchainedSince < SUCCESSOR_SILENT_MS) return other;
-    this.deps.log.warn(`${other} leaves the node unchained: taking over again`);
-    this.installed = false;
-    this.unchainedSince = undefined;
-    return undefined;
+  private tellTaken({ journal }: NodeState): void {
+    if (journal === undefined || journal.owner === this.deps.owner) return;
+    this.deps.log.info(`${journal.owner} ${journal.left === true ? "has left" : "had"} the node: taking it`);
+  }
+
+  /** What is to be said about a node that another installer has. */
+  private left({ owner, wrong, why }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
+    this.hasKubeconfig = false;
+    const [problem] = Object.values(wrong);
+    // A node that works is as good as ours, once we had it: its new owner may still fail.
+    if (this.installed && problem === undefined) return this.chainOf(plan);
+    const againInMs = WAITING_MS;
+    return { problem: `${owner} keeps the node: ${this.installed ? problem : why}`, againInMs };
   }
 
   /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
-  private async take(plan: Plan, wanted: Wanted, now: number, isCalled: boolean): Promise<Status | undefined> {
+  private async take(look: Look, now: number): Promise<Status | undefined> {
+    const { plan, wanted } = look;
     let changed = false;
+    // A plugin or a kubeconfig that stays because ours does not work goes on being chained.
+    let kept: Status | undefined;
     for (const step of STEPS) {
       if (step === "chain") {
-        await this.requirePlugin(plan);
+        const failure = await this.chainFailure(plan);
+        if (failure !== undefined) return kept ?? { problem: failure };
         // Copying the plugin takes its time, in which owners write their files.
         if (changed) return undefined;
       }
-      const outcome = await this.step(step, plan, wanted, now, isCalled);
-      // A plugin that stays goes on needing a token that is accepted.
-      if (step === "plugin" && typeof outcome === "object") await this.step("kubeconfig", plan, wanted, now, isCalled);
+      const outcome =
+        (step === "kubeconfig" ? await this.worseKubeconfig(look) : undefined) ?? (await this.step(step, look, now));
       if (outcome === "out of date") return undefined;
-      if (typeof outcome === "object") return outcome;
+      if (typeof outcome === "object" && (step === "plugin" || step === "kubeconfig")) kept ??= outcome;
+      else if (typeof outcome === "object") return kept ?? outcome;
       changed ||= outcome === "changed";
     }
-    return this.taken(plan, wanted);
+    const status = this.taken(plan, wanted);
+    this.installed ||= kept === undefined;
+    return kept ?? status;
+  }
+
+  /** A kubeconfig that works is not replaced by one that may not. */
+  private async worseKubeconfig({ state, plan }: Look): Promise<Status | undefined> {
+    if (this.hasKubeconfig === true || plan.steps.kubeconfig.length === 0) return undefined;
+    const problem = await this.ownership.isWorse(state);
+    return problem === undefined ? undefined : { problem, againInMs: WAITING_MS };
   }
 
   /** What keeps the runtime from the chain, however it ends. */
@@ -294,59 +260,46 @@ export class Reconciler {
 
   private taken(plan: Plan, wanted: Wanted): Status {
     const { paths } = this.deps;
-    this.installed = true;
     this.settleDelay.settled(plan);
     const hindrance = this.hindrance(plan);
     if (hindrance.problem !== undefined) return hindrance;
-    const refused = this.refusedMove(plan);
-    if (refused !== undefined) return { problem: refused };
-    const [warning] = this.binDirWarnings(plan);
-    if (plan.chain !== undefined) {
-      return { chain: join(paths.netDir, plan.chain), ...(warning === undefined ? {} : { warning }) };
-    }
-    if (!wanted.chained) return {};
+    if (plan.chain !== undefined || !wanted.chained) return this.chainOf(plan);
     return { problem: `no valid CNI configuration in ${paths.netDir} yet: install a primary CNI` };
   }
 
-  private binDirWarnings({ absentNeighbours, chain = "", formerBinDir }: Plan): readonly string[] {
-    const { binDir, netDir, onNode } = this.deps.paths;
-    if (absentNeighbours.length > 0) {
-      return formerBinDir === undefined ? [aloneMessage(binDir, join(netDir, chain), absentNeighbours)] : [];
-    }
-    return formerBinDir === undefined ? [] : [movedMessage(formerBinDir, onNode.binDir)];
+  private chainOf(plan: Plan): Status {
+    if (plan.chain === undefined) return {};
+    const [warning] = this.binDirWarnings(plan);
+    return { chain: join(this.deps.paths.netDir, plan.chain), ...(warning === undefined ? {} : { warning }) };
   }
 
-  /** Why another plugin directory than before is not taken; undefined where it is. */
-  private refusedMove({ absentNeighbours, chain = "", formerBinDir }: Plan): string | undefined {
-    if (absentNeighbours.length === 0 || formerBinDir === undefined) return undefined;
-    const { netDir, onNode } = this.deps.paths;
-    return refusedMoveMessage(formerBinDir, onNode.binDir, join(netDir, chain), absentNeighbours);
+  private binDirWarnings({ absentNeighbours, chain = "" }: Plan): readonly string[] {
+    const { binDir, netDir } = this.deps.paths;
+    return absentNeighbours.length === 0 ? [] : [aloneMessage(binDir, join(netDir, chain), absentNeighbours)];
   }
 
-  /** A chain with a plugin that does not run would keep the node from starting any pod. */
-  private async requirePlugin(plan: Plan): Promise<void> {
+  /** Why nothing is chained: a chain with a plugin that does not run would keep the node from starting any pod. */
+  private async chainFailure(plan: Plan): Promise<string | undefined> {
     const { paths, plugin } = this.deps;
     const failure = await plugin.failure(paths.plugin, paths.image);
-    if (failure !== undefined) throw new Error(`${paths.plugin} does not answer VERSION: ${failure}`);
+    if (failure !== undefined) return `${paths.plugin} does not answer VERSION: ${failure}`;
     // The node runs the others from there, whatever its mount looks like from here.
     if (plugin.isNoexec(paths.binDir) && plan.absentNeighbours.length > 0) {
-      throw new Error(
-        `${paths.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`,
-      );
+      return `${paths.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`;
     }
+    return undefined;
   }
 
   /** Takes one step; a status where it failed or has to wait. */
   private async step(
     step: Step,
-    plan: Plan,
-    wanted: Wanted,
+    { state, plan, wanted }: Look,
     now: number,
-    isCalled: boolean,
   ): Promise<Status | "nothing" | "changed" | "out of date"> {
     const changes = plan.steps[step];
+    if (step === "kubeconfig") this.hasKubeconfig = true;
     if (changes.length === 0) return "nothing";
-    const attempt = step === "chain" && isCalled ? "stanza" : step;
+    const attempt = step === "chain" && callsPlugin(state, plan) ? "stanza" : step;
     const next = this.nextTry(attempt, step, plan, wanted, now);
     this.tries.set(attempt, next);
     const againInMs = waitMs(next.backoff, now);

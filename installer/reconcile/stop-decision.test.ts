@@ -20,20 +20,31 @@ type Answers = Readonly<Record<string, number | object>>;
 /** Answers by path: an object, or a status without one; nothing is said about other paths. */
 const server = (answers: Answers) => async (request: { readonly path: string }) => {
   const answer = answers[request.path] ?? {};
-  return typeof answer === "number" ? { status: answer, body: "{}" } : { status: 200, body: JSON.stringify(answer) };
+  if (typeof answer !== "number") return { status: 200, body: JSON.stringify(answer) };
+  const [kind, name] = request.path.split("/").slice(-2);
+  const status = {
+    kind: "Status",
+    code: answer,
+    ...(answer === 404 ? { reason: "NotFound", details: { kind, name } } : {}),
+  };
+  return { status: answer, body: JSON.stringify(status) };
 };
 
 const question = (own: Answers, plugin?: Answers) => ({
   daemonSet: { namespace: "n", name: "d" },
   node: "node-1",
   pod: "d-1",
-  directories: { netDir: "/etc/cni/net.d", binDir: "/opt/cni/bin" },
   own: server(own),
   ...(plugin === undefined ? {} : { plugin: server(plugin) }),
 });
 const ask = (own: Answers, plugin?: Answers) => askForDaemonSet(question(own, plugin));
 
-const found = (is: Finding["is"], remove: boolean, why: string) => ({ is, remove, why: expect.stringContaining(why) });
+const found = (is: Finding["is"], remove: boolean, why: string) => ({
+  is,
+  remove,
+  why: expect.stringContaining(why),
+  ...(is === "certain" && remove ? { all: true as const } : {}),
+});
 const there = found("certain", false, "our DaemonSet is there");
 
 test.each<readonly [string, number, Finding]>([
@@ -42,62 +53,22 @@ test.each<readonly [string, number, Finding]>([
   ["the API server fails", 500, found("confirmable", false, "answers 500")],
 ])("where %s", async (_, status, finding) => expect(await ask({ [DAEMON_SET]: status })).toEqual(finding));
 
+test.each([
+  ["of a proxy", "default backend - 404"],
+  ["of a server without the resource", '{"kind":"Status","reason":"NotFound","details":{}}'],
+  ["about another object", '{"kind":"Status","reason":"NotFound","details":{"kind":"daemonsets","name":"other"}}'],
+  ["about another kind", '{"kind":"Status","reason":"NotFound","details":{"kind":"namespaces","name":"d"}}'],
+])("a 404 %s does not say that the DaemonSet is deleted", async (_, body) => {
+  const own = async () => ({ status: 404, body });
+  expect(await askForDaemonSet({ ...question({}), own })).toEqual(found("confirmable", false, "answers 404"));
+});
+
 test("an API server that is down, or answers nonsense, leaves all in place", async () => {
   const silent = async () => Promise.reject(new Error("connect ECONNREFUSED"));
   const nonsense = async () => ({ status: 200, body: "<html>" });
   for (const own of [silent, nonsense]) {
     expect(await askForDaemonSet({ ...question({}), own })).toEqual(found("confirmable", false, "does not answer"));
   }
-});
-
-const volumes = (binDir: string, netDir?: string) => [
-  { name: "cni-bin-dir", hostPath: { path: binDir } },
-  ...(netDir === undefined ? [] : [{ name: "cni-net-dir", hostPath: { path: netDir } }]),
-  { name: "linkerd-tmp-dir", emptyDir: {} },
-];
-const mounting = (...paths: Parameters<typeof volumes>) => ({
-  spec: { template: { spec: { volumes: volumes(...paths) } } },
-});
-const other = "our DaemonSet's pods use";
-
-test.each<readonly [string, object, object]>([
-  ["the same directories", mounting("/opt/cni/bin/", "/etc/cni/net.d"), there],
-  ["a directory above ours", mounting("/opt", "/"), there],
-  [
-    "another directory for configurations",
-    mounting("/opt/cni/bin", "/etc/kube/net.d"),
-    { ...found("certain", true, `${other} /etc/kube/net.d instead of /etc/cni/net.d`), keepsPlugin: true },
-  ],
-  [
-    "another directory for plugins",
-    mounting("/usr/lib/cni", "/etc/cni/net.d"),
-    {
-      ...found("certain", false, `${other} /usr/lib/cni instead of /opt/cni/bin`),
-      keepsPlugin: true,
-      otherBinDir: "/usr/lib/cni",
-    },
-  ],
-  [
-    "one other directory for both",
-    mounting("/etc/cni"),
-    {
-      ...found("certain", false, `${other} /etc/cni instead of /opt/cni/bin`),
-      keepsPlugin: true,
-      otherBinDir: "/etc/cni",
-    },
-  ],
-])("a DaemonSet whose next pods mount %s", async (_, daemonSet, finding) => {
-  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: GOING })).toEqual(finding);
-  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: { metadata: {} } })).toEqual(there);
-  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: 403 })).toEqual(there);
-});
-
-test("a plain rollout of volumes that were patched to other paths than the settings name leaves all in place", async () => {
-  const daemonSet = mounting("/home/kubernetes/bin", "/var/lib/rancher/k3s/agent/etc/cni/net.d");
-  const pod = { ...GOING, ...daemonSet.spec.template };
-  expect(await ask({ [DAEMON_SET]: daemonSet, [POD]: pod })).toEqual(there);
-  const one = mounting("/home/kubernetes/bin");
-  expect(await ask({ [DAEMON_SET]: one, [POD]: { ...GOING, ...one.spec.template } })).toEqual(there);
 });
 
 test("a mark of deletion counts only on the object itself", async () => {

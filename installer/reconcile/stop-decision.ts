@@ -1,4 +1,4 @@
-import { CNI_CACHE_VOLUME, InstallerVariable } from "../../cni/contract";
+import { InstallerVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import type { Transport } from "../../kubernetes/transport";
 import type { NamespaceObject, ObjectMeta } from "../../kubernetes/types";
@@ -20,10 +20,8 @@ const ASK_AGAIN_MS = 2_000;
 export interface StopDecision {
   readonly remove: boolean;
   readonly why: string;
-  /** The plugin stays whatever else is removed: the chain in another directory may call it. */
-  readonly keepsPlugin?: true;
-  /** The plugin directory of our DaemonSet's next pod, where it is not ours; as a path on the node. */
-  readonly otherBinDir?: string;
+  /** The whole installation ends: what another installer put in place is removed, too. */
+  readonly all?: true;
 }
 
 /** What one round of questions says. */
@@ -32,7 +30,12 @@ export interface Finding extends StopDecision {
   readonly is: "certain" | "confirmable" | "doubtful";
 }
 
-const certain = (remove: boolean, why: string): Finding => ({ is: "certain", remove, why });
+const certain = (remove: boolean, why: string): Finding => ({
+  is: "certain",
+  remove,
+  why,
+  ...(remove ? { all: true } : {}),
+});
 const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
 const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });
 
@@ -64,18 +67,9 @@ export async function decide(
   }
 }
 
-interface Volume {
-  readonly name?: string;
-  readonly hostPath?: { readonly path?: string };
-}
-
-interface Mounting {
-  readonly volumes?: readonly Volume[];
-}
-
 interface DaemonSetObject {
   readonly metadata?: ObjectMeta;
-  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec & Mounting } };
+  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec } };
 }
 
 const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
@@ -84,22 +78,32 @@ const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =
 interface Got<T> {
   readonly status: number;
   readonly object?: T;
+  /** The API server says that there is no such object. */
+  readonly isAbsent?: true;
 }
 
-/** Asks for one object; what an answer other than 200 holds does not matter. */
+interface StatusObject {
+  readonly kind?: string;
+  readonly reason?: string;
+  readonly details?: { readonly kind?: string; readonly name?: string };
+}
+
+/** Whether an answer says that this object is absent. A proxy's 404, or that of a server without the resource, does not. */
+function isAbsent(body: string, path: string): boolean {
+  const [resource, name] = path.split("/").slice(-2);
+  try {
+    const { kind, reason, details } = JSON.parse(body) as StatusObject;
+    return kind === "Status" && reason === "NotFound" && details?.kind === resource && details?.name === name;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks for one object. */
 async function get<T>(send: Transport, path: string): Promise<Got<T>> {
   const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
-  return status === 200 ? { status, object: JSON.parse(body) as T } : { status };
-}
-
-interface OwnPod {
-  readonly metadata?: ObjectMeta;
-  readonly spec?: Mounting;
-}
-
-interface NodeDirectories {
-  readonly netDir: string;
-  readonly binDir: string;
+  if (status === 200) return { status, object: JSON.parse(body) as T };
+  return status === 404 && isAbsent(body, path) ? { status, isAbsent: true } : { status };
 }
 
 /** Whom a stopping installer asks, and about what. */
@@ -108,8 +112,6 @@ export interface Question {
   /** Where we run, and as which pod; absent: nobody can tell whether the DaemonSet wants a pod there. */
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
-  /** Our directories on the node. */
-  readonly directories: NodeDirectories;
   readonly own: Transport;
   /** The plugin, which has a token that does not end with our pod; absent where it has none. */
   readonly plugin?: Transport | undefined;
@@ -120,9 +122,9 @@ export async function askForDaemonSet(question: Question): Promise<Finding> {
   const { namespace, name } = question.daemonSet;
   try {
     const path = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${name}`;
-    const { status, object } = await get<DaemonSetObject>(question.own, path);
+    const { status, object, isAbsent } = await get<DaemonSetObject>(question.own, path);
     if (object !== undefined) return await thereIs(object, question);
-    if (status === 404) return certain(true, `our DaemonSet ${namespace}/${name} is deleted`);
+    if (isAbsent) return certain(true, `our DaemonSet ${namespace}/${name} is deleted`);
     if (status === 401) return await unknown(question);
     if (status === 403) return await forbidden(question);
     return confirmable(false, `the API server answers ${status}`);
@@ -138,60 +140,11 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
   if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node, because of ${unwanted}`);
-  const next = daemonSet.spec?.template?.spec;
-  if (Object.keys(otherDirectories(next, {}, question.directories)).length > 0) {
-    const pod = await deletedPod(question);
-    const moved = pod === undefined ? {} : otherDirectories(next, pod.spec, question.directories);
-    if (Object.keys(moved).length > 0) return leaving(moved, question.directories);
-  }
   return certain(false, "our DaemonSet is there: its next pod takes over");
 }
 
-/** Directories of the node that a pod mounts. */
-function mountedBy({ volumes = [] }: Mounting = {}) {
-  const mounted = volumes.flatMap(({ name, hostPath }) =>
-    hostPath?.path === undefined || name === CNI_CACHE_VOLUME
-      ? []
-      : [{ name, path: hostPath.path.replace(/(?<=.)\/+$/, "") }],
-  );
-  const named = (name: string) => mounted.find((each) => each.name === name)?.path;
-  const binDir = named("cni-bin-dir");
-  // One directory for both is mounted once.
-  return { paths: mounted.map(({ path }) => path), binDir, netDir: named("cni-net-dir") ?? binDir };
-}
-
-/**
- * Directories that our DaemonSet's next pod mounts, where it no longer mounts ours; as paths on the node. Volumes may have
- * been patched to other paths than our settings name: what our own pod mounts, too, is not another directory.
- */
-function otherDirectories(
-  nextPod: Mounting | undefined,
-  ourPod: Mounting | undefined,
-  { netDir, binDir }: NodeDirectories,
-): Partial<NodeDirectories> {
-  const [next, ours] = [mountedBy(nextPod), mountedBy(ourPod)];
-  const isMounted = (directory: string) =>
-    next.paths.some((path) => path === "/" || directory === path || directory.startsWith(`${path}/`));
-  const isOther = (path: string | undefined, our: string | undefined, directory: string): path is string =>
-    path !== undefined && path !== our && !isMounted(directory);
-  return {
-    ...(isOther(next.netDir, ours.netDir, netDir) ? { netDir: next.netDir } : {}),
-    ...(isOther(next.binDir, ours.binDir, binDir) ? { binDir: next.binDir } : {}),
-  };
-}
-
-/** The configurations in the former directory must not go on calling a plugin that nobody updates. */
-function leaving(next: Partial<NodeDirectories>, ours: NodeDirectories): Finding {
-  const changed = [
-    ...(next.netDir === undefined ? [] : [`${next.netDir} instead of ${ours.netDir}`]),
-    ...(next.binDir === undefined ? [] : [`${next.binDir} instead of ${ours.binDir}`]),
-  ];
-  const finding = certain(next.netDir !== undefined, `our DaemonSet's pods use ${changed.join(" and ")}`);
-  return { ...finding, ...(next.binDir === undefined ? {} : { otherBinDir: next.binDir }), keepsPlugin: true };
-}
-
 const NAMESPACE_GONE = "our namespace is being deleted";
-const isGone = ({ status, object = {} }: Got<NamespaceObject>): boolean => status === 404 || isDeleting(object);
+const isGone = ({ isAbsent, object = {} }: Got<NamespaceObject>): boolean => isAbsent === true || isDeleting(object);
 
 /**
  * Our token is not accepted: the service account is deleted, or our pod is, by force. The plugin's token is bound to the
@@ -235,14 +188,15 @@ async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promi
   if (node === undefined || pod === undefined) return undefined;
   const { object: where } = await get<NodeObject>(own, `/api/v1/nodes/${node}`);
   const unwanted = where && unwantedOn(spec?.template?.spec ?? {}, where);
-  return unwanted !== undefined && (await deletedPod(question)) !== undefined ? unwanted : undefined;
+  return unwanted !== undefined && (await isPodDeleted(question)) ? unwanted : undefined;
 }
 
-/** Our pod, where it is being deleted. A container that stops alone, by its probe or with the node, comes back. */
-async function deletedPod(question: Question): Promise<OwnPod | undefined> {
-  if (question.pod === undefined) return undefined;
-  const { object: ours } = await get<OwnPod>(question.own, `${namespacePath(question)}/pods/${question.pod}`);
-  return ours !== undefined && isDeleting(ours) ? ours : undefined;
+/** Whether our pod is being deleted. A container that stops alone, by its probe or with the node, comes back. */
+async function isPodDeleted(question: Question): Promise<boolean> {
+  if (question.pod === undefined) return false;
+  type Pod = { readonly metadata?: ObjectMeta };
+  const { object: ours } = await get<Pod>(question.own, `${namespacePath(question)}/pods/${question.pod}`);
+  return ours !== undefined && isDeleting(ours);
 }
 
 /** What the settings alone decide; undefined where the API server has to be asked. */

@@ -3,18 +3,16 @@ import { createHash } from "node:crypto";
 /** What the installer must know after a crash and cannot see in the node's files themselves. */
 export interface Journal {
   readonly version: 1;
-  /** The installer that installed last; an older one that stops later leaves its work alone. */
+  /** The installer that has the node. */
   readonly owner: string;
-  /** It has stopped and left what it installed in place: an older one that still runs goes on. @default false */
+  /** It has stopped and left everything in place: the next one that looks has the node. @default false */
   readonly left?: boolean;
+  /** Installers that others took the node from, the last one last. They may still run, and do not take it back from one that works. */
+  readonly former?: readonly string[];
   /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
   readonly links?: Readonly<Record<string, string>>;
-  /** The plugin directory, as a path on the node. A changed one is noted only once the plugin and the chain are in place. */
-  readonly binDir?: string;
-  /** The same directory itself: links may give it several paths. */
-  readonly binDirId?: string;
 }
 
 /** Tells one content from another. */
@@ -23,16 +21,16 @@ export const digest = (bytes: Uint8Array): string => createHash("sha256").update
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
 
-/** An installer's name among all that a node has and had. */
-export const ownerName = (identity: string, since: Date, processId: number): string =>
-  `${identity} since ${since.toISOString()} (process ${processId})`;
+/** More pods of one DaemonSet do not run on a node at the same time. */
+const MOST_FORMER = 8;
 
-const startOf = (owner: string): string | undefined => / since (\S+Z) \(process \d+\)$/.exec(owner)?.[1];
-
-/** Whether an installer started before another, by the node's clock; false where a name does not tell. */
-export function isEarlier(owner: string, than: string): boolean {
-  const [start, other] = [startOf(owner), startOf(than)];
-  return start !== undefined && other !== undefined && start < other;
+/** The journal's note of who has the node once an installer takes it. */
+export function takenBy(owner: string, last: Journal | undefined): Pick<Journal, "owner" | "former"> {
+  const before = (last?.former ?? []).filter((each) => each !== owner);
+  // From one that has left, the node is not taken: in its pod another container may go on.
+  const taken = last === undefined || last.left === true || last.owner === owner ? [] : [last.owner];
+  const former = [...before, ...taken].slice(-MOST_FORMER);
+  return { owner, ...(former.length === 0 ? {} : { former }) };
 }
 
 /** Beside the configuration, under a name that no runtime reads. */
@@ -54,7 +52,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, made, links, binDir, binDirId } = JSON.parse(
+    const { version, owner, left, former, made, links } = JSON.parse(
       Buffer.from(bytes).toString("utf8"),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -62,10 +60,9 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       version,
       owner,
       ...(left === true ? { left } : {}),
+      ...(Array.isArray(former) ? { former: former.filter((each) => typeof each === "string") } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
-      ...(typeof binDir === "string" ? { binDir } : {}),
-      ...(typeof binDirId === "string" ? { binDirId } : {}),
     };
   } catch {
     return undefined;

@@ -28,16 +28,7 @@ export interface Seen {
   readonly bytes?: Uint8Array | undefined;
 }
 
-/** The plugin as it lies on the node. */
-export interface PluginState {
-  /** Whether it is the image's own, byte for byte; `missing`: a runtime that calls it finds no file. */
-  readonly is: "current" | "other" | "missing";
-  /** What a former version left in its directory, inner first. */
-  readonly remains: readonly Remain[];
-  /** Nobody can be in the midst of starting a former version any more. */
-  readonly settled: boolean;
-}
-
+/** A file or directory that goes with what it belongs to. */
 export interface Remain {
   readonly path: string;
   readonly isDirectory: boolean;
@@ -52,16 +43,19 @@ export interface NodeState {
   /** Originals that are kept, by the name of the file they belong to. */
   readonly originals: ReadonlyMap<string, FoundFile>;
   readonly journal?: Journal;
+  /** The journal's file, whatever it holds. */
+  readonly journalBytes?: Uint8Array;
   readonly kubeconfig?: FoundFile;
-  readonly plugin: PluginState;
+  /** Whether the node's plugin is the image's own, byte for byte. */
+  readonly isPluginCurrent: boolean;
   /** The attachments that an uninstall left, and their directory after them. */
   readonly attached: readonly Remain[];
   /** Names of all files in the plugin directory. */
   readonly executables: readonly string[];
-  /** The plugin directory itself, under whatever name. */
-  readonly binDirId: string;
   /** Absolute paths of temporary files that a crash left. */
   readonly leftovers: readonly string[];
+  /** What is to be noted about the directories. */
+  readonly directoriesToNote?: Uint8Array;
 }
 
 /**

@@ -2,9 +2,10 @@ import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
+import { directoriesToNote } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./links";
-import { type FoundFile, type NodeState, type PluginState, type Remain, SET_ASIDE, type Seen } from "./node-state";
+import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "./node-state";
 import { isTemporary, type Paths } from "./paths";
 import type { PluginFile } from "./plugin-file";
 
@@ -50,9 +51,6 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
   return now === undefined || bytes === undefined ? now === bytes : Buffer.compare(now, bytes) === 0;
 }
 
-/** Time in which a runtime that began to start a former version of the plugin has done so. */
-const SETTLED_MS = 60_000;
-
 /** A directory of ours and all that lies in it, inner first. */
 function findAll(directory: string): readonly Remain[] {
   const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
@@ -64,25 +62,14 @@ function findAll(directory: string): readonly Remain[] {
   return [{ path: directory, isDirectory: true }, ...inside].reverse();
 }
 
-function observePlugin(paths: Paths, plugin: PluginFile): PluginState {
-  // A link is what an installer with another plugin directory left, see Reconciler.leaveBinDir. It may lead to itself.
+function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
+  // A link may lead to itself.
   const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  const called = isLink ? undefined : fs.statSync(paths.plugin, { throwIfNoEntry: false });
-  const current = !isLink && plugin.isCopy(paths.image, paths.plugin);
-  return {
-    is: current ? "current" : called === undefined ? "missing" : "other",
-    remains: findAll(paths.formerHome),
-    settled: called !== undefined && Date.now() - called.mtimeMs > SETTLED_MS,
-  };
+  return !isLink && plugin.isCopy(paths.image, paths.plugin);
 }
 
 function isSetAside(name: string): boolean {
   return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
-}
-
-function idOf(directory: string): string {
-  const { dev, ino } = fs.statSync(directory);
-  return `${dev}:${ino}`;
 }
 
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
@@ -105,16 +92,18 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
   const journal = find(paths.journal, paths)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
   const kubeconfig = find(paths.kubeconfig, paths);
+  const note = directoriesToNote(paths);
   return {
     configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
     setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
     ...(decoded === undefined ? {} : { journal: decoded }),
+    ...(journal === undefined ? {} : { journalBytes: journal }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    plugin: observePlugin(paths, plugin),
+    isPluginCurrent: isPluginCurrent(paths, plugin),
     attached: findAll(paths.attached),
     executables: fs.readdirSync(paths.binDir),
-    binDirId: idOf(paths.binDir),
     leftovers: [...leftovers],
+    ...(note === undefined ? {} : { directoriesToNote: note }),
   };
 }

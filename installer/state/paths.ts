@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ATTACHED } from "../../cni/attachments";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Settings } from "../settings";
@@ -15,16 +15,16 @@ export interface Paths extends View {
   readonly plugin: string;
   /** The plugin in this image. */
   readonly image: string;
-  /** The directory in which former versions had the plugin and its C library. */
-  readonly formerHome: string;
   /** Directory with the attachments that an uninstall left. */
   readonly attached: string;
   readonly kubeconfig: string;
   readonly journal: string;
+  /** What the installation on this node notes of its directories; it does not outlive the node's restart. */
+  readonly directories: string;
 }
 
 export function pathsOf(settings: Settings): Paths {
-  const { netDir, binDir, pluginDir, kubeconfigName, mountPrefix } = settings;
+  const { netDir, binDir, pluginDir, kubeconfigName, mountPrefix, pluginLog } = settings;
   return {
     mountPrefix,
     mounted: [netDir.here, binDir.here],
@@ -33,10 +33,10 @@ export function pathsOf(settings: Settings): Paths {
     onNode: { netDir: netDir.onNode, binDir: binDir.onNode },
     plugin: join(binDir.here, PLUGIN_TYPE),
     image: join(pluginDir, PLUGIN_TYPE),
-    formerHome: join(binDir.here, `${PLUGIN_TYPE}.d`),
     attached: join(binDir.here, ATTACHED),
     kubeconfig: join(netDir.here, kubeconfigName),
     journal: join(netDir.here, JOURNAL_NAME),
+    directories: join(dirname(pluginLog), "directories.json"),
   };
 }
 

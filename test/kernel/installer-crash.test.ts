@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ApiStub, json } from "../support/api-server";
 import { buildInstaller, buildKilledInstaller, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge", "mtu": 1.0}\n]}\n';
@@ -19,15 +20,28 @@ jest.setTimeout(300_000);
 
 let work: string;
 let killed: string;
+let api: ApiStub;
 beforeAll(async () => {
+  api = await ApiStub.start(json(200, {}));
   work = mkdtempSync(join(tmpdir(), "linkerd-cni-built-"));
   [killed] = await Promise.all([buildKilledInstaller(work), buildInstaller()]);
 });
-afterAll(() => rmSync(work, { recursive: true }));
+afterAll(() => {
+  api.close();
+  rmSync(work, { recursive: true });
+});
+
+function nodeWith(configs: Readonly<Record<string, string>>): TestNode {
+  const node = new TestNode(configs);
+  writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+  return node;
+}
+
+const server = () => ({ KUBERNETES_SERVICE_PORT: String(api.port) });
 
 /** Starts the installer that stops itself, lets it install and remove, and tells how it ended. */
 async function installAndRemove(node: TestNode, at: number, halfway: boolean): Promise<string> {
-  const installer = node.start({ KILL_AT: String(at), KILL_HALFWAY: halfway ? "1" : "" }, killed);
+  const installer = node.start({ ...server(), KILL_AT: String(at), KILL_HALFWAY: halfway ? "1" : "" }, killed);
   const chained = await installer.says(CHAINED).then(
     () => true,
     () => false,
@@ -39,7 +53,7 @@ async function installAndRemove(node: TestNode, at: number, halfway: boolean): P
 /** A crash must leave a node that starts pods, that the next start finishes, and that can be put back. */
 async function recovers(node: TestNode, before: object, chain: string, script?: string): Promise<void> {
   expect(node.broken()).toEqual([]);
-  const next = node.start({}, script);
+  const next = node.start(server(), script);
   await next.says(CHAINED);
   expect(node.isChained(chain)).toBe(true);
   expect(node.broken()).toEqual([]);
@@ -52,13 +66,13 @@ describe.each(nodes)("on a node with %s", (_, configs, chain, former) => {
     ["before", false],
     ["halfway through", true],
   ])("killed %s any operation that changes a file, it leaves a whole node and recovers", async (_where, halfway) => {
-    const whole = new TestNode(configs);
+    const whole = nodeWith(configs);
     if (former) whole.installFormer();
     const total = Number(/operations: (\d+)/.exec(await installAndRemove(whole, 0, false))?.[1]);
     whole.delete();
     expect(total).toBeGreaterThan(20);
     for (let at = 1; at <= total; at += 1) {
-      const node = new TestNode(configs);
+      const node = nodeWith(configs);
       const before = node.content();
       if (former) node.installFormer();
       expect(await installAndRemove(node, at, halfway)).toBe("killed");
@@ -73,13 +87,13 @@ describe.each(nodes)("on a node with %s", (_, configs, chain, former) => {
 const withinRemoval = (round: number) => (round % 20 < 4 ? 1_000 : 0) + Math.random() * 12;
 
 test("the shipped installer, killed at 200 random moments, never leaves a broken node", async () => {
-  const node = new TestNode({ "10-k.conflist": LIST });
-  const single = new TestNode({ "10-k.conf": SINGLE });
+  const node = nodeWith({ "10-k.conflist": LIST });
+  const single = nodeWith({ "10-k.conf": SINGLE });
   const before = new Map([node, single].map((each) => [each, each.content()]));
   const times = { starting: 0, stopping: 0 };
   for (let round = 0; round < 200; round += 1) {
     const each = round % 2 === 0 ? node : single;
-    const installer = each.start();
+    const installer = each.start(server());
     if (round % 4 < 2) {
       await sleep(40 + Math.random() * 80);
       times.starting += 1;

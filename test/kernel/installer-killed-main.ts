@@ -44,7 +44,7 @@ const write = (line: string) => void process.stdout.write(line);
 
 const sleep = async () => undefined;
 
-void run({ args: [], environment: process.env, processId: process.pid, disk, sleep, write, stopped }).then((code) => {
+void run({ args: [], environment: process.env, disk, sleep, write, stopped }).then((code) => {
   write(`operations: ${count}\n`);
   process.exit(code);
 });

@@ -46,7 +46,7 @@ export class Installer {
   async says(text: string, withinMs = 15_000): Promise<void> {
     const until = performance.now() + withinMs;
     while (!this.log.includes(text)) {
-      if (this.child.exitCode !== null || this.child.signalCode !== null || performance.now() > until) {
+      if (this.hasEnded || performance.now() > until) {
         throw new Error(`the installer does not say "${text}" but:\n${this.log}`);
       }
       await sleep(5);
@@ -56,6 +56,10 @@ export class Installer {
   /** Lets go of the log: what the installer writes from now on reaches nobody. */
   deafen(): void {
     this.child.stdout?.destroy();
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
   /** Ends it by a signal; resolves to its exit code, or the signal that ended it. */
@@ -177,17 +181,9 @@ export class TestNode {
     });
   }
 
-  /**
-   * Makes the node what a version that came with a C library left: its launcher, the plugin in `linkerd-cni.d`, a
-   * kubeconfig and a chain.
-   */
+  /** Makes the node what another version left: its plugin, a kubeconfig and a chain. */
   installFormer(): void {
-    const home = join(this.binDir, "linkerd-cni.d", "a-b");
-    mkdirSync(home, { recursive: true });
-    writeFileSync(join(home, "linkerd-cni"), `${SMALL_PLUGIN}# of a former version\n`, { mode: 0o755 });
-    writeFileSync(join(home, "libc.so.6"), "a library");
-    const launcher = `#!/bin/sh\nexec ${join(home, "linkerd-cni")}\n`;
-    writeFileSync(join(this.binDir, "linkerd-cni"), launcher, { mode: 0o755 });
+    writeFileSync(join(this.binDir, "linkerd-cni"), `${SMALL_PLUGIN}# of a former version\n`, { mode: 0o755 });
     const kubeconfig = join(this.netDir, "ZZZ-linkerd-cni-kubeconfig");
     writeFileSync(kubeconfig, '{"users":[{"user":{"token":"former"}}]}', { mode: 0o600 });
     const [name = ""] = readdirSync(this.netDir).filter((each) => each.endsWith(".conflist"));
@@ -195,8 +191,7 @@ export class TestNode {
     writeFileSync(join(this.netDir, `${name}.linkerd-cni-original`), this.read(name));
     list.plugins.push({ type: "linkerd-cni", kubernetes: { kubeconfig }, former: true });
     this.write(name, JSON.stringify(list));
-    const owner = "former since 2026-01-01T00:00:00.000Z (process 1)";
-    this.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner, made: {} }));
+    this.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner: "former", left: true, made: {} }));
   }
 
   /** Whether the node's plugin runs. */

@@ -84,6 +84,10 @@ suite("nodeTaint.ownNodeOnly, with a real API server and the chart's rights", re
     ["another taint's absence", [{ op: "remove", path: "/spec/taints/1" }]],
     ["a new taint", replace("/spec/taints/-", { key: "a", effect: "NoSchedule" })],
     ["a cordon", replace("/spec/unschedulable", true)],
+    ["a finalizer", replace("/metadata/finalizers", ["example.com/kept"])],
+    ["an owner", replace("/metadata/ownerReferences", [{ apiVersion: "v1", kind: "Pod", name: "a", uid: "u" }])],
+    ["a provider", replace("/spec/providerID", "aws:///zone/i-1")],
+    ["a network", replace("/spec/podCIDRs", ["10.0.0.0/24"])],
   ])("on its own node it does not bring about %s", async (_, body) => {
     expect((await patch(ofPod, "node-1", body)).status).toBe(FORBIDDEN);
   });

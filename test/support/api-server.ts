@@ -6,10 +6,23 @@ import { generate } from "selfsigned";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Answers with a status and an object. */
+/** Answers with a status and an object; a 404 that is given nothing says as API servers do what is absent. */
 export function json(status: number, object: object): Answer {
-  return (_, response) => {
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(object));
+  return ({ url = "" }, response) => {
+    const body = status === 404 && Object.keys(object).length === 0 ? absent(url) : object;
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+}
+
+function absent(url: string): object {
+  const [kind, name] = (url.split("?")[0] ?? "").split("/").slice(-2);
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    status: "Failure",
+    reason: "NotFound",
+    details: { kind, name },
+    code: 404,
   };
 }
 

@@ -36,7 +36,7 @@ function podEvents(kinds = { calls: true, nri: false }) {
     instance: "node-1",
     kinds,
     log: { trace: write, debug: write, info: write, warn: write, error: write },
-    now: () => new Date(time),
+    clock: { now: () => time, date: () => new Date(time) },
   });
 }
 

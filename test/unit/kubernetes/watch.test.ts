@@ -109,7 +109,8 @@ test.each([
   expire();
   await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
   expect(seen.slice(seen.lastIndexOf("LISTING"))).toEqual(["LISTING", "LISTED b", "SYNCED"]);
-  expect(api.stub.requests.filter((path) => !path.includes("watch=")).at(-1)).not.toContain("resourceVersion");
+  const lists = api.stub.requests.filter((path) => !path.includes("watch="));
+  expect(lists.at(-1)).toMatch(/[?&]resourceVersion=\d+&resourceVersionMatch=NotOlderThan$/);
 });
 
 test("lists anew what was not known for a while", async () => {

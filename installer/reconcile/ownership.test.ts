@@ -1,0 +1,221 @@
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import type { Verdict } from "../api/access";
+import { LIST, Node, PLUGIN } from "./node.testing";
+
+const BROKEN = "#!/bin/sh\nexit 7\n";
+const REFUSED: Verdict = { kind: "refused", why: "the API server does not accept the kubeconfig's token (401)" };
+
+let node: Node;
+let before: object;
+beforeEach(() => {
+  node = new Node({ "10-k.conflist": LIST });
+  before = node.content();
+});
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+const CHAINED = () => ({ chain: node.path("net.d", "10-k.conflist") });
+const image = (plugin: string) => writeFileSync(node.path("image", "linkerd-cni"), plugin);
+const token = (text: string) => writeFileSync(node.path("account", "token"), text);
+const owner = (): string => JSON.parse(node.read("linkerd-cni.journal")).owner;
+const unchain = () => writeFileSync(node.path("net.d", "10-k.conflist"), LIST);
+const isChained = () => node.types("10-k.conflist").at(-1) === "linkerd-cni";
+
+/** A node on which one installer works, and another version of the image has come. */
+async function rolledOut(plugin: string) {
+  const old = node.installer("old");
+  expect(await old.reconcile()).toEqual(CHAINED());
+  image(plugin);
+  return old;
+}
+
+test("a successor that works takes the node in one step, and the one before it stays ready while the node works", async () => {
+  const old = await rolledOut(`${PLUGIN}# newer\n`);
+  const successor = node.installer("new");
+  expect(await successor.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("new");
+  const installed = node.content();
+  expect(installed["bin/linkerd-cni"]).toContain("# newer");
+  expect(await old.reconcile()).toEqual(CHAINED());
+  await old.remove(false);
+  await old.leave();
+  expect(node.content()).toEqual(installed);
+});
+
+/** How a new version may fail, and what its pod says then. */
+const failures: readonly (readonly [string, () => void, string])[] = [
+  ["whose plugin does not run", () => image(BROKEN), "does not answer VERSION on this node: it exits with 7"],
+  ["whose token is refused", () => token("refused"), "does not accept the kubeconfig's token"],
+  ["that the API server does not answer", () => token("unanswered"), "the API server does not answer this pod"],
+];
+
+describe.each(failures)("a successor %s", (_, fail, why) => {
+  const verdicts: Readonly<Record<string, Verdict>> = { refused: REFUSED, unanswered: { kind: "unknown" } };
+  beforeEach(() => {
+    node.accepts = (given) => verdicts[given] ?? { kind: "accepted" };
+  });
+
+  test("changes nothing, is not ready, and leaves nothing behind; the one before it goes on", async () => {
+    const old = await rolledOut(PLUGIN);
+    const installed = node.content();
+    fail();
+    const successor = node.installer("new");
+    expect((await successor.reconcile()).problem).toContain(why);
+    expect((await successor.reconcile()).problem).toContain("old keeps the node");
+    await successor.leave();
+    expect(node.content()).toEqual(installed);
+    image(PLUGIN);
+    token("token-1");
+    unchain();
+    expect(await old.reconcile()).toEqual(CHAINED());
+    await old.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("that begins after the one before it has left keeps what works, and chains it again", async () => {
+    const old = await rolledOut(PLUGIN);
+    await old.leave();
+    const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
+    fail();
+    const successor = node.installer("new");
+    expect((await successor.reconcile()).problem).toContain(why);
+    unchain();
+    expect((await successor.reconcile()).problem).toContain(why);
+    expect(isChained()).toBe(true);
+    if (why.includes("API") || why.includes("token"))
+      expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBe(kubeconfig);
+    expect(node.content()["bin/linkerd-cni"]).toBe(PLUGIN);
+    await successor.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("that begins after the one before it was killed chains a node that nobody chains", async () => {
+    await rolledOut(PLUGIN);
+    fail();
+    const successor = node.installer("new");
+    await successor.reconcile();
+    unchain();
+    expect((await successor.reconcile()).problem).toContain("old keeps the node");
+    expect(isChained()).toBe(false);
+    if (why.includes("token") || why.includes("API server does not answer")) return;
+    node.now += 10_000;
+    expect((await successor.reconcile()).problem).toContain(why);
+    expect(isChained()).toBe(true);
+    expect(owner()).toBe("new");
+  });
+});
+
+test("an older pod whose container starts again beside a newer one does not take the node back", async () => {
+  await rolledOut(`${PLUGIN}# newer\n`);
+  const successor = node.installer("new");
+  await successor.reconcile();
+  const installed = node.content();
+  image(PLUGIN);
+  const restarted = node.installer("old");
+  expect((await restarted.reconcile()).problem).toContain("new keeps the node");
+  node.now += 60_000;
+  expect((await restarted.reconcile()).problem).toContain("new keeps the node");
+  await restarted.remove(false);
+  expect(node.content()).toEqual(installed);
+});
+
+test("a newer pod whose container starts again has its node back, although the older one had it meanwhile", async () => {
+  const old = await rolledOut(PLUGIN);
+  const successor = node.installer("new");
+  await successor.reconcile();
+  await successor.leave();
+  expect(await old.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
+  const again = node.installer("new");
+  expect(await again.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("new");
+});
+
+test("a successor that leaves gives the node back, and the one before it renews the token", async () => {
+  const old = await rolledOut(PLUGIN);
+  const successor = node.installer("new");
+  await successor.reconcile();
+  await successor.leave();
+  token("token-2\n");
+  expect(await old.reconcile()).toEqual(CHAINED());
+  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-2");
+  await old.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a node that its new owner lets go to pieces is mended by the one before it after ten seconds", async () => {
+  const old = await rolledOut(PLUGIN);
+  await node.installer("new").reconcile();
+  unchain();
+  expect((await old.reconcile()).problem).toContain("new keeps the node: the configuration in force is not chained");
+  node.now += 10_000;
+  expect(await old.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
+});
+
+test("two installers that can both not chain a node do not take it from each other", async () => {
+  const old = await rolledOut(PLUGIN);
+  const successor = node.installer("new");
+  await successor.reconcile();
+  rmSync(node.path("net.d", "10-k.conflist"));
+  rmSync(node.path("net.d", "10-k.conflist.linkerd-cni-original"));
+  for (let round = 0; round < 4; round += 1) {
+    node.now += 11_000;
+    await old.reconcile();
+    await successor.reconcile();
+  }
+  expect(owner()).toBe("new");
+});
+
+test("an installer that has not had the node removes what a killed one left", async () => {
+  await node.installer("first").reconcile();
+  await node.installer("second").remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("two installers that remove at the same time remove everything", async () => {
+  const old = await rolledOut(PLUGIN);
+  const successor = node.installer("new");
+  node.accepts = () => ({ kind: "unknown" });
+  await successor.reconcile();
+  await Promise.all([old.remove(false), successor.remove(false)]);
+  expect(node.content()).toEqual(before);
+});
+
+test("a kubeconfig that is refused is replaced by one that works, and by no other", async () => {
+  node.accepts = (given) => (given === "token-1" ? REFUSED : { kind: "accepted" });
+  const installer = node.installer();
+  // There is none yet.
+  expect(await installer.reconcile()).toEqual(CHAINED());
+  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-1"');
+  token("token-2");
+  await installer.reconcile();
+  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-2"');
+  expect(existsSync(node.path("bin", "linkerd-cni.linkerd-cni-tmp"))).toBe(false);
+});
+
+describe("a plugin directory, or one for configurations, that an upgrade changes", () => {
+  test.each(["bin", "net.d"])("is refused where the installation on the node has another one: %s", async (name) => {
+    node.makeRunDirectory();
+    const old = node.installer("old");
+    await old.reconcile();
+    const installed = node.content();
+    node.move(name, `${name}.2`);
+    const successor = node.installer("new");
+    const { problem } = await successor.reconcile();
+    expect(problem).toContain(`was changed from /${name} to /${name}.2`);
+    expect(problem).toContain("uninstall, and install with the new value");
+    await successor.leave();
+    expect(node.content()).toEqual(installed);
+    await old.remove(false);
+    expect(node.content()).toEqual(before);
+    expect(await successor.reconcile()).toMatchObject({});
+    expect((await successor.reconcile()).problem ?? "").not.toContain("was changed");
+  });
+
+  test("is the same under another name", async () => {
+    node.makeRunDirectory();
+    await node.installer("old").reconcile();
+    node.move("bin", "bin.2", true);
+    expect(await node.installer("new").reconcile()).toEqual(CHAINED());
+  });
+});

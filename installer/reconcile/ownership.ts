@@ -1,0 +1,126 @@
+import { readConfig } from "../../cni/conflist/read";
+import { reasonOf } from "../../cni/errors";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { Verdict } from "../api/access";
+import type { Plan, Wanted } from "../plan/plan";
+import { tokenOf } from "../state/kubeconfig-file";
+import type { NodeState } from "../state/node-state";
+import type { Paths } from "../state/paths";
+import type { PluginFile } from "../state/plugin-file";
+
+/** One look at a node, and what it would take to change it. */
+export interface Look {
+  readonly state: NodeState;
+  readonly plan: Plan;
+  readonly wanted: Wanted;
+}
+
+/** Whose the node is. */
+export type Turn =
+  | { readonly is: "ours" }
+  | {
+      readonly is: "theirs";
+      readonly owner: string;
+      /** What is wrong with the node; nothing: a pod that starts now is chained. */
+      readonly wrong: Reasons;
+      /** Why it is not ours. */
+      readonly why: string;
+    };
+
+/** What a node needs for a pod that starts now to be chained. */
+type Part = "plugin" | "kubeconfig" | "chain";
+type Reasons = Readonly<Partial<Record<Part, string>>>;
+
+interface Deps {
+  readonly paths: Paths;
+  readonly owner: string;
+  readonly plugin: PluginFile;
+  /** Copies the image's plugin to the node under another name; tells why it does not run there. */
+  readonly stage: () => Promise<string | undefined>;
+  readonly accepts: (token?: string) => Promise<Verdict>;
+}
+
+/** Time after which another installer takes a node that its owner leaves without what a pod needs. */
+const OWNER_SILENT_MS = 10_000;
+
+/** Whether the configuration in force ends in our plugin, by whatever stanza. */
+export function callsPlugin(state: NodeState, plan: Plan): boolean {
+  // An owner who writes a single plugin's file again puts it in front of the list that was made of it.
+  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : plan.chain;
+  const file = state.configs.find(({ name }) => name === inForce);
+  const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
+  return config?.kind === "list" && config.types.at(-1) === PLUGIN_TYPE;
+}
+
+/**
+ * Decides which of a node's installers works there. An installer keeps a node until another one works: its plugin answers
+ * VERSION on this node, the API server accepts its kubeconfig, and there is a configuration to chain. So a version that
+ * does not work changes nothing, and the one before it goes on.
+ */
+export class Ownership {
+  private wrongSince: number | undefined;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** `now` is in milliseconds, on a clock that does not go back. */
+  async turn(look: Look, now: number): Promise<Turn> {
+    const { owner } = this.deps;
+    const { journal } = look.state;
+    if (journal === undefined || journal.left === true || journal.owner === owner) return this.ours();
+    const wrong = await this.wrong(look);
+    const works = Object.keys(wrong).length === 0;
+    const isFormer = journal.former?.includes(owner) === true;
+    const lacking = isFormer && works ? {} : await this.lacking(look);
+    if (!isFormer && Object.keys(lacking).length === 0) return this.ours();
+    this.wrongSince = works ? undefined : (this.wrongSince ?? now);
+    const isSilent = this.wrongSince !== undefined && now - this.wrongSince >= OWNER_SILENT_MS;
+    if (isSilent && (Object.keys(wrong) as Part[]).every((part) => lacking[part] === undefined)) return this.ours();
+    const why = isFormer ? "it has taken the node" : Object.values(lacking).join("; ");
+    return { is: "theirs", owner: journal.owner, wrong, why };
+  }
+
+  /** Whether our kubeconfig would take the place of one that works, and may not work itself. */
+  async isWorse({ kubeconfig }: NodeState): Promise<string | undefined> {
+    const token = tokenOf(kubeconfig);
+    if (token === undefined || (await this.deps.accepts(token)).kind === "refused") return undefined;
+    return this.refusal();
+  }
+
+  private ours(): Turn {
+    this.wrongSince = undefined;
+    return { is: "ours" };
+  }
+
+  /** What is wrong with the node as it is. */
+  private async wrong({ state, plan, wanted }: Look): Promise<Reasons> {
+    const { paths, plugin, accepts } = this.deps;
+    const failure = await plugin.failure(paths.plugin, paths.image);
+    const token = tokenOf(state.kubeconfig);
+    const verdict = token === undefined ? undefined : await accepts(token);
+    return {
+      ...(failure === undefined ? {} : { plugin: `${paths.plugin} does not answer VERSION: ${failure}` }),
+      ...(verdict === undefined ? { kubeconfig: `${paths.kubeconfig} holds no token` } : {}),
+      ...(verdict?.kind === "refused" ? { kubeconfig: verdict.why } : {}),
+      ...(wanted.chained && !callsPlugin(state, plan) ? { chain: "the configuration in force is not chained" } : {}),
+    };
+  }
+
+  /** What we lack to bring the node into order. */
+  private async lacking({ plan, wanted }: Look): Promise<Reasons> {
+    const failure = await this.deps.stage().catch(reasonOf);
+    const refusal = await this.refusal();
+    return {
+      ...(failure === undefined ? {} : { plugin: failure }),
+      ...(refusal === undefined ? {} : { kubeconfig: refusal }),
+      ...(wanted.chained && plan.chain === undefined ? { chain: "there is no valid CNI configuration yet" } : {}),
+    };
+  }
+
+  private async refusal(): Promise<string | undefined> {
+    const verdict = await this.deps.accepts();
+    if (verdict.kind === "accepted") return undefined;
+    return verdict.kind === "refused"
+      ? verdict.why
+      : "the API server does not answer this pod, so its kubeconfig may not work";
+  }
+}

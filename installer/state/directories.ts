@@ -1,0 +1,58 @@
+import * as fs from "node:fs";
+import { dirname } from "node:path";
+import type { Paths } from "./paths";
+
+/** A directory of the node. */
+interface Directory {
+  /** As a path on the node. */
+  readonly path: string;
+  /** The directory itself: links may give it several paths. */
+  readonly id: string;
+}
+
+/** The directories that an installation uses. */
+export type Directories = Readonly<Record<"destCNINetDir" | "destCNIBinDir", Directory>>;
+
+function idOf(directory: string): string {
+  const { dev, ino } = fs.statSync(directory);
+  return `${dev}:${ino}`;
+}
+
+function ours({ netDir, binDir, onNode }: Paths): Directories {
+  return {
+    destCNINetDir: { path: onNode.netDir, id: idOf(netDir) },
+    destCNIBinDir: { path: onNode.binDir, id: idOf(binDir) },
+  };
+}
+
+/** What the installation on this node noted; undefined where there is none, or no place for a note. */
+function noted({ directories: path }: Paths): Partial<Directories> | undefined {
+  try {
+    return JSON.parse(fs.readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Why this installer does not work in its directories: an installation in others is there. A change of directories by an
+ * upgrade would leave the former ones with a chain, a plugin and a token that nobody renews.
+ */
+export function movedFrom(paths: Paths): string | undefined {
+  const [now, before] = [ours(paths), noted(paths)];
+  const moved = (["destCNINetDir", "destCNIBinDir"] as const).flatMap((value) => {
+    const former = before?.[value];
+    if (former?.path === undefined || former.path === now[value].path || former.id === now[value].id) return [];
+    return [`${value} was changed from ${former.path} to ${now[value].path}`];
+  });
+  if (moved.length === 0) return undefined;
+  return `${moved.join(" and ")}: an upgrade cannot do that; set the former value again, uninstall, and install with the new value`;
+}
+
+/** What to note about our directories; undefined where it is noted, or where there is no place for it. */
+export function directoriesToNote(paths: Paths): Uint8Array | undefined {
+  if (!fs.existsSync(dirname(paths.directories))) return undefined;
+  const text = `${JSON.stringify(ours(paths))}\n`;
+  const found = fs.existsSync(paths.directories) ? fs.readFileSync(paths.directories, "utf8") : "";
+  return found === text ? undefined : Buffer.from(text);
+}
