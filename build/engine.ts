@@ -116,13 +116,14 @@ async function foreignSources(): Promise<Sources> {
 /** How many of them compile at a time. */
 const JOBS = 2;
 
-/** Tells how far it is: a line that is replaced on a terminal, else a line each quarter. */
+/** Tells how far it is: a line that is replaced on a terminal, else a line at the beginning and each quarter. */
 function progress(what: string, total: number): () => void {
   let done = 0;
+  process.stderr.write(`${what}: 0 of ${total}${process.stderr.isTTY ? "" : "\n"}`);
   return () => {
     done++;
     if (process.stderr.isTTY) process.stderr.write(`\r${what}: ${done} of ${total}${done === total ? "\n" : ""}`);
-    else if (done === 1 || Math.floor((done * 4) / total) > Math.floor(((done - 1) * 4) / total))
+    else if (Math.floor((done * 4) / total) > Math.floor(((done - 1) * 4) / total))
       process.stderr.write(`${what}: ${done} of ${total}\n`);
   };
 }
@@ -218,6 +219,21 @@ function embed(scripts: ReadonlyMap<string, Buffer>): string {
   );
 }
 
+const engineHeaders = ({ directory }: Sources) =>
+  [SOURCES.engine, `${SOURCES.tls}/include`].map((part) => `-isystem${join(directory, part)}`);
+
+/** Path of the program that compiles scripts to bytecode, made with the library for this machine. */
+export async function buildBytecodeCompiler(sources?: Sources): Promise<string> {
+  const foreign = sources ?? (await foreignSources());
+  const here = npmToolchain(hostArchitecture());
+  const library = await buildLibrary(here, foreign);
+  const include = engineHeaders(foreign);
+  const source = await readFile(join(HOST, "compile.c"), "utf8");
+  return cached("compile", [library, source, ...OURS], (made) =>
+    execute([...here.compiler, ...OURS, ...include, "compile.c", library, "-lm", ...here.link, "-o", made], HOST),
+  );
+}
+
 /** What to build. */
 export interface ExecutableOptions {
   /** The script that runs. */
@@ -234,14 +250,10 @@ export interface ExecutableOptions {
 export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
   const { main, scripts, architecture = hostArchitecture(), sanitized = false } = options;
   const foreign = await foreignSources();
-  const here = npmToolchain(hostArchitecture());
   const toolchain = sanitized ? await sanitizingToolchain() : npmToolchain(architecture);
-  const [hostLibrary, library] = [await buildLibrary(here, foreign), await buildLibrary(toolchain, foreign)];
-  const include = [SOURCES.engine, `${SOURCES.tls}/include`].map((part) => `-isystem${join(foreign.directory, part)}`);
-  const source = await readFile(join(HOST, "compile.c"), "utf8");
-  const compiler = await cached("compile", [hostLibrary, source, ...OURS], (made) =>
-    execute([...here.compiler, ...OURS, ...include, "compile.c", hostLibrary, "-lm", ...here.link, "-o", made], HOST),
-  );
+  const compiler = await buildBytecodeCompiler(foreign);
+  const library = await buildLibrary(toolchain, foreign);
+  const include = engineHeaders(foreign);
   const others = scripts === undefined ? [] : await scriptsIn(scripts);
   const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
   const compiled = new Map<string, Buffer>();
