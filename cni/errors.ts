@@ -30,8 +30,9 @@ export class CniError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of anything that was thrown. When memory runs out, the engine throws null. */
 export function reasonOf(thrown: unknown): string {
+  if (thrown === null) return "out of memory";
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
