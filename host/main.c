@@ -562,7 +562,10 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("load", 1, host_load),
 };
 
-/* Ends the process after what the scripts did not catch. Where memory is short there may be no exception, no text. */
+/*
+ * Ends the process after what the scripts did not catch; a CNI runtime gets its one document. Where memory is short
+ * there may be no exception, no text.
+ */
 static _Noreturn void give_up(JSContext *ctx) {
   const char *text = NULL, *quoted = NULL;
   if (ctx != NULL) {
@@ -573,6 +576,7 @@ static _Noreturn void give_up(JSContext *ctx) {
     quoted = JS_IsString(json) ? JS_ToCString(ctx, json) : NULL;
   }
   dprintf(2, "linkerd-cni: error: %s\n", quoted == NULL ? "out of memory" : text);
+  if (getenv("CNI_COMMAND") == NULL) _exit(1);
   dprintf(1, "{\"cniVersion\":\"1.0.0\",\"code\":102,\"msg\":%s,\"details\":\"linkerd-cni ended unexpectedly\"}\n",
           quoted == NULL ? "\"out of memory\"" : quoted);
   _exit(1);

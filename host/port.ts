@@ -75,6 +75,7 @@ export interface Host {
 /** The scripts in host/scripts, by their file names. */
 export interface Scripts {
   yaml: typeof import("./scripts/yaml");
+  certificates: typeof import("./scripts/certificates");
 }
 
 /** Where to connect, and what to trust there. */
@@ -91,6 +92,11 @@ export interface TlsServer {
   readonly key: string;
   /** Do not verify the server's certificate. */
   readonly insecure: boolean;
+  /**
+   * Says what is wrong with a chain that the TLS library trusts, empty where nothing is: asked where the chain has
+   * extensions that the library does not check. DER, the server's certificate first.
+   */
+  judge(chain: readonly Uint8Array[]): string;
 }
 
 /** Why there is no connection. */

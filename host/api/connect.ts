@@ -124,6 +124,7 @@ export function connect(host: Host, server: ApiServer, milliseconds: number): vo
     certificate: server.certificate?.cert ?? "",
     key: server.certificate?.key ?? "",
     insecure: server.insecure === true,
+    judge: (chain: readonly Uint8Array[]) => host.load("certificates").problemOf(chain),
   };
   const addresses = addressesOf(host, server.host, left()).join("\n");
   const problem = host.tlsConnect({ ...trust, addresses }, left());

@@ -7,6 +7,9 @@ import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
 import type { TlsServer } from "../../host/port";
 
+/** A server whose chain the script judges, where there is something to judge. */
+export type StepServer = Omit<TlsServer, "judge">;
+
 /** A value, what an earlier step returned, bytes, or bytes of that size to be filled. */
 export type Argument =
   | string
@@ -14,8 +17,8 @@ export type Argument =
   | boolean
   | null
   | readonly string[]
-  | TlsServer
-  | readonly TlsServer[]
+  | StepServer
+  | readonly StepServer[]
   | { readonly result: number }
   | { readonly bytes: readonly number[] }
   | { readonly size: number };

@@ -12,8 +12,8 @@ import { constants } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import { generate } from "selfsigned";
-import type { TlsFailure, TlsServer } from "../../host/port";
-import { HostProgram, type Step, type StepResult } from "../support/host";
+import type { TlsFailure } from "../../host/port";
+import { HostProgram, type Step, type StepResult, type StepServer } from "../support/host";
 import { namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
 
@@ -121,7 +121,7 @@ function serveTcp(serveClient: (socket: Socket) => void): Promise<number> {
   );
 }
 
-const server = (port: number, changes: Partial<TlsServer> = {}): TlsServer => ({
+const server = (port: number, changes: Partial<StepServer> = {}): StepServer => ({
   addresses: "127.0.0.1",
   port,
   name: "127.0.0.1",
@@ -135,7 +135,7 @@ const server = (port: number, changes: Partial<TlsServer> = {}): TlsServer => ({
 const utf8 = (text: string) => ({ bytes: [...Buffer.from(text)] });
 
 /** Connects, and where that worked sends and receives a text. */
-async function exchange(to: TlsServer): Promise<TlsFailure | string> {
+async function exchange(to: StepServer): Promise<TlsFailure | string> {
   const [connected, , received] = await host.run([
     ["tlsConnect", to, LIMIT],
     ["tlsSend", utf8("sent"), LIMIT],
@@ -199,7 +199,7 @@ describe("trust", () => {
   });
 
   const NAME_MISMATCH = /does not match/;
-  it.each<[string, CertificateOptions, Partial<TlsServer>, RegExp]>([
+  it.each<[string, CertificateOptions, Partial<StepServer>, RegExp]>([
     ["for another address", { names: [ip("127.0.0.2")] }, {}, NAME_MISMATCH],
     ["for another address of IPv6", { names: [ip("::2"), ip("127.0.0.1")] }, { name: "::1" }, NAME_MISMATCH],
     ["for another name", { names: [dns("other.example")] }, { name: "api.example" }, NAME_MISMATCH],
@@ -286,7 +286,7 @@ describe("client certificates", () => {
     expect(received).toBeLessThan(0);
   });
 
-  it.each<[string, () => Promise<Partial<TlsServer>>]>([
+  it.each<[string, () => Promise<Partial<StepServer>>]>([
     ["no PEM", async () => ({ certificate: "x", key: client.key })],
     ["no key", async () => ({ certificate: client.cert })],
     ["a key that is none", async () => ({ certificate: client.cert, key: "x" })],

@@ -491,7 +491,7 @@ describe("names", () => {
 describe("the process", () => {
   it("loads a script by its name", async () => {
     expect(await host.returned(["double", 21], ["double", 4])).toEqual([42, 8]);
-    const { status, stdout } = await host.end([["load", "missing"]]);
+    const { status, stdout } = await host.end([["load", "missing"]], { env: { CNI_COMMAND: "ADD" } });
     expect([status, JSON.parse(stdout).msg]).toEqual([1, "ReferenceError: no script missing"]);
   });
 
@@ -513,10 +513,16 @@ describe("the process", () => {
     ["too much memory", ["fillMemory"], expect.stringContaining("out of memory")],
     ["too many objects", ["fillMemoryBySmallObjects"], expect.stringContaining("out of memory")],
   ])("answers %s with an error document", async (_, step, message) => {
-    const { status, signal, stdout, stderr } = await host.end([step]);
+    const { status, signal, stdout, stderr } = await host.end([step], { env: { CNI_COMMAND: "ADD" } });
     expect([status, signal]).toEqual([1, null]);
     expect(JSON.parse(stdout)).toEqual(document(message));
     expect(stderr).toMatch(/^linkerd-cni: error: ./);
+  });
+
+  it("answers with no document where no CNI runtime asks", async () => {
+    const { status, stdout, stderr } = await host.end([["fillMemory"]]);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^linkerd-cni: error: .*out of memory/);
   });
 
   it("goes on after a stack overflow that was caught", async () => {
@@ -548,6 +554,7 @@ describe("the process", () => {
       for (let size = 2_000; size < 16_000; size += 250) {
         const { status, signal, stdout } = await host.end([["repeated", "€", 100_000]], {
           before: `ulimit -v ${size}`,
+          env: { CNI_COMMAND: "ADD" },
         });
         const answer = JSON.parse(stdout);
         expect([size, signal, status === 0 ? Array.isArray(answer) : answer.code]).toEqual([
