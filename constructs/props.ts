@@ -88,18 +88,6 @@ export interface Values {
     readonly admissionPolicy: "" | "v1beta1" | "v1";
     readonly ownNodeOnly: boolean;
   };
-  readonly nri: {
-    readonly enabled: boolean;
-    readonly socketDir: string;
-    readonly netnsDir: string;
-    readonly index: string;
-    readonly require: { readonly admissionPolicy: "" | "v1beta1" | "v1" };
-    readonly resources: {
-      readonly cpu: { readonly limit: string | number; readonly request: string | number };
-      readonly memory: { readonly limit: string | number; readonly request: string | number };
-      readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
-    };
-  };
   readonly podMonitor: { readonly enabled: boolean; readonly labels: Readonly<Record<string, string>> };
   readonly prometheusRule: {
     readonly enabled: boolean;
@@ -201,6 +189,7 @@ export interface Values {
     readonly enableSecurityContext: boolean;
     readonly deletionsPerSecond: number;
     readonly deletionBurst: number;
+    readonly deleteUnowned: boolean;
     readonly deleteUnvalidated: boolean;
     readonly resources: {
       readonly cpu: { readonly limit: string | number; readonly request: string | number };
@@ -212,6 +201,18 @@ export interface Values {
     readonly cpu: { readonly limit: string | number; readonly request: string | number };
     readonly memory: { readonly limit: string | number; readonly request: string | number };
     readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+  };
+  readonly nri: {
+    readonly enabled: boolean;
+    readonly socketDir: string;
+    readonly netnsDir: string;
+    readonly index: string;
+    readonly require: { readonly admissionPolicy: "" | "v1beta1" | "v1" };
+    readonly resources: {
+      readonly cpu: { readonly limit: string | number; readonly request: string | number };
+      readonly memory: { readonly limit: string | number; readonly request: string | number };
+      readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+    };
   };
 }
 
