@@ -28,6 +28,8 @@ import {
   matches,
   not,
   or,
+  type Part,
+  type Parts,
   present,
   type Refs,
   type Templated,
@@ -37,7 +39,7 @@ import {
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import type { Values } from "./props";
 
-type Container = Templated<k8s.Container>;
+type Container = Part<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
 type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
 type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
@@ -294,13 +296,19 @@ export const placementOf = (values: Refs<Values>) =>
     priorityClassName: present(values.priorityClassName),
   }) satisfies Templated<Partial<k8s.PodSpec>>;
 
+/** The spec of pods, in which the lists that are added to are there. */
+export type PodParts = Omit<Part<k8s.PodSpec>, "containers" | "volumes"> & {
+  readonly containers: readonly [Part<k8s.Container>, ...Parts<k8s.Container>];
+  readonly volumes: Parts<k8s.Volume>;
+};
+
 /** The DaemonSet's pods. */
 export function podSpec(
   values: Refs<Values>,
   name: string,
   directories: Directories,
   securityContext: Templated<k8s.PodSecurityContext>,
-): Templated<k8s.PodSpec> {
+): PodParts {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
