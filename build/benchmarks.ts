@@ -51,7 +51,7 @@ export interface LimitResult {
   readonly medianMs: number;
   /** Unknown without GNU time. */
   readonly peakMiB?: number;
-  /** `redirected`, or the code of the CNI error. */
+  /** `redirected`, `as it was set` of a CHECK, or the code of the CNI error. */
   readonly outcome: string;
 }
 
@@ -106,7 +106,11 @@ function costTable(executables: readonly ExecutableResult[], costs: readonly Cal
 function limitTable(limits: readonly LimitResult[]): string[] {
   const row = ({ what, medianMs, peakMiB, outcome }: LimitResult) =>
     `| ${[what, time(medianMs), memory(peakMiB), outcome].join(" | ")} |`;
-  return ["| large meshed ADD, ours | median | peak memory | outcome |", "|---|---|---|---|", ...limits.map(row)];
+  return [
+    "| large call of a meshed pod, ours | median | peak memory | outcome |",
+    "|---|---|---|---|",
+    ...limits.map(row),
+  ];
 }
 
 /** The results as Markdown. */

@@ -1,3 +1,4 @@
+import { rename } from "node:fs/promises";
 import { type BuildOptions, build } from "esbuild";
 import { root } from "./paths";
 
@@ -15,9 +16,11 @@ const COMMON = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
-/** Bundles one entry into one file. */
+/** Bundles one entry into one file. Who reads the file meanwhile has the former one, or all of it. */
 export async function bundle(entry: string, outfile: string, options: BuildOptions = {}): Promise<void> {
-  await build({ ...COMMON, entryPoints: [entry], outfile, ...options });
+  const part = `${outfile}.${process.pid}.part`;
+  await build({ ...COMMON, entryPoints: [entry], outfile: part, ...options });
+  await rename(part, outfile);
 }
 
 /**

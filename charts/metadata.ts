@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
-import { values, version } from "../constructs";
+import { version } from "../constructs";
 import type { ChartMetadata } from "../constructs/helm";
+import { values } from "../constructs/values";
 import { repository } from "../constructs/version";
 
 const root = join(__dirname, "..");

@@ -1,6 +1,8 @@
 import type { z } from "zod";
-import { multusValues, values } from "../constructs";
-import { baseOf, type Field, fieldsOf } from "../constructs/helm";
+import { baseOf } from "../constructs/helm/base";
+import { type Field, fieldsOf } from "../constructs/helm/fields";
+import { multusValues } from "../constructs/multus/values";
+import { values } from "../constructs/values";
 
 /** A file with the props that belong to a schema. */
 interface PropsFile {
@@ -27,12 +29,83 @@ const FILES: Readonly<Record<string, PropsFile>> = {
   },
 };
 
-const head = ({ helm, source, type }: PropsFile): string => `import type { Input } from "${helm}";
-import type { ${type} } from "./values";
+const head = ({ helm, source }: PropsFile): string => `import type { Input } from "${helm}";
 
 // Made from ${source} by synthesis: change it there, then run \`npm run build -- charts\`.
 
 `;
+
+/** What a schema is made of, as far as its type needs it. */
+interface Definition {
+  readonly entries?: Readonly<Record<string, string>>;
+  readonly options?: readonly z.ZodType[];
+  readonly element?: z.ZodType;
+  readonly valueType?: z.ZodType;
+  readonly catchall?: z.ZodType;
+}
+
+/** The width of the project's lines. */
+const WIDTH = 120;
+
+/** A value's type as TypeScript that begins behind some text, as the project's formatter lays it out. */
+function typeText(schema: z.ZodType, before: string): string {
+  const { type, schema: base } = baseOf(schema);
+  const { def } = base as unknown as { def: Definition };
+  switch (type) {
+    case "string":
+    case "boolean":
+    case "number":
+    case "unknown":
+      return type;
+    case "enum":
+      return union(
+        Object.values(def.entries ?? {}).map((choice) => JSON.stringify(choice)),
+        before,
+      );
+    case "union":
+      return union(
+        (def.options ?? []).map((option) => typeText(option, before)),
+        before,
+      );
+    case "array":
+      return `readonly ${typeText(def.element as z.ZodType, `${before}readonly`)}[]`;
+    case "record":
+      return `Readonly<Record<string, ${typeText(def.valueType as z.ZodType, before)}>>`;
+    case "object":
+      return objectText(base as z.ZodObject, before, def.catchall !== undefined && def.catchall.type !== "never");
+    default:
+      throw new Error(`the type ${type} has no text in TypeScript`);
+  }
+}
+
+const indentOf = (line: string): string => /^ */.exec(line)?.[0] ?? "";
+
+function union(members: readonly string[], before: string): string {
+  const line = members.join(" | ");
+  if (before.length + 1 + line.length < WIDTH) return line;
+  return members.map((member) => `\n${indentOf(before)}  | ${member}`).join("");
+}
+
+function objectText(schema: z.ZodObject, before: string, isOpen: boolean): string {
+  const inner = `${indentOf(before)}  `;
+  const fields = Object.entries(schema.shape as Readonly<Record<string, z.ZodType>>);
+  const written = (start: string) => [
+    ...fields.map(([name, field]) => {
+      const { optional } = baseOf(field);
+      const head = `${start}readonly ${quotedKey(name)}${optional ? "?" : ""}:`;
+      const type = typeText(field, optional ? `${head} | undefined` : head);
+      if (!optional) return `${head}${type.startsWith("\n") ? "" : " "}${type}`;
+      if (!type.includes("\n")) return `${head} ${type} | undefined`;
+      return `${head}\n${start}  | ${typeText(field, `${start}    `)}\n${start}  | undefined`;
+    }),
+    ...(isOpen ? [`${start}readonly [key: string]: unknown`] : []),
+  ];
+  const line = `{ ${written("").join("; ")} }`;
+  if (!line.includes("\n") && before.length + line.length + "[];".length < WIDTH) return line;
+  return ["{", ...written(inner).map((member) => `${member};`), `${indentOf(before)}}`].join("\n");
+}
+
+const quotedKey = (name: string): string => (/^\w+$/.test(name) ? name : JSON.stringify(name));
 
 /** Words on lines that fit the project's width. */
 function wrapped(text: string, start: string): readonly string[] {
@@ -82,7 +155,8 @@ class Interfaces {
   written(): string {
     const meaning = "The values of the chart: each one known, or in a Helm chart an expression.";
     const all = this.text(`${this.file.type}Props`, meaning, this.file.schema, []);
-    return [...this.made.values(), all].join("\n\n");
+    const known = `export interface ${this.file.type} ${objectText(this.file.schema, "", false)}`;
+    return [`/** All values of the chart, each known. */\n${known}`, ...this.made.values(), all].join("\n\n");
   }
 
   private text(name: string, meaning: string, schema: z.ZodObject, path: readonly string[]): string {
@@ -93,7 +167,7 @@ class Interfaces {
 
   private member(name: string, schema: z.ZodType, path: readonly string[]): readonly string[] {
     const indent = "  ";
-    const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
+    const key = quotedKey(name);
     const field = this.fields.get(path.join("."));
     if (field !== undefined) return [...comment(field, indent), ...declaration(key, this.typeOf(schema, path), indent)];
     return declaration(key, this.group(baseOf(schema).schema as z.ZodObject, path), indent);

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { multusValues, values } from "../constructs";
+import { multusValues } from "../constructs/multus/values";
+import { values } from "../constructs/values";
 import { propsSources } from "./props-source";
 import { synthesized } from "./synth";
 

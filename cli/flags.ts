@@ -1,5 +1,5 @@
-import { values } from "../constructs";
-import { type Field, fieldsOf } from "../constructs/helm";
+import { type Field, fieldsOf } from "../constructs/helm/fields";
+import { values } from "../constructs/values";
 
 /** A flag that sets one value. */
 export interface ValueFlag {

@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from "commander";
 import { CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
-import { choicesText } from "../constructs/helm";
+import { choicesText } from "../constructs/helm/fields";
 import { addCheck } from "./check/command";
 import { completion, SHELLS, type Shell } from "./completion";
 import { addExplain } from "./explain/command";
@@ -81,7 +81,7 @@ async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Ma
 function addUninstall(program: Command, io: Io): void {
   const command = program
     .command("uninstall-cni")
-    .description("Print what uninstalls the plugin, for kubectl delete --ignore-not-found -f -")
+    .description("Print what uninstalls the plugin, but not its namespace, for kubectl delete --ignore-not-found -f -")
     .option("--ignore-cluster", "Do not ask the cluster for objects of kinds that only some clusters know");
   for (const flag of clusterFlags()) command.addOption(flag);
   takesValues(command).action(async (options: UninstallOptions) => {

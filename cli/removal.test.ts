@@ -1,7 +1,7 @@
 import { parseAllDocuments } from "yaml";
-import { values } from "../constructs";
 import { MUTATING_POLICY_VERSIONS } from "../constructs/admission";
-import { fieldsOf } from "../constructs/helm";
+import { fieldsOf } from "../constructs/helm/fields";
+import { values } from "../constructs/values";
 import type { Ended } from "./io";
 import { runIn, type World } from "./io.testing";
 import type { Manifest } from "./resources";
@@ -59,12 +59,13 @@ test.each(MUTATING_POLICY_VERSIONS)(
     const { manifests } = await printed({}, "install-cni", "-n", "mesh", ...withPolicy(version));
     const { world } = cluster(known, manifests);
     const removed = (await printed(world, "uninstall-cni", "-n", "mesh")).manifests;
-    expect(removed.map(names)).toEqual(expect.arrayContaining(manifests.map(names)));
+    const objects = manifests.filter(({ kind }) => kind !== "Namespace");
+    expect(removed.map(names)).toEqual(expect.arrayContaining(objects.map(names)));
     const order = removed.map(({ kind }) => kind);
     const policies = order.filter((kind) => kind.startsWith("MutatingAdmissionPolicy"));
     expect(policies).toHaveLength(4);
     expect(order.lastIndexOf(policies[3]!)).toBeLessThan(order.indexOf("DaemonSet"));
-    expect(order.at(-1)).toBe("Namespace");
+    expect(order).not.toContain("Namespace");
   },
 );
 
@@ -73,7 +74,8 @@ test("an API that is down, as a broken metrics-server's, keeps nothing of ours f
   const err = "error: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale\n";
   const { world } = cluster(known, manifests, { code: 1, err });
   const removed = await printed(world, "uninstall-cni");
-  expect(removed.manifests.map(names)).toEqual(expect.arrayContaining(manifests.map(names)));
+  const objects = manifests.filter(({ kind }) => kind !== "Namespace");
+  expect(removed.manifests.map(names)).toEqual(expect.arrayContaining(objects.map(names)));
   expect(removed.err).toBe("");
   const without = cluster(known, manifests, { code: 1, out: "", err });
   expect((await printed(without.world, "uninstall-cni")).err).toContain("unable to retrieve the complete list");
@@ -135,6 +137,28 @@ test("without kubectl it names what its values install, and says that there may 
     ...Array(2).fill("policy/v1beta1 PodSecurityPolicy"),
   ]);
   expect(err).toMatch(/kubectl is not on PATH: install it\n.*more may be left.*cli\.md#uninstall-cni\n$/);
+});
+
+test.each(["linkerd-cni", "linkerd", "kube-system"])(
+  "no namespace is named, since %s may hold what is not ours",
+  async (namespace) => {
+    for (const world of [{}, cluster(known, []).world]) {
+      const { manifests } = await printed(world, "uninstall-cni", "-n", namespace);
+      expect(manifests.filter(({ kind }) => kind === "Namespace")).toEqual([]);
+    }
+  },
+);
+
+test.each([
+  ["kube-system", 0],
+  ["kube-public", 0],
+  ["default", 0],
+  ["linkerd", 0],
+  ["linkerd-cni", 1],
+  ["mesh", 1],
+])("install-cni piped to kubectl delete: namespace %s", async (namespace, count) => {
+  const { manifests } = await printed({}, "install-cni", "-n", namespace);
+  expect(manifests.filter(({ kind }) => kind === "Namespace")).toHaveLength(count);
 });
 
 test("with --ignore-cluster nobody is asked", async () => {

@@ -64,14 +64,16 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
 /**
  * What `kubectl delete` has to know of all that may be installed, whatever values it was installed with; of kinds that
  * only some clusters know, what was found, or what these values make where nobody has looked. In the order of removal:
- * first what taints new nodes, since nobody would take the taint away, and what has pods require the NRI plugin; then the pods; their namespace last.
+ * first what taints new nodes, since nobody would take the taint away, and what has pods require the NRI plugin; then the
+ * pods. Their namespace stays: it may hold what is not ours, and `kubectl delete` does not ask.
  * @throws an Error with every problem
  */
 export function removed(values: unknown, namespace: string, found?: readonly Manifest[]): readonly Manifest[] {
   const given = installed(values, namespace).filter((manifest) => !isEverywhere(manifest));
   const elsewhere = found ?? given.reverse();
   const everywhere = installable(namespace).filter(isEverywhere).reverse();
-  return [...elsewhere, ...everywhere].map(({ apiVersion, kind, metadata: { name, namespace: within } }) => ({
+  const objects = [...elsewhere, ...everywhere].filter(({ kind }) => kind !== "Namespace");
+  return objects.map(({ apiVersion, kind, metadata: { name, namespace: within } }) => ({
     apiVersion,
     kind,
     metadata: { name, ...(within === undefined ? {} : { namespace: within }) },

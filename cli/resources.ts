@@ -12,10 +12,13 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Everything that is installed, its namespace first. @throws an Error with every problem */
+/** Namespaces that are there before us, and hold what `kubectl delete` must not take with us. */
+const isShared = (namespace: string): boolean => /^(kube-.*|default|linkerd)$/.test(namespace);
+
+/** Everything that is installed, its namespace first, unless that is one of Kubernetes' or the control plane's. @throws an Error with every problem */
 export function installed(values: unknown, namespace: string): readonly Manifest[] {
   const chart = new Chart(new App(), CNI_NAME);
-  new LinkerdNamespace(chart, "namespace", { name: namespace });
+  if (!isShared(namespace)) new LinkerdNamespace(chart, "namespace", { name: namespace });
   new LinkerdCni(chart, "cni", { ...(values as LinkerdCniProps), namespace });
   return chart.toJson() as Manifest[];
 }

@@ -1,6 +1,6 @@
 import Table from "cli-table3";
-import { values } from "../constructs";
-import { fieldsOf } from "../constructs/helm";
+import { fieldsOf } from "../constructs/helm/fields";
+import { values } from "../constructs/values";
 import type { Format } from "./resources";
 
 /** All values: their names, types, defaults and meaning. */

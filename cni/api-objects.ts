@@ -1,4 +1,5 @@
 /** Objects of the API server, reduced to what decides about a pod. What is not the object that was asked for is an error. */
+import { Annotation } from "./contract";
 import type { Namespace } from "./decide";
 import type { PodName } from "./environment";
 import { CniError, ErrorCode, quoted } from "./errors";
@@ -32,6 +33,10 @@ class Answer {
       if (typeof value !== "string") return this.refuse(`its metadata.${field}["${key}"] is ${shown(value)}`);
     }
     return texts as Texts;
+  }
+
+  get uid(): unknown {
+    return this.object(this.value["metadata"], "metadata")["uid"];
   }
 
   get spec(): JsonObject {
@@ -78,17 +83,29 @@ function shown(value: unknown): string {
 }
 
 /**
+ * Why the object is another pod's: a pod of a StatefulSet is deleted, and another is created under its name, while the
+ * first one's sandbox is made. To a kubelet the UID of a pod from a file is what its mirror has in an annotation.
+ */
+function otherPod(uid: string | undefined, found: unknown, mirrorOf: string | undefined): string | undefined {
+  if (uid === undefined || found === undefined || found === uid || mirrorOf === uid) return undefined;
+  return `its metadata.uid is ${shown(found)}, this pod's ${quoted(uid)}: another has taken this pod's name`;
+}
+
+/**
  * A pod as the API server has it. An answer that is something else must not pass for a pod without a proxy.
  * @throws CniError 11
  */
-export function podFromObject({ namespace, name }: PodName, answer: unknown): Pod {
+export function podFromObject({ namespace, name, uid }: PodName, answer: unknown): Pod {
   const found = Answer.of(answer, "Pod", name, namespace);
+  const annotations = found.texts("annotations");
+  const other = otherPod(uid, found.uid, annotations[Annotation.mirror]);
+  if (other !== undefined) return found.refuse(other);
   const { containers, initContainers } = found.spec;
   if (!Array.isArray(containers)) return found.refuse(`its spec.containers is ${shown(containers)}`);
   return {
     namespace,
     name,
-    annotations: found.texts("annotations"),
+    annotations,
     labels: found.texts("labels"),
     containers: found.names(containers, "spec.containers"),
     initContainers: found.names(initContainers, "spec.initContainers"),

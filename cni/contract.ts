@@ -42,12 +42,17 @@ export const LinkerdContainer = {
   validator: "linkerd-network-validator",
 } as const;
 
+/** The volume of {@link NodePath.cniCacheDir} in the installer's pods. */
+export const CNI_CACHE_VOLUME = "cni-cache-dir";
+
 /** Directories and files of the node. */
 export const NodePath = {
   /** Configuration of CNI plugins. */
   netDir: "/etc/cni/net.d",
   /** Executables of CNI plugins. */
   binDir: "/opt/cni/bin",
+  /** Where libcni and Multus keep what they attached pods to. */
+  cniCacheDir: "/var/lib/cni",
   /** Where the plugin records its calls, if the installer's pod mounts it. */
   runDir: "/run/linkerd-cni",
   /** Where the container runtime listens for NRI plugins. */
@@ -101,6 +106,7 @@ export const InstallerVariable = {
   podEvents: "POD_EVENTS",
   nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",
+  cniCacheDir: "CNI_CACHE_DIR",
   healthPort: "HEALTH_PORT",
 } as const;
 

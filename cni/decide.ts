@@ -1,12 +1,12 @@
 import { SETTING_PREFIX } from "./contract";
 import { CniError, ErrorCode, quoted, shortened } from "./errors";
 import { idOf, isIdOrNone } from "./ids";
-import { MAX_ITEMS } from "./lists";
+import { isTooLong, MAX_ITEMS, MAX_READ } from "./lists";
 import { isControlPlane, type Pod, type SkipReason, skipReason } from "./pod";
 import { parsePorts } from "./ports";
 import type { RedirectOptions } from "./redirect/options";
 import type { LinkerdConfig, Stanza } from "./stanza";
-import { parseSubnets } from "./subnets";
+import { formatSubnet, parseSubnet, parseSubnets, unmapped } from "./subnets";
 
 /** What an ADD has to do for one pod. */
 export type Decision =
@@ -86,10 +86,39 @@ function bounded<T>(source: Source, items: readonly T[], what: string): readonly
   );
 }
 
+/** The text of a list that is not too long to be read. */
+function readable({ where, text }: Source): string {
+  if (!isTooLong(text)) return text;
+  throw new CniError(ErrorCode.config, `${where}: a list of more than ${MAX_READ} items is too long`);
+}
+
 const ports = (source: Source) =>
-  bounded(source, parsePorts(source.text, refusal(source, "a port or a range low-high")), "ranges of ports");
+  bounded(source, parsePorts(readable(source), refusal(source, "a port or a range low-high")), "ranges of ports");
+
+/** What an item that is no network should be. */
+function network(item: string): string {
+  const subnet = parseSubnet(item);
+  const mapped = subnet && unmapped(subnet);
+  return mapped === undefined ? "a network in CIDR notation" : `written as IPv4: write ${formatSubnet(mapped)}`;
+}
+
 const subnets = (source: Source) =>
-  bounded(source, parseSubnets(source.text, refusal(source, "a network in CIDR notation")), "networks");
+  bounded(
+    source,
+    parseSubnets(readable(source), (item) => refusal(source, network(item))(item)),
+    "networks",
+  );
+
+/** The ports that alone are redirected: each is a rule. */
+function portsToRedirect({ linkerd, name }: Stanza): readonly number[] {
+  const ports = linkerd["ports-to-redirect"];
+  if (ports.length <= MAX_ITEMS) return ports;
+  const where = `linkerd.ports-to-redirect of network ${shortened(name)}`;
+  throw new CniError(
+    ErrorCode.config,
+    `${where}: ${ports.length} ports are too many: at most ${MAX_ITEMS} are allowed`,
+  );
+}
 
 /** Longer numbers are no ids. */
 const MAX_DIGITS = 20;
@@ -162,7 +191,7 @@ export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision
   const options: RedirectOptions = {
     inboundPort: stanza.linkerd["incoming-proxy-port"],
     outboundPort: stanza.linkerd["outgoing-proxy-port"],
-    portsToRedirect: stanza.linkerd["ports-to-redirect"],
+    portsToRedirect: portsToRedirect(stanza),
     ipv6: stanza.linkerd.ipv6,
     ...identity(sources),
     skipInboundPorts: sources.skipInboundPorts.flatMap(ports),

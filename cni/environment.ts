@@ -67,6 +67,8 @@ export function readTarget(env: Environment, command: string): CallTarget {
 export interface PodName {
   readonly namespace: string;
   readonly name: string;
+  /** What tells it from a pod of the same name before or after it; not all runtimes say it. */
+  readonly uid?: string;
 }
 
 /** Names that can stand in an API path as they are. */
@@ -90,5 +92,6 @@ export function readPodName(env: Environment): PodName | undefined {
       throw new CniError(ErrorCode.environment, `CNI_ARGS: ${key} ${quoted(value)} is not an object's name`);
     }
   }
-  return { namespace, name };
+  const uid = given.get("K8S_POD_UID");
+  return { namespace, name, ...(uid ? { uid } : {}) };
 }

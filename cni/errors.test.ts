@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { decide } from "./decide";
 import { readPodName, readTarget } from "./environment";
-import { CniError, quoted, shortened } from "./errors";
+import { CniError, printable, quoted, reasonOf, shortened } from "./errors";
 import { parseNetworkConfig } from "./network-config";
 import { parseStanza } from "./parse-stanza";
 import { passResult } from "./result";
@@ -29,6 +29,33 @@ describe("a value in a message", () => {
       }),
     );
   });
+});
+
+describe("a text that is printed", () => {
+  it.each([
+    ["as it is: ä 漢字 😀\n\tb", "as it is: ä 漢字 😀\n\tb"],
+    ["\u001b[31m\u0000\r\u007f", "\\u001b[31m\\u0000\\u000d\\u007f"],
+    ["\u0085\u009b2J", "\\u0085\\u009b2J"],
+    ["a\u202egpj.exe\u2066\u200f\u061c", "a\\u202egpj.exe\\u2066\\u200f\\u061c"],
+    ["a\u2028b\u2029c", "a\\u2028b\\u2029c"],
+    ["\u{e0041}\ufeff", "\\udb40\\udc41\\ufeff"],
+  ])("%j", (given, wanted) => expect(printable(given)).toBe(wanted));
+
+  it("is the same JSON as before", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (given) => {
+        expect(JSON.parse(printable(JSON.stringify(given)))).toBe(given);
+      }),
+    );
+  });
+});
+
+it("the engine throws null when memory runs out", () => {
+  expect([reasonOf(null), reasonOf(undefined), reasonOf(new Error("x"))]).toEqual([
+    "out of memory",
+    "out of memory",
+    "x",
+  ]);
 });
 
 const env = { CNI_CONTAINERID: "c", CNI_NETNS: "n", CNI_IFNAME: "e", CNI_PATH: "/" };

@@ -30,9 +30,25 @@ export class CniError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of anything that was thrown. When memory runs out, the plugin's engine throws null. */
 export function reasonOf(thrown: unknown): string {
+  if (thrown === null || thrown === undefined) return "out of memory";
   return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** Control characters, line separators, and characters without a shape, such as those that turn a text's direction. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const KEPT = "\n\t";
+
+const escaped = (character: string) =>
+  Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`);
+
+/**
+ * A text that shows all that it holds, for a log, an Event or a terminal: annotations and names of others stand in
+ * messages. Line feeds and tabs stay. Texts of JSON stay what they are.
+ */
+export function printable(text: string): string {
+  return text.replace(HIDDEN, (character) => (KEPT.includes(character) ? character : escaped(character).join("")));
 }
 
 /** How much of a given value a message shows, in characters. */
@@ -48,12 +64,14 @@ export function shortened(text: string): string {
   return text.length <= SHOWN ? text : `${cut(text)}… (${text.length} characters)`;
 }
 
-/** Like {@link shortened}, in quotes and on one line. */
+/** Like {@link shortened}, in quotes, printable and on one line. */
 export function quoted(text: string): string {
-  return text.length <= SHOWN ? JSON.stringify(text) : `${JSON.stringify(`${cut(text)}…`)} (${text.length} characters)`;
+  const inQuotes = (shown: string) => printable(JSON.stringify(shown));
+  return text.length <= SHOWN ? inQuotes(text) : `${inQuotes(`${cut(text)}…`)} (${text.length} characters)`;
 }
 
 /** The one JSON document that a failing call prints on standard output. */
 export function errorDocument(error: Pick<CniError, "code" | "message" | "details">, cniVersion: string): string {
-  return JSON.stringify({ cniVersion, code: error.code, msg: error.message, details: error.details });
+  const { code, message, details } = error;
+  return JSON.stringify({ cniVersion, code, msg: printable(message), details: printable(details) });
 }

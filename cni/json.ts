@@ -1,5 +1,5 @@
 /** JSON that others wrote: what does not fit is a CNI error that names the field. */
-import { CniError, ErrorCode, quoted } from "./errors";
+import { CniError, ErrorCode, quoted, reasonOf } from "./errors";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -8,6 +8,14 @@ export interface JsonObject {
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Why a text is not JSON, in the engine's words but without what they quote of the text: it may hold credentials.
+ * @param error what JSON.parse threw
+ */
+export function syntaxProblem(error: unknown): string {
+  return reasonOf(error).replace(/[,:]?\s*(?:\.\.\.)?(?:"|'(?!.')).*$/s, "");
 }
 
 /** What a value is, in words: `a list`, `an object`, `a number`, … */

@@ -11,6 +11,19 @@
  */
 export const MAX_ITEMS = 1000;
 
+/** The most items that are read of one list, to be merged: what a list costs its node is bounded before it is read. */
+export const MAX_READ = 5 * MAX_ITEMS;
+
+/** Whether a list has more items than are read. */
+export function isTooLong(text: string): boolean {
+  let comma = text.indexOf(",");
+  for (let count = 1; comma >= 0; count += 1) {
+    if (count >= MAX_READ) return true;
+    comma = text.indexOf(",", comma + 1);
+  }
+  return false;
+}
+
 /** White space of ASCII. */
 function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d);

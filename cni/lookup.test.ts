@@ -32,9 +32,9 @@ const podIs =
     return ok({ kind: "Namespace", metadata: { name: "shop", annotations: { from: "namespace" } } });
   };
 
-function gather(annotations: Record<string, string> | undefined, policy: PodLookup, api: Api) {
+function gather(annotations: Record<string, string> | undefined, policy: PodLookup, api: Api, uid?: string) {
   const requests: string[] = [];
-  const passed = { pod: { namespace: "shop", name: "cart-1" }, annotations };
+  const passed = { pod: { namespace: "shop", name: "cart-1", ...(uid === undefined ? {} : { uid }) }, annotations };
   const get = (path: string) => {
     requests.push(path);
     return api(path);
@@ -131,5 +131,34 @@ describe("where it does not", () => {
     expect(gather(undefined, "auto", status(404)).error).toMatch(/answered 404 when asked for pod shop\/cart-1/);
     expect(gather(undefined, "auto", status(401)).error).toMatch(/401.*\/etc\/kubeconfig has expired/);
     expect(gather(undefined, "auto", () => ({ status: 200, body: "<" })).error).toMatch(/answer for pod/);
+  });
+});
+
+describe("where another pod has taken the name", () => {
+  const other = podIs({ uid: "new", annotations: { ...injected, "config.linkerd.io/proxy-uid": "7" } });
+
+  it("an injected pod is decided by its own annotations", () => {
+    const { evidence, unanswered } = gather(injected, "auto", other, "old");
+    expect(evidence).toMatchObject({ pod: { annotations: injected } });
+    expect(evidence).not.toMatchObject({ pod: { annotations: { "config.linkerd.io/proxy-uid": "7" } } });
+    expect(unanswered).toMatch(/its metadata\.uid is "new", this pod's "old"/);
+  });
+
+  it("any other is to be tried again", () => {
+    for (const annotations of [manual, undefined]) {
+      expect(gather(annotations, "auto", other, "old").error).toMatch(/another has taken this pod's name/);
+    }
+  });
+
+  it("a pod from a file is known by its mirror's annotation", () => {
+    const mirror = podIs({ uid: "api", annotations: { ...manual, "kubernetes.io/config.mirror": "hash" } });
+    expect(gather(manual, "auto", mirror, "hash").error).toBeUndefined();
+    expect(gather(manual, "auto", mirror, "api").error).toBeUndefined();
+    expect(gather(manual, "auto", mirror, "else").error).toMatch(/another has taken/);
+  });
+
+  it("a runtime or an API server that does not say which pod it is decides nothing", () => {
+    expect(gather(manual, "auto", other).error).toBeUndefined();
+    expect(gather(manual, "auto", podIs({ annotations: manual }), "old").error).toBeUndefined();
   });
 });

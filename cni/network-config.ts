@@ -1,6 +1,6 @@
 import { isIdentifier } from "./environment";
-import { CniError, ErrorCode, reasonOf } from "./errors";
-import { isObject, type JsonObject, refuse } from "./json";
+import { CniError, ErrorCode } from "./errors";
+import { isObject, type JsonObject, refuse, syntaxProblem } from "./json";
 import { POD_ANNOTATIONS } from "./stanza";
 import { IMPLIED_VERSION } from "./versions";
 
@@ -19,7 +19,7 @@ function decode(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CniError(ErrorCode.decoding, `standard input is not a JSON document: ${reasonOf(error)}`);
+    throw new CniError(ErrorCode.decoding, `standard input is not a JSON document: ${syntaxProblem(error)}`);
   }
 }
 

@@ -14,65 +14,124 @@ export interface Subnet {
   readonly text: string;
 }
 
-const BYTE = /^(0|[1-9]\d{0,2})$/;
-const GROUP = /^[0-9a-f]{1,4}$/i;
+const [DOT, ZERO, COLON] = [0x2e, 0x30, 0x3a] as const;
+const SIZE = { ip: 4, ip6: 16 } as const;
 const GROUPS = 8;
 
-function parseIPv4(text: string): readonly number[] | undefined {
-  const parts = text.split(".");
-  const valid = parts.length === 4 && parts.every((part) => BYTE.test(part) && Number(part) <= 255);
-  return valid ? parts.map(Number) : undefined;
+/** The value of a digit by its code; NaN for anything else. */
+function digit(code: number): number {
+  const value = code - ZERO;
+  return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
-/** Colon-separated groups to bytes; at the end of an address the last group may be an IPv4 address. */
-function parseGroups(text: string, isEnd: boolean): readonly number[] | undefined {
-  if (text === "") return [];
+function hexDigit(code: number): number {
+  const letter = (code | 0x20) - 0x61;
+  return letter >= 0 && letter <= 5 ? letter + 10 : digit(code);
+}
+
+/** A number below 1000 in a part of a text, without leading zeros; NaN for anything else. */
+function numberAt(text: string, from: number, to: number): number {
+  if (to - from < 1 || to - from > 3) return Number.NaN;
+  let value = 0;
+  for (let at = from; at < to; at += 1) value = value * 10 + digit(text.charCodeAt(at));
+  return to - from > 1 && text.charCodeAt(from) === ZERO ? Number.NaN : value;
+}
+
+function parseIPv4(text: string): number[] | undefined {
   const bytes: number[] = [];
-  const groups = text.split(":");
-  for (const [index, group] of groups.entries()) {
-    const embedded = isEnd && index === groups.length - 1 ? parseIPv4(group) : undefined;
-    if (embedded !== undefined) bytes.push(...embedded);
-    else if (GROUP.test(group)) bytes.push(Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff);
-    else return undefined;
+  for (let at = 0, from = 0, byte = 0; at <= text.length; at += 1) {
+    const value = text.charCodeAt(at) - ZERO;
+    if (value >= 0 && value <= 9) {
+      // No leading zeros.
+      if (byte === 0 && at > from) return undefined;
+      byte = byte * 10 + value;
+      if (byte > 255) return undefined;
+    } else {
+      if (at === from || (at < text.length && value !== DOT - ZERO) || bytes.push(byte) > SIZE.ip) return undefined;
+      from = at + 1;
+      byte = 0;
+    }
   }
-  return bytes;
+  return bytes.length === SIZE.ip ? bytes : undefined;
 }
 
-function parseIPv6(text: string): readonly number[] | undefined {
-  const halves = text.split("::");
-  const [head, tail] = halves.map((half, index) => parseGroups(half, index === halves.length - 1));
-  if (head === undefined || halves.length > 2) return undefined;
-  if (halves.length === 1) return head.length === 2 * GROUPS ? head : undefined;
-  if (tail === undefined) return undefined;
-  const gap = 2 * GROUPS - head.length - tail.length;
-  return gap >= 2 ? [...head, ...new Array<number>(gap).fill(0), ...tail] : undefined;
+/** The last group of an address may be an IPv4 address. */
+function parseIPv6(text: string): number[] | undefined {
+  const bytes: number[] = [];
+  /** How many bytes stand before `::`. */
+  let gap: number | undefined;
+  let at = 0;
+  if (text.startsWith("::")) [gap, at] = [0, 2];
+  while (at < text.length && bytes.length < SIZE.ip6) {
+    let end = at;
+    let value = 0;
+    for (; end - at <= 4; end += 1) {
+      const next = hexDigit(text.charCodeAt(end));
+      if (Number.isNaN(next)) break;
+      value = value * 16 + next;
+    }
+    if (text.charCodeAt(end) === DOT) {
+      bytes.push(...(parseIPv4(text.slice(at)) ?? [Number.NaN]));
+      at = text.length;
+      break;
+    }
+    if (end === at || end - at > 4) return undefined;
+    bytes.push(value >> 8, value & 0xff);
+    at = end;
+    if (at === text.length) break;
+    // One colon and a group, or two.
+    if (text.charCodeAt(at) !== COLON || at + 1 === text.length) return undefined;
+    at += 1;
+    if (text.charCodeAt(at) !== COLON) continue;
+    if (gap !== undefined) return undefined;
+    gap = bytes.length;
+    at += 1;
+  }
+  const missing = SIZE.ip6 - bytes.length;
+  if (at < text.length || Number.isNaN(bytes.at(-1))) return undefined;
+  if (gap === undefined) return missing === 0 ? bytes : undefined;
+  if (missing < 2) return undefined;
+  return [...bytes.slice(0, gap), ...new Array<number>(missing).fill(0), ...bytes.slice(gap)];
 }
+
+const addressBytes = (text: string) => (text.includes(":") ? parseIPv6(text) : parseIPv4(text));
 
 /** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for anything else. */
-export function parseAddress(text: string): readonly number[] | undefined {
-  return text.includes(":") ? parseIPv6(text) : parseIPv4(text);
-}
+export const parseAddress: (text: string) => readonly number[] | undefined = addressBytes;
+
+/** A byte of a netmask. */
+const maskAt = (prefix: number, index: number) => (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * index))) & 0xff;
 
 /** The bits of a netmask, `size` bytes. */
 export function netmask(prefix: number, size: number): Uint8Array {
-  return Uint8Array.from({ length: size }, (_, index) => {
-    const bits = Math.min(8, Math.max(0, prefix - 8 * index));
-    return (0xff << (8 - bits)) & 0xff;
-  });
+  const mask = new Uint8Array(size);
+  for (let index = 0; index < size; index += 1) mask[index] = maskAt(prefix, index);
+  return mask;
 }
 
 /** A network like `10.0.0.0/8` or `fd00::/8`; undefined for anything else. White space around is allowed. */
 export function parseSubnet(given: string): Subnet | undefined {
   const text = given.trim();
-  const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text);
-  if (match === null) return undefined;
-  const [, address = "", length = ""] = match;
-  const bytes = parseAddress(address);
-  const prefix = Number(length);
-  if (bytes === undefined || prefix > 8 * bytes.length) return undefined;
-  const mask = netmask(prefix, bytes.length);
-  const family: Family = bytes.length === 4 ? "ip" : "ip6";
-  return { family, address: Uint8Array.from(bytes, (byte, index) => byte & (mask[index] ?? 0)), prefix, text };
+  const slash = text.indexOf("/");
+  const bytes = slash < 0 ? undefined : addressBytes(text.slice(0, slash));
+  const prefix = numberAt(text, slash + 1, text.length);
+  if (bytes === undefined || !(prefix <= 8 * bytes.length)) return undefined;
+  for (let index = prefix >> 3; index < bytes.length; index += 1)
+    bytes[index] = (bytes[index] ?? 0) & maskAt(prefix, index);
+  return { family: bytes.length === SIZE.ip ? "ip" : "ip6", address: Uint8Array.from(bytes), prefix, text };
+}
+
+const MAPPED_PREFIX = 96;
+const isMapped = ({ family, address, prefix }: Subnet) =>
+  family === "ip6" &&
+  prefix >= MAPPED_PREFIX &&
+  address.subarray(0, MAPPED_PREFIX / 8).every((byte, at) => byte === (at < 10 ? 0 : 0xff));
+
+/** The IPv4 network that an IPv4-mapped one stands for (RFC 4291, section 2.5.5.2); undefined for any other. */
+export function unmapped(subnet: Subnet): Subnet | undefined {
+  if (!isMapped(subnet)) return undefined;
+  const { address, prefix, text } = subnet;
+  return { family: "ip", address: address.subarray(MAPPED_PREFIX / 8), prefix: prefix - MAPPED_PREFIX, text };
 }
 
 /** A text that sorts networks by family, address and prefix: a network comes right before those within it. */
@@ -99,13 +158,14 @@ export function mergeSubnets(subnets: readonly Subnet[]): readonly Subnet[] {
 
 /**
  * The networks of a comma-separated list, in its order, and merged where there are more than {@link MAX_ITEMS}.
- * @param refuse is called with the first item that is no network
+ * @param refuse is called with the first item that is no network, or one that is IPv4-mapped: no packet has its addresses
  */
 export function parseSubnets(text: string, refuse: (item: string) => never): readonly Subnet[] {
   const subnets: Subnet[] = [];
   eachItem(text, (start, end) => {
     const item = text.slice(start, end);
-    subnets.push(parseSubnet(item) ?? refuse(item));
+    const subnet = parseSubnet(item) ?? refuse(item);
+    subnets.push(isMapped(subnet) ? refuse(item) : subnet);
   });
   return subnets.length > MAX_ITEMS ? mergeSubnets(subnets) : subnets;
 }

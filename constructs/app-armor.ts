@@ -1,7 +1,7 @@
 import type { IConstruct } from "constructs";
 import { Container } from "../cni/contract";
 import { assert, capabilities, HelmChart, type Input, type Refs, when } from "./helm";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 /** Kubernetes has a field for it from this version on; before, an annotation for each container. */
 const FIELD_SINCE = "1.30";

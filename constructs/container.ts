@@ -1,8 +1,8 @@
 import type { k8s } from "cdk8s-plus-27";
 import { NodePath, NRI_NAME } from "../cni/contract";
 import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
+import type { Values } from "./props";
 import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
-import type { Values } from "./values";
 
 /** The JavaScript runtime in the image. The image's environment gives it its options. */
 export const RUNTIME = "/opt/linkerd-cni/bun";

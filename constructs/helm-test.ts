@@ -3,7 +3,7 @@ import { Annotation, ConfigMapKey, InstallerVariable, Label, LinkerdContainer, P
 import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
 import { eq, type Input, present, type Refs, type Templated, when } from "./helm";
 import { configured } from "./pod";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 /**
  * What makes a resource of a chart one that only `helm test` creates. It stays until the next test: without it

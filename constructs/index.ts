@@ -3,7 +3,6 @@ export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
 export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./multus/namespace";
 export type * from "./multus/props";
-export { type MultusValues, multusValues } from "./multus/values";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
 export { overlaid } from "./overlaid";
 export {
@@ -15,6 +14,6 @@ export {
   type PlatformName,
 } from "./platforms";
 export type * from "./props";
+export { multusValues, values } from "./schemas";
 export type { StanzaTemplate } from "./stanza";
-export { type Values, values } from "./values";
 export { version } from "./version";

@@ -1,8 +1,10 @@
 import type { IConstruct } from "constructs";
 import type { z } from "zod";
+import { baseOf } from "./helm/base";
 import { HelmChart } from "./helm/chart";
 import { hasExpr, isExpr } from "./helm/expression";
-import { baseOf, type Refs, valueRefs } from "./helm/refs";
+import { type Refs, valueRefs } from "./helm/refs";
+import type { Schema } from "./helm/value-schema";
 import { problemsOf } from "./problems";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -65,8 +67,8 @@ function keysOf(schema: z.ZodObject, path: readonly PropertyKey[]): readonly str
 }
 
 /** What a construct works with. */
-export interface Inputs<T extends z.ZodObject> {
-  readonly values: Refs<z.output<T>>;
+export interface Inputs<T> {
+  readonly values: Refs<T>;
   /** What is wrong with the given values, one sentence each. Then `values` has the defaults instead. */
   readonly problems: readonly string[];
 }
@@ -97,11 +99,12 @@ export interface Source {
  * The values that a construct works with. In a Helm chart each one that is not given is a reference to `.Values`;
  * elsewhere it is the default.
  */
-export function inputsOf<T extends z.ZodObject>(
+export function inputsOf<T extends object>(
   scope: IConstruct,
-  schema: T,
+  typed: Schema<T>,
   { given: all, ignored = [], path }: Source,
 ): Inputs<T> {
+  const schema = typed as unknown as z.ZodObject;
   const used = Object.fromEntries(Object.entries(all).filter(([name]) => !ignored.includes(name)));
   const given = withoutNulls(used, schema) as Fields;
   const parsed = schema.safeParse(known(given));
@@ -109,7 +112,7 @@ export function inputsOf<T extends z.ZodObject>(
   const read = (parsed.success ? parsed.data : schema.parse({})) as Fields;
   const inChart = HelmChart.find(scope) !== undefined;
   if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");
-  const base = inChart ? (valueRefs(schema, path) as Fields) : read;
+  const base = inChart ? (valueRefs(typed, path) as Fields) : read;
   const right = parsed.success ? given : {};
-  return { values: overlay(base, read, right) as Refs<z.output<T>>, problems };
+  return { values: overlay(base, read, right) as Refs<T>, problems };
 }

@@ -1,6 +1,5 @@
 import { type ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
 import { Construct } from "constructs";
-import type { z } from "zod";
 import {
   HelmChart,
   type HelmManifest,
@@ -11,6 +10,7 @@ import {
   lazily,
   type Refs,
   release,
+  type Schema,
   spread,
 } from "./helm";
 import { inputsOf } from "./inputs";
@@ -31,29 +31,33 @@ export interface InstallationProps {
 export type Labels = Readonly<Record<string, Input<string>>>;
 
 /** What tells one construct's resources from another's. */
-interface Identity<Schema> {
+interface Identity<T> {
   /** The name of its resources. */
   readonly name: string;
   /** The labels of each of them. */
   readonly labels: Labels;
   /** Its values. */
-  readonly schema: Schema;
+  readonly schema: Schema<T>;
   /** Names of values that may be given and are not used. @default none */
   readonly ignored?: readonly string[];
 }
 
 type Added = Input<Readonly<Record<string, string>>>;
 
+/** Whether two namespaces are known, and differ. */
+const isOther = (one: Input<string>, other: Input<string>): boolean =>
+  typeof one === "string" && typeof other === "string" && one !== other;
+
 /** Resources of one name in one namespace, made from values. */
-export abstract class Installation<Schema extends z.ZodObject> extends Construct {
+export abstract class Installation<T extends object> extends Construct {
   /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
-  readonly values: Refs<z.output<Schema>>;
+  readonly values: Refs<T>;
   readonly namespace: Input<string>;
-  private readonly identity: Identity<Schema>;
+  private readonly identity: Identity<T>;
   private readonly parts: (() => unknown)[] = [];
 
   /** Problems of the values are reported at synthesis, all of them at once. */
-  constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<Schema>) {
+  constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<T>) {
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
     this.identity = identity;
@@ -63,6 +67,7 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
     this.namespace = namespace ?? this.defaultNamespace();
     const early = [...problems, ...namespaceProblems(this.namespace)];
     this.node.addValidation({ validate: () => (early.length > 0 ? early : this.problemsOfParts()) });
+    this.node.addValidation({ validate: () => this.rivals() });
   }
 
   /** The labels of a resource: the construct's own ones win over what users add. */
@@ -108,6 +113,20 @@ export abstract class Installation<Schema extends z.ZodObject> extends Construct
       }
     });
     return [...new Set(problems)];
+  }
+
+  /** Others in the app that would overwrite what this one has in the whole cluster; the first of them says so. */
+  private rivals(): string[] {
+    const { namespace, identity } = this;
+    const all = this.node.root.node.findAll();
+    const later = all.slice(all.indexOf(this) + 1).filter((each) => each instanceof Installation);
+    return later
+      .filter((each) => each.identity.name === identity.name && isOther(each.namespace, namespace))
+      .map(
+        (each) =>
+          `${this.node.path} in namespace ${namespace} and ${each.node.path} in namespace ${each.namespace} both have the ` +
+          `ClusterRole ${identity.name}: a cluster can have one of them; use an App for each cluster`,
+      );
   }
 
   private get commonLabels(): Added {

@@ -163,10 +163,11 @@ test("directories with any characters are mounted, and only once when they are o
     '/host/opt/my "bin"',
     "/host/etc/größe",
     "/host/run/linkerd-cni",
+    "/host/var/lib/cni",
     "/tmp",
   ]);
   const one = containers({ destCNIBinDir: "/cni", destCNINetDir: "/cni", pluginLog: false })[0];
-  expect(one?.volumeMounts?.map((mount) => mount.mountPath)).toEqual(["/host/cni", "/tmp"]);
+  expect(one?.volumeMounts?.map((mount) => mount.mountPath)).toEqual(["/host/cni", "/host/var/lib/cni", "/tmp"]);
 });
 
 test("no privilege unless asked for", () => {

@@ -55,7 +55,7 @@ import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, isServed, podSpec, updateStrategy } from "./pod";
 import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
-import type { ValuesProps } from "./props";
+import type { Values, ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { ownNodePolicy, taintPolicy } from "./taint";
@@ -77,7 +77,7 @@ type Extra = Readonly<Record<string, unknown>>;
 export interface LinkerdCniProps extends ValuesProps, InstallationProps {}
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
-export class LinkerdCni extends Installation<typeof values> {
+export class LinkerdCni extends Installation<Values> {
   readonly serviceAccount: ApiObject;
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;

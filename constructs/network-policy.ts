@@ -2,7 +2,7 @@ import type { k8s } from "cdk8s-plus-27";
 import { REPAIR_PORT } from "../cni/contract";
 import { type Input, or, present, type Refs, type Templated, when } from "./helm";
 import { isServed } from "./pod";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 /** A port that connections may come to. */
 export const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });

@@ -75,6 +75,13 @@ test("it has two capabilities and nothing else of the node, whatever the install
   });
 });
 
+test("it asks for what it takes, so that a busy node does not leave it for last", () => {
+  const resources = (props?: LinkerdCniProps) => (pod(props).containers[0] as { resources?: object }).resources;
+  expect(resources()).toEqual({ requests: { cpu: "50m", memory: "32Mi" } });
+  const nothing = { cpu: { request: "" }, memory: { request: "" } };
+  expect(resources({ nri: { enabled: true, resources: nothing } })).toBeUndefined();
+});
+
 test("it has a token only where it may have to ask the API server", () => {
   expect(pod().automountServiceAccountToken).toBe(true);
   const asksNothing: LinkerdCniProps = { podLookup: "annotations", nri: enabled };

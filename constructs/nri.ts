@@ -18,7 +18,7 @@ import { assert, concat, eq, type Input, matches, not, or, present, type Refs, t
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
 import { configured, logLevelOf, placementOf, seLinuxOptionsOf } from "./pod";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 /** What selects the pods: others than the installer's. */
 export const NRI_SELECTOR = { [Label.app]: NRI_NAME };

@@ -3,7 +3,7 @@ import { REPAIR_PORT } from "../cni/contract";
 import { and, or, type Refs, when } from "./helm";
 import { NRI_CAPABILITIES } from "./nri";
 import { INSTALLER_CAPABILITIES, isServed } from "./pod";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 /** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
 export const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };

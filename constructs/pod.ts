@@ -1,6 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import {
   AdminPath,
+  CNI_CACHE_VOLUME,
   CONFIG_MAP,
   ConfigMapKey,
   Container as ContainerName,
@@ -34,7 +35,7 @@ import {
   when,
 } from "./helm";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 type Container = Templated<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
@@ -72,6 +73,7 @@ function mounts(values: Refs<Values>, directories: Directories): Mounts {
     { name: "cni-bin-dir", mountPath: concat(MOUNT_PREFIX, directories.binDir) },
     when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(MOUNT_PREFIX, directories.netDir) }),
     when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${MOUNT_PREFIX}${NodePath.runDir}` }),
+    { name: CNI_CACHE_VOLUME, mountPath: `${MOUNT_PREFIX}${NodePath.cniCacheDir}`, readOnly: true },
     { name: "linkerd-tmp-dir", mountPath: "/tmp" },
   ];
 }
@@ -81,6 +83,8 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
     { name: "cni-bin-dir", hostPath: { path: directories.binDir } },
     when(netDirApart(directories), { name: "cni-net-dir", hostPath: { path: directories.netDir } }),
     when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type: "DirectoryOrCreate" } }),
+    // Every node that started a pod by CNI has it.
+    { name: CNI_CACHE_VOLUME, hostPath: { path: NodePath.cniCacheDir, type: "DirectoryOrCreate" } },
     { name: "linkerd-tmp-dir", emptyDir: {} },
   ];
 }

@@ -1,7 +1,219 @@
 import type { Input } from "./helm";
-import type { Values } from "./values";
 
 // Made from constructs/values.ts by synthesis: change it there, then run `npm run build -- charts`.
+
+/** All values of the chart, each known. */
+export interface Values {
+  readonly inboundProxyPort: number;
+  readonly outboundProxyPort: number;
+  readonly proxyAdminPort: number;
+  readonly proxyControlPort: number;
+  readonly ignoreInboundPorts: string;
+  readonly ignoreOutboundPorts: string;
+  readonly portsToRedirect: string;
+  readonly proxyUID: number;
+  readonly proxyGID: number;
+  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "warning" | "fatal" | "panic";
+  readonly platform:
+    | ""
+    | "aks"
+    | "bottlerocket"
+    | "eks"
+    | "gke"
+    | "k3s"
+    | "kind"
+    | "microk8s"
+    | "minikube"
+    | "openshift"
+    | "rke2"
+    | "talos";
+  readonly destCNINetDir: string;
+  readonly chained: boolean;
+  readonly destCNIBinDir: string;
+  readonly useWaitFlag: boolean;
+  readonly iptablesMode: "auto" | "native" | "nft" | "legacy" | "plain";
+  readonly disableIPv6: boolean;
+  readonly podLookup: "auto" | "api" | "annotations";
+  readonly strictStatus: boolean;
+  readonly healthPort: number;
+  readonly uninstallOnStop: "auto" | "always" | "never";
+  readonly pluginLog: boolean;
+  readonly podEvents: boolean;
+  readonly hostNetwork: boolean;
+  readonly priorityClassName: string;
+  readonly resourceQuota: { readonly create: "auto" | "always" | "never"; readonly pods: number };
+  readonly revisionHistoryLimit: number;
+  readonly updateStrategy: {
+    readonly type: "RollingUpdate" | "OnDelete";
+    readonly rollingUpdate: { readonly maxSurge: string; readonly maxUnavailable: string };
+  };
+  readonly enablePSP: boolean;
+  readonly privileged: boolean;
+  readonly seLinuxOptions?:
+    | {
+        readonly level?: string | undefined;
+        readonly role?: string | undefined;
+        readonly type?: string | undefined;
+        readonly user?: string | undefined;
+      }
+    | undefined;
+  readonly appArmorProfile?:
+    | {
+        readonly type: "RuntimeDefault" | "Unconfined" | "Localhost";
+        readonly localhostProfile?: string | undefined;
+      }
+    | undefined;
+  readonly rbac: { readonly minimal: boolean };
+  readonly pluginToken: { readonly dedicated: boolean; readonly expirationSeconds: number };
+  readonly networkPolicy: {
+    readonly enabled: boolean;
+    readonly from: readonly {
+      readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] | undefined } | undefined;
+      readonly namespaceSelector?: { readonly [key: string]: unknown } | undefined;
+      readonly podSelector?: { readonly [key: string]: unknown } | undefined;
+    }[];
+  };
+  readonly helmTest: {
+    readonly tolerations: readonly {
+      readonly key?: string | undefined;
+      readonly operator?: "Exists" | "Equal" | undefined;
+      readonly value?: string | undefined;
+      readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute" | undefined;
+      readonly tolerationSeconds?: number | undefined;
+    }[];
+  };
+  readonly nodeTaint: {
+    readonly enabled: boolean;
+    readonly key: string;
+    readonly admissionPolicy: "" | "v1beta1" | "v1";
+    readonly ownNodeOnly: boolean;
+  };
+  readonly podMonitor: { readonly enabled: boolean; readonly labels: Readonly<Record<string, string>> };
+  readonly prometheusRule: {
+    readonly enabled: boolean;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly runbookUrl: string;
+    readonly notReadyMinutes: number;
+    readonly contests: number;
+    readonly addErrors: number;
+    readonly addMilliseconds: number;
+  };
+  readonly grafanaDashboard: {
+    readonly enabled: boolean;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly folder: string;
+  };
+  readonly tolerations: readonly {
+    readonly key?: string | undefined;
+    readonly operator?: "Exists" | "Equal" | undefined;
+    readonly value?: string | undefined;
+    readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute" | undefined;
+    readonly tolerationSeconds?: number | undefined;
+  }[];
+  readonly nodeAffinity?:
+    | {
+        readonly requiredDuringSchedulingIgnoredDuringExecution?:
+          | {
+              readonly nodeSelectorTerms: readonly {
+                readonly matchExpressions?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+                readonly matchFields?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+              }[];
+            }
+          | undefined;
+        readonly preferredDuringSchedulingIgnoredDuringExecution?:
+          | readonly {
+              readonly preference: {
+                readonly matchExpressions?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+                readonly matchFields?:
+                  | readonly {
+                      readonly key: string;
+                      readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+                      readonly values?: readonly string[] | undefined;
+                    }[]
+                  | undefined;
+              };
+              readonly weight: number;
+            }[]
+          | undefined;
+      }
+    | undefined;
+  readonly image: {
+    readonly name: string;
+    readonly version: string;
+    readonly digest: string;
+    readonly pullPolicy: "IfNotPresent" | "Always" | "Never";
+  };
+  readonly imagePullSecrets: readonly { readonly name: string }[];
+  readonly extraInitContainers: readonly {
+    readonly name: string;
+    readonly image: string;
+    readonly [key: string]: unknown;
+  }[];
+  readonly extraEnv: readonly {
+    readonly name: string;
+    readonly value?: string | undefined;
+    readonly valueFrom?: { readonly [key: string]: unknown } | undefined;
+  }[];
+  readonly extraObjects: readonly {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly metadata: { readonly name: string; readonly [key: string]: unknown };
+    readonly [key: string]: unknown;
+  }[];
+  readonly terminationGracePeriodSeconds: number;
+  readonly podAnnotations: Readonly<Record<string, string>>;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly commonLabels: Readonly<Record<string, string>>;
+  readonly repairController: {
+    readonly enabled: boolean;
+    readonly logLevel: "trace" | "debug" | "info" | "warn" | "error";
+    readonly logFormat: "plain" | "json";
+    readonly enableSecurityContext: boolean;
+    readonly deletionsPerSecond: number;
+    readonly deletionBurst: number;
+    readonly deleteUnvalidated: boolean;
+    readonly resources: {
+      readonly cpu: { readonly limit: string | number; readonly request: string | number };
+      readonly memory: { readonly limit: string | number; readonly request: string | number };
+      readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+    };
+  };
+  readonly resources: {
+    readonly cpu: { readonly limit: string | number; readonly request: string | number };
+    readonly memory: { readonly limit: string | number; readonly request: string | number };
+    readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+  };
+  readonly nri: {
+    readonly enabled: boolean;
+    readonly socketDir: string;
+    readonly netnsDir: string;
+    readonly index: string;
+    readonly require: { readonly admissionPolicy: "" | "v1beta1" | "v1" };
+    readonly resources: {
+      readonly cpu: { readonly limit: string | number; readonly request: string | number };
+      readonly memory: { readonly limit: string | number; readonly request: string | number };
+      readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+    };
+  };
+}
 
 /** The values in the group `resourceQuota`. */
 export interface ResourceQuotaProps {
@@ -102,69 +314,6 @@ export interface NodeTaintProps {
   readonly ownNodeOnly?: Input<Values["nodeTaint"]["ownNodeOnly"]> | undefined;
 }
 
-/** The values in the group `require`. */
-export interface RequireProps {
-  /**
-   * Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with
-   * `required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their
-   * containers while the NRI plugin is not connected. Empty creates none.
-   * @default ""
-   */
-  readonly admissionPolicy?: Input<Values["nri"]["require"]["admissionPolicy"]> | undefined;
-}
-
-/** The values in the group `cpu`. */
-export interface CpuProps {
-  /** The most CPU that the container may use. @default "" */
-  readonly limit?: Input<Values["nri"]["resources"]["cpu"]["limit"]> | undefined;
-  /** The CPU that the container asks for. @default "" */
-  readonly request?: Input<Values["nri"]["resources"]["cpu"]["request"]> | undefined;
-}
-
-/** The values in the group `memory`. */
-export interface MemoryProps {
-  /** The most memory that the container may use. @default "" */
-  readonly limit?: Input<Values["nri"]["resources"]["memory"]["limit"]> | undefined;
-  /** The memory that the container asks for. @default "" */
-  readonly request?: Input<Values["nri"]["resources"]["memory"]["request"]> | undefined;
-}
-
-/** The values in the group `ephemeral-storage`. */
-export interface EphemeralStorageProps {
-  /** The most local storage that the container may use. @default "" */
-  readonly limit?: Input<Values["nri"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
-  /** The local storage that the container asks for. @default "" */
-  readonly request?: Input<Values["nri"]["resources"]["ephemeral-storage"]["request"]> | undefined;
-}
-
-/** The values in the group `resources`. */
-export interface ResourcesProps {
-  readonly cpu?: CpuProps | undefined;
-  readonly memory?: MemoryProps | undefined;
-  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
-}
-
-/** The values in the group `nri`. */
-export interface NriProps {
-  /**
-   * Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that
-   * run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native.
-   * @default false
-   */
-  readonly enabled?: Input<Values["nri"]["enabled"]> | undefined;
-  /** Directory on the node with the container runtime's socket nri.sock. @default "/var/run/nri" */
-  readonly socketDir?: Input<Values["nri"]["socketDir"]> | undefined;
-  /**
-   * Directory on the node where the container runtime mounts the network namespaces of pods.
-   * @default "/var/run/netns"
-   */
-  readonly netnsDir?: Input<Values["nri"]["netnsDir"]> | undefined;
-  /** Place of the NRI plugin among others, two digits; the runtime calls plugins in this order. @default "10" */
-  readonly index?: Input<string | number> | undefined;
-  readonly require?: RequireProps | undefined;
-  readonly resources?: ResourcesProps | undefined;
-}
-
 /** The values in the group `podMonitor`. */
 export interface PodMonitorProps {
   /**
@@ -224,6 +373,37 @@ export interface ImageProps {
   readonly pullPolicy?: Input<Values["image"]["pullPolicy"]> | undefined;
 }
 
+/** The values in the group `cpu`. */
+export interface CpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface MemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `ephemeral-storage`. */
+export interface EphemeralStorageProps {
+  /** The most local storage that the container may use. @default "" */
+  readonly limit?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["limit"]> | undefined;
+  /** The local storage that the container asks for. @default "" */
+  readonly request?: Input<Values["repairController"]["resources"]["ephemeral-storage"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface ResourcesProps {
+  readonly cpu?: CpuProps | undefined;
+  readonly memory?: MemoryProps | undefined;
+  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
+}
+
 /** The values in the group `repairController`. */
 export interface RepairControllerProps {
   /** Run the repair controller, which replaces pods that started before the plugin was in place. @default false */
@@ -245,6 +425,61 @@ export interface RepairControllerProps {
    */
   readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
   readonly resources?: ResourcesProps | undefined;
+}
+
+/** The values in the group `require`. */
+export interface RequireProps {
+  /**
+   * Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with
+   * `required-plugins.noderesource.dev`: a runtime with NRI's default validator switched on then refuses their
+   * containers while the NRI plugin is not connected. Empty creates none.
+   * @default ""
+   */
+  readonly admissionPolicy?: Input<Values["nri"]["require"]["admissionPolicy"]> | undefined;
+}
+
+/** The values in the group `cpu`. */
+export interface ResourcesCpuProps {
+  /** The most CPU that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["cpu"]["limit"]> | undefined;
+  /** The CPU that the container asks for. @default "50m" */
+  readonly request?: Input<Values["nri"]["resources"]["cpu"]["request"]> | undefined;
+}
+
+/** The values in the group `memory`. */
+export interface ResourcesMemoryProps {
+  /** The most memory that the container may use. @default "" */
+  readonly limit?: Input<Values["nri"]["resources"]["memory"]["limit"]> | undefined;
+  /** The memory that the container asks for. @default "32Mi" */
+  readonly request?: Input<Values["nri"]["resources"]["memory"]["request"]> | undefined;
+}
+
+/** The values in the group `resources`. */
+export interface NriResourcesProps {
+  readonly cpu?: ResourcesCpuProps | undefined;
+  readonly memory?: ResourcesMemoryProps | undefined;
+  readonly "ephemeral-storage"?: EphemeralStorageProps | undefined;
+}
+
+/** The values in the group `nri`. */
+export interface NriProps {
+  /**
+   * Run the NRI plugin as a second DaemonSet: it sets the redirect where the chain did not, also in place for pods that
+   * run already; needs containerd 2.0, CRI-O 1.30 or another runtime with NRI, and iptablesMode auto or native.
+   * @default false
+   */
+  readonly enabled?: Input<Values["nri"]["enabled"]> | undefined;
+  /** Directory on the node with the container runtime's socket nri.sock. @default "/var/run/nri" */
+  readonly socketDir?: Input<Values["nri"]["socketDir"]> | undefined;
+  /**
+   * Directory on the node where the container runtime mounts the network namespaces of pods.
+   * @default "/var/run/netns"
+   */
+  readonly netnsDir?: Input<Values["nri"]["netnsDir"]> | undefined;
+  /** Place of the NRI plugin among others, two digits; the runtime calls plugins in this order. @default "10" */
+  readonly index?: Input<string | number> | undefined;
+  readonly require?: RequireProps | undefined;
+  readonly resources?: NriResourcesProps | undefined;
 }
 
 /** The values of the chart: each one known, or in a Helm chart an expression. */
@@ -307,7 +542,11 @@ export interface ValuesProps {
    * @default "auto"
    */
   readonly podLookup?: Input<Values["podLookup"]> | undefined;
-  /** Report the node as not ready (CNI STATUS) while the plugin's credentials do not work. @default false */
+  /**
+   * Report the node as not ready (CNI STATUS) while the plugin's credentials do not work, or its kernel is too old for
+   * iptablesMode.
+   * @default false
+   */
   readonly strictStatus?: Input<Values["strictStatus"]> | undefined;
   /**
    * Port of the installer's probes (/live, /ready) and /metrics. 0 turns them off: a pod then counts as ready before it
@@ -360,7 +599,6 @@ export interface ValuesProps {
   readonly networkPolicy?: NetworkPolicyProps | undefined;
   readonly helmTest?: HelmTestProps | undefined;
   readonly nodeTaint?: NodeTaintProps | undefined;
-  readonly nri?: NriProps | undefined;
   readonly podMonitor?: PodMonitorProps | undefined;
   readonly prometheusRule?: PrometheusRuleProps | undefined;
   readonly grafanaDashboard?: GrafanaDashboardProps | undefined;
@@ -390,4 +628,5 @@ export interface ValuesProps {
   readonly commonLabels?: Input<Values["commonLabels"]> | undefined;
   readonly repairController?: RepairControllerProps | undefined;
   readonly resources?: ResourcesProps | undefined;
+  readonly nri?: NriProps | undefined;
 }

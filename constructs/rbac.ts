@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { and, type Input, not, or, type Refs, type Templated, when } from "./helm";
 import { pluginRules } from "./plugin-token";
-import type { Values } from "./values";
+import type { Values } from "./props";
 
 type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 

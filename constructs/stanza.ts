@@ -31,8 +31,8 @@ import {
   trim,
   when,
 } from "./helm";
+import type { Values } from "./props";
 import { COMMA, MAX_PORT, PORT, PORT_RANGE, type PortItem } from "./value-types";
-import type { Values } from "./values";
 
 /** The stanza with expressions in it; what is left out has the plugin's default. */
 export type StanzaTemplate = { readonly [Key in keyof Stanza]: Templated<Partial<Stanza[Key]>> | undefined };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, numberOrText } from "./helm";
+import { integer, numberOrText } from "./helm/loose-types";
 import { quantity, word } from "./value-types";
 import { version } from "./version";
 
@@ -7,22 +7,22 @@ import { version } from "./version";
 export const group = <T extends z.ZodRawShape>(members: T) =>
   z.strictObject(members).prefault({} as z.input<z.ZodObject<T, z.core.$strict>>);
 
-/** Requests and limits of one container; what is empty is left out. */
-export const resources = () =>
+/** Requests and limits of one container; what is empty is left out. @param request what it asks for by default */
+export const resources = (request: { readonly cpu?: string; readonly memory?: string } = {}) =>
   group({
-    cpu: bounds("CPU", { limit: "100m", request: "10m" }),
+    cpu: bounds("CPU", { limit: "100m", request: "10m" }, request.cpu),
     // What a node's installer takes: 40Mi.
-    memory: bounds("memory", { limit: "96Mi", request: "48Mi" }),
+    memory: bounds("memory", { limit: "96Mi", request: "48Mi" }, request.memory),
     "ephemeral-storage": bounds("local storage", { limit: "100Mi", request: "100Mi" }),
   });
 
-const bounds = (what: string, example: Readonly<Record<"limit" | "request", string>>) =>
+const bounds = (what: string, example: Readonly<Record<"limit" | "request", string>>, request = "") =>
   group({
     limit: quantity()
       .default("")
       .meta({ description: `The most ${what} that the container may use`, examples: [example.limit] }),
     request: quantity()
-      .default("")
+      .default(request)
       .meta({ description: `The ${what} that the container asks for`, examples: [example.request] }),
   });
 

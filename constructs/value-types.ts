@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, numberOrText } from "./helm";
+import { integer, numberOrText } from "./helm/loose-types";
 
 export const port = () => integer(1, MAX_PORT);
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
-import { flag, integer, numberOrText } from "./helm";
+import { flag, integer, numberOrText } from "./helm/loose-types";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
@@ -174,7 +174,9 @@ const nri = group({
           "containers while the NRI plugin is not connected. Empty creates none",
       }),
   }),
-  resources: resources(),
+  // All pod starts of the node wait for it, 2 s at most: a busy node must not leave it for last, as it does a container
+  // that asks for nothing. It takes 2 MiB, and for messages of the longest kind ten times that.
+  resources: resources({ cpu: "50m", memory: "32Mi" }),
 });
 
 const helmTest = group({
@@ -325,9 +327,13 @@ export const values = z.strictObject({
         "Which pods the plugin asks the API server about if the runtime passes their annotations: `auto`: meshed pods; " +
         "`annotations`: only meshed pods that linkerd's injector did not make; `api`: all pods",
     }),
-  strictStatus: flag().default(false).meta({
-    description: "Report the node as not ready (CNI STATUS) while the plugin's credentials do not work",
-  }),
+  strictStatus: flag()
+    .default(false)
+    .meta({
+      description:
+        "Report the node as not ready (CNI STATUS) while the plugin's credentials do not work, or its kernel is too old " +
+        "for iptablesMode",
+    }),
   healthPort: integer(0, MAX_PORT)
     .default(9991)
     .meta({
@@ -385,7 +391,6 @@ export const values = z.strictObject({
   networkPolicy,
   helmTest,
   nodeTaint,
-  nri,
   ...monitoring,
   tolerations: z
     .array(toleration)
@@ -412,7 +417,5 @@ export const values = z.strictObject({
   commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
   repairController,
   resources: resources(),
+  nri,
 });
-
-/** All values, each known. */
-export type Values = z.output<typeof values>;

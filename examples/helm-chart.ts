@@ -3,25 +3,24 @@ import { k8s } from "cdk8s-plus-27";
 import {
   chartFiles,
   concat,
-  flag,
   HelmChart,
   HelmObject,
-  integer,
   present,
   release,
   spread,
+  value,
   valueRefs,
+  valuesOf,
   when,
 } from "linkerd-cni-cdk8s/helm";
-import { z } from "zod";
 
 /** The values of a chart of your own: types, defaults and what the documents say. */
-const values = z.strictObject({
-  replicas: integer(1, 100).default(2).meta({ description: "How many pods" }),
-  image: z.string().default("ghcr.io/example/web:1").meta({ description: "Image of the pods" }),
-  debug: flag().default(false).meta({ description: "Log more" }),
-  labels: z.record(z.string(), z.string()).default({}).meta({ description: "Labels of the pods" }),
-  nodeSelector: z.record(z.string(), z.string()).default({}).meta({ description: "Nodes to run on" }),
+const values = valuesOf({
+  replicas: value.integer({ description: "How many pods", default: 2, min: 1, max: 100 }),
+  image: value.string({ description: "Image of the pods", default: "ghcr.io/example/web:1" }),
+  debug: value.boolean({ description: "Log more", default: false }),
+  labels: value.map({ description: "Labels of the pods", default: {} }),
+  nodeSelector: value.map({ description: "Nodes to run on", default: {} }),
 });
 
 const { replicas, image, debug, labels, nodeSelector } = valueRefs(values);

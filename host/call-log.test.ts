@@ -14,10 +14,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appendLine } from "./call-log";
+import { Errno } from "./errno";
 import { FakeHost } from "./fake.testing";
 
 /** Real files, by Node. */
 class FilesHost extends FakeHost {
+  /** Files that are locked, and by which descriptor: all hosts are in one process here. */
+  private static readonly locks = new Map<number, number>();
   private attempt(call: () => number): number {
     try {
       return call();
@@ -34,9 +37,16 @@ class FilesHost extends FakeHost {
   override seek = (descriptor: number) => this.attempt(() => fstatSync(descriptor).size);
   override close = (descriptor: number) =>
     this.attempt(() => {
+      for (const [ino, owner] of FilesHost.locks) if (owner === descriptor) FilesHost.locks.delete(ino);
       closeSync(descriptor);
       return 0;
     });
+  override flock = (descriptor: number) => {
+    const { ino } = fstatSync(descriptor);
+    if (FilesHost.locks.has(ino)) return -Errno.EAGAIN;
+    FilesHost.locks.set(ino, descriptor);
+    return 0;
+  };
   override rename = (from: string, to: string) =>
     this.attempt(() => {
       renameSync(from, to);
@@ -87,5 +97,22 @@ describe("the log of calls", () => {
     appendLine(raced, path, "last\n");
     expect(readFileSync(path, "utf8")).toBe("another call's\n");
     expect(readFileSync(`${path}.1`, "utf8")).toMatch(/xlast\n$/);
+  });
+
+  it("loses no line where two calls find it full at once", () => {
+    rmSync(`${path}.1`);
+    const filled = `${"x".repeat(4 * 1024 * 1024)}\n`;
+    writeFileSync(path, filled);
+    const slow = new FilesHost();
+    slow.rename = (from, to) => {
+      appendLine(host, path, "another call's\n");
+      appendLine(host, path, "and a later one's\n");
+      renameSync(from, to);
+      return 0;
+    };
+    appendLine(slow, path, "the slow call's\n");
+    appendLine(host, path, "last\n");
+    const text = readFileSync(`${path}.1`, "utf8") + readFileSync(path, "utf8");
+    expect(text).toBe(`${filled}the slow call's\nanother call's\nand a later one's\nlast\n`);
   });
 });

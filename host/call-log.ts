@@ -1,4 +1,5 @@
 /** The log of calls: what each call did, one line of JSON each. */
+import { printable } from "../cni/errors";
 import { identify, Open, openFile, sameFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
@@ -68,7 +69,7 @@ export class Recorder {
       ms: tenths(this.elapsed()),
       requests: this.requests,
     };
-    return `${JSON.stringify(record)}\n`;
+    return `${printable(JSON.stringify(record))}\n`;
   }
 }
 

@@ -9,6 +9,11 @@ export class SystemError extends Error {
   ) {
     super(`${operation}: ${errnoText(errno)}`);
   }
+
+  /** The name of the number, as Node's errors have it. */
+  get code(): string {
+    return errnoName(this.errno) ?? `error ${this.errno}`;
+  }
 }
 
 /** The result of a system call. @throws SystemError where it is negative */
@@ -32,9 +37,11 @@ export const Errno = {
   EISDIR: 21,
   EINVAL: 22,
   EMFILE: 24,
+  EFBIG: 27,
   ENOSPC: 28,
   EROFS: 30,
   EPIPE: 32,
+  ENOTEMPTY: 39,
   ELOOP: 40,
   EPROTO: 71,
   EMSGSIZE: 90,
@@ -77,7 +84,9 @@ const meanings: Readonly<Record<number, string>> = {
   [Errno.ETIMEDOUT]: "timed out",
 };
 
+const errnoName = (errno: number) => Object.entries(Errno).find(([, value]) => value === errno)?.[0];
+
 function errnoText(errno: number): string {
-  const name = Object.entries(Errno).find(([, value]) => value === errno)?.[0];
+  const name = errnoName(errno);
   return name === undefined ? `error ${errno}` : `${name}, ${meanings[errno] ?? "try again"}`;
 }

@@ -52,6 +52,8 @@ export class FakeHost implements Host {
   readonly ran: { readonly command: string; readonly input: string }[] = [];
   /** Milliseconds that {@link poll} was asked to sleep. */
   readonly pauses: number[] = [];
+  /** Files and directories that were removed, in order. */
+  readonly unlinked: string[] = [];
   stdout = "";
   stderr = "";
   /** Milliseconds since the start; calls do not take time by themselves. */
@@ -104,18 +106,29 @@ export class FakeHost implements Host {
 
   seek = (_descriptor: number) => 0;
   close = (descriptor: number) => (this.descriptors.delete(descriptor) ? 0 : -Errno.EBADF);
+  flock = (_descriptor: number, _operation: number) => 0;
   rename = (_from: string, _to: string) => -Errno.ENOENT;
+  unlink(path: string, flags: number): number {
+    const left = Object.keys(this.machine.files ?? {}).filter((each) => !this.unlinked.includes(each));
+    if (flags === 0 && !left.includes(path)) return -Errno.ENOENT;
+    if (flags !== 0 && left.some((each) => each.startsWith(`${path}/`))) return -Errno.ENOTEMPTY;
+    this.unlinked.push(path);
+    return 0;
+  }
+
   access(path: string): number {
     const isThere = path in (this.machine.programs ?? {}) || path in (this.machine.files ?? {});
     return isThere ? 0 : -Errno.ENOENT;
   }
 
   statx(path: string, _mask: number, into: Uint8Array): number {
+    const open = /^\/proc\/self\/fd\/(\d+)$/.exec(path)?.[1];
+    const file = open === undefined ? path : (this.descriptors.get(Number(open))?.path ?? "");
     const known = [...this.tables.keys(), ...Object.keys(this.machine.files ?? {})];
-    if (!known.includes(path)) return -Errno.ENOENT;
+    if (!known.includes(file)) return -Errno.ENOENT;
     const view = new DataView(into.buffer, into.byteOffset, into.byteLength);
-    view.setUint32(0x20, known.indexOf(path) + 1, true);
-    view.setUint32(0x8c, this.tables.has(path) ? 4 : 1, true);
+    view.setUint32(0x20, known.indexOf(file) + 1, true);
+    view.setUint32(0x8c, this.tables.has(file) ? 4 : 1, true);
     return 0;
   }
 

@@ -13,6 +13,9 @@ export const Open = {
   closeOnExec: 0x80000,
 } as const;
 
+/** Flag of unlinkat(2). */
+export const AT_REMOVEDIR = 0x200;
+
 const OWNER_ONLY = 0o600;
 const SEEK_END = 2;
 const FIRST_CHUNK = 16384;
@@ -98,6 +101,9 @@ export function identify(host: Host, path: string): FileId {
     inode: `${number(STATX.inode + 4)}:${number(STATX.inode)}`,
   };
 }
+
+/** Which file is open. @throws SystemError */
+export const identifyOpen = (host: Host, descriptor: number) => identify(host, `/proc/self/fd/${descriptor}`);
 
 /** Whether two paths lead to one file. */
 export function sameFile(one: FileId, other: FileId): boolean {

@@ -28,6 +28,10 @@
 #define STACK_GUARD ((size_t)64 << 10)
 /* Of the stack, what C functions may need that a script calls: those of TLS, most of all. */
 #define STACK_OF_C ((size_t)256 << 10)
+/* What a program may print; it is ended when it prints more. */
+#define OUTPUT_LIMIT ((size_t)4 << 20)
+/* Milliseconds that a process that was killed has to end. */
+#define AFTER_KILL 500
 /* How many descriptors one call polls, at most. */
 #define POLLED 64
 
@@ -120,7 +124,9 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(write, "nb", SYS_write)           \
   CALL(seek, "nnn", SYS_lseek)           \
   CALL(close, "n", SYS_close)            \
+  CALL(flock, "nn", SYS_flock)           \
   CALL(rename, "dpdp", SYS_renameat)     \
+  CALL(unlink, "dpn", SYS_unlinkat)      \
   CALL(access, "dp0", SYS_faccessat)     \
   CALL(statx, "dp0nx", SYS_statx)        \
   CALL(setns, "nn", SYS_setns)           \
@@ -291,6 +297,7 @@ struct Output {
 
 /* Takes what there is; 0 at the end, negated errno. The engine's limit on memory holds for it, too. */
 static ssize_t take(JSContext *ctx, struct Output *output) {
+  if (output->size >= OUTPUT_LIMIT) return -EFBIG;
   if (output->size == output->room) {
     uint8_t *more = js_realloc_rt(JS_GetRuntime(ctx), output->bytes, output->room * 2 + 65536);
     if (more == NULL) return -ENOMEM;
@@ -301,9 +308,13 @@ static ssize_t take(JSContext *ctx, struct Output *output) {
   return taken < 0 ? -errno : taken;
 }
 
-/* Takes a child's outputs until it ends, or kills its process group when the time is over. Negated errno; its status. */
+/*
+ * Takes a child's outputs until it ends, or kills its process group when the time is over. Negated errno; its status.
+ * What the kernel does for a process may go on after SIGKILL, on a broken disk for ever: a moment later it is left alone.
+ */
 static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int count, double end, int *status) {
   int error = 0;
+  double killed = 0;
   for (int open = count; open > 0 && error == 0;) {
     struct pollfd fds[2];
     for (int i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = outputs[i].fd, .events = POLLIN};
@@ -321,9 +332,11 @@ static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int 
   for (struct timespec pause = {0, 20000};; pause.tv_nsec *= pause.tv_nsec < 8000000 ? 2 : 1) {
     if (error == 0 && until(end) == 0) error = -ETIMEDOUT;
     if (error != 0) kill(-child, SIGKILL), kill(child, SIGKILL);
-    pid_t ended = waitpid(child, status, error != 0 ? 0 : WNOHANG);
+    if (error != 0 && killed == 0) killed = now();
+    pid_t ended = waitpid(child, status, WNOHANG);
     if (ended < 0 && errno != EINTR) error = -errno;
     if (ended == child || (ended < 0 && errno != EINTR)) break;
+    if (killed != 0 && until(killed + AFTER_KILL) == 0) break;
     if (ended == 0) nanosleep(&pause, NULL);
   }
   for (int i = 0; i < count; i++)
@@ -348,14 +361,16 @@ static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValue
     pid_t child = fork();
     if (child == 0) {
       setpgid(0, 0);
-      /* Whoever waits for the end of the plugin's outputs does not wait for this process. */
-      close(0), close(1), close(2);
+      /* It keeps nothing open but its answer: others wait for the end of a pipe, a socket's port, or a namespace. */
+      if (dup2(out[1], 0) < 0) _exit(errno);
+      if (syscall(SYS_close_range, 1, ~0U, 0) < 0)
+        for (int fd = 1; fd < 1024; fd++) close(fd); /* before Linux 5.9 */
       struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *each;
       int failure = getaddrinfo(name, NULL, &hints, &each);
       char text[INET6_ADDRSTRLEN + 20];
       for (; failure == 0 && each != NULL; each = each->ai_next)
         if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
-          dprintf(out[1], "%s\n", text);
+          dprintf(0, "%s\n", text);
       if (failure == 0) _exit(0);
       _exit(failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
     }

@@ -23,7 +23,11 @@ export interface Host {
   /** The new offset. */
   seek(descriptor: number, offset: number, whence: number): number;
   close(descriptor: number): number;
+  /** flock(2). */
+  flock(descriptor: number, operation: number): number;
   rename(from: string, to: string): number;
+  /** unlinkat(2): a file, or with AT_REMOVEDIR an empty directory. */
+  unlink(path: string, flags: number): number;
   /** access(2) with F_OK: 0 where the path leads to something. */
   access(path: string): number;
   /** statx(2), links followed: fills `into` (256 bytes, the kernel's `struct statx`). */
@@ -105,6 +109,6 @@ export interface HostRun {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Negated errno where it could not be started or the time was over; else 0. */
+  /** Negated errno where it could not be started, printed more than 4 MiB (EFBIG) or the time was over; else 0. */
   readonly error: number;
 }

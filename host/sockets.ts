@@ -10,7 +10,8 @@ const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
-const BACKLOG = 16;
+/** Connections that wait to be taken: whoever comes beyond them tries again after a second. */
+const BACKLOG = 4096;
 /** Bytes of `sun_path`, one of them for the zero at its end. */
 const LONGEST_PATH = 107;
 
@@ -73,6 +74,6 @@ const MISSING: readonly number[] = [Errno.EAFNOSUPPORT, Errno.EADDRNOTAVAIL];
 
 /** Takes a connection that waits; undefined where none does any more. */
 export function acceptConnection(host: Host, socket: number): number | undefined {
-  const connection = host.accept(socket, SOCK_CLOEXEC);
+  const connection = host.accept(socket, SOCK_CLOEXEC | SOCK_NONBLOCK);
   return connection < 0 ? undefined : connection;
 }

@@ -23,6 +23,7 @@ import { Scheduler } from "./reconcile/scheduler";
 import { readStanza } from "./reconcile/stanza";
 import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./reconcile/stop-decision";
 import type { Settings } from "./settings";
+import { readAttachments } from "./state/attachments";
 import { tokenIn } from "./state/kubeconfig-file";
 import { linkedDirectories } from "./state/links";
 import { Mounts } from "./state/mounts";
@@ -160,10 +161,11 @@ export class Service {
     const { log, settings } = this.deps;
     if (remove) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
+    const attachments = () => readAttachments(settings.cniCache.here, keepPlugin);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
-    if (remove && keepPlugin)
+    if (remove && keepPlugin && attachments() === undefined)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
-    if (remove) await this.reconciler.remove({ keepPlugin, all });
+    if (remove) await this.reconciler.remove({ keepPlugin, all, attachments });
     else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
 

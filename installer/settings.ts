@@ -50,6 +50,8 @@ export interface Settings {
   readonly nodeTaint?: { readonly node: string; readonly key: string };
   /** The plugin's log, as seen from here. */
   readonly pluginLog: string;
+  /** Where libcni and Multus keep what they attached pods to. */
+  readonly cniCache: NodeDirectory;
   /** Publish Events about pods that the plugin could not start as it should. */
   readonly podEvents: boolean;
   /** Publish Events about pods that the NRI plugin mended, or had to leave alone. */
@@ -145,6 +147,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     ...names(read),
     ...nodeTaint(read),
     pluginLog: directory(InstallerVariable.pluginLog, CALL_LOG).here,
+    cniCache: directory(InstallerVariable.cniCacheDir, NodePath.cniCacheDir),
     podEvents: read.env(InstallerVariable.podEvents, "false").boolean(),
     nriEvents: read.env(InstallerVariable.nriEvents, "false").boolean(),
     healthPort: read.env(InstallerVariable.healthPort, "0").integer(PORTS),

@@ -34,6 +34,16 @@ export class ApiUnreachable extends Error {
   }
 }
 
+/**
+ * The value of the header Authorization; undefined where there is no token.
+ * @throws Error for a token that would end the header, which quotes none of it
+ */
+export function bearer({ token }: ApiServer): string | undefined {
+  if (token === undefined) return undefined;
+  if (!/^[\x21-\x7e]*$/.test(token)) throw new Error("the token holds a character that no token has");
+  return `Bearer ${token}`;
+}
+
 /** `host:port`, with brackets around an IPv6 address. */
 export function authority(server: ApiServer): string {
   return `${server.host.includes(":") ? `[${server.host}]` : server.host}:${server.port}`;

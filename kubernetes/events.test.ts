@@ -48,3 +48,7 @@ test("an instance's name is cut to what the API takes", () => {
   const event = eventFor(regarding, spec, { ...reporter, instance: "é".repeat(100) }, "1");
   expect(event.reportingInstance).toBe("é".repeat(64));
 });
+
+test("a note shows what a terminal would not", () => {
+  expect(noteOf("a\u009b2Jb\u202ec\n")).toBe("a\\u009b2Jb\\u202ec\n");
+});

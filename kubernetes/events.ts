@@ -1,4 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
+import { printable } from "../cni/errors";
 import type { Clock } from "../process/clock";
 import type { KubernetesClient } from "./client";
 import { isAlreadyExists } from "./errors";
@@ -61,7 +62,7 @@ export function eventFor(
     reportingController: controller,
     reportingInstance: cut(instance, LONGEST_INSTANCE),
     ...spec,
-    note: cut(note, LONGEST_NOTE),
+    note: cut(printable(note), LONGEST_NOTE),
     regarding,
   };
 }

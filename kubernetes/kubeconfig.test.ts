@@ -46,9 +46,21 @@ describe("a kubeconfig", () => {
   });
 
   it.each([
-    ["a context that is not there", { ...document, "current-context": "x" }, /contexts has no entry called "x"/],
-    ["no clusters", { ...document, clusters: undefined }, /clusters has no entry called "local"/],
-    ["a server without TLS", { ...document, clusters: [{ name: "local", cluster: { server: "http://a" } }] }, /http:/],
+    [
+      "a context that is not there",
+      { ...document, "current-context": "x" },
+      /contexts has no entry with the name in current-context$/,
+    ],
+    [
+      "no clusters",
+      { ...document, clusters: undefined },
+      /clusters has no entry with the name in the context's cluster$/,
+    ],
+    [
+      "a server without TLS",
+      { ...document, clusters: [{ name: "local", cluster: { server: "http://a" } }] },
+      /server is not https:/,
+    ],
     ["a token that is no text", { ...document, users: [{ name: "linkerd-cni", user: { token: 1 } }] }, /token is not/],
   ])("is refused for %s", (_, content, message) => {
     expect(() => load(JSON.stringify(content))).toThrow(message);
@@ -57,6 +69,6 @@ describe("a kubeconfig", () => {
 
   it("is refused where it is missing or neither JSON nor YAML", () => {
     expect(() => loadKubeconfig(join(directory, "none"), source)).toThrow(/none cannot be read/);
-    expect(() => load("a: [")).toThrow(/neither JSON nor YAML/);
+    expect(() => load("a: [")).toThrow(/neither JSON nor YAML \(line 1, column 5\)$/);
   });
 });

@@ -2,15 +2,18 @@ import type { ApiServer } from "./api-server";
 
 /** How a kubeconfig is read: whoever has a runtime with either built in need load neither. */
 export interface KubeconfigSource {
-  /** @throws Error */
+  /** @throws Error whose `code` is the name of an errno */
   readText(path: string): string;
-  /** @throws Error */
+  /** @throws Error which may have `linePos` */
   parseYaml(text: string): unknown;
   /** The text that stands in base64. @throws Error */
   decodeBase64(text: string): string;
 }
 
-/** A kubeconfig that cannot be used; the message names the file, the field and the remedy. */
+/**
+ * A kubeconfig that cannot be used. The message names the file and the field, and quotes nothing of what the file holds:
+ * where it is damaged, any part of it may be a credential.
+ */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
@@ -20,6 +23,13 @@ type Fields = Readonly<Record<string, unknown>>;
 function fieldsOf(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
+
+/** Which field names an entry of a list. */
+const NAMED_BY = {
+  contexts: "current-context",
+  clusters: "the context's cluster",
+  users: "the context's user",
+} as const;
 
 /** One kubeconfig file: finds what its current context names, and the files it refers to. */
 class Kubeconfig {
@@ -40,11 +50,11 @@ class Kubeconfig {
   }
 
   /** The member `inner` of the entry called `name` in the list `list`. */
-  entry(list: string, inner: string, name: string | undefined): Fields {
+  entry(list: keyof typeof NAMED_BY, inner: string, name: string | undefined): Fields {
     const entries = this.document[list];
     const found = Array.isArray(entries) ? entries.map(fieldsOf).find((each) => each["name"] === name) : undefined;
     return found === undefined
-      ? this.fail(`${list} has no entry called ${JSON.stringify(name)}`)
+      ? this.fail(`${list} has no entry with the name in ${NAMED_BY[list]}`)
       : fieldsOf(found[inner]);
   }
 
@@ -60,9 +70,17 @@ class Kubeconfig {
   /** PEM text that stands in `KEY-data` as base64 or in the file that `KEY` names. */
   material(fields: Fields, key: string): string | undefined {
     const data = this.text(fields, `${key}-data`);
-    if (data !== undefined) return this.source.decodeBase64(data);
+    if (data !== undefined) return this.decoded(`${key}-data`, data);
     const file = this.text(fields, key);
     return file === undefined ? undefined : this.read(key, file);
+  }
+
+  private decoded(key: string, data: string): string {
+    try {
+      return this.source.decodeBase64(data);
+    } catch {
+      return this.fail(`${key} is not base64`);
+    }
   }
 
   token(user: Fields): string | undefined {
@@ -77,7 +95,7 @@ class Kubeconfig {
     try {
       return this.source.readText(path);
     } catch (error) {
-      return this.fail(`${key}: ${(error as Error).message}`);
+      return this.fail(`${key}: the file cannot be read (${(error as { readonly code?: string }).code})`);
     }
   }
 }
@@ -93,17 +111,22 @@ function decode(path: string, text: string, { parseYaml }: KubeconfigSource): Fi
   try {
     return fieldsOf(parseYaml(text));
   } catch (error) {
-    throw new KubeconfigError(`kubeconfig ${path} is neither JSON nor YAML: ${(error as Error).message}`);
+    const [at] =
+      (error as { readonly linePos?: readonly { readonly line: number; readonly col: number }[] }).linePos ?? [];
+    const where = at === undefined ? "" : ` (line ${at.line}, column ${at.col})`;
+    throw new KubeconfigError(`kubeconfig ${path} is neither JSON nor YAML${where}`);
   }
 }
 
+/** Characters of a host name (RFC 1035). */
+const LONGEST_NAME = 253;
 const SERVER = /^https:\/\/(\[[^\]]+\]|[^:/]+)(?::(\d+))?\/?$/;
 
 function address(config: Kubeconfig, cluster: Fields): Pick<ApiServer, "host" | "port"> {
   const server = config.text(cluster, "server") ?? "";
   const match = SERVER.exec(server);
-  if (match === null) return config.fail(`server ${JSON.stringify(server)} is not https://HOST[:PORT]`);
-  const [, host = "", port = "443"] = match;
+  const [, host = "", port = "443"] = match ?? [];
+  if (match === null || host.length > LONGEST_NAME) return config.fail("server is not https://HOST[:PORT]");
   return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 

@@ -1,6 +1,6 @@
 import { Agent, type RequestOptions, request } from "node:https";
 import { reasonOf } from "../cni/errors";
-import { type ApiResponse, type ApiServer, ApiUnreachable, authority } from "./api-server";
+import { type ApiResponse, type ApiServer, ApiUnreachable, authority, bearer } from "./api-server";
 
 export interface ApiRequest {
   /** @default "GET" */
@@ -36,7 +36,8 @@ export function requestOptions(
   payload: string | undefined,
 ): RequestOptions {
   const headers: Record<string, string | number> = { accept: "application/json" };
-  if (server.token !== undefined) headers["authorization"] = `Bearer ${server.token}`;
+  const authorization = bearer(server);
+  if (authorization !== undefined) headers["authorization"] = authorization;
   if (payload !== undefined) {
     headers["content-type"] = call.contentType ?? "application/json";
     headers["content-length"] = Buffer.byteLength(payload);
@@ -137,11 +138,12 @@ interface FetchInit extends RequestInit {
 
 function fetchInit(server: ApiServer, call: ApiRequest): FetchInit {
   const { method = "GET", body, contentType = "application/json", deadlineMs } = call;
+  const authorization = bearer(server);
   return {
     method,
     headers: {
       accept: "application/json",
-      ...(server.token === undefined ? {} : { authorization: `Bearer ${server.token}` }),
+      ...(authorization === undefined ? {} : { authorization }),
       ...(body === undefined ? {} : { "content-type": contentType }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

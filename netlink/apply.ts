@@ -3,7 +3,7 @@ import { FAMILIES, type Family } from "../cni/subnets";
 import { Errno, SystemError } from "../host/errno";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages, readNative32 } from "./codec";
-import { hasTable } from "./readback";
+import { findTable } from "./readback";
 import type { Netfilter } from "./socket";
 
 const NLMSG_ERROR = 2;
@@ -34,7 +34,9 @@ function transact(netfilter: Netfilter, request: Uint8Array): number {
 
 /** Families for which an earlier ADD programmed rules and this one does not. */
 function unwantedFamilies(netfilter: Netfilter, sets: readonly RuleSet[]): readonly Family[] {
-  return FAMILIES.filter((family) => !sets.some((set) => set.family === family) && hasTable(netfilter, family));
+  return FAMILIES.filter(
+    (family) => !sets.some((set) => set.family === family) && findTable(netfilter, family) !== undefined,
+  );
 }
 
 /**

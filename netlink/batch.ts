@@ -28,7 +28,7 @@ const EXCLUSIVE = 0x200;
 const CREATE = 0x400;
 const APPEND = 0x800;
 
-export const NFTA_TABLE_NAME = 1;
+export const NFTA_TABLE = { name: 1, flags: 2 };
 export const NFTA_CHAIN = { table: 1, name: 3, hook: 4, type: 7 };
 export const NFTA_HOOK = { number: 1, priority: 2 };
 export const NFTA_RULE = { table: 1, chain: 2, expressions: 4, userdata: 7 };
@@ -46,7 +46,7 @@ interface Step {
 }
 
 function table(type: number, flags: number, family: Family): Step {
-  return { type, flags, family: NFPROTO[family], attributes: [text(NFTA_TABLE_NAME, TABLE)] };
+  return { type, flags, family: NFPROTO[family], attributes: [text(NFTA_TABLE.name, TABLE)] };
 }
 
 function newChain(family: Family, chain: Chain): Step {

@@ -69,6 +69,7 @@ export function message(parts: Message): Uint8Array {
 /** A message as the kernel sent it: the payload begins after the netlink header. */
 export interface Received {
   readonly type: number;
+  readonly flags: number;
   readonly sequence: number;
   readonly payload: Uint8Array;
 }
@@ -81,6 +82,7 @@ export function* messages(datagram: Uint8Array): Generator<Received> {
     if (length < MESSAGE_HEADER || at + length > datagram.length) return;
     yield {
       type: view.getUint16(at + 4, true),
+      flags: view.getUint16(at + 6, true),
       sequence: view.getUint32(at + 8, true),
       payload: datagram.subarray(at + MESSAGE_HEADER, at + length),
     };

@@ -1,39 +1,51 @@
 import { examples } from "../cni/redirect/examples.testing";
 import { redirectRules } from "../cni/redirect/rules";
 import { concat } from "../host/bytes";
+import { Errno } from "../host/errno";
 import { creationBatch } from "./batch";
-import { messages } from "./codec";
+import { attributes, message, messages, type Received } from "./codec";
 import { compareNative } from "./compare";
+import { answer } from "./fake.testing";
 import type { Netfilter } from "./socket";
 
-const GET = { table: 0xa01, chain: 0xa04, rule: 0xa07, elements: 0xa0d };
 /** What the kernel lists is what the batch made: for elements the list of one set. */
-const NEW: Readonly<Record<number, number>> = {
-  [GET.table]: 0xa00,
-  [GET.chain]: 0xa03,
-  [GET.rule]: 0xa06,
-  [GET.elements]: 0xa0c,
-};
+const NEW: Readonly<Record<number, number>> = { 2561: 0xa00, 2564: 0xa03, 2567: 0xa06, 2573: 0xa0c };
+const GET_SET_ELEMENTS = 0xa0d;
+const DUMP = 0x300;
+const DUMP_INTERRUPTED = 0x10;
+const HEADER = 16;
+const FAMILY_HEADER = 4;
 
-const frame = (message: Uint8Array) => {
-  const size = new DataView(message.buffer, message.byteOffset, message.byteLength).getUint32(0, true);
-  return message.subarray(0, size);
-};
+/** The end of a list, or another message without a payload. */
+const done = (flags = 0) => message({ type: 3, flags, sequence: 1, family: 0, attributes: [] });
+const absent = (): Uint8Array => answer(1, Errno.ENOENT);
 
-/** Lists what a batch made, family by family. */
+/** The bytes of a message within its batch. */
+function bytesOf(batch: Uint8Array, { payload }: Received): Uint8Array {
+  const at = payload.byteOffset - batch.byteOffset;
+  return batch.subarray(at - HEADER, at + payload.length);
+}
+
+/** Whether a message is about what a request names: an object, or all that it holds. */
+function isAbout({ type, payload }: Received, asked: Received): boolean {
+  if (type !== NEW[asked.type] || payload[0] !== asked.payload[0]) return false;
+  const made = attributes(payload.subarray(FAMILY_HEADER));
+  const named = attributes(asked.payload.subarray(FAMILY_HEADER));
+  // The kernel has named the sets of a batch, which does not name them.
+  if (asked.type === GET_SET_ELEMENTS) return true;
+  return [...named].every(([key, value]) => Buffer.compare(value, made.get(key) ?? new Uint8Array(0)) === 0);
+}
+
+/** A kernel that has what a batch made. */
 function listing(batch: Uint8Array): Netfilter {
-  const made: { type: number; family: number | undefined; bytes: Uint8Array }[] = [];
-  for (const { type, payload } of messages(batch)) {
-    const bytes = batch.subarray(
-      payload.byteOffset - batch.byteOffset - 16,
-      payload.byteOffset - batch.byteOffset + payload.length,
-    );
-    made.push({ type, family: payload[0], bytes: frame(bytes) });
-  }
+  const made = [...messages(batch)];
   return (request) => {
     const [asked] = [...messages(request)];
-    const found = made.filter(({ type, family }) => type === NEW[asked?.type ?? 0] && family === asked?.payload[0]);
-    return [concat(found.map(({ bytes }) => bytes))];
+    const found = made
+      .filter((each) => asked !== undefined && isAbout(each, asked))
+      .map((each) => bytesOf(batch, each));
+    if (((asked?.flags ?? 0) & DUMP) !== 0) return [concat([...found, done()])];
+    return [found[0] ?? absent()];
   };
 }
 
@@ -55,4 +67,41 @@ test("a set that holds something else is named", () => {
   const { difference } = compareNative(listing(batch));
   const set = (hash: string) => `"protocol = 06 transport bytes 2\\+2 in 9 intervals ${hash} return"`;
   expect(difference).toMatch(new RegExp(`chain inbound, rule 1: is ${set("\\w{8}")}, should be ${set("\\w{8}")}$`));
+});
+
+describe("a list that changes while it is read", () => {
+  const kernel = listing(rules(0));
+  /** Interrupts the first lists of rules, and leaves their rules out. */
+  function interrupted(times: number): Netfilter {
+    let left = times;
+    return (request) => {
+      const [asked] = [...messages(request)];
+      const isInterrupted = asked?.type === 0xa07 && left-- > 0;
+      return isInterrupted ? [done(DUMP_INTERRUPTED)] : kernel(request);
+    };
+  }
+
+  it("is read again", () => {
+    expect(compareNative(interrupted(4))).toEqual({ isThere: true });
+  });
+
+  it("is used as it is after some attempts", () => {
+    expect(compareNative(interrupted(5)).difference).toMatch(/chain inbound is empty$/);
+  });
+});
+
+describe("what cannot be ours", () => {
+  const ports = (count: number) =>
+    creationBatch(redirectRules({ ...examples.plain, portsToRedirect: Array.from({ length: count }, (_, at) => at) }));
+
+  it("is more rules than ADD sets, even if each has its mark", () => {
+    expect(compareNative(listing(ports(1000)))).toEqual({ isThere: true });
+    expect(compareNative(listing(ports(1101))).difference).toMatch(/chain inbound: has more than 1100 rules/);
+  });
+
+  it("is a list that breaks off", () => {
+    const cut: Netfilter = (request) =>
+      [...messages(request)][0]?.type === 0xa07 ? [new Uint8Array(0)] : listing(rules(0))(request);
+    expect(() => compareNative(cut)).toThrow(/ENOBUFS/);
+  });
 });

@@ -8,8 +8,8 @@ import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
 import { describeRule, type SetInWords } from "./describe";
 import { elementsInWords } from "./interval-set";
 import { decodeMark, type Mark } from "./mark";
-import { hasTable, type ListedRule, type NatChain, natChains, setElements } from "./readback";
-import type { Netfilter } from "./socket";
+import { chainRules, findChain, findTable, type ListedRule, setElements } from "./readback";
+import { ListTooLong, type Netfilter } from "./socket";
 
 /** The first rule that is changed, added or missing. Rules of versions without marks have no description. */
 function rulesDifference(where: string, rules: readonly ListedRule[], set: SetInWords): string | undefined {
@@ -37,25 +37,28 @@ function rulesDifference(where: string, rules: readonly ListedRule[], set: SetIn
   return before !== undefined && before.index < before.count ? missing(before.index + 1, before) : undefined;
 }
 
-function chainDifference(
+/** The first difference in a chain, and for how many families ADD programmed rules, if the chain says so. */
+function compareChain(
+  netfilter: Netfilter,
   family: Family,
   chain: Chain,
-  chains: readonly NatChain[],
-  set: SetInWords,
-): string | undefined {
+): { readonly difference?: string | undefined; readonly families?: number | undefined } {
   const where = `table ${family} ${TABLE}, chain ${CHAINS[chain]}`;
-  const ours = chains.find(({ table, name }) => table === TABLE && name === CHAINS[chain]);
-  if (ours === undefined) return `${where} is missing`;
+  const ours = findChain(netfilter, family, CHAINS[chain]);
+  if (ours?.type !== "nat") return { difference: `${where} is missing` };
   if (ours.hook !== HOOK[chain] || ours.priority !== PRIORITY) {
-    return `${where}: hook ${ours.hook}, priority ${ours.priority}, should be hook ${HOOK[chain]}, priority ${PRIORITY}`;
+    const should = `should be hook ${HOOK[chain]}, priority ${PRIORITY}`;
+    return { difference: `${where}: hook ${ours.hook}, priority ${ours.priority}, ${should}` };
   }
-  return rulesDifference(where, ours.rules, set);
-}
-
-/** For how many families ADD programmed rules, according to the rules; undefined where they do not say. */
-function familiesOf(chains: readonly NatChain[]): number | undefined {
-  const ours = chains.filter(({ table }) => table === TABLE).flatMap(({ rules }) => rules);
-  return ours.map(({ userdata }) => decodeMark(userdata)?.families).find((families) => families !== undefined);
+  const set = (name: string) => elementsInWords(setElements(netfilter, family, name));
+  try {
+    const rules = chainRules(netfilter, family, CHAINS[chain]);
+    const families = rules.map(({ userdata }) => decodeMark(userdata)?.families).find((each) => each !== undefined);
+    return { difference: rulesDifference(where, rules, set), families };
+  } catch (error) {
+    if (error instanceof ListTooLong) return { difference: `${where}: has ${error.message}, which were added` };
+    throw error;
+  }
 }
 
 /** The rules in force in a namespace, compared with those that ADD programmed. */
@@ -65,20 +68,21 @@ export interface Comparison {
   readonly difference?: string;
 }
 
-/** Compares the native rules in the namespace of the socket. @throws SystemError */
+/** Compares the native rules in the namespace of the socket, which is not used again. @throws SystemError */
 export function compareNative(netfilter: Netfilter): Comparison {
-  const present = FAMILIES.filter((family) => hasTable(netfilter, family));
-  if (present.length === 0) return { isThere: false };
-  for (const family of present) {
-    const chains = natChains(netfilter, family);
-    const set = (name: string) => elementsInWords(setElements(netfilter, family, name));
-    const difference =
-      chainDifference(family, "inbound", chains, set) ?? chainDifference(family, "outbound", chains, set);
-    if (difference !== undefined) return { isThere: true, difference };
-    const absent = FAMILIES.find((each) => !present.includes(each));
-    if (absent !== undefined && (familiesOf(chains) === 2 || absent === "ip")) {
-      return { isThere: true, difference: `table ${absent} ${TABLE} is missing` };
+  const tables = FAMILIES.map((family) => ({ family, table: findTable(netfilter, family) }));
+  const absent = tables.find(({ table }) => table === undefined)?.family;
+  let isThere = false;
+  for (const { family, table } of tables) {
+    if (table === undefined) continue;
+    isThere = true;
+    if (table.isDormant) return { isThere, difference: `table ${family} ${TABLE} is dormant` };
+    const inbound = compareChain(netfilter, family, "inbound");
+    const outbound = inbound.difference === undefined ? compareChain(netfilter, family, "outbound") : inbound;
+    if (outbound.difference !== undefined) return { isThere, difference: outbound.difference };
+    if (absent !== undefined && (absent === "ip" || (inbound.families ?? outbound.families) === 2)) {
+      return { isThere, difference: `table ${absent} ${TABLE} is missing` };
     }
   }
-  return { isThere: true };
+  return { isThere };
 }

@@ -22,14 +22,14 @@ export function answer(sequence: number, errno: number): Uint8Array {
 export class FakeNetfilter {
   private tables = new Set<string>();
 
-  /** What is answered to a datagram. Lists are empty. */
+  /** What is answered to a datagram. It has nothing to show. */
   exchange(datagram: Uint8Array): readonly Uint8Array[] {
-    const isDump = [...messages(datagram)][0]?.type !== BATCH_TYPES;
-    if (isDump) return [];
+    const [first] = [...messages(datagram)];
+    if (first?.type !== BATCH_TYPES) return [answer(first?.sequence ?? 0, Errno.ENOENT)];
     const after = new Set(this.tables);
     const steps = [...messages(datagram)].filter(({ type }) => type > BATCH_TYPES + 1);
     for (const step of steps) {
-      const failure = apply(step, after, flagsOf(datagram, step));
+      const failure = apply(step, after);
       if (failure !== 0) return [answer(step.sequence, failure)];
     }
     this.tables = after;
@@ -37,16 +37,11 @@ export class FakeNetfilter {
   }
 }
 
-function apply(step: Received, tables: Set<string>, flags: number): number {
+function apply(step: Received, tables: Set<string>): number {
   const name = asciiText(attributes(step.payload.subarray(4)).get(1) ?? new Uint8Array(0));
   const key = `${step.payload[0]} ${name}`;
-  if (step.type === NEW_TABLE && tables.has(key) && (flags & EXCLUSIVE) !== 0) return Errno.EEXIST;
+  if (step.type === NEW_TABLE && tables.has(key) && (step.flags & EXCLUSIVE) !== 0) return Errno.EEXIST;
   if (step.type === NEW_TABLE) tables.add(key);
   if (step.type === DELETE_TABLE && !tables.delete(key)) return Errno.ENOENT;
   return 0;
-}
-
-function flagsOf(datagram: Uint8Array, { payload }: Received): number {
-  const header = payload.byteOffset - datagram.byteOffset - 16;
-  return (datagram[header + 6] ?? 0) | ((datagram[header + 7] ?? 0) << 8);
 }

@@ -32,6 +32,7 @@ const NFTA_SET_ELEM = { key: 1, flags: 3 };
 const NFTA_DATA_VALUE = 1;
 const NFTA_LIST_ELEM = 1;
 const INTERVAL_END = 0x1;
+const EMPTY = new Uint8Array(0);
 const NFTA_LOOKUP = { set: 1, register: 2, id: 4 };
 /** An attribute, here the list of a message's elements, has at most 64 KiB; an element of IPv6 takes 36 bytes. */
 const ELEMENTS_PER_MESSAGE = 1000;
@@ -126,13 +127,17 @@ export const elementsOf = (table: string, name: string): readonly Uint8Array[] =
 
 /** The elements of a message in which the kernel lists a set. */
 export function listedElements(message: ReadonlyMap<number, Uint8Array>): readonly Element[] {
-  const list = message.get(NFTA_SET_ELEM_LIST.elements) ?? new Uint8Array(0);
-  return [...attributeList(list)].map(([, element]) => {
-    const members = attributes(element);
-    const key = attributes(members.get(NFTA_SET_ELEM.key) ?? new Uint8Array(0)).get(NFTA_DATA_VALUE);
-    const flags = readNumber32(members.get(NFTA_SET_ELEM.flags)) ?? 0;
-    return { key: key ?? new Uint8Array(0), isEnd: (flags & INTERVAL_END) !== 0 };
-  });
+  const found: Element[] = [];
+  for (const [, element] of attributeList(message.get(NFTA_SET_ELEM_LIST.elements) ?? EMPTY)) {
+    let key: Uint8Array = EMPTY;
+    let isEnd = false;
+    for (const [type, member] of attributeList(element)) {
+      if (type === NFTA_SET_ELEM.key) key = attributes(member).get(NFTA_DATA_VALUE) ?? EMPTY;
+      else if (type === NFTA_SET_ELEM.flags) isEnd = ((readNumber32(member) ?? 0) & INTERVAL_END) !== 0;
+    }
+    found.push({ key, isEnd });
+  }
+  return found;
 }
 
 /** FNV-1a, of 32 bits. */

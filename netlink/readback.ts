@@ -1,19 +1,35 @@
-/** Reads the nat chains and their rules from the kernel. */
+/**
+ * Reads this plugin's tables back from the kernel. Each request names what it is about, for whoever has NET_ADMIN in
+ * the pod may have any number of tables, chains and rules beside it.
+ */
+import { MAX_ITEMS } from "../cni/lists";
 import type { Family } from "../cni/subnets";
 import { asciiText } from "../host/bytes";
 import { Errno, SystemError } from "../host/errno";
-import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE_NAME, SUBSYSTEM, TABLE } from "./batch";
-import { attributeList, attributes, message, messages, readNative32, readNumber32 } from "./codec";
+import { NFPROTO, NFTA_CHAIN, NFTA_HOOK, NFTA_RULE, NFTA_TABLE, SUBSYSTEM, TABLE } from "./batch";
+import { attributeList, attributes, message, messages, type Received, readNative32, readNumber32, text } from "./codec";
 import { type Element, elementsOf, listedElements } from "./interval-set";
-import type { Netfilter } from "./socket";
+import { ListTooLong, type Netfilter } from "./socket";
 
 const get = (type: number) => (SUBSYSTEM << 8) | type;
 const GET = { table: get(1), chain: get(4), rule: get(7), elements: get(13) };
 const REQUEST = 0x1;
 const DUMP = 0x300;
+const DUMP_INTERRUPTED = 0x10;
 const NLMSG_ERROR = 2;
+const NLMSG_DONE = 3;
 const FAMILY_HEADER = 4;
 const EMPTY = new Uint8Array(0);
+
+const DORMANT = 0x1;
+
+/** What ADD programs in one chain is less: a rule for each port to redirect, and few others. */
+const MAX_RULES = MAX_ITEMS + 100;
+/** A start and an end for each range of two lists, the chart's and the pod's. */
+const MAX_ELEMENTS = 4 * MAX_ITEMS;
+
+/** How often a list is read that changes meanwhile. A change of any table interrupts it, also of the pod's own. */
+const ATTEMPTS = 5;
 
 /** A rule as the kernel lists it. */
 export interface ListedRule {
@@ -21,13 +37,12 @@ export interface ListedRule {
   readonly userdata: Uint8Array;
 }
 
-/** A base chain of type nat: its hook, and its rules. */
-export interface NatChain {
-  readonly table: string;
-  readonly name: string;
+/** A chain of this plugin's table, without its rules. */
+export interface ListedChain {
+  /** Undefined where it is no base chain: packets do not get there by themselves. */
+  readonly type: string | undefined;
   readonly hook: number;
   readonly priority: number;
-  readonly rules: readonly ListedRule[];
 }
 
 type Attributes = ReadonlyMap<number, Uint8Array>;
@@ -39,61 +54,92 @@ type Attributes = ReadonlyMap<number, Uint8Array>;
 const refusal = (errno: number): SystemError =>
   new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
 
-function dump(
-  netfilter: Netfilter,
-  type: number,
-  family: Family,
-  of: readonly Uint8Array[] = [],
-): readonly Attributes[] {
-  const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: of });
-  const found: Attributes[] = [];
-  for (const reply of netfilter(request).flatMap((datagram) => [...messages(datagram)])) {
-    if (reply.type === NLMSG_ERROR) throw refusal(-readNative32(reply.payload));
-    if (reply.type >> 8 === SUBSYSTEM) found.push(attributes(reply.payload.subarray(FAMILY_HEADER)));
+/** What stands for something that is not there. Kernels before 4.17 know no IPv6 where it was never used. */
+const ABSENT: readonly number[] = [Errno.ENOENT, Errno.EAFNOSUPPORT];
+
+const content = ({ payload }: Received): Attributes => attributes(payload.subarray(FAMILY_HEADER));
+
+function* repliesTo(netfilter: Netfilter, request: Uint8Array): Generator<Received> {
+  for (const datagram of netfilter(request)) yield* messages(datagram);
+}
+
+/** One object by its name; undefined where there is none. */
+function find(netfilter: Netfilter, type: number, family: Family, name: readonly Uint8Array[]): Attributes | undefined {
+  const request = message({ type, flags: REQUEST, sequence: 1, family: NFPROTO[family], attributes: name });
+  for (const reply of repliesTo(netfilter, request)) {
+    if (reply.type >> 8 === SUBSYSTEM) return content(reply);
+    const errno = reply.type === NLMSG_ERROR ? -readNative32(reply.payload) : 0;
+    if (ABSENT.includes(errno)) return undefined;
+    if (errno !== 0) throw refusal(errno);
   }
-  return found;
+  throw refusal(Errno.ENOBUFS);
+}
+
+/** Lists what an object holds; nothing where there is no such object. @throws SystemError, ListTooLong */
+function list(netfilter: Netfilter, type: number, family: Family, of: readonly Uint8Array[]): readonly Attributes[] {
+  const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: of });
+  for (let attempt = 1; ; attempt++) {
+    const found: Attributes[] = [];
+    let isInterrupted = false;
+    let isWhole = false;
+    for (const reply of repliesTo(netfilter, request)) {
+      const isEnd = reply.type === NLMSG_ERROR || reply.type === NLMSG_DONE;
+      const errno = isEnd ? -readNative32(reply.payload) : 0;
+      if (errno !== 0 && !ABSENT.includes(errno)) throw refusal(errno);
+      isWhole ||= isEnd;
+      isInterrupted ||= (reply.flags & DUMP_INTERRUPTED) !== 0;
+      if (reply.type >> 8 === SUBSYSTEM && found.push(content(reply)) > MAX_RULES) {
+        throw new ListTooLong(`more than ${MAX_RULES} rules`);
+      }
+    }
+    if (!isWhole) throw refusal(Errno.ENOBUFS);
+    // Only changes of this very chain or set can have damaged the list: after some attempts it is used as it is.
+    if (!isInterrupted || attempt === ATTEMPTS) return found;
+  }
 }
 
 const textOf = (found: Attributes, type: number) => asciiText(found.get(type) ?? EMPTY);
+
+/** This plugin's table of a family; undefined where there is none. @throws SystemError */
+export function findTable(netfilter: Netfilter, family: Family): { readonly isDormant: boolean } | undefined {
+  const table = find(netfilter, GET.table, family, [text(NFTA_TABLE.name, TABLE)]);
+  return table && { isDormant: ((readNumber32(table.get(NFTA_TABLE.flags)) ?? 0) & DORMANT) !== 0 };
+}
+
+/** A chain of any table, by default this plugin's; undefined where there is none. @throws SystemError */
+export function findChain(
+  netfilter: Netfilter,
+  family: Family,
+  name: string,
+  table: string = TABLE,
+): ListedChain | undefined {
+  const chain = find(netfilter, GET.chain, family, [text(NFTA_CHAIN.table, table), text(NFTA_CHAIN.name, name)]);
+  if (chain === undefined) return undefined;
+  const hook = attributes(chain.get(NFTA_CHAIN.hook) ?? EMPTY);
+  return {
+    type: chain.has(NFTA_CHAIN.type) ? textOf(chain, NFTA_CHAIN.type) : undefined,
+    hook: readNumber32(hook.get(NFTA_HOOK.number)) ?? -1,
+    priority: readNumber32(hook.get(NFTA_HOOK.priority)) ?? 0,
+  };
+}
 
 function listedRule(rule: Attributes): ListedRule {
   const expressions = [...attributeList(rule.get(NFTA_RULE.expressions) ?? EMPTY)].map(([, expression]) => expression);
   return { expressions, userdata: rule.get(NFTA_RULE.userdata) ?? EMPTY };
 }
 
-/** The nat chains of a family in the order the kernel lists them: oldest table first. */
-export function natChains(netfilter: Netfilter, family: Family): readonly NatChain[] {
-  const rules = dump(netfilter, GET.rule, family);
-  return dump(netfilter, GET.chain, family)
-    .filter((chain) => textOf(chain, NFTA_CHAIN.type) === "nat")
-    .map((chain) => {
-      const table = textOf(chain, NFTA_CHAIN.table);
-      const name = textOf(chain, NFTA_CHAIN.name);
-      const hook = attributes(chain.get(NFTA_CHAIN.hook) ?? EMPTY);
-      const mine = rules.filter(
-        (rule) => textOf(rule, NFTA_RULE.table) === table && textOf(rule, NFTA_RULE.chain) === name,
-      );
-      return {
-        table,
-        name,
-        hook: readNumber32(hook.get(NFTA_HOOK.number)) ?? -1,
-        priority: readNumber32(hook.get(NFTA_HOOK.priority)) ?? 0,
-        rules: mine.map(listedRule),
-      };
-    });
+/** The rules of a chain of this plugin's table. @throws SystemError, ListTooLong */
+export function chainRules(netfilter: Netfilter, family: Family, chain: string): readonly ListedRule[] {
+  const of = [text(NFTA_RULE.table, TABLE), text(NFTA_RULE.chain, chain)];
+  return list(netfilter, GET.rule, family, of).map(listedRule);
 }
 
-/** Names of all chains of a family, of whatever table and type. */
-export function chainNames(netfilter: Netfilter, family: Family): readonly string[] {
-  return dump(netfilter, GET.chain, family).map((chain) => textOf(chain, NFTA_CHAIN.name));
-}
-
-/** The elements of a set of this plugin's table. */
+/** The elements of a set of this plugin's table. @throws SystemError, ListTooLong */
 export function setElements(netfilter: Netfilter, family: Family, name: string): readonly Element[] {
-  return dump(netfilter, GET.elements, family, elementsOf(TABLE, name)).flatMap(listedElements);
-}
-
-/** Whether this plugin's table exists. */
-export function hasTable(netfilter: Netfilter, family: Family): boolean {
-  return dump(netfilter, GET.table, family).some((table) => textOf(table, NFTA_TABLE_NAME) === TABLE);
+  const found: Element[] = [];
+  for (const part of list(netfilter, GET.elements, family, elementsOf(TABLE, name))) {
+    found.push(...listedElements(part));
+    if (found.length > MAX_ELEMENTS) throw new ListTooLong(`a set of more than ${MAX_ELEMENTS} elements`);
+  }
+  return found;
 }

@@ -2,7 +2,7 @@
 import { checked, Errno, SystemError } from "../host/errno";
 import type { Host } from "../host/port";
 
-/** Sends one datagram and returns every datagram that the kernel answers at once. @throws SystemError */
+/** Sends one datagram and returns every datagram that the kernel answers at once. @throws SystemError, ListTooLong */
 export type Netfilter = (request: Uint8Array) => readonly Uint8Array[];
 
 const AF_NETLINK = 16;
@@ -17,6 +17,16 @@ const SO_SNDBUFFORCE = 32;
 const USUAL_ROOM = 65536;
 /** The longest reply of netlink. */
 const RECEIVE_SIZE = 65536;
+/**
+ * Bytes that one socket receives at most. Twice what the longest lists need; whoever has NET_ADMIN in the pod could
+ * have the kernel list anything.
+ */
+const MAX_RECEIVED = 4 * 1024 * 1024;
+
+/** What the kernel lists is longer than what ADD programs. The message says how long: "more than …". */
+export class ListTooLong extends Error {
+  override readonly name = "ListTooLong";
+}
 
 /** A request is one datagram, however long. Where the kernel gives it no room, sending fails. */
 function makeRoom(host: Host, socket: number, length: number): void {
@@ -48,6 +58,7 @@ export function openNetfilter(host: Host): NetfilterSocket {
   const socket = host.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
   checked("open a netfilter socket", socket);
   const buffer = new Uint8Array(RECEIVE_SIZE);
+  let received = 0;
   return {
     exchange: (request) => {
       makeRoom(host, socket, request.length);
@@ -56,6 +67,8 @@ export function openNetfilter(host: Host): NetfilterSocket {
       // The kernel answers during the call that sends: nothing comes later.
       for (let reply = receive(host, socket, buffer); reply !== undefined; reply = receive(host, socket, buffer)) {
         replies.push(reply);
+        received += reply.length;
+        if (received > MAX_RECEIVED) throw new ListTooLong(`more than ${MAX_RECEIVED} bytes`);
       }
       return replies;
     },

@@ -19,12 +19,15 @@ interface Connection {
   readonly received: Uint8Array;
 }
 
-const MOST_CONNECTIONS = 16;
+/** With the runtime's connection and the listener as many as one call polls. The oldest makes room for a new one. */
+const MOST_CONNECTIONS = 48;
+/** As many as are taken before the runtime's input gets its turn. */
+const ACCEPTED_AT_ONCE = 64;
 const LONGEST_REQUEST = 8192;
 /** Milliseconds within which a request must be there. */
 const PATIENCE_MS = 2000;
-/** Milliseconds that a client has to take an answer: it fits into its socket's buffer. */
-const SEND_MS = 20;
+/** Milliseconds that a client has to take an answer: none, for it fits into its socket's buffer. */
+const SEND_MS = 0;
 const HEAD_END = "\r\n\r\n";
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -44,17 +47,34 @@ export class AdminServer {
 
   /** What to poll for input. */
   descriptors(): readonly number[] {
-    return [...(this.connections.size < MOST_CONNECTIONS ? [this.listener] : []), ...this.connections.keys()];
+    return [this.listener, ...this.connections.keys()];
   }
 
   /** Takes the input of a descriptor. */
   serve(descriptor: number): void {
-    if (descriptor === this.listener) {
+    if (descriptor === this.listener) this.accept();
+    else this.receive(descriptor);
+  }
+
+  /** Takes the connections that wait. A request has mostly come with its connection: it is answered at once. */
+  private accept(): void {
+    for (let taken = 0; taken < ACCEPTED_AT_ONCE; taken++) {
       const connection = acceptConnection(this.host, this.listener);
-      if (connection !== undefined)
-        this.connections.set(connection, { since: this.host.elapsed(), received: new Uint8Array(0) });
-      return;
+      if (connection === undefined) return;
+      const [oldest] = this.connections.keys();
+      if (oldest !== undefined && this.connections.size >= MOST_CONNECTIONS) this.evict(oldest);
+      this.connections.set(connection, { since: this.host.elapsed(), received: new Uint8Array(0) });
+      this.receive(connection);
     }
+  }
+
+  /** Ends a connection for another one's sake, unless its request is there by now. */
+  private evict(descriptor: number): void {
+    this.receive(descriptor);
+    if (this.connections.has(descriptor)) this.end(descriptor);
+  }
+
+  private receive(descriptor: number): void {
     const connection = this.connections.get(descriptor);
     if (connection === undefined) return;
     const input = receiveSome(this.host, descriptor, this.buffer);
@@ -66,6 +86,7 @@ export class AdminServer {
     const received = concat([connection.received, input]);
     const text = this.host.decode(received);
     if (!text.includes(HEAD_END) && received.length < LONGEST_REQUEST) {
+      // A member that is there already keeps its place in the order.
       this.connections.set(descriptor, { ...connection, received });
       return;
     }

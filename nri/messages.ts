@@ -1,6 +1,8 @@
 /** The messages of NRI, package nri.pkg.api.v1alpha1: what of them this plugin reads and writes. */
+import { Annotation, Label, SETTING_PREFIX } from "../cni/contract";
+import { SETTINGS } from "../cni/decide";
 import { concat } from "../host/bytes";
-import { bytesField, Message, numberField, type Texts } from "./protobuf";
+import { bytesField, Keys, Message, numberField, type Texts, type Wanted, whole } from "./protobuf";
 
 const PACKAGE = "nri.pkg.api.v1alpha1";
 export const REGISTER = `${PACKAGE}.Runtime/RegisterPlugin`;
@@ -26,6 +28,7 @@ export interface Sandbox {
   readonly id: string;
   readonly name: string;
   readonly namespace: string;
+  /** Those labels and annotations that decide about a pod. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** Path of its network namespace; a pod on the host's network has none. */
@@ -35,11 +38,24 @@ export interface Sandbox {
 }
 
 const Pod = { id: 1, name: 2, namespace: 4, labels: 5, annotations: 6, linux: 8, addresses: 10 } as const;
-const LINUX_NAMESPACES = 5;
+/** The labels and annotations that decide about a pod. It may have a hundred thousand others. */
+const LABELS = new Keys([Label.controlPlaneComponent]);
+const ANNOTATIONS = new Keys([
+  Annotation.createdBy,
+  Annotation.proxyVersion,
+  ...SETTINGS.map((setting) => `${SETTING_PREFIX}${setting}`),
+]);
+const POD_FIELDS: Wanted = Object.assign(whole(Pod.id, Pod.name, Pod.namespace, Pod.linux, Pod.addresses), {
+  [Pod.labels]: LABELS,
+  [Pod.annotations]: ANNOTATIONS,
+});
+const Linux = { namespaces: 5 } as const;
+const LINUX_FIELDS = whole(Linux.namespaces);
 const Namespace = { type: 1, path: 2 } as const;
 
-function sandboxOf(pod: Message): Sandbox {
-  const namespaces = pod.message(Pod.linux).messages(LINUX_NAMESPACES);
+function sandboxOf(bytes: Uint8Array, texts: Texts): Sandbox {
+  const pod = new Message(bytes, texts, POD_FIELDS);
+  const namespaces = new Message(pod.data(Pod.linux), texts, LINUX_FIELDS).messages(Linux.namespaces);
   const netns = namespaces.find((each) => each.text(Namespace.type) === "network")?.text(Namespace.path);
   return {
     id: pod.text(Pod.id),
@@ -71,15 +87,20 @@ export function readConfigure(payload: Uint8Array, texts: Texts): Configuration 
 
 /** The pods that run already; `more` says that the next call continues the list. */
 export interface Synchronization {
-  readonly sandboxes: readonly Sandbox[];
+  /** Decodes them. @throws ProtocolError */
+  readonly sandboxes: () => readonly Sandbox[];
   readonly more: boolean;
 }
 
 const Synchronize = { pods: 1, more: 3 } as const;
+const SYNCHRONIZE_FIELDS = whole(Synchronize.pods, Synchronize.more);
 
 export function readSynchronize(payload: Uint8Array, texts: Texts): Synchronization {
-  const read = new Message(payload, texts);
-  return { sandboxes: read.messages(Synchronize.pods).map(sandboxOf), more: read.number(Synchronize.more) !== 0 };
+  const read = new Message(payload, texts, SYNCHRONIZE_FIELDS);
+  return {
+    sandboxes: () => read.all(Synchronize.pods).map((pod) => sandboxOf(pod, texts)),
+    more: read.number(Synchronize.more) !== 0,
+  };
 }
 
 const StateChange = { event: 1, pod: 2 } as const;
@@ -89,12 +110,12 @@ export function readStateChange(
   texts: Texts,
 ): { readonly event: number; readonly sandbox: Sandbox } {
   const read = new Message(payload, texts);
-  return { event: read.number(StateChange.event), sandbox: sandboxOf(read.message(StateChange.pod)) };
+  return { event: read.number(StateChange.event), sandbox: sandboxOf(read.data(StateChange.pod), texts) };
 }
 
 /** The pod that a call for one pod, or one container, is about. */
 export function readPodOf(payload: Uint8Array, texts: Texts): Sandbox {
-  return sandboxOf(new Message(payload, texts).message(1));
+  return sandboxOf(new Message(payload, texts).data(1), texts);
 }
 
 export function registration(name: string, index: string, { encode }: Texts): Uint8Array {

@@ -1,11 +1,8 @@
-import { checked } from "../host/errno";
-import { identify, Open, openFile, sameFile } from "../host/files";
+import { Open, openFile } from "../host/files";
+import { CLONE_NEWNET, enterNamespace, OWN_NAMESPACE, openNamespace } from "../host/namespace";
 import type { Host } from "../host/port";
 import { hasLegacyNat } from "../netlink/legacy";
 import { type NetfilterSocket, openNetfilter } from "../netlink/socket";
-
-const OWN = "/proc/self/ns/net";
-const CLONE_NEWNET = 0x40000000;
 
 /** What is needed of a pod's network namespace. */
 export interface PodNetwork {
@@ -20,24 +17,21 @@ export interface PodNetwork {
  * @throws an Error that names the path
  */
 export function openPodNetwork(host: Host, path: string): PodNetwork {
-  const own = openFile(host, OWN, Open.readOnly);
+  const pod = openNamespace(host, path);
   try {
-    if (sameFile(identify(host, OWN), identify(host, path))) {
-      throw new Error(`${path} is the network namespace that this process runs in`);
-    }
-    const pod = openFile(host, path, Open.readOnly);
+    const own = openFile(host, OWN_NAMESPACE, Open.readOnly);
     try {
-      checked(`enter network namespace ${path}`, host.setns(pod, CLONE_NEWNET));
+      enterNamespace(host, pod, path);
+      try {
+        const legacyNat = hasLegacyNat(host);
+        return { netfilter: openNetfilter(host), legacyNat };
+      } finally {
+        if (host.setns(own, CLONE_NEWNET) < 0) host.exit(1);
+      }
     } finally {
-      host.close(pod);
-    }
-    try {
-      const legacyNat = hasLegacyNat(host);
-      return { netfilter: openNetfilter(host), legacyNat };
-    } finally {
-      if (host.setns(own, CLONE_NEWNET) < 0) host.exit(1);
+      host.close(own);
     }
   } finally {
-    host.close(own);
+    host.close(pod);
   }
 }

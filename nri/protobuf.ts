@@ -13,19 +13,82 @@ export type Texts = Pick<Host, "encode" | "decode">;
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 /** A number of 64 bits takes so many bytes. */
 const LONGEST_VARINT = 10;
+/** Numbers below it take one byte. */
+const ONE_BYTE = 0x80;
+/** How an entry of a map begins: with its key, field 1. */
+const KEY_FIRST = 8 + WIRE.bytes;
 const EMPTY = new Uint8Array(0);
 
-/** Reads one message. A number beyond 2^53 loses digits: no field that is read here has one. */
+/** Keys of a map that are read. Most others are told apart by their length, which costs next to nothing. */
+export class Keys {
+  /** By the number of a key's bytes: 0 where none of these has it. */
+  private readonly lengths = new Uint8Array(2 * ONE_BYTE).fill(1, ONE_BYTE);
+  private readonly keys: ReadonlySet<string>;
+
+  /** @param keys ASCII, of fewer than 128 characters */
+  constructor(keys: readonly string[]) {
+    this.keys = new Set(keys);
+    for (const { length } of keys) this.lengths[length] = 1;
+  }
+
+  /**
+   * Passes short entries whose keys have other lengths. One loop without calls: an entry takes 0.1 µs.
+   * @param field how each of these fields begins @returns where the next one does
+   */
+  skip(bytes: Uint8Array, begin: number, field: number): number {
+    const { lengths } = this;
+    const ofKey = KEY_FIRST;
+    let at = begin;
+    // Beyond the end there is undefined, which is none of these.
+    for (let size: number; bytes[at] === field; at += size + 2) {
+      size = bytes[at + 1] as number;
+      if (!(size < 0x80 && bytes[at + 2] === ofKey && lengths[bytes[at + 3] as number] === 0)) break;
+    }
+    return at;
+  }
+
+  /** Whether an entry, of which the key comes first as every encoder writes it, may have one of these. */
+  mayHave(bytes: Uint8Array, entry: number, { decode }: Texts): boolean {
+    const length = bytes[entry + 1] ?? 0;
+    if (bytes[entry] !== KEY_FIRST || length >= ONE_BYTE) return true;
+    return this.lengths[length] !== 0 && this.has(decode(bytes.subarray(entry + 2, entry + 2 + length)));
+  }
+
+  has(key: string): boolean {
+    return this.keys.has(key);
+  }
+}
+
+/** Which fields of a message are kept, by their numbers: all of a field, or the entries of a map with some keys. */
+export type Wanted = readonly (true | Keys | undefined)[];
+
+/** Keeps fields whole. */
+export function whole(...fields: readonly number[]): Wanted {
+  const wanted: (true | undefined)[] = [];
+  for (const field of fields) wanted[field] = true;
+  return wanted;
+}
+
+/**
+ * Reads one message. What is not wanted is skipped: somebody may have put a hundred thousand fields into it. A number
+ * beyond 2^53 loses digits: no field that is read here has one.
+ */
 export class Message {
   private readonly numbers = new Map<number, number>();
   private readonly parts = new Map<number, Uint8Array[]>();
+  private readonly maps = new Map<number, Record<string, string>>();
 
-  /** @throws ProtocolError */
+  /** @param wanted what is kept; all fields if it is left out @throws ProtocolError */
   constructor(
     private readonly bytes: Uint8Array,
     private readonly texts: Texts,
+    private readonly wanted?: Wanted,
   ) {
-    for (let at = 0; at < bytes.length; ) at = this.readField(at);
+    const { length } = bytes;
+    for (let at = 0; at < length; ) {
+      if (wanted !== undefined) at = this.skipShort(wanted, at);
+      if (at < length) at = this.readField(at);
+    }
   }
 
   /** A number; 0 where there is none. */
@@ -57,9 +120,33 @@ export class Message {
     return this.all(field).map((each) => new Message(each, this.texts));
   }
 
-  /** A map of texts. @throws ProtocolError */
+  /** The entries of a map of texts that were wanted. */
   map(field: number): Readonly<Record<string, string>> {
-    return Object.fromEntries(this.messages(field).map((entry) => [entry.text(1), entry.text(2)]));
+    return this.maps.get(field) ?? {};
+  }
+
+  /**
+   * Passes fields that are not wanted and whose number and length take a byte each, as most do.
+   * @returns where a field begins that has to be read, or the end
+   */
+  private skipShort(wanted: Wanted, begin: number): number {
+    const { bytes, texts } = this;
+    let at = begin;
+    while (at < bytes.length) {
+      const key = bytes[at] ?? 0;
+      const size = bytes[at + 1] ?? ONE_BYTE;
+      if (key >= ONE_BYTE || size >= ONE_BYTE || (key & 7) !== WIRE.bytes) return at;
+      const keep = wanted[key >> 3];
+      if (keep === true) return at;
+      if (keep !== undefined) {
+        const next = keep.skip(bytes, at, key);
+        if (next === at && keep.mayHave(bytes, at + 2, texts)) return at;
+        at = next === at ? at + 2 + size : next;
+      } else {
+        at += 2 + size;
+      }
+    }
+    return this.within(at);
   }
 
   /** Reads a field, and gives where the next one begins. */
@@ -75,10 +162,7 @@ export class Message {
       case WIRE.bytes: {
         const [length, start] = this.varint(at);
         const end = this.within(start + length);
-        const part = this.bytes.subarray(start, end);
-        const known = this.parts.get(field);
-        if (known === undefined) this.parts.set(field, [part]);
-        else known.push(part);
+        this.keep(field, start, end);
         return end;
       }
       case WIRE.fixed64:
@@ -88,6 +172,28 @@ export class Message {
       default:
         throw new ProtocolError(`a field of type ${key % 8} at byte ${begin} of a message`);
     }
+  }
+
+  private keep(field: number, start: number, end: number): void {
+    const keep = this.wanted === undefined ? true : this.wanted[field];
+    if (keep === undefined) return;
+    if (keep !== true) {
+      if (keep.mayHave(this.bytes, start, this.texts)) this.keepEntry(field, keep, this.bytes.subarray(start, end));
+      return;
+    }
+    const part = this.bytes.subarray(start, end);
+    const known = this.parts.get(field);
+    if (known === undefined) this.parts.set(field, [part]);
+    else known.push(part);
+  }
+
+  private keepEntry(field: number, keys: Keys, bytes: Uint8Array): void {
+    const entry = new Message(bytes, this.texts);
+    const key = entry.text(1);
+    if (!keys.has(key)) return;
+    const known = this.maps.get(field) ?? {};
+    known[key] = entry.text(2);
+    this.maps.set(field, known);
   }
 
   private within(end: number): number {

@@ -10,7 +10,7 @@ import { FAMILIES } from "../cni/subnets";
 import type { Host } from "../host/port";
 import { applyNative, isUnsupported } from "../netlink/apply";
 import { type Comparison, compareNative } from "../netlink/compare";
-import { chainNames } from "../netlink/readback";
+import { findChain } from "../netlink/readback";
 import type { Netfilter } from "../netlink/socket";
 import type { Sandbox } from "./messages";
 import { openPodNetwork, type PodNetwork } from "./namespace";
@@ -37,7 +37,8 @@ interface Deps {
   readonly api: ApiAccess | undefined;
 }
 
-/** Chains of linkerd's rules by iptables. */
+/** Chains of linkerd's rules by iptables, and iptables' table of nftables. */
+const FOREIGN_TABLE = "nat";
 const FOREIGN_CHAINS: readonly string[] = IPTABLES_CHAINS.map(({ name }) => name);
 
 export class Redirector {
@@ -122,15 +123,15 @@ export class Redirector {
     return decide(pod, around, stanza);
   }
 
-  /** All calls of a node wait for each other: nothing is asked where the annotations decide. @throws CniError 11 */
+  /**
+   * Asks as the CNI plugin does, for the same decision: what linkerd-init redirects must not be redirected twice, and
+   * only the pod itself says whether it has that container. @throws CniError 11
+   */
   private evidence(passed: PassedPod): Evidence {
     const { api, stanza } = this.deps;
-    const { pod, annotations } = passed;
-    const injected = evidenceFromAnnotations({ pod, annotations }, stanza.stanza["pod-lookup"]);
-    if (injected !== undefined) return injected;
     if (api !== undefined) return gatherEvidence(passed, stanza.stanza["pod-lookup"], api).evidence;
-    const labelled = evidenceFromAnnotations(passed, "annotations");
-    if (labelled !== undefined) return labelled;
+    const annotated = evidenceFromAnnotations(passed, "annotations");
+    if (annotated !== undefined) return annotated;
     const { namespace, name } = passed.pod;
     throw new CniError(
       ErrorCode.tryAgainLater,
@@ -148,9 +149,9 @@ function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Outcome | un
   if (comparison?.difference !== undefined) return { kind: "edited", reason: comparison.difference };
   if (comparison?.isThere) return { kind: "present" };
   if (legacyNat) return { kind: "foreign", reason: "it has a nat table of legacy iptables" };
-  const foreign =
-    comparison &&
-    FAMILIES.flatMap((family) => chainNames(exchange, family)).find((name) => FOREIGN_CHAINS.includes(name));
+  const has = (name: string) =>
+    FAMILIES.some((family) => findChain(exchange, family, name, FOREIGN_TABLE) !== undefined);
+  const foreign = comparison && FOREIGN_CHAINS.find(has);
   return foreign === undefined ? undefined : { kind: "foreign", reason: `it has a chain ${foreign}` };
 }
 

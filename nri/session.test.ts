@@ -1,13 +1,14 @@
 import fc from "fast-check";
-import { Method } from "./messages";
+import { concat } from "../host/bytes";
+import { Event, Method, type Sandbox } from "./messages";
 import { frames, Stream } from "./mux";
-import { bytesField, ProtocolError } from "./protobuf";
+import { bytesField, numberField, ProtocolError } from "./protobuf";
 import { podMessage, texts } from "./runtime.testing";
 import { type Handler, RegistrationRefused, Session } from "./session";
 import { failure, request } from "./ttrpc";
 
 /** A session whose calls and answers are kept. */
-function session(changes: Partial<Handler> = {}) {
+function session(changes: Partial<Handler> = {}, decode = texts.decode) {
   const calls: string[] = [];
   const sent: number[] = [];
   const handler: Handler = {
@@ -19,7 +20,11 @@ function session(changes: Partial<Handler> = {}) {
     ...changes,
   };
   const send = (bytes: Uint8Array) => void sent.push(...bytes);
-  return { calls, sent, session: new Session({ name: "linkerd-cni", index: "10", handler, send, texts }) };
+  return {
+    calls,
+    sent,
+    session: new Session({ name: "linkerd-cni", index: "10", handler, send, texts: { ...texts, decode } }),
+  };
 }
 
 const call = (method: string, payload: Uint8Array, id = 1) =>
@@ -66,6 +71,58 @@ test("whatever arrives is understood or is an error of the protocol", () => {
     }),
     { numRuns: 2000 },
   );
+});
+
+describe("a pod with 60,000 annotations and labels that nobody reads", () => {
+  const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at.toString(36)}`, "v"]));
+  const proxy = { "linkerd.io/proxy-version": "x" };
+  const hostile = podMessage({ id: "hostile", name: "hostile", labels: many, annotations: { ...many, ...proxy } });
+  const named = concat([bytesField(1, hostile), bytesField(2, concat([bytesField(1, hostile)]))]);
+
+  test.each([
+    ["Synchronize", Method.synchronize, named],
+    ["RunPodSandbox", Method.runPodSandbox, named],
+    ["StateChange", Method.stateChange, concat([numberField(1, Event.runPodSandbox), bytesField(2, hostile)])],
+    ["CreateContainer", Method.createContainer, named],
+    ["RemovePodSandbox", Method.removePodSandbox, named],
+  ])("is decoded by %s without a text, or an array, of each", (_, method, payload) => {
+    const bytes = call(method, payload);
+    let decoded = 0;
+    const { calls, session: taken } = session({}, (text) => {
+      decoded++;
+      return texts.decode(text);
+    });
+    const subarray = jest.spyOn(Uint8Array.prototype, "subarray");
+    taken.receive(bytes);
+    const parts = subarray.mock.calls.length;
+    subarray.mockRestore();
+    expect(calls).toHaveLength(1);
+    expect(decoded).toBeLessThan(100);
+    // Some for each frame.
+    expect(parts).toBeLessThan(10_000);
+  });
+
+  test("keeps no annotation or label but those that decide", () => {
+    const seen: Sandbox[] = [];
+    const { session: taken } = session({ run: (sandbox) => void seen.push(sandbox) });
+    taken.receive(call(Method.runPodSandbox, named));
+    expect(seen).toEqual([expect.objectContaining({ name: "hostile", annotations: proxy, labels: {} })]);
+  });
+});
+
+test("Synchronize is answered before what it names is decoded", () => {
+  const order: string[] = [];
+  const handler: Handler = {
+    configured: () => {},
+    synchronize: () => void order.push("decoded"),
+    run: () => {},
+    create: () => {},
+    removed: () => {},
+  };
+  const send = () => void order.push("answered");
+  const taken = new Session({ name: "linkerd-cni", index: "10", handler, send, texts });
+  taken.receive(call(Method.synchronize, pod("one")));
+  expect(order).toEqual(["answered", "decoded"]);
 });
 
 test("a call that is not known is answered as unimplemented, so that an older one is used in its place", () => {

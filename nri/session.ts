@@ -1,5 +1,5 @@
 /** One connection to a container runtime: registers this plugin, and answers the runtime's calls. */
-import { reasonOf } from "../cni/errors";
+import { printable, reasonOf } from "../cni/errors";
 import {
   type Configuration,
   Event,
@@ -54,6 +54,8 @@ export class Session {
   private readonly calls: MessageReader;
   private readonly answers: MessageReader;
   private running: Sandbox[] = [];
+  /** What to do once the call at hand is answered. */
+  private afterwards: (() => void) | undefined;
 
   constructor(private readonly deps: Deps) {
     this.calls = new MessageReader(deps.texts);
@@ -84,6 +86,9 @@ export class Session {
     if (call.kind !== "request") throw new ProtocolError("an answer among the calls");
     const { send, texts } = this.deps;
     send(frames(Stream.plugin, this.answerTo(call, texts)));
+    const { afterwards } = this;
+    this.afterwards = undefined;
+    afterwards?.();
   }
 
   private answerTo({ id, method, payload }: Request, texts: Texts): Uint8Array {
@@ -93,7 +98,7 @@ export class Session {
       return response(id, handle(payload));
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
-      return failure(id, Code.unknown, `${this.deps.name}: ${reasonOf(error)}`, texts);
+      return failure(id, Code.unknown, `${this.deps.name}: ${printable(reasonOf(error))}`, texts);
     }
   }
 
@@ -104,11 +109,13 @@ export class Session {
     },
     [Method.synchronize]: (payload) => {
       const { sandboxes, more } = readSynchronize(payload, this.deps.texts);
-      this.running.push(...sandboxes);
-      if (!more) {
+      // The runtime starts no pod before it has the answer, and drops a plugin that takes too long to give it.
+      this.afterwards = () => {
+        for (const sandbox of sandboxes()) this.running.push(sandbox);
+        if (more) return;
         this.deps.handler.synchronize(this.running);
         this.running = [];
-      }
+      };
       return synchronized({ more });
     },
     [Method.stateChange]: (payload) => {

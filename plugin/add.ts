@@ -54,7 +54,7 @@ function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log:
 
 /** Redirects a meshed pod's traffic and passes the previous plugin's result on. A call that fails changes nothing. */
 export function add(call: Call): string {
-  const { host, config, version, target, record } = call;
+  const { host, config, version, record } = call;
   const result = resultText(config, version);
   const { stanza, problem } = readStanza(config.source, config.name);
   const log = lineLog(host, stanza.log_level);
@@ -69,7 +69,7 @@ export function add(call: Call): string {
   record.note({ decision: "redirect" });
   const mode = record.time("rulesMs", () => {
     const sets = redirectRules(decision.options);
-    return inNamespace(host, target.netns, () => applyRules(host, stanza.linkerd, sets, log));
+    return inNamespace(call, () => applyRules(host, stanza.linkerd, sets, log));
   });
   record.note({ mode });
   log("info", `redirected, by ${mode}`);

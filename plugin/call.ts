@@ -9,6 +9,8 @@ export interface Call {
   readonly host: Host;
   readonly env: Environment;
   readonly target: CallTarget;
+  /** Descriptor of the pod's network namespace; -1 for a verb that does not enter it. */
+  readonly namespace: number;
   readonly config: NetworkConfig;
   readonly version: CniVersion;
   readonly record: Recorder;

@@ -11,10 +11,11 @@ import { inNamespace } from "./namespace";
  * CHECK when it restarts, and releases the pod's address where CHECK fails. Where there are none of our rules, CHECK
  * succeeds: ADD may not have programmed any, for instance where linkerd-init does.
  */
-export function check({ host, config, target }: Call): string {
+export function check(call: Call): string {
+  const { host, config } = call;
   if (previousResult(config.source) === undefined) throw new CniError(ErrorCode.config, "CHECK needs a prevResult");
   const { linkerd } = parseStanza(config.source, config.name);
-  const { difference } = inNamespace(host, target.netns, () => compareRules(host, linkerd));
+  const { difference } = inNamespace(call, () => compareRules(host, linkerd));
   if (difference !== undefined) throw new CniError(ErrorCode.rulesDiffer, difference);
   return "";
 }

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
 import { Errno } from "../host/errno";
-import { type FakeApi, FakeHost, type FakeMachine, response } from "../host/fake.testing";
+import { type FakeApi, FakeHost, type FakeMachine, OWN_NAMESPACE, response } from "../host/fake.testing";
+import { Open } from "../host/files";
 import { FakeNetfilter } from "../netlink/fake.testing";
 import { dispatch } from "./dispatch";
 import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases.testing";
@@ -92,6 +93,26 @@ describe("ADD", () => {
     expect(host.sent).toHaveLength(3);
   });
 
+  it("says what is wrong with an annotation without what would change a terminal", () => {
+    const hidden = "\u001b[2J\u009b\u0085\u007f\u202e\u2028x";
+    const annotations = {
+      "linkerd.io/proxy-version": "x",
+      "linkerd.io/created-by": "linkerd/proxy-injector x",
+      "config.linkerd.io/skip-inbound-ports": hidden,
+    };
+    const runtimeConfig = { "io.kubernetes.cri.pod-annotations": annotations };
+    const { document, stdout, stderr, record } = call(environment, {
+      ...config,
+      "pod-lookup": "annotations",
+      runtimeConfig,
+    });
+    const shown = "\\u001b[2J\\u009b\\u0085\\u007f\\u202e\\u2028";
+    expect(document.msg).toContain(shown);
+    expect(JSON.parse(record ?? "").error).toContain(shown);
+    expect(stderr).toContain(shown);
+    expect(`${stdout}${stderr}${record}`.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+
   it("leaves a pod without a proxy alone", () => {
     const pod = { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "app" }] } };
     const api = () => response(200, JSON.stringify(pod));
@@ -127,11 +148,61 @@ describe("ADD", () => {
   });
 });
 
+/** A machine on which CNI_NETNS leads elsewhere as soon as it was looked at, and to what blocks whoever waits for it. */
+class SwappedHost extends FakeHost {
+  private looks = 0;
+
+  override open(path: string, flags = 0): number {
+    if (path === NETNS && (flags & Open.nonBlocking) === 0) throw new Error("blocked");
+    return super.open(this.current(path));
+  }
+
+  override statx(path: string, mask: number, into: Uint8Array): number {
+    return super.statx(this.current(path), mask, into);
+  }
+
+  private current(path: string): string {
+    return path === NETNS && this.looks++ > 0 ? OWN_NAMESPACE : path;
+  }
+}
+
+test("an ADD enters the namespace that was checked, and waits for nobody to open it", () => {
+  const host = new SwappedHost({
+    api: meshed,
+    files: files(kubeconfig),
+    namespaces: [NETNS],
+    env: environment,
+    stdin: JSON.stringify(config),
+  });
+  expect(dispatch(host)).toMatchObject({ status: 0 });
+  expect(new Set(host.sent.map(({ namespace }) => namespace))).toEqual(new Set([NETNS]));
+});
+
 describe("the other verbs", () => {
   it("DEL prints nothing and needs neither namespace nor previous result", () => {
     const { CNI_NETNS: _, ...env } = environment;
     const outcome = call({ ...env, CNI_COMMAND: "DEL" }, { cniVersion: "1.0.0", name: "pods", linkerd: 1 });
     expect(outcome).toMatchObject({ stdout: "", status: 0 });
+  });
+
+  const bin = "/opt/cni/bin";
+  const del = (files: readonly string[]) =>
+    call({ ...environment, CNI_COMMAND: "DEL", CNI_PATH: `/other:${bin}` }, config, {
+      files: Object.fromEntries([`${bin}/linkerd-cni`, ...files].map((path) => [path, ""])),
+    }).host.unlinked;
+  const own = `${bin}/linkerd-cni.attached/${environment["CNI_CONTAINERID"]}@${environment["CNI_IFNAME"]}`;
+
+  it.each([
+    ["no uninstall left anything: nothing", [], []],
+    ["others are left: its own attachment", [own, `${own}0`], [own]],
+    [
+      "it is the last one: its attachment, the list and the plugin",
+      [own],
+      [own, `${bin}/linkerd-cni.attached`, `${bin}/linkerd-cni`],
+    ],
+    ["it is not listed, or a second DEL: nothing", [`${own}0`], []],
+  ])("DEL removes, where %s", (_, left, removed) => {
+    expect(del(left)).toEqual(removed);
   });
 
   it("VERSION answers whatever standard input holds", () => {
@@ -177,6 +248,16 @@ describe("the other verbs", () => {
       code: 50,
       msg: expect.stringMatching(/expired\.json expired at 2026-06-30T/),
     });
+  });
+
+  it("a strict STATUS fails where the kernel is too old for the mode", () => {
+    const osrelease = { "/proc/sys/kernel/osrelease": "4.14.0\n" };
+    const status = call(
+      { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
+      { cniVersion: "1.1.0", name: "pods", kubernetes: { kubeconfig }, "strict-status": true },
+      { files: { ...files(kubeconfig), ...osrelease } },
+    );
+    expect(status.document).toMatchObject({ code: 50, msg: expect.stringContaining("kernel 4.14.0") });
   });
 
   it("without a verb it says what it is", () => {

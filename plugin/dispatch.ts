@@ -10,7 +10,9 @@ import type { Host } from "../host/port";
 import { add } from "./add";
 import type { Call } from "./call";
 import { check } from "./check";
-import { requireOtherNamespace } from "./namespace";
+import { del } from "./del";
+import { logLine } from "./log";
+import { openTarget } from "./namespace";
 import { status } from "./status";
 
 /** What a call prints, and its exit status. */
@@ -45,8 +47,7 @@ const handlers: Readonly<
   Record<Exclude<Verb, "VERSION">, { readonly handle: Handler; readonly entersNamespace?: true }>
 > = {
   ADD: { handle: add, entersNamespace: true },
-  // Rules end with the pod's network namespace, so there is nothing to undo.
-  DEL: { handle: () => "" },
+  DEL: { handle: del },
   CHECK: { handle: check, entersNamespace: true },
   GC: { handle: gc },
   STATUS: { handle: status },
@@ -85,9 +86,8 @@ function readEnvironment(host: Host): Environment {
   return Object.fromEntries([...VARIABLES, "CNI_ARGS"].map((name) => [name, host.env(name)]));
 }
 
-/** When memory runs out, the engine throws null. */
 function defect(thrown: unknown): CniError {
-  if (thrown === null || thrown === undefined) return new CniError(ErrorCode.internal, "out of memory");
+  if (thrown === null || thrown === undefined) return new CniError(ErrorCode.internal, reasonOf(thrown));
   const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
   return new CniError(ErrorCode.internal, `a defect of linkerd-cni: ${reasonOf(thrown)}`, stack);
 }
@@ -107,16 +107,15 @@ export function dispatch(host: Host): Outcome {
     if (isSupported(config.cniVersion)) callerVersion = config.cniVersion;
     const { verb, version } = requireVerb(command, config);
     const { handle, entersNamespace } = handlers[verb];
-    if (entersNamespace) requireOtherNamespace(host, target.netns);
-    const stdout = handle({ host, env, target, config, version, record });
+    const namespace = entersNamespace ? openTarget(host, target.netns) : -1;
+    const stdout = handle({ host, env, target, namespace, config, version, record });
     return { stdout, stderr: "", status: 0, record: record.line() };
   } catch (error) {
     const { code, message, details } = error instanceof CniError ? error : defect(error);
     record.note({ code, error: message });
-    const stderr = `linkerd-cni: error: ${message.replaceAll("\n", " ")}\n`;
     return {
       stdout: errorDocument({ code, message, details }, callerVersion),
-      stderr,
+      stderr: logLine("error", message),
       status: 1,
       record: record.line(),
     };

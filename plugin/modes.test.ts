@@ -7,7 +7,7 @@ import { FakeHost } from "../host/fake.testing";
 import type { HostRun } from "../host/port";
 import { messages } from "../netlink/codec";
 import { answer } from "../netlink/fake.testing";
-import { applyRules, compareRules } from "./modes";
+import { applyRules, compareRules, modeProblem } from "./modes";
 
 const sets = redirectRules(examples.usual);
 const BATCH_BEGIN = 0x10;
@@ -21,7 +21,13 @@ interface Made {
 }
 
 /** A node with those programs in /sbin, which answer alike; `refusal` is what the kernel says to netfilter's socket. */
-function machine(programs: readonly string[], answer: HostRun | Program, refusal?: number, broken = "none"): Made {
+function machine(
+  programs: readonly string[],
+  answer: HostRun | Program,
+  refusal?: number,
+  broken = "none",
+  kernel = "6.18.44",
+): Made {
   const played: Program = (path) => (typeof answer === "function" ? answer(path) : answer);
   const failed: HostRun = { ...ok, status: 2, stderr: "broken" };
   const entries = programs.map((name): [string, () => HostRun] => {
@@ -30,7 +36,7 @@ function machine(programs: readonly string[], answer: HostRun | Program, refusal
   });
   const host = new FakeHost({
     programs: Object.fromEntries(entries),
-    files: { "/proc/self/net/ip_tables_names": "filter\nnat\n" },
+    files: { "/proc/self/net/ip_tables_names": "filter\nnat\n", "/proc/sys/kernel/osrelease": `${kernel}\n` },
     ...(refusal === undefined ? {} : { netfilter: () => -refusal }),
   });
   return { host, log: [], ran: () => host.ran.map(({ command }) => command) };
@@ -113,6 +119,31 @@ describe("the modes of the host", () => {
   it("say what a program said", () => {
     const made = machine(plain, { ...ok, status: 4, stderr: "another app holds the lock\n" });
     expect(() => apply("plain", made)).toThrow(/\/sbin\/iptables-save -t nat failed with status 4: another app/);
+  });
+});
+
+describe("a kernel that does not translate replies by itself", () => {
+  const old = (programs: readonly string[]) => machine(programs, ok, undefined, "none", "4.14.355-amzn2");
+
+  it("has legacy iptables in mode auto, which says so", () => {
+    const made = old(all);
+    expect(apply("auto", made)).toBe("legacy");
+    expect(made.host.sent).toEqual([]);
+    expect(made.log).toEqual([expect.stringMatching(/kernel 4\.14\.355-amzn2 .*4\.18.*: using legacy iptables/)]);
+    expect(() => apply("auto", old([]))).toThrow(/4\.14\.355.*; .*neither iptables-legacy-restore/);
+  });
+
+  it("is refused in mode native", () => {
+    expect(() => apply("native", old(all))).toThrow(/kernel 4\.14\.355.*4\.18.*: set the mode to auto or legacy/);
+  });
+
+  it("keeps STATUS from being ready where nothing else can set the rules", () => {
+    const problem = (mode: string, { host }: Made) => modeProblem(host, linkerdIn(mode));
+    expect(problem("auto", old(all))).toBeUndefined();
+    expect(problem("nft", old([]))).toBeUndefined();
+    expect(problem("auto", old([]))).toMatch(/4\.14\.355.*, and the node has no iptables-legacy$/);
+    expect(problem("native", old(all))).toMatch(/4\.14\.355/);
+    expect(problem("native", machine([], ok))).toBeUndefined();
   });
 });
 

@@ -5,28 +5,40 @@ import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
 import type { Host } from "../host/port";
 import { applyNative, isUnsupported } from "../netlink/apply";
 import { type Comparison, compareNative } from "../netlink/compare";
+import { kernelProblem } from "../netlink/kernel";
 import { hasLegacyNat } from "../netlink/legacy";
 import { netfilter } from "../netlink/socket";
 import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
 
-/** Mode native, or legacy where the kernel has no nf_tables. */
+function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], reason: string, log: Log): "legacy" {
+  log("warn", `${reason}: using legacy iptables`);
+  try {
+    new Iptables(host, "legacy", linkerd).apply(sets);
+    return "legacy";
+  } catch (error) {
+    const details = error instanceof CniError ? error.details : "";
+    throw new CniError(ErrorCode.rulesRefused, `${reason}; ${reasonOf(error)}`, details, { cause: error });
+  }
+}
+
+/** Mode native, or legacy where the kernel has no nf_tables that can redirect. */
 function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
+  const problem = kernelProblem(host);
+  if (problem !== undefined) return applyLegacy(host, linkerd, sets, problem, log);
   try {
     applyNative(netfilter(host), sets);
     return "native";
   } catch (error) {
     if (!isUnsupported(error)) throw error;
     const reason = `this kernel has no nf_tables to redirect with (${reasonOf(error)})`;
-    log("warn", `${reason}: using legacy iptables`);
-    try {
-      new Iptables(host, "legacy", linkerd).apply(sets);
-      return "legacy";
-    } catch (second) {
-      const details = second instanceof CniError ? second.details : "";
-      throw new CniError(ErrorCode.rulesRefused, `${reason}; ${reasonOf(second)}`, details, { cause: second });
-    }
+    return applyLegacy(host, linkerd, sets, reason, log);
   }
+}
+
+function refuseOldKernel(host: Host): void {
+  const problem = kernelProblem(host);
+  if (problem !== undefined) throw new CniError(ErrorCode.rulesRefused, `${problem}: set the mode to auto or legacy`);
 }
 
 /**
@@ -42,9 +54,20 @@ export function applyRules(
 ): Exclude<IptablesMode, "auto"> {
   const mode = linkerd["iptables-mode"];
   if (mode === "auto") return applyAuto(host, linkerd, sets, log);
-  if (mode === "native") applyNative(netfilter(host), sets);
-  else new Iptables(host, mode, linkerd).apply(sets);
+  if (mode === "native") {
+    refuseOldKernel(host);
+    applyNative(netfilter(host), sets);
+  } else new Iptables(host, mode, linkerd).apply(sets);
   return mode;
+}
+
+/** Why no ADD can program rules in the mode that the configuration asks for, as far as it shows; undefined where one can. */
+export function modeProblem(host: Host, linkerd: LinkerdConfig): string | undefined {
+  const mode = linkerd["iptables-mode"];
+  const problem = mode === "auto" || mode === "native" ? kernelProblem(host) : undefined;
+  if (problem === undefined || (mode === "auto" && new Iptables(host, "legacy", linkerd).isInstalled()))
+    return undefined;
+  return `${problem}${mode === "auto" ? ", and the node has no iptables-legacy" : ""}`;
 }
 
 /** Compares native rules. A kernel without nf_tables has none. */

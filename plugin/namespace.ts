@@ -1,51 +1,31 @@
-import { CniError, ErrorCode, reasonOf, shortened } from "../cni/errors";
-import { checked } from "../host/errno";
-import { type FileId, identify, Open, openFile } from "../host/files";
+import { CniError, ErrorCode, reasonOf } from "../cni/errors";
+import { enterNamespace, openNamespace } from "../host/namespace";
 import type { Host } from "../host/port";
+import type { Call } from "./call";
 
-const OWN = "/proc/self/ns/net";
-const CLONE_NEWNET = 0x40000000;
-
-/**
- * Checks that CNI_NETNS is a network namespace, and not the plugin's own: rules there would redirect the whole node.
- * @throws CniError 4
- */
-export function requireOtherNamespace(host: Host, netns: string): void {
-  const own = identify(host, OWN);
-  let given: FileId;
-  try {
-    given = identify(host, netns);
-  } catch (error) {
-    throw new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`);
-  }
-  if (given.device !== own.device) {
-    throw new CniError(ErrorCode.environment, `CNI_NETNS ${shortened(netns)} is not a network namespace`);
-  }
-  if (given.inode === own.inode) {
-    throw new CniError(
-      ErrorCode.environment,
-      `CNI_NETNS ${shortened(netns)} is the network namespace the plugin itself runs in`,
-    );
-  }
+function environmentError(error: unknown): CniError {
+  return new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`, "", { cause: error });
 }
 
-/** @throws CniError 4 where it no longer exists, or is a namespace of another kind */
-function enter(host: Host, netns: string): void {
+/** Opens the network namespace that CNI_NETNS names. @throws CniError 4 where it is none, or the plugin's own */
+export function openTarget(host: Host, netns: string): number {
   try {
-    const descriptor = openFile(host, netns, Open.readOnly);
-    checked(`enter network namespace ${netns}`, host.setns(descriptor, CLONE_NEWNET));
-    host.close(descriptor);
+    return openNamespace(host, netns);
   } catch (error) {
-    throw new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`, "", { cause: error });
+    throw environmentError(error);
   }
 }
 
 /**
- * Does work in a namespace. The process stays there.
- * @throws CniError 101 with what the kernel refused
+ * Does work in the pod's network namespace. The process stays there.
+ * @throws CniError 4 where it is a namespace of another kind; 101 with what the kernel refused
  */
-export function inNamespace<T>(host: Host, netns: string, work: () => T): T {
-  enter(host, netns);
+export function inNamespace<T>({ host, target, namespace }: Call, work: () => T): T {
+  try {
+    enterNamespace(host, namespace, target.netns);
+  } catch (error) {
+    throw environmentError(error);
+  }
   try {
     return work();
   } catch (error) {

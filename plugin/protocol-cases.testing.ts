@@ -47,7 +47,7 @@ export const failures: readonly Failure[] = [
   ["a long interface name", { ...environment, CNI_IFNAME: "a".repeat(16) }, config, 4, /CNI_IFNAME/],
   ["an interface name with a colon", { ...environment, CNI_IFNAME: "a:b" }, config, 4, /CNI_IFNAME/],
   ["the interface name ..", { ...environment, CNI_IFNAME: ".." }, config, 4, /CNI_IFNAME/],
-  ["a namespace that is a directory", { ...environment, CNI_NETNS: "/etc" }, config, 4, /CNI_NETNS \/etc is not/],
+  ["a namespace that is a directory", { ...environment, CNI_NETNS: "/etc" }, config, 4, /CNI_NETNS: \/etc is not/],
   ["the plugin's own namespace", { ...environment, CNI_NETNS: "/proc/self/ns/net" }, config, 4, /CNI_NETNS/],
   [
     "a pod name that is none",

@@ -4,6 +4,7 @@ import { decodeBase64, readKubeconfig } from "../host/api/kubeconfig";
 import type { Host } from "../host/port";
 import { readClaims } from "../kubernetes/service-account-token";
 import type { Call } from "./call";
+import { modeProblem } from "./modes";
 
 /** Why the kubeconfig cannot work, as far as it shows without a request. */
 function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {
@@ -16,7 +17,7 @@ function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {
 
 /**
  * Ready by default: while STATUS fails, the node is not ready, and the installer cannot start to repair it. With
- * `strict-status`, a kubeconfig or a token that cannot work is an error.
+ * `strict-status`, a kubeconfig, a token or a mode that cannot work is an error.
  * @throws CniError 50
  */
 export function status({ host, config }: Call): string {
@@ -25,7 +26,7 @@ export function status({ host, config }: Call): string {
   if (problem !== undefined) throw problem;
   let found: string | undefined;
   try {
-    found = kubeconfigProblem(host, stanza.kubernetes.kubeconfig);
+    found = kubeconfigProblem(host, stanza.kubernetes.kubeconfig) ?? modeProblem(host, stanza.linkerd);
   } catch (error) {
     found = reasonOf(error);
   }

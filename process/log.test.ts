@@ -26,3 +26,11 @@ test("a JSON line holds the fields beside the message", () => {
     namespace: "shop",
   });
 });
+
+test.each(["plain", "json"] as const)("a %s line shows what a terminal would not", (format) => {
+  const { log, written } = lines(format);
+  log.info("a\u009b2Jb\u202ec", { value: "\u2028" });
+  const line = format === "json" ? JSON.stringify(Object.values(JSON.parse(written.join("")))) : written.join("");
+  expect(written.join("")).not.toMatch(/[\u007f-\u009f\u202e\u2028]/);
+  expect(line.replaceAll("\\\\", "\\")).toMatch(/a\\u009b2Jb\\u202ec.*\\u2028/);
+});

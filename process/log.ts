@@ -1,3 +1,4 @@
+import { printable } from "../cni/errors";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../cni/stanza";
 
 export { LOG_FORMATS, type LogFormat };
@@ -22,9 +23,17 @@ const print: Readonly<Record<LogFormat, (line: Line) => string>> = {
   /** Every line begins with the logger, so that it is found among a node's other logs. */
   plain: ({ level, logger, message, fields }) => {
     const about = Object.entries(fields).map(([name, value]) => ` ${name}=${plainValue(value)}`);
-    return `${logger}: ${level}: ${message.replaceAll("\n", "\\n")}${about.join("")}\n`;
+    return `${logger}: ${level}: ${printable(`${message.replaceAll("\n", "\\n")}${about.join("")}`)}\n`;
   },
-  json: ({ fields, ...line }) => `${JSON.stringify({ time: new Date().toISOString(), ...line, ...fields })}\n`,
+  // A reader of JSON gets the texts as they are: they are printable before they are escaped.
+  json: ({ fields, message, ...line }) => {
+    const time = new Date().toISOString();
+    const shown = Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === "string" ? printable(value) : value,
+    ]);
+    return `${JSON.stringify({ time, ...line, message: printable(message), ...Object.fromEntries(shown) })}\n`;
+  },
 };
 
 const PROJECT = "linkerd-cni";

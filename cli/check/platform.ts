@@ -1,3 +1,4 @@
+import { tooOldForNative, tooOldForPlugin } from "../../cni/kernel";
 import { PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import type { NodeObject } from "./objects";
 
@@ -32,9 +33,14 @@ export function impossible(node: NodeObject): string | undefined {
   if (label(node, "type") === "virtual-kubelet") return "a virtual node runs no DaemonSet";
   if (/64k/.test(kernelVersion))
     return `its kernel ${kernelVersion} has pages of 64 KB, with which the image does not start`;
+  const tooOld = tooOldForPlugin(kernelVersion);
+  if (tooOld !== undefined) return tooOld;
   if (!["", "amd64", "arm64"].includes(architecture)) return `the image has no program for ${architecture}`;
   return undefined;
 }
+
+/** Why mode native cannot redirect on a node; undefined where it can. */
+export const needsLegacy = (node: NodeObject): string | undefined => tooOldForNative(info(node).kernelVersion ?? "");
 
 /** Releases of k3s from which on its plugins have the directory of the preset. */
 const K3S_MOVED: Readonly<Record<number, number>> = { 28: 15, 29: 10, 30: 6, 31: 2 };

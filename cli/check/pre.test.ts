@@ -70,6 +70,18 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     {},
   ],
   [
+    "a kernel on which replies are not translated",
+    nodes(node("a", { kernelVersion: "4.18.0-553.el8" }), node("old", { kernelVersion: "4.14.355-amzn2.x86_64" })),
+    ["warning: node old: nf_tables of kernel 4.14.355-amzn2.x86_64 does not translate replies, as 4.18 and later do"],
+    {},
+  ],
+  [
+    "a kernel without statx",
+    nodes(node("old", { kernelVersion: "3.10.0-1160.el7.x86_64" })),
+    ["error: not possible on node old: its kernel 3.10.0-1160.el7.x86_64 is older than 4.11"],
+    {},
+  ],
+  [
     "nodes with two pairs of directories",
     nodes(node("a"), node("b"), k3s("v1.34.1")),
     ["error: node v1.34.1 has other directories than the rest"],

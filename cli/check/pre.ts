@@ -4,7 +4,7 @@ import { docs, readme } from "../links";
 import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
-import { directoriesText, impossible, platformOf, valuesFor } from "./platform";
+import { directoriesText, impossible, needsLegacy, platformOf, valuesFor } from "./platform";
 import { known, type Read, read } from "./snapshot";
 
 /** A cluster before anything is installed. */
@@ -98,6 +98,22 @@ function impossibleFindings(nodes: readonly NodeObject[]): readonly Finding[] {
     const what = "every node can have the plugin";
     return own.length === nodes.length ? category.bad(what, trouble) : category.odd(what, trouble);
   });
+}
+
+/** Nodes where mode auto is legacy iptables. */
+function kernelFindings(nodes: readonly NodeObject[]): readonly Finding[] {
+  return [...grouped(nodes, needsLegacy)].flatMap(([why, own]) =>
+    why === undefined
+      ? []
+      : [
+          category.odd("every node redirects without iptables", {
+            problem: `${namesOf(own)}: ${why}`,
+            remedy:
+              "leave iptablesMode as it is, and install iptables-legacy there, which the plugin then uses; or update the kernel",
+            link: HOSTS,
+          }),
+        ],
+  );
 }
 
 function platformFindings(nodes: readonly NodeObject[]): Preparation {
@@ -228,6 +244,7 @@ export function prepare(before: Before): Preparation {
   return {
     findings: [
       ...impossibleFindings(nodes),
+      ...kernelFindings(possible),
       ...platform.findings,
       ...networkFindings(possible),
       ...ciliumFindings(before),

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../json";
+import { isObject, type JsonObject, syntaxProblem } from "../json";
 
 /** Extensions of the files that container runtimes read in their CNI configuration directory. */
 const EXTENSIONS = [".conf", ".conflist", ".json"] as const;
@@ -42,7 +42,7 @@ function parse(text: string): { readonly value: unknown } | { readonly error: st
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
+    return { error: syntaxProblem(error) };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { baseOf } from "./refs";
+import { baseOf } from "./base";
 
 /** One value as documents show it. */
 export interface Field {

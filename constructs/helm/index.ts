@@ -2,7 +2,6 @@ export { capabilities, define, HelmChart, release } from "./chart";
 export { assert, each, items, present, spread, when } from "./control";
 export type { Expr, Input, Kind } from "./expression";
 export { isExpr, ref } from "./expression";
-export { choicesText, type Field, fieldsOf } from "./fields";
 export {
   and,
   bool,
@@ -30,9 +29,18 @@ export {
   toPrettyJson,
   trim,
 } from "./functions";
-export { flag, integer, numberOrText } from "./loose-types";
 export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
-export { baseOf, type Refs, valueRefs } from "./refs";
+export { type Refs, valueRefs } from "./refs";
 export type { Templated } from "./templated";
+export {
+  type AboutInteger,
+  type AboutString,
+  type AboutValue,
+  type Schema,
+  type ValueMembers,
+  type ValuesOf,
+  value,
+  valuesOf,
+} from "./value-schema";
 export { writeManifests } from "./yaml";

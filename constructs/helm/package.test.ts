@@ -2,26 +2,24 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, JsonPatch } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
-import { z } from "zod";
 import {
   chartFiles,
   concat,
-  flag,
   HelmChart,
   HelmObject,
-  integer,
-  numberOrText,
   ref,
   release,
   text,
+  value,
   valueRefs,
+  valuesOf,
   when,
 } from "./index";
 
-const values = z.strictObject({
-  replicas: integer(0, 9).default(2).meta({ description: "How many pods" }),
-  debug: flag().default(false).meta({ description: "Log more" }),
-  ports: numberOrText(z.string()).default("").meta({ description: "Ports" }),
+const values = valuesOf({
+  replicas: value.integer({ description: "How many pods", default: 2, min: 0, max: 9 }),
+  debug: value.boolean({ description: "Log more", default: false }),
+  ports: value.string({ description: "Ports", default: "", orNumber: true }),
 });
 
 const metadata = { name: "web", version: "1.0.0", appVersion: "1", description: "Web", kubeVersion: ">=1.25.0-0" };

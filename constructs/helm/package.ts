@@ -5,6 +5,7 @@ import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
 import { valuesSchema } from "./schema";
+import type { Schema } from "./value-schema";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
 
 /** What Chart.yaml says; see Helm's documentation of it. */
@@ -25,7 +26,8 @@ export interface ChartMetadata {
 export interface ChartPackage {
   readonly chart: HelmChart;
   readonly metadata: ChartMetadata;
-  readonly values: z.ZodObject;
+  /** Its values, as `valuesOf` makes them. */
+  readonly values: Schema<object>;
   /** Values that it takes and does not use: why, by name. @default none */
   readonly ignored?: Readonly<Record<string, string>>;
   /** What README.md says before the table of values. */
@@ -75,11 +77,12 @@ function checkNoExpressionLost(chart: HelmChart): void {
 export function chartFiles({
   chart,
   metadata,
-  values,
+  values: schema,
   ignored,
   introduction,
   notes,
 }: ChartPackage): ReadonlyMap<string, string> {
+  const values = schema as unknown as z.ZodObject;
   const manifests = chart.toJson() as Manifest[];
   checkNoExpressionLost(chart);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;

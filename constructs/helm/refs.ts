@@ -1,6 +1,8 @@
 import type { z } from "zod";
+import { baseOf, defaultOf } from "./base";
 import { type Input, type Kind, ref } from "./expression";
 import { bool, boolOrTrue, dict, int, orAbsent, orElse, orNumber, text } from "./functions";
+import type { Schema } from "./value-schema";
 
 /** A closed object becomes an object of references; lists, free maps and optional values are referred to as a whole. */
 export type Refs<T> = {
@@ -14,31 +16,6 @@ type Ref<T> = T extends readonly unknown[]
       ? Input<T>
       : Refs<T>
     : Input<T>;
-
-interface Base {
-  readonly type: string;
-  readonly schema: z.ZodType;
-  /** The value may come as another type and is converted. */
-  readonly loose: boolean;
-  readonly optional: boolean;
-}
-
-/** What stands under defaults, options and conversions. */
-export function baseOf(schema: z.ZodType): Base {
-  const { def } = schema as unknown as { def: { type: string; innerType?: z.ZodType; out?: z.ZodType } };
-  if (def.innerType !== undefined) {
-    const inner = baseOf(def.innerType);
-    return { ...inner, optional: inner.optional || def.type === "optional" };
-  }
-  if (def.type === "pipe" && def.out !== undefined) return { ...baseOf(def.out), loose: true };
-  return { type: def.type, schema, loose: false, optional: false };
-}
-
-/** What holds where a value is not given; undefined where it has no default, or is a group. */
-export function defaultOf(schema: z.ZodType): unknown {
-  const { def } = schema as unknown as { def: { innerType?: z.ZodType; defaultValue?: unknown } };
-  return def.defaultValue ?? (def.innerType === undefined ? undefined : defaultOf(def.innerType));
-}
 
 const kinds: Readonly<Record<string, Kind>> = {
   string: "string",
@@ -74,12 +51,13 @@ function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
 }
 
 /** References to all values that a schema describes, under `.Values`. */
-export function valueRefs<T extends z.ZodObject>(schema: T, path: readonly string[] = ["Values"]): Refs<z.output<T>> {
-  const entries = Object.entries(schema.shape).map(([key, field]) => {
-    const base = baseOf(field as z.ZodType);
+export function valueRefs<T extends object>(schema: Schema<T>, path: readonly string[] = ["Values"]): Refs<T> {
+  const { shape } = schema as unknown as z.ZodObject;
+  const entries = Object.entries(shape as Readonly<Record<string, z.ZodType>>).map(([key, field]) => {
+    const base = baseOf(field);
     const closed = base.type === "object" && !base.optional;
     const at = [...path, key];
-    return [key, closed ? valueRefs(base.schema as z.ZodObject, at) : leaf(field as z.ZodType, at)];
+    return [key, closed ? valueRefs(base.schema as unknown as Schema<object>, at) : leaf(field, at)];
   });
-  return Object.fromEntries(entries) as Refs<z.output<T>>;
+  return Object.fromEntries(entries) as Refs<T>;
 }

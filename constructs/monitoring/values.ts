@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { flag, integer } from "../helm";
+import { flag, integer } from "../helm/loose-types";
 import { group } from "../value-groups";
 import { textMap, word } from "../value-types";
 import { repository } from "../version";

@@ -1,7 +1,7 @@
 import { concat, type Input, type Refs, text } from "../helm";
 import { type Alert, alertGroup, VALUE } from "../monitoring/alert";
 import { added } from "../monitoring/promql";
-import type { MultusValues } from "./values";
+import type { MultusValues } from "./props";
 
 const WINDOW = "15m";
 /** Fewer may be those of a moment in which the API server was away. */

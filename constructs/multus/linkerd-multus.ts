@@ -23,7 +23,7 @@ import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
 import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
-import type { MultusValuesProps } from "./props";
+import type { MultusValues, MultusValuesProps } from "./props";
 import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
 import { multusValues } from "./values";
 import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } from "./webhook";
@@ -32,7 +32,7 @@ import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } fro
 export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps {}
 
 /** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
-export class LinkerdMultus extends Installation<typeof multusValues> {
+export class LinkerdMultus extends Installation<MultusValues> {
   readonly serviceAccount: ApiObject;
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;

@@ -25,7 +25,7 @@ import {
   when,
 } from "../helm";
 import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
-import type { MultusValues } from "./values";
+import type { MultusValues } from "./props";
 
 /** Whether cert-manager makes the webhook's certificate. */
 export const isIssued = ({ webhook }: Refs<MultusValues>): Input<boolean> =>

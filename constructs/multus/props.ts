@@ -1,7 +1,104 @@
 import type { Input } from "../helm";
-import type { MultusValues } from "./values";
 
 // Made from constructs/multus/values.ts by synthesis: change it there, then run `npm run build -- charts`.
+
+/** All values of the chart, each known. */
+export interface MultusValues {
+  readonly replicaCount: number;
+  readonly controller: {
+    readonly cniNamespace: string;
+    readonly linkerdControlPlaneNamespace: string;
+    readonly cniKubeconfigNodePath: string;
+    readonly namespaceUIDRangeAnnotation: string;
+    readonly linkerdProxyUIDOffset: number;
+    readonly leaderElection: boolean;
+    readonly requestsPerSecond: number;
+    readonly requestBurst: number;
+  };
+  readonly webhook: {
+    readonly failurePolicy: "Fail" | "Ignore";
+    readonly timeoutSeconds: number;
+    readonly namespaceSelector: {
+      readonly matchLabels: Readonly<Record<string, string>>;
+      readonly matchExpressions: readonly {
+        readonly key: string;
+        readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+        readonly values?: readonly string[] | undefined;
+      }[];
+    };
+    readonly objectSelector: {
+      readonly matchLabels: Readonly<Record<string, string>>;
+      readonly matchExpressions: readonly {
+        readonly key: string;
+        readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+        readonly values?: readonly string[] | undefined;
+      }[];
+    };
+    readonly certificates: "self" | "cert-manager";
+    readonly certificateValidityHours: number;
+    readonly issuerRef?:
+      | { readonly name: string; readonly kind?: string | undefined; readonly group?: string | undefined }
+      | undefined;
+  };
+  readonly service: { readonly webhookPort: number; readonly metricsPort: number; readonly healthPort: number };
+  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error";
+  readonly logFormat: "plain" | "json";
+  readonly image: {
+    readonly name: string;
+    readonly version: string;
+    readonly digest: string;
+    readonly pullPolicy: "IfNotPresent" | "Always" | "Never";
+  };
+  readonly imagePullSecrets: readonly { readonly name: string }[];
+  readonly resources: {
+    readonly cpu: { readonly limit: string | number; readonly request: string | number };
+    readonly memory: { readonly limit: string | number; readonly request: string | number };
+    readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
+  };
+  readonly runAsUser: number;
+  readonly hostNetwork: boolean;
+  readonly priorityClassName: string;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly {
+    readonly key?: string | undefined;
+    readonly operator?: "Exists" | "Equal" | undefined;
+    readonly value?: string | undefined;
+    readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute" | undefined;
+    readonly tolerationSeconds?: number | undefined;
+  }[];
+  readonly affinity?: { readonly [key: string]: unknown } | undefined;
+  readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly [key: string]: unknown }[];
+  readonly podDisruptionBudget: { readonly enabled: boolean; readonly maxUnavailable: string };
+  readonly networkPolicy: {
+    readonly enabled: boolean;
+    readonly from: readonly {
+      readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] | undefined } | undefined;
+      readonly namespaceSelector?: { readonly [key: string]: unknown } | undefined;
+      readonly podSelector?: { readonly [key: string]: unknown } | undefined;
+    }[];
+  };
+  readonly podMonitor: { readonly enabled: boolean; readonly labels: Readonly<Record<string, string>> };
+  readonly prometheusRule: {
+    readonly enabled: boolean;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly runbookUrl: string;
+  };
+  readonly extraEnv: readonly {
+    readonly name: string;
+    readonly value?: string | undefined;
+    readonly valueFrom?: { readonly [key: string]: unknown } | undefined;
+  }[];
+  readonly extraObjects: readonly {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly metadata: { readonly name: string; readonly [key: string]: unknown };
+    readonly [key: string]: unknown;
+  }[];
+  readonly terminationGracePeriodSeconds: number;
+  readonly podAnnotations: Readonly<Record<string, string>>;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly commonLabels: Readonly<Record<string, string>>;
+}
 
 /** The values in the group `controller`. */
 export interface MultusControllerProps {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
-import { flag, integer } from "../helm";
+import { flag, integer } from "../helm/loose-types";
 import { prometheusLabels, runbookUrl } from "../monitoring/values";
 import {
   extraEnv,
@@ -178,6 +178,3 @@ export const multusValues = z.strictObject({
   podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
   commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
 });
-
-/** All values of the chart linkerd-multus, each known. */
-export type MultusValues = z.output<typeof multusValues>;

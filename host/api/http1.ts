@@ -1,15 +1,17 @@
 /** As much of HTTP/1.1 as a GET from an API server takes. */
-import { type ApiResponse, type ApiServer, authority } from "../../kubernetes/api-server";
+import { type ApiResponse, type ApiServer, authority, bearer } from "../../kubernetes/api-server";
 import { concat } from "../bytes";
 import type { Host } from "../port";
 
+/** @throws Error for a token that no header may hold */
 export function encodeRequest(server: ApiServer, path: string): string {
+  const authorization = bearer(server);
   const lines = [
     `GET ${path} HTTP/1.1`,
     `Host: ${authority(server)}`,
     "Accept: application/json",
     "User-Agent: linkerd-cni",
-    ...(server.token === undefined ? [] : [`Authorization: Bearer ${server.token}`]),
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
   ];
   return `${lines.join("\r\n")}\r\n\r\n`;
 }

@@ -139,6 +139,14 @@ describe("a server that has no room for a request", () => {
     expect(host.pauses).toEqual([1000]);
   });
 
+  it("is asked again where it is unavailable and says for how long", () => {
+    const unavailable = response(503, "", "Retry-After: 1\r\n");
+    const host = played(unavailable, ok);
+    expect(get(host, server, "/", 5000).status).toBe(200);
+    expect(host.pauses).toEqual([1000]);
+    expect(get(played(response(503, "")), server, "/", 5000).status).toBe(503);
+  });
+
   it("is asked twice at most, and not beyond the deadline", () => {
     const again = played(busy(""), busy(""));
     expect([get(again, server, "/", 5000).status, again.requests.length]).toEqual([429, 2]);

@@ -9,6 +9,7 @@ import { encodeRequest, type HttpResponse, ResponseReader } from "./http1";
 const CONNECT_MS = 3000;
 const CHUNK = 16384;
 const TOO_MANY_REQUESTS = 429;
+const UNAVAILABLE = 503;
 
 /** One exchange on an open connection: how long each step may take, and what the deadline was in all. */
 interface Deadline {
@@ -39,9 +40,10 @@ function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResp
 
 function attempt(host: Host, server: ApiServer, path: string, left: () => number): HttpResponse {
   const limit = Math.max(1, left());
+  const request = host.encode(encodeRequest(server, path));
   connect(host, server, Math.min(CONNECT_MS, limit));
   try {
-    return exchange(host, host.encode(encodeRequest(server, path)), { left, limit });
+    return exchange(host, request, { left, limit });
   } finally {
     host.tlsClose();
   }
@@ -52,9 +54,13 @@ function pauseOf(retryAfter: string | undefined): number {
   return /^\d{1,4}$/.test(retryAfter ?? "") ? Number(retryAfter) * 1000 : 1000;
 }
 
+/** Whether the server asks to be asked again. One that is unavailable may be so for long, unless it says for how long. */
+const asksToWait = ({ status, retryAfter }: HttpResponse) =>
+  status === TOO_MANY_REQUESTS || (status === UNAVAILABLE && retryAfter !== undefined);
+
 /**
  * Gets an object. Retries once where the connection is dropped before the answer begins, and where the server answers
- * that it has too many requests, after the pause that it asks for.
+ * that it has no room for now, after the pause that it asks for.
  * @param deadlineMs milliseconds for everything
  * @throws ApiUnreachable where there is no answer
  */
@@ -72,7 +78,7 @@ export function get(host: Host, server: ApiServer, path: string, deadlineMs: num
       response = request();
     }
     const pause = pauseOf(response.retryAfter);
-    if (response.status !== TOO_MANY_REQUESTS || pause >= remaining()) return response;
+    if (!asksToWait(response) || pause >= remaining()) return response;
     host.poll(-1, 0, pause);
     return request();
   } catch (error) {

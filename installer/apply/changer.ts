@@ -12,6 +12,8 @@ const DONE = {
   install: "wrote",
   keep: "wrote",
   link: "wrote",
+  mkdir: "made",
+  rmdir: "removed",
   remove: "removed",
 };
 

@@ -19,6 +19,10 @@ export interface Disk {
   link(path: string, target: string): Promise<void>;
   /** Puts one name in another's place in one step. */
   rename(from: string, to: string): Promise<void>;
+  /** Creates a directory; it may be there already. */
+  makeDirectory(path: string): Promise<void>;
+  /** Removes a directory; it may be gone already, and is left alone where others have put something in it. */
+  removeDirectory(path: string): Promise<void>;
   /** Removes a file; it may be gone already. */
   remove(path: string): Promise<void>;
   /** Makes the content of a file, or the names in a directory, safe on the disk. */
@@ -72,6 +76,8 @@ export const nodeDisk: Disk = {
   name: (path, existing) => fs.link(existing, path),
   link: (path, target) => fs.symlink(target, path),
   rename: (from, to) => fs.rename(from, to),
+  makeDirectory: (path) => except(["EEXIST"], fs.mkdir(path, 0o700)),
+  removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], fs.rmdir(path)),
   remove: (path) => except(["ENOENT"], fs.unlink(path)),
   settle: (path) => withFile(path, "r", 0, async () => undefined),
 };
@@ -175,6 +181,12 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
         throw error.code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
       });
       break;
+    case "mkdir":
+      await disk.makeDirectory(change.path);
+      break;
+    case "rmdir":
+      await disk.removeDirectory(change.path);
+      break;
     case "remove":
       confirm();
       await disk.remove(change.path);
@@ -182,5 +194,5 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
   }
   const settled = disk.settle(dirname(change.path));
   // What is to be gone may never have had a directory.
-  await (change.do === "remove" ? except(["ENOENT"], settled) : settled);
+  await (change.do === "remove" || change.do === "rmdir" ? except(["ENOENT"], settled) : settled);
 }

@@ -21,4 +21,4 @@ type Planned =
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }
-  | { readonly do: "remove"; readonly path: string };
+  | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string };

@@ -75,6 +75,7 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     onNode: { netDir: root, binDir: root },
     plugin: at("linkerd-cni"),
     image: at("image"),
+    attached: at("linkerd-cni.attached"),
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
     directories: at("run/directories.json"),

@@ -4,7 +4,7 @@ import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
-import { type FoundFile, type NodeState, SET_ASIDE, type Seen } from "../state/node-state";
+import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
 import type { Change } from "./change";
 
@@ -386,9 +386,14 @@ function directoriesNoted({ paths, state: { directoriesToNote: bytes } }: Contex
 
 const remove = (path: string): Change => ({ do: "remove", path });
 
+const without = (remains: readonly Remain[]): readonly Change[] =>
+  remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
+
 function pluginInPlace({ paths, state }: Context): readonly Change[] {
-  if (state.isPluginCurrent) return [];
-  return [{ do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
+  // The last attachment that ends must not take the new plugin with it.
+  const stays = without(state.attached);
+  if (state.isPluginCurrent) return stays;
+  return [...stays, { do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
 }
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {

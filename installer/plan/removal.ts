@@ -8,6 +8,8 @@ import { activeOf, madeLists, planRemoval, planRestoration, pristine } from "./p
 
 /** Between two looks: in it a half-written file is finished, and pods that began with the chain have got through it. */
 const PAUSE_MS = 1_000;
+/** Before a look at what has just been done. */
+const SHORT_PAUSE_MS = 1;
 /** Six looks take five seconds: the questions before them and these have to fit into a pod's 30 s. */
 const MOST_LOOKS = 6;
 
@@ -34,19 +36,29 @@ export interface Next {
   readonly changes: readonly Change[];
   /** Before the next look; 0: there is none. */
   readonly pauseMs: number;
-  /** Files that go on calling the plugin, and are not in force. */
+  /** What goes on calling the plugin: files that are not in force, attached pods. */
   readonly warnings?: readonly string[];
   /** Why what was installed stays for good. */
   readonly problem?: string;
 }
 
+/** Names of the attachments that the plugin will be called to end; undefined if that cannot be seen. */
+export type Attachments = () => readonly string[] | undefined;
+
+/** Keeps the directory of the attachments from being empty before it is complete. */
+const INCOMPLETE = "incomplete";
+
 /** Takes away what a node has of us, the plugin not before nothing that is in force calls it. */
 export class Removal {
   private looks = 0;
+  private step: "kubeconfig" | "note" | "compare" | "done" = "kubeconfig";
+  private noted: readonly string[] = [];
 
+  /** @param keepPlugin whether the plugin stays if the attachments cannot be seen */
   constructor(
     private readonly paths: Paths,
     private readonly keepPlugin: boolean,
+    private readonly attachments: Attachments = () => undefined,
   ) {}
 
   next(state: NodeState): Next {
@@ -58,9 +70,48 @@ export class Removal {
     if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };
     const calling = unsettled.find(({ is }) => is === "calls");
     if (calling !== undefined) return { changes: restoration, pauseMs: 0, problem: this.problem(calling.name) };
+    const known = this.attachments();
+    if (known !== undefined && this.step !== "done") return this.noteAttachments(known);
     const behind = state.configs.filter((file) => verdict(file, state) === "calls").map(({ name }) => this.path(name));
     const warnings = behind.map((path) => `${path}, which is not in force, calls the removed plugin`);
-    return { changes: planRemoval(state, this.paths, this.keepPlugin), pauseMs: 0, warnings };
+    if (known === undefined) return { changes: planRemoval(state, this.paths, this.keepPlugin), pauseMs: 0, warnings };
+    const left = state.attached.length > 0;
+    if (left) warnings.push(`attached pods still call ${this.paths.plugin}: it goes with the last of them`);
+    return { changes: planRemoval(state, this.paths, left), pauseMs: 0, warnings };
+  }
+
+  /**
+   * Lists beside the plugin who still calls it. Without a kubeconfig nothing is attached from now on; what was attached or
+   * ended at the same moment shows a pause later.
+   */
+  private noteAttachments(known: readonly string[]): Next {
+    const { paths, noted } = this;
+    const path = (name: string) => join(paths.attached, name);
+    const add = (name: string): Change => ({ do: "write", path: path(name), bytes: new Uint8Array(), mode: 0o600 });
+    const remove = (name: string): Change => ({ do: "remove", path: path(name) });
+    switch (this.step) {
+      case "kubeconfig":
+        this.step = "note";
+        return { changes: [{ do: "remove", path: paths.kubeconfig }], pauseMs: PAUSE_MS };
+      case "note":
+        this.noted = known;
+        this.step = known.length > 0 ? "compare" : "done";
+        if (known.length === 0) return { changes: [], pauseMs: SHORT_PAUSE_MS };
+        return {
+          changes: [{ do: "mkdir", path: paths.attached }, ...[INCOMPLETE, ...known].map(add)],
+          pauseMs: PAUSE_MS,
+        };
+      default:
+        this.step = "done";
+        return {
+          changes: [
+            ...known.filter((name) => !noted.includes(name)).map(add),
+            ...[...noted.filter((name) => !known.includes(name)), INCOMPLETE].map(remove),
+            { do: "rmdir", path: paths.attached },
+          ],
+          pauseMs: SHORT_PAUSE_MS,
+        };
+    }
   }
 
   private path(name: string): string {

@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readApiServer } from "../../kubernetes/in-cluster";
@@ -6,6 +15,7 @@ import { createLog } from "../../process/log";
 import type { Verdict } from "../api/access";
 import { kubeconfig } from "../api/kubeconfig";
 import { nodeDisk } from "../apply/disk";
+import type { Attachments } from "../plan/removal";
 import { readSettings } from "../settings";
 import { pathsOf } from "../state/paths";
 import { pluginFile } from "../state/plugin-file";
@@ -65,7 +75,7 @@ export class Node {
     return Object.fromEntries(
       ["net.d", "bin"].flatMap((directory) =>
         readdirSync(this.path(directory))
-          .filter((name) => !PRIMARY_PLUGINS.includes(name))
+          .filter((name) => !PRIMARY_PLUGINS.includes(name) && !statSync(this.path(directory, name)).isDirectory())
           .map((name) => [`${directory}/${name}`, readFileSync(this.path(directory, name), "utf8")]),
       ),
     );
@@ -118,7 +128,8 @@ export class Node {
     });
     return {
       reconcile: () => reconciler.reconcile(this.now),
-      remove: (keepPlugin: boolean, all = true) => reconciler.remove({ keepPlugin, all }),
+      remove: (keepPlugin: boolean, attachments?: Attachments) =>
+        reconciler.remove({ keepPlugin, all: true, ...(attachments === undefined ? {} : { attachments }) }),
       leave: () => reconciler.leave(),
     };
   }

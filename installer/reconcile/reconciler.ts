@@ -7,7 +7,7 @@ import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Change } from "../plan/change";
 import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
-import { type Next, Removal } from "../plan/removal";
+import { type Attachments, type Next, Removal } from "../plan/removal";
 import { movedFrom } from "../state/directories";
 import type { NodeState } from "../state/node-state";
 import { observe } from "../state/observe";
@@ -47,6 +47,14 @@ export interface Deps {
   readonly log: Log;
   readonly instruments: Instruments;
   readonly sleep: (ms: number) => Promise<unknown>;
+}
+
+interface RemovalOptions {
+  /** The plugin stays, whatever else is removed. */
+  readonly keepPlugin: boolean;
+  /** Also where another installer has the node and did not take it from us: it may have been killed. */
+  readonly all: boolean;
+  readonly attachments?: Attachments;
 }
 
 /** How often an installer that waits for the node looks at it. */
@@ -113,12 +121,11 @@ export class Reconciler {
 
   /**
    * Puts the node back as it was, unless another installer has it.
-   * @param all also where another one has it and did not take it from us: it may have been killed
    * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
    */
-  async remove({ keepPlugin, all }: { readonly keepPlugin: boolean; readonly all: boolean }): Promise<void> {
+  async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
-    const removal = new Removal(paths, keepPlugin);
+    const removal = new Removal(paths, keepPlugin, attachments);
     for (;;) {
       const state = observe(paths, plugin);
       if (!this.mayRemove(state, all)) return this.changer.unstage();

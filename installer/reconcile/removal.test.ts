@@ -1,4 +1,5 @@
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readAttachments } from "../state/attachments";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -164,4 +165,65 @@ test("the original of a list that is found half-written is kept: every byte come
   await installer.reconcile();
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conflist": owners });
+});
+
+describe("with attachments that the plugin is still called for", () => {
+  const listed = () => Object.keys(node.content()).filter((name) => name.startsWith("bin/"));
+  const attach = (...names: readonly string[]) => {
+    for (const name of names) {
+      const [containerId = "", ifName = ""] = name.split("@");
+      const config = Buffer.from('{"plugins":[{"type":"linkerd-cni"}]}').toString("base64");
+      writeFileSync(node.path("cache", "results", name), JSON.stringify({ containerId, ifName, config }));
+    }
+  };
+  const other = { containerId: "z", ifName: "eth0", config: Buffer.from('{"type":"bridge"}').toString("base64") };
+  const ofRuntime = () => readAttachments(node.path("cache"), true);
+  const installed = async () => {
+    on({ "10-k.conflist": LIST });
+    mkdirSync(node.path("cache", "results"), { recursive: true });
+    writeFileSync(node.path("cache", "results", "k-z-eth0"), JSON.stringify(other));
+    writeFileSync(node.path("cache", "results", "half"), "{");
+    return chained("10-k.conflist");
+  };
+
+  test("the plugin stays, with a list of them: without one that ends, and with one that begins, meanwhile", async () => {
+    const installer = await installed();
+    attach("a@eth0", "b@eth0");
+    let pauses = 0;
+    node.sleep = async () => {
+      pauses += 1;
+      if (pauses !== 3) return;
+      expect(existsSync(node.path("bin", "linkerd-cni.attached", "a@eth0"))).toBe(true);
+      rmSync(node.path("cache", "results", "a@eth0"));
+      attach("c@eth0");
+    };
+    await installer.remove(false, ofRuntime);
+    expect(readdirSync(node.path("bin", "linkerd-cni.attached")).sort()).toEqual(["b@eth0", "c@eth0"]);
+    expect(hasPlugin()).toBe(true);
+    expect(node.read("10-k.conflist")).toBe(LIST);
+    expect(existsSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig"))).toBe(false);
+    expect(node.lines.at(-1)).toContain("it goes with the last of them");
+  });
+
+  test("it goes at once when all end meanwhile, or there is none, whatever the runtime", async () => {
+    const installer = await installed();
+    attach("a@eth0");
+    node.sleep = async () => {
+      if (existsSync(node.path("bin", "linkerd-cni.attached")))
+        rmSync(node.path("cache", "results", "a@eth0"), { force: true });
+    };
+    await installer.remove(true, ofRuntime);
+    expect(listed()).toEqual([]);
+    await node.installer().reconcile();
+    await node.installer().remove(true, ofRuntime);
+    expect(listed()).toEqual([]);
+  });
+
+  test("Multus' are its own: what containerd keeps does not count", async () => {
+    await installed();
+    attach("a@eth0");
+    expect(readAttachments(node.path("cache"), false)).toEqual([]);
+    expect(ofRuntime()).toEqual(["a@eth0"]);
+    expect(readAttachments(node.path("absent"), true)).toBeUndefined();
+  });
 });

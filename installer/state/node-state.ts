@@ -28,6 +28,12 @@ export interface Seen {
   readonly bytes?: Uint8Array | undefined;
 }
 
+/** What lies in a directory of ours, and the directory itself. */
+export interface Remain {
+  readonly path: string;
+  readonly isDirectory: boolean;
+}
+
 /** Everything on the node that planning depends on. */
 export interface NodeState {
   /** Files that container runtimes read. */
@@ -42,6 +48,8 @@ export interface NodeState {
   readonly kubeconfig?: FoundFile;
   /** Whether the node's plugin is the image's own, byte for byte. */
   readonly isPluginCurrent: boolean;
+  /** The attachments that an uninstall left, and their directory after them. */
+  readonly attached: readonly Remain[];
   /** Names of all files in the plugin directory. */
   readonly executables: readonly string[];
   /** Absolute paths of temporary files that a crash left. */

@@ -5,7 +5,7 @@ import { reasonOf } from "../../cni/errors";
 import { directoriesToNote } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./links";
-import { type FoundFile, type NodeState, SET_ASIDE, type Seen } from "./node-state";
+import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "./node-state";
 import { isTemporary, type Paths } from "./paths";
 import type { PluginFile } from "./plugin-file";
 
@@ -57,6 +57,17 @@ function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
   return !isLink && plugin.isCopy(paths.image, paths.plugin);
 }
 
+/** A directory of ours and all that lies in it, inner first. */
+function findAll(directory: string): readonly Remain[] {
+  const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
+  if (!stat?.isDirectory()) return [];
+  const inside = fs.readdirSync(directory, { recursive: true, withFileTypes: true }).map((entry) => ({
+    path: join(entry.parentPath, entry.name),
+    isDirectory: entry.isDirectory(),
+  }));
+  return [{ path: directory, isDirectory: true }, ...inside].reverse();
+}
+
 function isSetAside(name: string): boolean {
   return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
 }
@@ -90,6 +101,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     ...(journal === undefined ? {} : { journalBytes: journal }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     isPluginCurrent: isPluginCurrent(paths, plugin),
+    attached: findAll(paths.attached),
     executables: fs.readdirSync(paths.binDir),
     leftovers: [...leftovers],
     ...(note === undefined ? {} : { directoriesToNote: note }),

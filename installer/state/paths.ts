@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { ATTACHED } from "../../cni/attachments";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
@@ -14,6 +15,8 @@ export interface Paths extends View {
   readonly plugin: string;
   /** The plugin in this image. */
   readonly image: string;
+  /** Directory with the attachments that an uninstall left. */
+  readonly attached: string;
   readonly kubeconfig: string;
   readonly journal: string;
   /** What the installation on this node notes of its directories; it does not outlive the node's restart. */
@@ -30,6 +33,7 @@ export function pathsOf(settings: Settings): Paths {
     onNode: { netDir: netDir.onNode, binDir: binDir.onNode },
     plugin: join(binDir.here, PLUGIN_TYPE),
     image: join(pluginDir, PLUGIN_TYPE),
+    attached: join(binDir.here, ATTACHED),
     kubeconfig: join(netDir.here, kubeconfigName),
     journal: join(netDir.here, JOURNAL_NAME),
     directories: join(dirname(pluginLog), "directories.json"),

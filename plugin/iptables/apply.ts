@@ -7,7 +7,7 @@ import type { LinkerdConfig } from "../../cni/stanza";
 import { FAMILIES, type Family } from "../../cni/subnets";
 import type { Host } from "../../host/port";
 import type { Comparison } from "../../netlink/compare";
-import { findProgram, runProgram } from "./programs";
+import { findProgram, type ProgramRun, runProgram } from "./programs";
 
 export type HostMode = "nft" | "legacy" | "plain";
 
@@ -24,6 +24,16 @@ interface Plan {
   readonly text: string;
 }
 
+/** @throws CniError 101 */
+function failed(program: string, args: readonly string[], { status, stderr }: ProgramRun, input = ""): never {
+  const how = status === null ? "a signal" : `status ${status}`;
+  throw new CniError(
+    ErrorCode.rulesRefused,
+    `${program} ${args.join(" ")} failed with ${how}: ${stderr.trim()}`,
+    input,
+  );
+}
+
 /** The host's iptables in one mode. Where it has no program for that mode, plain iptables is used. */
 export class Iptables {
   constructor(
@@ -31,6 +41,11 @@ export class Iptables {
     private readonly mode: HostMode,
     private readonly linkerd: LinkerdConfig,
   ) {}
+
+  /** Whether the node has a program for this mode. */
+  isInstalled(): boolean {
+    return this.lookFor("ip", "restore") !== undefined;
+  }
 
   /**
    * Programs one family after the other, each in one transaction. If one fails, those before it are undone.
@@ -87,10 +102,12 @@ export class Iptables {
     return { isThere: saved.length > 0, ...(difference === undefined ? {} : { difference }) };
   }
 
-  /** The nat table of a family; empty where the node has no program to list it. */
+  /** The nat table of a family; empty where the node has no program to list it. @throws CniError 101 where it is too long */
   private saveIfPossible(family: Family): string {
     const program = this.lookFor(family, "save");
-    return program === undefined ? "" : runProgram(this.host, program, SAVE, "").stdout;
+    if (program === undefined) return "";
+    const ran = runProgram(this.host, program, SAVE, "");
+    return ran.isCut ? failed(program, SAVE, ran) : ran.stdout;
   }
 
   private restore(family: Family, text: string): void {
@@ -105,13 +122,8 @@ export class Iptables {
 
   private run(family: Family, action: "save" | "restore", args: readonly string[], input: string): string {
     const program = this.find(family, action);
-    const { status, stdout, stderr } = runProgram(this.host, program, args, input);
-    if (status === 0) return stdout;
-    throw new CniError(
-      ErrorCode.rulesRefused,
-      `${program} ${args.join(" ")} failed with ${status === null ? "a signal" : `status ${status}`}: ${stderr.trim()}`,
-      input,
-    );
+    const ran = runProgram(this.host, program, args, input);
+    return ran.status === 0 ? ran.stdout : failed(program, args, ran, input);
   }
 
   /** The names that a program may have; the one of this mode is first. */

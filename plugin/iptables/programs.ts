@@ -1,5 +1,5 @@
 /** The host's own programs: where they are, and running them in the namespace that the process is in. */
-import { SystemError } from "../../host/errno";
+import { Errno, SystemError } from "../../host/errno";
 import type { Host } from "../../host/port";
 
 /** Where distributions install them: the PATH of a runtime may be short. */
@@ -10,6 +10,8 @@ export interface ProgramRun {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
+  /** Whether it printed more than is read, and was ended. */
+  readonly isCut: boolean;
 }
 
 function directories(host: Host): readonly string[] {
@@ -27,6 +29,7 @@ export function findProgram(host: Host, name: string): string | undefined {
 export function runProgram(host: Host, program: string, args: readonly string[], input: string): ProgramRun {
   const env = [`PATH=${directories(host).join(":")}`];
   const { status, stdout, stderr, error } = host.run(program, args, input, env, TIMEOUT_MS);
+  if (error === -Errno.EFBIG) return { status, stdout, stderr: "it prints more than 4 MiB", isCut: true };
   const problem = error === 0 ? "" : new SystemError(`run ${program}`, -error).message;
-  return { status, stdout, stderr: `${stderr}${problem}` };
+  return { status, stdout, stderr: `${stderr}${problem}`, isCut: false };
 }

@@ -60,6 +60,8 @@ const WARM_UP = rounds(20);
 /** How often each executable is started, and each large call is made. */
 const STARTS = rounds(100);
 const LARGE_CALLS = rounds(20);
+/** The shortest deadline of a caller: an NRI plugin's, by containerd's default. */
+const DEADLINE_MS = 2000;
 
 /** Runs the contestants in turn, so that whatever else the machine does hits both. */
 async function run(bench: Bench, contestants: readonly Contestant[], scenario: Scenario): Promise<ScenarioResult> {
@@ -126,6 +128,8 @@ async function limits(bench: Bench, ours: Contestant): Promise<LimitResult[]> {
     const peak = await bench.largePeak(ours, call);
     const medianMs = median(outcomes.map(({ tookMs }) => tookMs));
     const outcome = [...new Set(outcomes.map((one) => one.outcome))].join(", ");
+    const slowest = Math.max(...outcomes.map(({ tookMs }) => tookMs));
+    process.stderr.write(`  ${outcome}; slowest ${slowest.toFixed(1)} ms, of ${DEADLINE_MS} ms\n`);
     found.push({ what: call.what, medianMs, ...(peak === undefined ? {} : { peakMiB: rounded(peak, 1) }), outcome });
   }
   return found;

@@ -29,12 +29,16 @@ export interface LargeCall {
   readonly config?: object;
   /** How deep the arrays of one more member are nested. @default 0 */
   readonly depth?: number;
+  /** What is called; CHECK follows an ADD. @default "ADD" */
+  readonly verb?: "ADD" | "CHECK";
+  /** Commands that a program of the pod gives to nft before the call. */
+  readonly nft?: string;
 }
 
 /** How one call ended. */
 export interface Outcome {
   readonly tookMs: number;
-  /** `redirected`, or the code of the CNI error. */
+  /** `redirected`, `as it was set` of a CHECK, or the code of the CNI error. */
   readonly outcome: string;
 }
 
@@ -109,39 +113,58 @@ export class Bench {
 
   /** Peak resident memory of an ADD in MiB; undefined without GNU time. */
   peakMemory({ executable, mode }: Contestant, pod: Scenario["pod"]): Promise<number | undefined> {
-    return this.peakOf(executable, this.input(pod, mode), pod);
+    return this.node.pod().then((netns) => this.peakOf(executable, this.input(pod, mode), pod, netns));
   }
 
   /** The same of a large call. */
-  largePeak({ executable, mode }: Contestant, call: LargeCall): Promise<number | undefined> {
-    return this.peakOf(executable, this.largeInput(call, mode), call.pod ?? "meshed");
+  async largePeak(contestant: Contestant, call: LargeCall): Promise<number | undefined> {
+    const { executable, mode } = contestant;
+    const netns = await this.prepared(contestant, call);
+    return this.peakOf(executable, this.largeInput(call, mode), call.pod ?? "meshed", netns, call.verb);
   }
 
-  /** Makes a large call once. @throws where it ends in anything but a redirect or a CNI error */
-  async large({ executable, mode }: Contestant, call: LargeCall): Promise<Outcome> {
-    const netns = await this.node.pod();
+  /** Makes a large call once. @throws where it ends in anything but success or a CNI error */
+  async large(contestant: Contestant, call: LargeCall): Promise<Outcome> {
+    const { executable, mode } = contestant;
+    const netns = await this.prepared(contestant, call);
     const input = this.largeInput(call, mode);
-    const env = environment(netns, call.pod ?? "meshed");
+    const env = environment(netns, call.pod ?? "meshed", call.verb);
     const begin = performance.now();
     const { status, stdout, stderr } = await this.node.run(executable, [], { input, env });
     const tookMs = performance.now() - begin;
     this.node.release(netns);
+    if (status === 0 && call.verb === "CHECK") return { tookMs, outcome: "as it was set" };
     if (status === 0 && stderr.includes("redirected")) return { tookMs, outcome: "redirected" };
     if (status !== 1) throw new Error(`${call.what}: ended by ${status}: ${stdout.slice(0, 1000)}${stderr}`);
     const { code } = JSON.parse(stdout) as { code: number };
     return { tookMs, outcome: `CNI error ${code}` };
   }
 
+  /** A namespace as it is when a large call is made. */
+  private async prepared({ executable, mode }: Contestant, { verb, nft }: LargeCall): Promise<string> {
+    const netns = await this.node.pod();
+    if (verb === "CHECK") {
+      await this.node.run(executable, [], { input: this.input("meshed", mode), env: environment(netns, "meshed") });
+    }
+    if (nft !== undefined) this.node.within(netns, "nft", ["-f", "-"], nft);
+    return netns;
+  }
+
   /**
    * Peak resident memory in MiB: of the process or, where that is more, of one that it starts. The kernel counts in what
    * the starting process has, until the program takes its place: GNU time forks, and is smaller than any plugin.
    */
-  private async peakOf(executable: string, input: string, pod: string): Promise<number | undefined> {
+  private async peakOf(
+    executable: string,
+    input: string,
+    pod: string,
+    netns: string,
+    verb?: LargeCall["verb"],
+  ): Promise<number | undefined> {
     if (!/GNU Time/i.test(spawnSync("time", ["--version"], { encoding: "utf8" }).stdout ?? "")) return undefined;
-    const netns = await this.node.pod();
     const log = join(this.directory, "time");
     const args = ["-f", "%M", "-o", log, executable];
-    const { status } = await this.node.run("time", args, { input, env: environment(netns, pod) });
+    const { status } = await this.node.run("time", args, { input, env: environment(netns, pod, verb) });
     this.node.release(netns);
     // Status 1 is a CNI error, before which the line is one about the status.
     if (status !== 0 && status !== 1) throw new Error(`time ${executable} ended by ${status}`);
@@ -190,9 +213,9 @@ export class Bench {
   }
 }
 
-function environment(netns: string, pod: string): Record<string, string> {
+function environment(netns: string, pod: string, verb = "ADD"): Record<string, string> {
   return {
-    CNI_COMMAND: "ADD",
+    CNI_COMMAND: verb,
     CNI_CONTAINERID: "bench",
     CNI_NETNS: netns,
     CNI_IFNAME: "eth0",

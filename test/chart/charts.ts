@@ -1,14 +1,9 @@
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import type { z } from "zod";
-import {
-  LinkerdCni,
-  type LinkerdCniProps,
-  LinkerdMultus,
-  type LinkerdMultusProps,
-  multusValues,
-  values,
-} from "../../constructs";
+import { LinkerdCni, type LinkerdCniProps, LinkerdMultus, type LinkerdMultusProps } from "../../constructs";
+import { multusValues } from "../../constructs/multus/values";
+import { values } from "../../constructs/values";
 import { documents, type Rendered, root, run } from "./helm";
 
 /** A Helm chart of this project, and what it is made of. */

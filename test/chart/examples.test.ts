@@ -1,14 +1,13 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { multusValues, values } from "../../constructs";
+import { multusValues } from "../../constructs/multus/values";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
+import { values } from "../../constructs/values";
 import { repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
-import { byName, documents, findProgram, helm, type Rendered, root, run, withValues } from "./helm";
+import { byName, documents, helm, kustomized, kustomizeSuite, type Rendered, root, run, withValues } from "./helm";
 
 const examples = join(root, "examples");
-const kustomize = findProgram("kustomize", process.env["KUSTOMIZE"]);
 
 const read = (name: string) => documents(readFileSync(join(examples, name), "utf8"));
 
@@ -115,13 +114,9 @@ test("OpenShift with Multus: both charts take their values and agree on where th
   expect(Object.keys(made)).toEqual(expect.arrayContaining(names));
 });
 
-const kustomizeSuite = kustomize === undefined ? describe.skip : describe;
-const missing = kustomize === undefined ? " (no kustomize: set KUSTOMIZE or put it on PATH)" : "";
-
-kustomizeSuite(`the example for kustomize${missing}`, () => {
+kustomizeSuite("the example for kustomize", () => {
   test("patches the default manifests", () => {
-    const text = execFileSync(kustomize ?? "", ["build", join(examples, "kustomize")], { encoding: "utf8" });
-    const manifests = documents(text);
+    const manifests = kustomized(join(examples, "kustomize"));
     const base = documents(readFileSync(join(root, "dist", "manifests", "linkerd-cni.yaml"), "utf8"));
     expect(manifests.map(({ kind }) => kind).sort()).toEqual(base.map(({ kind }) => kind).sort());
     for (const { metadata } of manifests) expect(metadata).toMatchObject({ labels: { team: "platform" } });

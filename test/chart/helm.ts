@@ -3,6 +3,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { paths } from "../cluster/paths";
+import { suite } from "../support/requirements";
 
 export const root = join(__dirname, "..", "..");
 export const chart = join(root, "dist", "charts", "linkerd2-cni");
@@ -16,6 +18,17 @@ export function findProgram(name: string, told: string | undefined): string | un
 
 /** The real helm, where there is one. */
 export const helm = findProgram("helm", process.env["HELM"]);
+
+/** The test cluster's kubectl, whose kustomize is of its version: those of distributions are old. */
+const kubectl = join(paths.binaries, "kubectl");
+const kustomizeMissing = existsSync(kubectl) ? undefined : "kubectl: npm run cluster -- build";
+
+/** What renders with kustomize runs where it is there. */
+export const kustomizeSuite = (name: string, body: () => void): void => suite(name, kustomizeMissing, body);
+
+/** The objects that kustomize makes of a directory. */
+export const kustomized = (directory: string): readonly Rendered[] =>
+  documents(execFileSync(kubectl, ["kustomize", directory], { encoding: "utf8" }));
 
 /** The real command line of cdk8s, where there is one. */
 export const cdk8s = findProgram("cdk8s", process.env["CDK8S"]);

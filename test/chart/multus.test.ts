@@ -1,9 +1,19 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LinkerdMultusProps } from "../../constructs";
 import { constructed, linkerdMultus, rendered } from "./charts";
-import { byName, documents, findProgram, helm, type Rendered, refusal, root, run, withValues } from "./helm";
+import {
+  byName,
+  documents,
+  helm,
+  kustomized,
+  kustomizeSuite,
+  type Rendered,
+  refusal,
+  root,
+  run,
+  withValues,
+} from "./helm";
 
 const suite = helm === undefined ? describe.skip : describe;
 const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
@@ -89,14 +99,9 @@ suite(`dist/charts/linkerd-multus with the real helm${title}`, () => {
   });
 });
 
-const kustomize = findProgram("kustomize", process.env["KUSTOMIZE"]);
-const kustomizeSuite = kustomize === undefined ? describe.skip : describe;
-const missing = kustomize === undefined ? " (no kustomize: set KUSTOMIZE or put it on PATH)" : "";
-
-kustomizeSuite(`dist/manifests with kustomize${missing}`, () => {
+kustomizeSuite("dist/manifests with kustomize", () => {
   const manifests = join(root, "dist", "manifests");
-  const built = (...path: string[]) =>
-    byName(documents(execFileSync(kustomize ?? "", ["build", join(manifests, ...path)], { encoding: "utf8" })));
+  const built = (...path: string[]) => byName(kustomized(join(manifests, ...path)));
   const file = (name: string) => byName(documents(readFileSync(join(manifests, name), "utf8")));
 
   test("each chart can be applied without the other", () => {

@@ -1,7 +1,17 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { byName, cdk8s, cdk8sMissing, documents, type Rendered, root } from "./helm";
 
 const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
@@ -41,6 +51,51 @@ new LinkerdCni(new Chart(new App(), "chart"), "cni", { inboundPort: 1 });
 new LinkerdMultus(new Chart(new App(), "chart"), "multus", { webhook: { failurePolicy: "Retry" } });
 `;
 
+/** What `cdk8s init typescript-app` makes a project of. */
+const template = cdk8s === undefined ? "" : join(dirname(realpathSync(cdk8s)), "..", "templates", "typescript-app");
+
+const inTemplate = `import { App, Chart, type ChartProps } from "cdk8s";
+import type { Construct } from "constructs";
+import { LinkerdCni, LinkerdMultus, type LinkerdCniProps } from "linkerd-cni-cdk8s";
+import { HelmChart, release } from "linkerd-cni-cdk8s/helm";
+
+export class MyChart extends Chart {
+  constructor(scope: Construct, id: string, props: ChartProps & { readonly cni: LinkerdCniProps }) {
+    super(scope, id, props);
+    new LinkerdCni(this, "cni", props.cni);
+  }
+}
+
+const app = new App();
+new MyChart(app, "cni", { namespace: "linkerd-cni", cni: { logLevel: "debug", tolerations: [{ key: "mesh" }] } });
+new LinkerdMultus(new Chart(app, "multus"), "multus", { replicaCount: 1 });
+new LinkerdCni(new HelmChart(new App(), "chart"), "cni", { namespace: release.namespace });
+app.synth();
+`;
+
+/** The compilers of test/tools/typescript, and the project's own. */
+const compilers: Readonly<Record<string, string>> = {
+  "5.4": join(root, ".cache", "typescript", "node_modules", "typescript-5.4"),
+  "5.9": join(root, ".cache", "typescript", "node_modules", "typescript-5.9"),
+  "7.0": join(root, "node_modules", "typescript"),
+};
+
+const AS_NODE = {};
+const AS_BUNDLERS = { module: "esnext", moduleResolution: "bundler" };
+/** Which the newest compiler no longer knows. */
+const WITHOUT_EXPORTS = { module: "commonjs", moduleResolution: "node10" };
+
+/** How projects compile: as Node does CommonJS and ES modules at once. The newest compiler, strict, is the one above. */
+const compilations = [
+  { version: "5.4", resolution: "as Node does", strict: true, options: AS_NODE },
+  { version: "5.4", resolution: "without exports", strict: false, options: WITHOUT_EXPORTS },
+  { version: "5.9", resolution: "as Node does", strict: false, options: AS_NODE },
+  { version: "5.9", resolution: "as bundlers do", strict: true, options: AS_BUNDLERS },
+  { version: "5.9", resolution: "without exports", strict: true, options: WITHOUT_EXPORTS },
+  { version: "7.0", resolution: "as Node does", strict: false, options: AS_NODE },
+  { version: "7.0", resolution: "as bundlers do", strict: true, options: AS_BUNDLERS },
+];
+
 describe("the packed npm package in an empty project", () => {
   let project: string;
   const npm = (cwd: string, ...args: readonly string[]) =>
@@ -50,8 +105,9 @@ describe("the packed npm package in an empty project", () => {
     if (status !== 0) throw new Error(`${args.join(" ")} failed:\n${stdout}${stderr}`);
     return stdout;
   };
-  const tsc = (...args: readonly string[]) =>
-    node(join(root, "node_modules", "typescript", "bin", "tsc"), "--pretty", "false", ...args);
+  const tscOf = (version: string, ...args: readonly string[]) =>
+    node(join(compilers[version] ?? "", "bin", "tsc"), "--pretty", "false", ...args);
+  const tsc = (...args: readonly string[]) => tscOf("7.0", ...args);
 
   beforeAll(() => {
     project = mkdtempSync(join(tmpdir(), "project-"));
@@ -116,4 +172,66 @@ describe("the packed npm package in an empty project", () => {
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../tsconfig.json", include: ["*.ts"] }));
     expect(() => tsc("--project", folder)).toThrow(/wrong\.ts\(3,[\s\S]*wrong\.ts\(4,[\s\S]*wrong\.ts\(5,/);
   });
+
+  test("declares types of its own alone, and those of cdk8s", () => {
+    const installed = join(project, "node_modules", "linkerd-cni-cdk8s");
+    const { exports } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+      exports: Readonly<Record<string, { types?: string }>>;
+    };
+    const files = Object.values(exports).flatMap(({ types }) => (types === undefined ? [] : [posix.normalize(types)]));
+    const others = new Set<string>();
+    // Grows while it is walked.
+    const seen = new Set(files);
+    for (const file of seen) {
+      const text = readFileSync(join(installed, file), "utf8");
+      for (const [, name = ""] of text.matchAll(/(?:from |import\()"([^"]+)"/g)) {
+        if (!name.startsWith(".")) others.add(name);
+        else {
+          const path = posix.join(posix.dirname(file), name);
+          seen.add(existsSync(join(installed, `${path}.d.ts`)) ? `${path}.d.ts` : `${path}/index.d.ts`);
+        }
+      }
+    }
+    expect([...others].sort()).toEqual(["cdk8s", "cdk8s-plus-27", "constructs"]);
+  });
+
+  const missing = Object.values(compilers).every(existsSync)
+    ? ""
+    : " (no compilers: .ci/run installs test/tools/typescript)";
+
+  const templateTest = missing === "" && cdk8s !== undefined ? test : test.skip;
+
+  templateTest(
+    `compiles and synthesizes in a project of cdk8s init${cdk8sMissing}${missing}`,
+    () => {
+      const folder = join(project, "template");
+      mkdirSync(folder);
+      for (const file of ["tsconfig.json", "cdk8s.yaml"]) cpSync(join(template, file), join(folder, file));
+      writeFileSync(join(folder, "main.ts"), inTemplate);
+      tscOf("5.9", "--project", folder);
+      execFileSync(cdk8s ?? "", ["synth", "--check-upgrade=false", "--app", `${process.execPath} main.js`], {
+        cwd: folder,
+        stdio: "pipe",
+      });
+      const made = byName(documents(readFileSync(join(folder, "dist", "cni.k8s.yaml"), "utf8")));
+      expect(made["DaemonSet/linkerd-cni"]).toMatchObject({ metadata: { namespace: "linkerd-cni" } });
+    },
+    180_000,
+  );
+
+  const compilerTest = missing === "" ? test : test.skip;
+
+  compilerTest.each(compilations)(
+    `compiles with TypeScript $version, resolved $resolution, strict $strict${missing}`,
+    ({ options, version, strict }) => {
+      const tsconfig = {
+        compilerOptions: { ...compiler.compilerOptions, ...options, strict, noEmit: true, rootDir: ".." },
+        include: ["../*.ts", ...("module" in options ? [] : ["../*.mts"])],
+      };
+      const folder = mkdtempSync(join(project, "compiled-"));
+      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
+      expect(tscOf(version, "--project", folder)).toBe("");
+    },
+    180_000,
+  );
 });

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { suite } from "../support/requirements";
+import { rounds } from "../support/rounds";
 import { type Cost, measure, median, memoryOf, printTable } from "./costs";
 import { CONFIGURATION, configure } from "./node";
 import { withPeer } from "./peer";
@@ -7,7 +8,7 @@ import { type PodOptions, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
 /** Rounds, and pods of each kind in a round: every chain takes its turn, so that what else the machine does hits all. */
-const ROUNDS = 4;
+const ROUNDS = rounds(2, 4);
 const PODS = 5;
 const KINDS: Readonly<Record<string, PodOptions>> = { "not meshed": {}, meshed: { proxy: "sidecar" } };
 const MIB = 2 ** 20;

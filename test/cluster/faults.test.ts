@@ -3,6 +3,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Table from "cli-table3";
 import { differences } from "../../demo/snapshot";
+import { rounds } from "../support/rounds";
 import {
   evictInstaller,
   forceDeleteInstaller,
@@ -19,6 +20,7 @@ import { clusterSuite, NET_DIR } from "./suite";
 
 const injected = (name: string) => pod(name, { proxy: "sidecar", annotations: INJECTED });
 const CHAIN = ["bridge", "portmap", "linkerd-cni"];
+const DOWN_SECONDS = rounds(10, 60);
 
 clusterSuite("a cluster in which things fail", (cluster) => {
   const seen = new Map<string, string>();
@@ -49,8 +51,8 @@ clusterSuite("a cluster in which things fail", (cluster) => {
   const kubeconfig = () => readFileSync(join(onDisk(NET_DIR), "ZZZ-linkerd-cni-kubeconfig"), "utf8");
 
   fault(
-    "while the API server is down for 60 s, injected pods start redirected, and unmeshed pods start",
-    "API server down for 60 s",
+    `while the API server is down for ${DOWN_SECONDS} s, injected pods start redirected, and unmeshed pods start`,
+    `API server down for ${DOWN_SECONDS} s`,
     async () => {
       const manifests = onDisk("/etc/kubernetes/manifests");
       const pods = [injected("injected"), pod("unmeshed")];
@@ -62,7 +64,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
         );
       const start = Date.now();
       let seconds = 0;
-      await withoutApiServer(cluster.machine, 60, async () => {
+      await withoutApiServer(cluster.machine, DOWN_SECONDS, async () => {
         await Promise.all(pods.map((each, index) => writeFile(files[index] ?? "", JSON.stringify(each))));
         await until(
           "pods that start without the API server",

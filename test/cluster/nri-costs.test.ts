@@ -1,12 +1,13 @@
 /**
- * What the redirect by NRI costs: the start of a pod beside the chain's, and the plugin's memory. With NRI_COSTS=full it
- * measures so often that the ratios mean something; in between it looks whether what would be measured works.
+ * What the redirect by NRI costs: the start of a pod beside the chain's, and the plugin's memory. With FULL=1 it
+ * measures so often that the ratios mean something; else it looks whether what would be measured works.
  */
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { NodePath, NriVariable } from "../../cni/contract";
 import { defaultStanza } from "../../demo/stanza";
+import { rounds as asked } from "../support/rounds";
 import { median, printTable } from "./costs";
 import { ContainerRuntime } from "./cri";
 import { CONFIGURATION, configure, kubelet, NRI_SOCKET, RUNTIME_SOCKET } from "./node";
@@ -15,15 +16,13 @@ import { withPeer } from "./peer";
 import { INJECTED, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
-const isFull = process.env["NRI_COSTS"] === "full";
-
 /** Rounds, there and back, and pods of each kind in a round: what else the machine does hits every way. */
-const ROUNDS = isFull ? 10 : 2;
+const ROUNDS = asked(2, 10);
 const PODS = 3;
 /** What is not counted of a turn: the runtime has just read another configuration. */
 const WARM = 1;
 /** Sandboxes after which the plugin's memory is looked at, and how many start at once; a played runtime makes 1,000. */
-const SANDBOXES = isFull ? 1000 : 100;
+const SANDBOXES = asked(100, 1000);
 const FIRST = 20;
 const AT_ONCE = 4;
 const KIB = 1024;

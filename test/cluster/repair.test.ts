@@ -137,7 +137,7 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
       "more failures",
       async () => {
         const text = JSON.stringify(await podsOf("never"));
-        return /"restartCount":[3-9]/.test(text);
+        return /"restartCount":[2-9]/.test(text);
       },
       120,
     );

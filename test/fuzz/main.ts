@@ -1,6 +1,7 @@
 /**
  * Feeds the plugin's executable, built with sanitizers, with calls that are made up, and compares every answer with that
- * of the same modules under Node. Arguments: number of calls. SEED as for the tests: a number, or `random`.
+ * of the same modules under Node. Arguments: number of calls, or `--seconds` and for how long it calls. SEED as for the
+ * tests: a number, or `random`.
  */
 import { execFileSync, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -43,7 +44,8 @@ function sum(tallies: readonly Tally[]): Tally {
   };
 }
 
-async function main(count: number): Promise<number> {
+/** @param count of calls, or seconds in which there are as many as it gets */
+async function main(count: number, unit: "calls" | "seconds"): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), "fuzz-"));
   const [executable, shipped] = [join(directory, "sanitized"), join(directory, "linkerd-cni")];
   const library = join(directory, "fork-server.so");
@@ -56,11 +58,13 @@ async function main(count: number): Promise<number> {
   const tallies: Tally[] = Array.from({ length: WORKERS }, () => sum([]));
   const progress = setInterval(() => {
     const { calls } = sum(tallies);
-    say(`${calls} of ${count} calls, ${Math.round(calls / ((performance.now() - begin) / 1000))} a second`);
+    const done = unit === "calls" ? `${calls} of ${count} calls` : `${calls} calls`;
+    say(`${done}, ${Math.round(calls / ((performance.now() - begin) / 1000))} a second`);
   }, PROGRESS_MS);
   const workers = tallies.map((_, index) => {
     const seed = Number(process.env["SEED"]) + index * STRIDE;
-    return start({ calls: Math.ceil(count / WORKERS), seed, executable, library, shipped }, (tally) => {
+    const budget = unit === "calls" ? { calls: Math.ceil(count / WORKERS) } : { seconds: count };
+    return start({ ...budget, seed, executable, library, shipped }, (tally) => {
       tallies[index] = tally;
     });
   });
@@ -75,7 +79,7 @@ async function main(count: number): Promise<number> {
   say(
     `seed ${process.env["SEED"]}: ${calls} calls under sanitizers in ${Math.round((performance.now() - begin) / 1000)} s, ${refused} of them refused, ${asked} asked the API server; ${real} also by the shipped executable; ${problems.length} wrong`,
   );
-  return problems.length === 0 && calls >= count ? 0 : 1;
+  return problems.length === 0 && calls >= (unit === "calls" ? count : 1) ? 0 : 1;
 }
 
 async function worker(what: Work): Promise<number> {
@@ -84,7 +88,8 @@ async function worker(what: Work): Promise<number> {
 }
 
 const [, , first = String(CALLS), second = ""] = process.argv;
-(first === "worker" ? worker(JSON.parse(second)) : main(Number(first))).then(
+const asked = () => (first === "--seconds" ? main(Number(second), "seconds") : main(Number(first), "calls"));
+(first === "worker" ? worker(JSON.parse(second)) : asked()).then(
   (status) => process.exit(status),
   (error: Error) => {
     process.stderr.write(`${error.stack}\n`);

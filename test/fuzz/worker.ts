@@ -12,7 +12,10 @@ import { agrees, expected, type Machine } from "./expected";
 import { type Answer, ForkServer } from "./fork-server";
 
 export interface Work {
-  readonly calls: number;
+  /** How many calls it makes. @default any number */
+  readonly calls?: number;
+  /** After how long it makes no other call. @default never */
+  readonly seconds?: number;
   readonly seed: number;
   /** The sanitized executable and what is preloaded to it. */
   readonly executable: string;
@@ -93,7 +96,10 @@ function kubeconfigs(port: number, ca: string): Readonly<Record<string, string>>
   };
 }
 
-export async function work({ calls: count, seed, executable, library, shipped }: Work, tell: (tally: Tally) => void) {
+export async function work(what: Work, tell: (tally: Tally) => void) {
+  const { calls: count = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = what;
+  const { seed, executable, library, shipped } = what;
+  const end = performance.now() + seconds * 1000;
   const directory = mkdtempSync(join(tmpdir(), "fuzz-"));
   const ca = authority("fuzz");
   const { cert, key } = certificate({ subject: "api", by: ca, names: ["127.0.0.1"] });
@@ -131,13 +137,16 @@ export async function work({ calls: count, seed, executable, library, shipped }:
     }
   };
 
-  for (let batch = 0; tally.calls < count && tally.problems.length < ENOUGH_PROBLEMS; batch++) {
+  const goesOn = () => tally.calls < count && performance.now() < end && tally.problems.length < ENOUGH_PROBLEMS;
+  for (let batch = 0; goesOn(); batch++) {
     if (batch > 0 && batch % BATCHES_A_SERVER === 0) {
       server.close();
       server = new ForkServer(executable, library);
     }
     const numRuns = Math.min(BATCH, count - tally.calls);
-    for (const call of fc.sample(calls(surroundings), { numRuns, seed: seed + batch })) await tryOne(call);
+    for (const call of fc.sample(calls(surroundings), { numRuns, seed: seed + batch })) {
+      if (performance.now() < end) await tryOne(call);
+    }
     tell(tally);
   }
   server.close();

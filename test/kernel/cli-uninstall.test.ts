@@ -36,6 +36,22 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     expect(await left()).toBe("");
   });
 
+  test("in a namespace of others, only what is ours goes", async () => {
+    for (const namespace of ["linkerd", "shared"]) {
+      await cluster.kubectl("create", "namespace", namespace);
+      await cluster.kubectl("create", "configmap", "theirs", `--namespace=${namespace}`);
+      const flag = `--cni-namespace=${namespace}`;
+      expect(await cluster.piped(["install-cni", flag], "apply", "-f", "-")).toMatchObject({ code: 0 });
+      expect(await uninstalled(flag)).toMatchObject({ code: 0 });
+      expect(await left()).toBe("");
+      const phase = "--output=jsonpath={.status.phase}";
+      expect(await cluster.kubectl("get", "namespace", namespace, phase)).toBe("Active");
+      expect(
+        await cluster.kubectl("get", "configmap", "theirs", `--namespace=${namespace}`, "--output=name"),
+      ).toContain("theirs");
+    }
+  });
+
   test("where nothing is installed, kubectl has nothing to complain about", async () => {
     expect(await uninstalled("--cni-namespace=elsewhere")).toMatchObject({ code: 0, out: "", err: "" });
   });

@@ -33,6 +33,8 @@ const disk: Disk = {
   name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
+  makeDirectory: operation(nodeDisk.makeDirectory),
+  removeDirectory: operation(nodeDisk.removeDirectory),
   remove: operation(nodeDisk.remove),
   settle: operation(nodeDisk.settle),
 };

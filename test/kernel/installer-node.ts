@@ -80,8 +80,10 @@ export class TestNode {
   readonly binDir = join(this.root, "bin");
   readonly accountDir = join(this.root, "account");
   readonly imageDir = join(this.root, "image");
+  /** Where libcni and Multus keep what they attached pods to; it is not there yet. */
+  readonly cacheDir = join(this.root, "cache");
 
-  constructor(configs: Readonly<Record<string, string>>, plugin = SMALL_PLUGIN) {
+  constructor(configs: Readonly<Record<string, string>>, plugin: string | Uint8Array = SMALL_PLUGIN) {
     for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir]) mkdirSync(directory);
     writeFileSync(join(this.imageDir, "linkerd-cni"), plugin, { mode: 0o755 });
     writeFileSync(join(this.accountDir, "token"), "token");
@@ -146,6 +148,7 @@ export class TestNode {
         CONTAINER_CNI_BIN_DIR: this.imageDir,
         SERVICE_ACCOUNT_DIR: this.accountDir,
         PLUGIN_LOG: join(this.root, "plugin.log"),
+        CNI_CACHE_DIR: this.cacheDir,
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
         KUBERNETES_SERVICE_PORT: "1",
         UNINSTALL_ON_STOP: "always",

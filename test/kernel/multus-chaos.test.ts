@@ -5,11 +5,13 @@ import { until } from "../support/controllers";
 import { bundleControllers, CRD, type Definition, MultusApi, OperatorProcess } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { rounds } from "../support/rounds";
 
 jest.setTimeout(400_000);
 
 const NAMESPACES = ["linkerd", ...Array.from({ length: 11 }, (_, index) => `team-${index}`)];
-const STEPS = 240;
+const STEPS = rounds(80, 240);
+const PACE = 240 / STEPS;
 /** A lease's end, the longest pause of a retry and the longest one of a contest. */
 const SETTLE_SECONDS = 200;
 const FOREIGN = '{"type":"other"}';
@@ -91,7 +93,7 @@ suite("two operators while everything changes at once, on a real API server", re
     (name) => attempt("POST", cluster.definitionsPath(name), foreign),
   ];
 
-  /** What happens to the cluster, by step. */
+  /** What happens to the cluster, by step of 240. */
   const events: Readonly<Record<number, () => Promise<unknown>>> = {
     30: () => configure(2200),
     60: () => operators[0]?.end("SIGKILL") ?? Promise.resolve(),
@@ -131,7 +133,7 @@ suite("two operators while everything changes at once, on a real API server", re
     await Promise.all([join(), join()]);
     await until("a leader", () => operators.some((operator) => operator.said("leads: ")), 60);
     for (let step = 0; step < STEPS; step++) {
-      await events[step]?.();
+      for (let each = step * PACE; each < (step + 1) * PACE; each++) await events[each]?.();
       await any(deeds)(any(NAMESPACES));
       await sleep(next() * 100);
     }

@@ -4,10 +4,11 @@ import { until } from "../support/controllers";
 import { bundleControllers, type Definition, MultusApi, OperatorProcess } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { rounds } from "../support/rounds";
 
 jest.setTimeout(600_000);
 
-const NAMESPACES = 5_000;
+const NAMESPACES = rounds(1_000, 5_000);
 /** Writes a second, and how many at once after a rest: as fast as a small machine's API server follows. */
 const RATE = 200;
 const BURST = 200;
@@ -15,7 +16,7 @@ const RESOURCES = ["namespaces", "network-attachment-definitions", "configmaps",
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-suite("the operator with 5,000 namespaces on a real API server", realApiMissing(), () => {
+suite(`the operator with ${NAMESPACES} namespaces on a real API server`, realApiMissing(), () => {
   let cluster!: MultusApi;
   let file!: string;
   let operator!: OperatorProcess;

@@ -9,6 +9,7 @@ import { buildNri } from "../../build/programs";
 import { frames, Stream } from "../../nri/mux";
 import { eventually, FakeRuntime, type Pod } from "../../nri/runtime.testing";
 import { ApiStub, json } from "../support/api-server";
+import { Crowd } from "../support/crowd";
 import { Node } from "../support/netns";
 import { freePort } from "../support/ports";
 import { missing, suite } from "../support/requirements";
@@ -16,6 +17,8 @@ import { missing, suite } from "../support/requirements";
 jest.setTimeout(120_000);
 
 const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector x", "linkerd.io/proxy-version": "x" };
+/** How long the kubelet waits for a probe's answer. */
+const KUBELET_TIMEOUT_MS = 1000;
 const TABLE = ["list", "table", "ip", "linkerd-cni"];
 
 suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"] }), () => {
@@ -38,7 +41,8 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   interface Started {
     readonly child: ChildProcess;
     readonly output: () => string;
-    readonly ask: (path: string) => Promise<[number, string]>;
+    readonly port: number;
+    readonly ask: (path: string, milliseconds?: number) => Promise<[number, string]>;
     end(): Promise<void>;
   }
 
@@ -54,15 +58,15 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       });
     }
     const ended = new Promise((resolve) => child.once("close", resolve));
-    const ask = async (path: string): Promise<[number, string]> => {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    const ask = async (path: string, milliseconds = 30_000): Promise<[number, string]> => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(milliseconds) });
       return [answer.status, await answer.text()];
     };
     const end = async () => {
       child.kill("SIGKILL");
       await ended;
     };
-    return { child, output: () => output, ask, end };
+    return { child, output: () => output, port, ask, end };
   }
 
   /** Waits until a daemon, which may not listen yet, has looked at all pods. */
@@ -223,6 +227,27 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
           expect(await runtime.create(looked)).toBeUndefined();
           expect(rules(looked.path)).toBeUndefined();
           expect(api.requests).toHaveLength(1);
+        },
+        withToken(),
+      );
+    });
+
+    it("and those that it injected are left to linkerd-init, too, where they have it", async () => {
+      const [injected, known] = [await pod(), await pod()];
+      const init = { containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] };
+      api.answer = answers(init);
+      await together(
+        {},
+        async (runtime) => {
+          await runtime.synchronized();
+          expect(await runtime.run(injected)).toBeUndefined();
+          expect(await runtime.create(injected)).toBeUndefined();
+          expect(rules(injected.path)).toBeUndefined();
+          expect(api.requests).toEqual([`/api/v1/namespaces/shop/pods/${injected.name}`]);
+          // Where the API server says nothing, the annotations do.
+          api.answer = json(500, {});
+          expect(await runtime.run(known)).toBeUndefined();
+          expect(rules(known.path)).toContain("redirect to :4143");
         },
         withToken(),
       );
@@ -458,21 +483,26 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     }
   });
 
-  it("serves its port whatever its clients do", async () => {
+  it.each([
+    ["say nothing", ""],
+    ["send half a request", "GET /live HTTP/1.1\r\n"],
+  ])("answers each probe while clients %s, come by the hundred, and come again", async (_, sent) => {
     await together({}, async (runtime, daemon) => {
       await runtime.synchronized();
-      const port = Number(
-        /HEALTH_PORT=(\d+)/.exec(
-          (await readFile(`/proc/${daemon.child.pid}/environ`, "utf8")).replaceAll("\0", "\n"),
-        )?.[1],
-      );
-      const silent = await Promise.all(Array.from({ length: 20 }, () => connection(port)));
-      const meshed = await pod();
-      expect(await runtime.run(meshed)).toBeUndefined();
-      expect(rules(meshed.path)).toContain("redirect");
-      expect((await daemon.ask("/nothing"))[0]).toBe(404);
-      for (const each of silent) each.destroy();
-      expect((await daemon.ask("/live"))[0]).toBe(200);
+      const crowd = new Crowd(daemon.port, sent);
+      try {
+        await crowd.grown(640);
+        for (let probe = 0; probe < 6; probe++) {
+          const [status] = await daemon.ask("/live", KUBELET_TIMEOUT_MS);
+          expect(status).toBe(200);
+        }
+        const meshed = await pod();
+        expect(await runtime.run(meshed)).toBeUndefined();
+        expect(rules(meshed.path)).toContain("redirect");
+        expect((await daemon.ask("/nothing", KUBELET_TIMEOUT_MS))[0]).toBe(404);
+      } finally {
+        crowd.leave();
+      }
     });
   });
 
@@ -500,11 +530,3 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     await says(daemon, `linkerd-cni-nri: error: ${message}`);
   });
 });
-
-async function connection(port: number) {
-  const { connect } = await import("node:net");
-  const socket = connect(port, "127.0.0.1");
-  socket.on("error", () => {});
-  await new Promise((resolve) => socket.once("connect", resolve));
-  return socket;
-}

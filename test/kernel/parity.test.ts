@@ -174,4 +174,36 @@ suite("rules equal linkerd's", missing, () => {
       expect(ours.join("\n")).toContain("PROXY_INIT_OUTPUT -p tcp -m comment");
     },
   );
+
+  describe("differ where linkerd's go astray", () => {
+    const input = (pod: Record<string, string>) => {
+      api.answer = answerFor({ pod });
+      const linkerd = {
+        "incoming-proxy-port": 4143,
+        "outgoing-proxy-port": 4140,
+        "proxy-uid": 2102,
+        "iptables-mode": "nft",
+      };
+      return JSON.stringify({ ...config, kubernetes: { kubeconfig: plugin.kubeconfig }, linkerd });
+    };
+
+    it("all of IPv6 is not all of IPv4", async () => {
+      const stdin = input({ [key("skip-subnets")]: "::/0" });
+      const all = '-A PROXY_INIT_REDIRECT -m comment --comment "proxy-init/ignore-subnet-::/0" -j RETURN';
+      expect(await rulesBy(peer ?? "", stdin, 1)).toContain(all);
+      expect(await rulesBy(plugin.executable, stdin, 1)).not.toContain(all);
+    });
+
+    it.each([
+      ["fd00::/8", 0],
+      ["::ffff:10.0.0.0/104", 1],
+    ])("of %s linkerd's fail", async (network, ours) => {
+      const stdin = input({ [key("skip-subnets")]: network });
+      const statuses = [peer ?? "", plugin.executable].map(async (executable) => {
+        const env = plugin.environment(await plugin.node.pod(), { PATH: process.env["PATH"] ?? "" });
+        return (await plugin.node.run(executable, [], { input: stdin, env })).status;
+      });
+      expect(await Promise.all(statuses)).toEqual([1, ours]);
+    });
+  });
 });

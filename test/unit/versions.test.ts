@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { newestRelease } from "../../charts/metadata";
 import { runIn } from "../../cli/io.testing";
-import { multusValues, values } from "../../constructs";
+import { multusValues } from "../../constructs/multus/values";
+import { values } from "../../constructs/values";
 import { repository, version } from "../../constructs/version";
 
 const root = join(__dirname, "..", "..");

@@ -1,0 +1,51 @@
+import * as fs from "node:fs";
+import { join } from "node:path";
+import { attachmentName } from "../../cni/attachments";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+
+/** What libcni keeps of an attachment, as far as it matters here. */
+interface Cached {
+  readonly containerId?: string;
+  readonly ifName?: string;
+  /** The network's configuration, in base64. */
+  readonly config?: string;
+}
+
+const callsPlugin = new RegExp(`"type"\\s*:\\s*"${PLUGIN_TYPE}"`);
+
+function attachmentIn(path: string): readonly string[] {
+  try {
+    const { containerId, ifName, config = "" } = JSON.parse(fs.readFileSync(path, "utf8")) as Cached;
+    if (containerId === undefined || ifName === undefined) return [];
+    return callsPlugin.test(Buffer.from(config, "base64").toString()) ? [attachmentName(containerId, ifName)] : [];
+  } catch {
+    return []; // it has just ended, or libcni cannot read it, either
+  }
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return fs.readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/**
+ * Attachments that libcni ends by a call of the plugin: those of Multus, which remembers what it called.
+ * @param cacheDir the node's directory of libcni and Multus
+ * @param ofRuntime the container runtime remembers what it called, too
+ * @returns undefined where the directory cannot be seen from here
+ */
+export function readAttachments(cacheDir: string, ofRuntime: boolean): readonly string[] | undefined {
+  if (!fs.existsSync(cacheDir)) return undefined;
+  const directories = [join(cacheDir, "multus", "results"), ...(ofRuntime ? [join(cacheDir, "results")] : [])];
+  try {
+    return directories.flatMap((directory) =>
+      namesIn(directory).flatMap((name) => attachmentIn(join(directory, name))),
+    );
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,20 @@
+import { ATTACHED, attachmentName } from "../cni/attachments";
+import { PLUGIN_TYPE } from "../cni/stanza";
+import { AT_REMOVEDIR } from "../host/files";
+import type { Call } from "./call";
+
+/**
+ * Rules end with the pod's network namespace, so there is nothing to undo. After an uninstall, the last attachment that
+ * was left takes the plugin with it. The kernel removes an empty directory once, so of several calls at the same time one
+ * is the last.
+ */
+export function del({ host, env }: Call): string {
+  const name = attachmentName(env["CNI_CONTAINERID"] ?? "", env["CNI_IFNAME"] ?? "");
+  for (const directory of (env["CNI_PATH"] ?? "").split(":")) {
+    const attached = `${directory}/${ATTACHED}`;
+    if (host.unlink(`${attached}/${name}`, 0) === 0 && host.unlink(attached, AT_REMOVEDIR) === 0) {
+      host.unlink(`${directory}/${PLUGIN_TYPE}`, 0);
+    }
+  }
+  return "";
+}

@@ -1,0 +1,183 @@
+/** Damaged files with credentials: no message, log line or record quotes a part of what must stay secret. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { stringify } from "yaml";
+import { readConfig } from "../../cni/conflist/read";
+import { get } from "../../host/api/request";
+import { FakeHost } from "../../host/fake.testing";
+import { loadKubeconfig } from "../../kubernetes/kubeconfig";
+import { kubeconfigSource } from "../../kubernetes/kubeconfig.testing";
+import { fetchTransport, httpsTransport } from "../../kubernetes/transport";
+import { dispatch } from "../../plugin/dispatch";
+import { config, environment, kubeconfig, NETNS } from "../../plugin/protocol-cases.testing";
+
+const RUNS = 600;
+/** A piece of this length tells something. */
+const PIECE = 8;
+
+/** Characters without a pattern, the same in every run. */
+function secretText(length: number, seed: number, alphabet: string): string {
+  let state = seed;
+  return Array.from({ length }, () => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return alphabet[(state >>> 8) % alphabet.length];
+  }).join("");
+}
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE = BASE64.replace("+/", "-_");
+const token = [120, 500, 342].map((length, at) => secretText(length, at + 1, URL_SAFE)).join(".");
+const key = secretText(1600, 7, BASE64);
+const password = `${secretText(40, 8, URL_SAFE)}: [${secretText(40, 9, BASE64)}`;
+const secrets = [token, key, password];
+
+const document = {
+  apiVersion: "v1",
+  kind: "Config",
+  clusters: [{ name: "local", cluster: { server: "https://10.0.0.1:6443", "insecure-skip-tls-verify": true } }],
+  users: [
+    {
+      name: "linkerd-cni",
+      user: { token, "client-certificate-data": "Q0VSVA==", "client-key-data": key, username: "cni", password },
+    },
+  ],
+  contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
+  "current-context": "linkerd-cni-context",
+};
+const texts = [stringify(document), stringify(document, { lineWidth: 0 }), JSON.stringify(document, null, 2)];
+
+const pieces = new Set(
+  secrets.flatMap((secret) =>
+    Array.from({ length: secret.length - PIECE + 1 }, (_, at) => secret.slice(at, at + PIECE)),
+  ),
+);
+
+/** The first piece of a secret that a text holds. */
+function leak(text: string): string | undefined {
+  for (let at = 0; at + PIECE <= text.length; at++) {
+    const piece = text.slice(at, at + PIECE);
+    if (pieces.has(piece)) return piece;
+  }
+  return undefined;
+}
+
+/** What breaks YAML and JSON, and what does not. */
+const STROKES = [
+  '"',
+  "'",
+  ":",
+  ": ",
+  "\n",
+  "\n  ",
+  "{",
+  "}",
+  "[",
+  "]",
+  "&a ",
+  "*a",
+  "!t ",
+  "%",
+  "@",
+  "#",
+  "|\n",
+  "\t",
+  "\0",
+  "- ",
+  "",
+  "é",
+  "\r",
+];
+
+interface Damage {
+  readonly at: number;
+  readonly removed: number;
+  readonly put: string;
+}
+const damage = fc.record<Damage>({
+  at: fc.nat({ max: 10_000 }),
+  removed: fc.oneof({ weight: 5, arbitrary: fc.nat({ max: 3 }) }, fc.nat({ max: 3000 })),
+  put: fc.constantFrom(...STROKES),
+});
+
+function damaged(text: string, strokes: readonly Damage[]): string {
+  return strokes.reduce((now, { at, removed, put }) => {
+    const from = at % (now.length + 1);
+    return now.slice(0, from) + put + now.slice(from + removed);
+  }, text);
+}
+
+const broken = fc
+  .tuple(fc.constantFrom(...texts), fc.array(damage, { minLength: 1, maxLength: 3 }))
+  .map(([text, strokes]) => damaged(text, strokes));
+
+describe("credentials", () => {
+  it("stand in no message about a damaged kubeconfig", () => {
+    fc.assert(
+      fc.property(broken, (text) => {
+        try {
+          loadKubeconfig("/kubeconfig", { ...kubeconfigSource, readText: () => text });
+        } catch (error) {
+          const { message, stack = "" } = error as Error;
+          expect([leak(message), leak(stack)]).toEqual([undefined, undefined]);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it.each(["ADD", "STATUS"])("stand in nothing that a call %s prints, logs or records", (verb) => {
+    fc.assert(
+      fc.property(broken, (text) => {
+        const stdin = JSON.stringify({ ...config, cniVersion: "1.1.0", "strict-status": true });
+        const env = { ...environment, CNI_COMMAND: verb };
+        const host = new FakeHost({ env, stdin, files: { [kubeconfig]: text }, namespaces: [NETNS] });
+        const { stdout, stderr, record = "" } = dispatch(host);
+        expect([leak(stdout), leak(stderr), leak(host.stderr), leak(record)]).toEqual(Array(4).fill(undefined));
+      }),
+      { numRuns: RUNS / 2 },
+    );
+  });
+
+  it("stand in no message of a request with a token that no header may hold", async () => {
+    const wrong = { host: "127.0.0.1", port: 1, token: `${token}\r\nX: ${key}` };
+    const call = { path: "/", deadlineMs: 1000 };
+    const messages = await Promise.all(
+      [httpsTransport(wrong), fetchTransport(wrong)].map((send) => send(call).catch((error: Error) => error.message)),
+    );
+    const host = new FakeHost({ api: () => "" });
+    expect(() => get(host, wrong, "/", 1000)).toThrow("the token holds a character that no token has");
+    expect(host.requests).toEqual([]);
+    expect(messages).toEqual(Array(2).fill(expect.stringContaining("the token holds a character that no token has")));
+    expect(messages.map((message) => leak(String(message)))).toEqual([undefined, undefined]);
+  });
+
+  it("stand in no message about a network configuration that is not JSON", () => {
+    const list = JSON.stringify({
+      name: "pods",
+      plugins: [{ type: "calico", policy: { k8s_auth_token: token, password } }],
+    });
+    fc.assert(
+      fc.property(fc.array(damage, { minLength: 1, maxLength: 3 }), (strokes) => {
+        const read = readConfig("10-calico.conflist", Buffer.from(damaged(list, strokes)));
+        if (read.kind === "invalid") expect(leak(read.reason)).toBeUndefined();
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it("stand in no message about a file that a field names", () => {
+    const directory = mkdtempSync(join(tmpdir(), "credentials-"));
+    const path = join(directory, "kubeconfig");
+    try {
+      for (const field of ["tokenFile", "client-key", "client-certificate"]) {
+        const users = [{ name: "linkerd-cni", user: { [field]: token.slice(0, 200) } }];
+        writeFileSync(path, JSON.stringify({ ...document, users }));
+        const load = () => loadKubeconfig(path, kubeconfigSource);
+        expect(load).toThrow(`${field}: the file cannot be read (ENOENT)`);
+      }
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
