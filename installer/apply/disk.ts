@@ -194,5 +194,5 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
   }
   const settled = disk.settle(dirname(change.path));
   // What is to be gone may never have had a directory.
-  await (change.do === "remove" ? except(["ENOENT"], settled) : settled);
+  await (change.do === "remove" || change.do === "rmdir" ? except(["ENOENT"], settled) : settled);
 }

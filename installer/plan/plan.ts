@@ -386,15 +386,15 @@ function directoriesNoted({ paths, state: { directoriesToNote: bytes } }: Contex
 
 const remove = (path: string): Change => ({ do: "remove", path });
 
+const without = (remains: readonly Remain[]): readonly Change[] =>
+  remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
+
 function pluginInPlace({ paths, state }: Context): readonly Change[] {
   // The last attachment that ends must not take the new plugin with it.
   const stays = without(state.attached);
   if (state.isPluginCurrent) return stays;
   return [...stays, { do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
 }
-
-const without = (remains: readonly Remain[]): readonly Change[] =>
-  remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
   const bytes = Buffer.from(text);

@@ -128,8 +128,8 @@ export class Node {
     });
     return {
       reconcile: () => reconciler.reconcile(this.now),
-      remove: (keepPlugin: boolean, { all = true, attachments }: { all?: boolean; attachments?: Attachments } = {}) =>
-        reconciler.remove({ keepPlugin, all }, attachments),
+      remove: (keepPlugin: boolean, attachments?: Attachments) =>
+        reconciler.remove({ keepPlugin, all: true, ...(attachments === undefined ? {} : { attachments }) }),
       leave: () => reconciler.leave(),
     };
   }

@@ -49,6 +49,14 @@ export interface Deps {
   readonly sleep: (ms: number) => Promise<unknown>;
 }
 
+interface RemovalOptions {
+  /** The plugin stays, whatever else is removed. */
+  readonly keepPlugin: boolean;
+  /** Also where another installer has the node and did not take it from us: it may have been killed. */
+  readonly all: boolean;
+  readonly attachments?: Attachments;
+}
+
 /** How often an installer that waits for the node looks at it. */
 const WAITING_MS = 1_000;
 
@@ -113,13 +121,9 @@ export class Reconciler {
 
   /**
    * Puts the node back as it was, unless another installer has it.
-   * @param all also where another one has it and did not take it from us: it may have been killed
    * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
    */
-  async remove(
-    { keepPlugin, all }: { readonly keepPlugin: boolean; readonly all: boolean },
-    attachments?: Attachments,
-  ): Promise<void> {
+  async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
     const removal = new Removal(paths, keepPlugin, attachments);
     for (;;) {

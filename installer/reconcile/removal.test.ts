@@ -197,7 +197,7 @@ describe("with attachments that the plugin is still called for", () => {
       rmSync(node.path("cache", "results", "a@eth0"));
       attach("c@eth0");
     };
-    await installer.remove(false, { attachments: ofRuntime });
+    await installer.remove(false, ofRuntime);
     expect(readdirSync(node.path("bin", "linkerd-cni.attached")).sort()).toEqual(["b@eth0", "c@eth0"]);
     expect(hasPlugin()).toBe(true);
     expect(node.read("10-k.conflist")).toBe(LIST);
@@ -212,10 +212,10 @@ describe("with attachments that the plugin is still called for", () => {
       if (existsSync(node.path("bin", "linkerd-cni.attached")))
         rmSync(node.path("cache", "results", "a@eth0"), { force: true });
     };
-    await installer.remove(true, { attachments: ofRuntime });
+    await installer.remove(true, ofRuntime);
     expect(listed()).toEqual([]);
     await node.installer().reconcile();
-    await node.installer().remove(true, { attachments: ofRuntime });
+    await node.installer().remove(true, ofRuntime);
     expect(listed()).toEqual([]);
   });
 

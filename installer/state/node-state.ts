@@ -28,7 +28,7 @@ export interface Seen {
   readonly bytes?: Uint8Array | undefined;
 }
 
-/** A file or directory that goes with what it belongs to. */
+/** What lies in a directory of ours, and the directory itself. */
 export interface Remain {
   readonly path: string;
   readonly isDirectory: boolean;

@@ -51,6 +51,12 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
   return now === undefined || bytes === undefined ? now === bytes : Buffer.compare(now, bytes) === 0;
 }
 
+function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
+  // A link may lead to itself.
+  const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return !isLink && plugin.isCopy(paths.image, paths.plugin);
+}
+
 /** A directory of ours and all that lies in it, inner first. */
 function findAll(directory: string): readonly Remain[] {
   const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
@@ -60,12 +66,6 @@ function findAll(directory: string): readonly Remain[] {
     isDirectory: entry.isDirectory(),
   }));
   return [{ path: directory, isDirectory: true }, ...inside].reverse();
-}
-
-function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
-  // A link may lead to itself.
-  const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return !isLink && plugin.isCopy(paths.image, paths.plugin);
 }
 
 function isSetAside(name: string): boolean {
