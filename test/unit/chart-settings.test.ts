@@ -33,10 +33,14 @@ const cni: readonly LinkerdCniProps[] = [
 const multus: readonly LinkerdMultusProps[] = [{}, { webhook: { certificates: "cert-manager" } }];
 
 function containers(): readonly Spec[] {
-  const chart = new Chart(new App(), "chart");
-  for (const [index, props] of cni.entries()) new LinkerdCni(chart, `cni${index}`, props);
-  for (const [index, props] of multus.entries()) new LinkerdMultus(chart, `multus${index}`, props);
-  const manifests = chart.toJson() as { spec?: { template?: { spec: { containers: readonly Spec[] } } } }[];
+  const chart = () => new Chart(new App(), "chart");
+  const charts = [
+    ...cni.map((props) => Chart.of(new LinkerdCni(chart(), "cni", props))),
+    ...multus.map((props) => Chart.of(new LinkerdMultus(chart(), "multus", props))),
+  ];
+  const manifests = charts.flatMap((made) => made.toJson()) as {
+    spec?: { template?: { spec: { containers: readonly Spec[] } } };
+  }[];
   return manifests.flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
 }
 
