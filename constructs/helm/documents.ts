@@ -35,12 +35,19 @@ function entry(field: Field, key: string, indent: string): readonly string[] {
   return empty ? [`${indent}${key}: ${inline(field.default)}`] : text.split("\n").map((line) => `${indent}${line}`);
 }
 
+/** Whether a group has nothing but comments in it: alone, its name would stand for null. */
+const isBare = (group: readonly string[], fields: readonly Field[]): boolean =>
+  !fields.some((field) => field.default !== undefined && group.every((key, depth) => field.path[depth] === key));
+
 /** The groups that a value opens: those of its path that the value before it is not in. */
-function opened(path: readonly string[], before: readonly string[]): readonly string[] {
+function opened(path: readonly string[], before: readonly string[], fields: readonly Field[]): readonly string[] {
   const groups = path.slice(0, -1);
   const shared = groups.findIndex((key, depth) => before[depth] !== key);
   if (shared < 0) return [];
-  return groups.slice(shared).map((key, index) => `${"  ".repeat(shared + index)}${key}:`);
+  return groups.slice(shared).map((key, index) => {
+    const depth = shared + index;
+    return `${"  ".repeat(depth)}${key}:${isBare(groups.slice(0, depth + 1), fields) ? " {}" : ""}`;
+  });
 }
 
 /** values.yaml: every value with its default, and over it what it means. */
@@ -49,7 +56,7 @@ export function valuesYaml(fields: readonly Field[], head: string): string {
     const indent = "  ".repeat(field.path.length - 1);
     const key = field.path.at(-1) ?? "";
     const gap = field.path.length === 1 || index === 0 || field.path[0] !== fields[index - 1]?.path[0] ? [""] : [];
-    const groups = opened(field.path, fields[index - 1]?.path.slice(0, -1) ?? []);
+    const groups = opened(field.path, fields[index - 1]?.path.slice(0, -1) ?? [], fields);
     return [...gap, ...groups, ...comment(field, indent), ...entry(field, key, indent)];
   });
   return `${[`# ${head}`, ...lines].join("\n")}\n`;
