@@ -58,6 +58,10 @@ interface Toolchain {
 }
 
 const OPTIMIZE = ["-O2", "-g0", "-ffunction-sections", "-fdata-sections", "-DNDEBUG"];
+/** A process of root reads what comes from the network: its addresses are random, and its stack is guarded. */
+const HARDENED = ["-fPIC", "-fvisibility=hidden", "-fstack-protector-strong"];
+// Only the link: an object file is of neither kind, for this compiler.
+const HARDENED_LINK = ["-fPIE"];
 const TARGETS = { x64: "x86_64-linux-musl", arm64: "aarch64-linux-musl" } as const;
 
 /** The toolchain of users and of the image, the same on every machine. */
@@ -67,9 +71,9 @@ function npmToolchain(architecture: Architecture): Toolchain {
   return {
     name: architecture,
     version: require(join(folder, "package.json")).version,
-    compiler: [zig, "cc", "-target", TARGETS[architecture], "-mcpu=baseline", "-static", ...OPTIMIZE],
+    compiler: [zig, "cc", "-target", TARGETS[architecture], "-mcpu=baseline", ...HARDENED, ...OPTIMIZE],
     archiver: [zig, "ar"],
-    link: ["-Wl,--gc-sections", "-s"],
+    link: [...HARDENED_LINK, "-Wl,--gc-sections", "-s"],
   };
 }
 
