@@ -38,22 +38,22 @@ clusterSuite(
       await kubectl.start(pod("client"), pod("ruled", { proxy: "sidecar", annotations: INJECTED }));
       const neighbour = new HostileNeighbour(machine);
       await neighbour.addRules("ruled", RULES);
-      const crowd = await neighbour.crowd(await plugin.address(), ADMIN_PORT);
       const long = pod("long", {
         proxy: "sidecar",
         annotations: { ...INJECTED, "config.linkerd.io/skip-subnets": LONG_LIST },
       });
       await kubectl.create(long);
       const stream = new PodStream(kubectl, "client", { validator: true, annotations: INJECTED });
-      const end = Date.now() + MILLISECONDS;
       await Promise.all(hostile(0));
       // It connects again, and is told of the pods that run: the kubelet ends those of which it knows nothing later.
       await plugin.restart();
+      await plugin.rolledOut();
+      const crowd = await neighbour.crowd(await plugin.address(), ADMIN_PORT);
+      const end = Date.now() + MILLISECONDS;
       for (let round = 1; Date.now() < end; round++) {
         await stream.check();
         await Promise.all(hostile(round));
       }
-      await plugin.rolledOut();
       const { started, notRedirected, late } = await stream.stop();
       await crowd.leave();
       runtime.close();
