@@ -100,7 +100,7 @@ describe("the log of calls", () => {
   });
 
   it("loses no line where two calls find it full at once", () => {
-    rmSync(`${path}.1`);
+    const path = join(directory, "full.log");
     const filled = `${"x".repeat(4 * 1024 * 1024)}\n`;
     writeFileSync(path, filled);
     const slow = new FilesHost();

@@ -1,6 +1,6 @@
 /** The log of calls: what each call did, one line of JSON each. */
 import { printable } from "../cni/errors";
-import { identify, Open, openFile, sameFile, sizeOf } from "./files";
+import { identify, identifyOpen, Open, openFile, sameFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
 /** One call: a line of the log that the installer follows for its own log and metrics. */
@@ -74,11 +74,20 @@ export class Recorder {
 }
 
 const MAX_BYTES = 4 * 1024 * 1024;
+const LOCK_EX = 2;
+const LOCK_NB = 4;
 const FLAGS = Open.writeOnly | Open.append | Open.create | Open.nonBlocking;
 
 /** Whether a path still leads to an open file: another call may have renamed it. */
 function leadsTo(host: Host, path: string, descriptor: number): boolean {
-  return sameFile(identify(host, path), identify(host, `/proc/self/fd/${descriptor}`));
+  return sameFile(identify(host, path), identifyOpen(host, descriptor));
+}
+
+/** Of several calls that find the log full one renames it; the others would rename the next one, and lose the first. */
+function setAside(host: Host, path: string, descriptor: number): void {
+  if (host.flock(descriptor, LOCK_EX | LOCK_NB) === 0 && leadsTo(host, path, descriptor)) {
+    host.rename(path, `${path}.1`);
+  }
 }
 
 /**
@@ -90,7 +99,7 @@ export function appendLine(host: Host, path: string, line: string): void {
   try {
     descriptor = openFile(host, path, FLAGS);
     host.write(descriptor, host.encode(line));
-    if (sizeOf(host, descriptor) >= MAX_BYTES && leadsTo(host, path, descriptor)) host.rename(path, `${path}.1`);
+    if (sizeOf(host, descriptor) >= MAX_BYTES) setAside(host, path, descriptor);
   } catch {
     // No directory, no room, no permission: no record.
   } finally {

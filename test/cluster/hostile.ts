@@ -12,7 +12,7 @@ const CROWD_SCRIPT = `
 
 /** Rules that a pod with NET_ADMIN may set in its own network namespace. */
 function rules(count: number): string {
-  const chain = "table ip own { chain output { type nat hook output priority 100; } }\n";
+  const chain = "table ip own { chain output { type nat hook output priority 100; }; }\n";
   const rule = (at: number) =>
     `add rule ip own output ip daddr 10.${at >> 16}.${(at >> 8) & 255}.${at & 255} tcp dport 1 accept\n`;
   return chain + Array.from({ length: count }, (_, at) => rule(at)).join("");
