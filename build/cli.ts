@@ -1,12 +1,29 @@
-import { chmod } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundle } from "./bundle";
+import { npmComponents } from "./image/components";
+import { licences } from "./image/notice";
+import { billOfMaterials, CLI } from "./image/sbom";
 import { outputs, root } from "./paths";
 
-/** Bundles the command line into one executable script. */
+/** Where the bill of materials of a command line lies. */
+export const billOfMaterialsOf = (path: string): string => `${path}.cdx.json`;
+
+/** Text as a script's comment. */
+const comment = (text: string): string => text.replace(/^/gm, "// ").replace(/ +$/gm, "");
+
+/**
+ * Bundles the command line into one executable script. It ends in the licences of what it holds, since it is passed on
+ * as one file; its bill of materials lies beside it.
+ */
 export async function buildCli(path: string = outputs.cli): Promise<void> {
+  const entry = join(root, "cli", "main.ts");
+  const components = await npmComponents([entry]);
+  const heading = "l5d-cni is licensed under Apache-2.0. It contains these packages, under licences of their own:\n";
+  const notices = [heading, ...licences(components)].join("\n");
   // Class names stay: cdk8s looks at them.
-  const small = { minifyWhitespace: true, banner: { js: "#!/usr/bin/env node" } };
-  await bundle(join(root, "cli", "main.ts"), path, small);
+  const small = { minifyWhitespace: true, banner: { js: "#!/usr/bin/env node" }, footer: { js: comment(notices) } };
+  await bundle(entry, path, small);
   await chmod(path, 0o755);
+  await writeFile(billOfMaterialsOf(path), await billOfMaterials(components, CLI));
 }

@@ -14,7 +14,21 @@ const run = promisify(execFile);
 const resolve = createRequire(__filename).resolve;
 
 /** The npm package that has the C sources, as their authors published them, and where in it they are. */
-export const SOURCES = { package: "@scriptc/runtime", engine: "vendor/quickjs-ng", tls: "vendor/mbedtls" } as const;
+export const SOURCES = {
+  package: "@scriptc/runtime",
+  engine: "vendor/quickjs-ng",
+  tls: "vendor/mbedtls",
+  /** Of the names and bytes of its C files, when they were last looked at: docs/engine.md says how. */
+  digest: "7a89a6c869740d27dffd1db6ab5000483257af02ffb470d758dc54b41c8e5d0f",
+} as const;
+
+/** The package is not of those who wrote the sources: what changes in it is looked at before it is compiled. @throws Error */
+export function requireDigest(digest: string): void {
+  if (digest === SOURCES.digest) return;
+  throw new Error(
+    `the C sources in ${SOURCES.package} have changed (sha256 ${digest}, not ${SOURCES.digest}): compare them with their releases, as docs/engine.md says, before you build`,
+  );
+}
 
 /** Folder of the C sources' package. */
 export const sourcesFolder = () => dirname(resolve(`${SOURCES.package}/package.json`));
@@ -31,7 +45,8 @@ export function compilerFolder(): string {
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
 const HOST = join(root, "host");
-const HOST_FILES = ["main.c", "arena.c", "tls.c"];
+const HOST_FILES = ["main.c", "arena.c", "trust.c"];
+const TLS = join(HOST, "tls.c");
 
 /** One way to compile C: each has a library of its own. */
 interface Toolchain {
@@ -110,19 +125,22 @@ async function foreignSources(): Promise<Sources> {
   }
   const hash = createHash("sha256");
   for (const file of files.sort()) hash.update(`${file}\0`).update(await readFile(join(directory, file)));
-  return { directory, files, digest: hash.digest("hex") };
+  const digest = hash.digest("hex");
+  requireDigest(digest);
+  return { directory, files, digest };
 }
 
 /** How many of them compile at a time. */
 const JOBS = 2;
 
-/** Tells how far it is: a line that is replaced on a terminal, else a line each quarter. */
+/** Tells how far it is: a line that is replaced on a terminal, else a line at the beginning and each quarter. */
 function progress(what: string, total: number): () => void {
   let done = 0;
+  process.stderr.write(`${what}: 0 of ${total}${process.stderr.isTTY ? "" : "\n"}`);
   return () => {
     done++;
     if (process.stderr.isTTY) process.stderr.write(`\r${what}: ${done} of ${total}${done === total ? "\n" : ""}`);
-    else if (done === 1 || Math.floor((done * 4) / total) > Math.floor(((done - 1) * 4) / total))
+    else if (Math.floor((done * 4) / total) > Math.floor(((done - 1) * 4) / total))
       process.stderr.write(`${what}: ${done} of ${total}\n`);
   };
 }
@@ -218,6 +236,21 @@ function embed(scripts: ReadonlyMap<string, Buffer>): string {
   );
 }
 
+const engineHeaders = ({ directory }: Sources) =>
+  [SOURCES.engine, `${SOURCES.tls}/include`].map((part) => `-isystem${join(directory, part)}`);
+
+/** Path of the program that compiles scripts to bytecode, made with the library for this machine. */
+export async function buildBytecodeCompiler(sources?: Sources): Promise<string> {
+  const foreign = sources ?? (await foreignSources());
+  const here = npmToolchain(hostArchitecture());
+  const library = await buildLibrary(here, foreign);
+  const include = engineHeaders(foreign);
+  const source = await readFile(join(HOST, "compile.c"), "utf8");
+  return cached("compile", [library, source, ...OURS], (made) =>
+    execute([...here.compiler, ...OURS, ...include, "compile.c", library, "-lm", ...here.link, "-o", made], HOST),
+  );
+}
+
 /** What to build. */
 export interface ExecutableOptions {
   /** The script that runs. */
@@ -226,22 +259,20 @@ export interface ExecutableOptions {
   readonly scripts?: string;
   /** @default this machine's */
   readonly architecture?: Architecture;
+  /** The C file that stands in the place of host/tls.c: for tests. @default host/tls.c */
+  readonly tls?: string;
   /** By the machine's own compiler, which checks memory and what C leaves undefined: a tool of tests. @default false */
   readonly sanitized?: boolean;
 }
 
 /** Builds an executable of scripts for the host in host/. */
 export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
-  const { main, scripts, architecture = hostArchitecture(), sanitized = false } = options;
+  const { main, scripts, architecture = hostArchitecture(), tls = TLS, sanitized = false } = options;
   const foreign = await foreignSources();
-  const here = npmToolchain(hostArchitecture());
   const toolchain = sanitized ? await sanitizingToolchain() : npmToolchain(architecture);
-  const [hostLibrary, library] = [await buildLibrary(here, foreign), await buildLibrary(toolchain, foreign)];
-  const include = [SOURCES.engine, `${SOURCES.tls}/include`].map((part) => `-isystem${join(foreign.directory, part)}`);
-  const source = await readFile(join(HOST, "compile.c"), "utf8");
-  const compiler = await cached("compile", [hostLibrary, source, ...OURS], (made) =>
-    execute([...here.compiler, ...OURS, ...include, "compile.c", hostLibrary, "-lm", ...here.link, "-o", made], HOST),
-  );
+  const compiler = await buildBytecodeCompiler(foreign);
+  const library = await buildLibrary(toolchain, foreign);
+  const include = engineHeaders(foreign);
   const others = scripts === undefined ? [] : await scriptsIn(scripts);
   const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
   const compiled = new Map<string, Buffer>();
@@ -250,7 +281,7 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const work = await mkdtemp(join(dirname(path), ".build-"));
   try {
     await writeFile(join(work, "scripts.c"), embed(compiled));
-    const files = [...HOST_FILES.map((file) => join(HOST, file)), "scripts.c", library, "-lm"];
+    const files = [...HOST_FILES.map((file) => join(HOST, file)), tls, "scripts.c", library, "-lm"];
     const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
     await execute([...toolchain.compiler, ...flags, ...files, "-o", "executable"], work);
     await rename(join(work, "executable"), path);

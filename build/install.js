@@ -1,5 +1,5 @@
 /**
- * What npm start and npm test do first: npm ci, unless node_modules holds what package-lock.json says already.
+ * What npm start and npm test do first: install, unless node_modules holds what package-lock.json says already.
  * It runs before any dependency is there, on any Node that the project takes.
  */
 const { spawn } = require("node:child_process");
@@ -11,6 +11,8 @@ const root = join(__dirname, "..");
 const modules = join(root, "node_modules");
 /** Lies in node_modules, so that it goes with them. */
 const stamp = join(modules, ".install-stamp");
+
+let installed = false;
 
 const read = (...path) => readFileSync(join(root, ...path), "utf8");
 
@@ -41,45 +43,67 @@ function isInstalled() {
   }
 }
 
-/** Tells every few seconds, or each second on a terminal, how far npm is: by itself it says nothing before its end. */
+/** Tells every few seconds, or each second on a terminal, how far it is: npm says nothing before its end. */
 function showProgress() {
   const { stderr } = process;
   const packages = Object.keys(JSON.parse(read("package-lock.json")).packages).filter((path) => path !== "");
   const start = Date.now();
   const tell = () => {
     const there = packages.filter((path) => existsSync(join(root, path, "package.json"))).length;
-    const text = `npm ci: ${there} packages, ${Math.round((Date.now() - start) / 1000)} s`;
-    stderr.write(stderr.isTTY ? `\r${text}` : `${text}\n`);
+    const seconds = Math.round((Date.now() - start) / 1000);
+    const text = installed ? `compiling C, ${seconds} s` : `npm: ${there} packages, ${seconds} s`;
+    stderr.write(stderr.isTTY ? `\r\u001b[2K${text}` : `${text}\n`);
   };
   stderr.write("install what package-lock.json names: about a minute the first time\n");
-  const timer = setInterval(tell, stderr.isTTY ? 1000 : 5000);
+  const timer = setInterval(tell, stderr.isTTY ? 1_000 : 10_000);
   return () => {
     clearInterval(timer);
     if (stderr.isTTY) stderr.write("\r\u001b[2K");
   };
 }
 
-function install() {
-  // First: an npm that is killed must not leave a stamp.
-  rmSync(stamp, { force: true });
-  const done = showProgress();
-  const args = ["ci", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"];
-  // Standard output belongs to what runs next.
-  const npm = spawn("npm", args, { cwd: root, stdio: ["ignore", 2, 2] });
-  const end = (code) => {
-    done();
-    process.exitCode = code;
-  };
-  npm.on("error", (error) => {
-    process.stderr.write(`cannot run npm ci: ${error.message}\n`);
-    end(1);
-  });
-  npm.on("exit", (code) => {
-    end(code ?? 1);
-    if (code !== 0) return;
-    writeFileSync(`${stamp}.new`, digest());
-    renameSync(`${stamp}.new`, stamp);
+/** Runs a program in the project, and tells the exit code. Standard output belongs to what runs after this. */
+function run(program, ...args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: root, stdio: ["ignore", 2, "pipe"] });
+    child.stderr.on("data", (data) => process.stderr.write(process.stderr.isTTY ? `\r\u001b[2K${data}` : data));
+    child.on("error", (error) => reject(new Error(`cannot run ${program}: ${error.message}`)));
+    child.on("close", (code) => resolve(code ?? 1));
   });
 }
 
-if (!isInstalled()) install();
+function npm(...args) {
+  return run("npm", ...args, "--no-audit", "--no-fund", "--no-progress", "--loglevel=error");
+}
+
+/** Installs in two parts, so that C compiles while npm, which keeps one core busy, unpacks the second. */
+async function install() {
+  // First: an npm that is killed must not leave a stamp.
+  rmSync(stamp, { force: true });
+  // Removes all that is there, and fails where package.json and package-lock.json differ.
+  const code = await npm("ci", "--workspace", "build");
+  if (code !== 0) return code;
+  // What needs the result says why it cannot be made.
+  const library = run(process.execPath, "--import", "tsx", "build/library.main.ts").catch(() => {});
+  const rest = await npm("install", "--no-save");
+  installed = rest === 0;
+  if (installed) {
+    writeFileSync(`${stamp}.new`, digest());
+    renameSync(`${stamp}.new`, stamp);
+  }
+  await library;
+  return rest;
+}
+
+if (!isInstalled()) {
+  const done = showProgress();
+  install()
+    .catch((error) => {
+      process.stderr.write(`${error.message}\n`);
+      return 1;
+    })
+    .then((code) => {
+      done();
+      process.exitCode = code;
+    });
+}

@@ -4,7 +4,7 @@ import { buildExecutable, scriptsIn } from "./engine";
 import { cache, outputs, root } from "./paths";
 import { type Architecture, hostArchitecture } from "./runtime";
 
-/** Where the plugins begin, and the scripts that the CNI plugin loads where it needs them. */
+/** Where the plugins begin, and the scripts that they load where they need them. */
 export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
 export const PLUGIN_SCRIPTS = join(root, "host", "scripts");
 export const NRI_ENTRY = join(root, "nri", "main.ts");
@@ -26,7 +26,7 @@ export function buildPlugin(path: string = outputs.plugin, architecture: Archite
 
 /** Builds the NRI plugin's executable. @default architecture this machine's */
 export function buildNri(path: string = outputs.nri, architecture: Architecture = hostArchitecture()) {
-  return buildExecutable(path, { main: NRI_ENTRY, architecture });
+  return buildExecutable(path, { main: NRI_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
 }
 
 /** Builds the plugin for tests that look for errors of its C part: it ends with a report where one is made. */

@@ -6,7 +6,6 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
-import { extract } from "tar-stream";
 import { cache, root } from "./paths";
 
 const run = promisify(execFile);
@@ -50,6 +49,8 @@ async function locked(name: string): Promise<Locked> {
 
 /** The runtime's file in an npm package's archive. */
 async function runtimeIn(archive: Buffer): Promise<Buffer> {
+  // Loaded here: what builds the C library does so before it is installed.
+  const { extract } = await import("tar-stream");
   const reader = extract();
   reader.end(gunzipSync(archive));
   for await (const entry of reader) {

@@ -149,6 +149,7 @@ export const RepairFlag = {
   installerReady: "installer-ready",
   deletionsPerSecond: "deletions-per-second",
   deletionBurst: "deletion-burst",
+  deleteUnowned: "delete-unowned",
   deleteUnvalidated: "delete-unvalidated",
   waitForNri: "wait-for-nri",
 } as const;

@@ -52,18 +52,24 @@ const list =
   };
 
 /** Names are compared as Go does, regardless of case. */
-const object =
-  (members: Readonly<Record<string, Type>>): Type =>
-  (value, at) => {
+const object = (members: Readonly<Record<string, Type>>): Type => {
+  const types = Object.entries(members);
+  return (value, at) => {
     if (value === null || value === undefined) return;
     if (!isObject(value)) return refuse(at, value, "an object");
+    // Nearly always: there may be thousands of routes.
+    if (Object.keys(value).every((key) => Object.hasOwn(members, key))) {
+      for (const [name, type] of types) type(value[name], `${at}.${name}`);
+      return;
+    }
     const given = Object.entries(value);
-    for (const [name, type] of Object.entries(members)) {
-      const found = given.filter(([key]) => key === name || key.toLowerCase() === name.toLowerCase());
+    for (const [name, type] of types) {
+      const found = given.filter(([key]) => key.toLowerCase() === name.toLowerCase());
       for (const [key, member] of found) type(member, `${at}.${key}`);
       if (found.length === 0) type(undefined, `${at}.${name}`);
     }
   };
+};
 
 const dns = object({ nameservers: list(text), domain: text, search: list(text), options: list(text) });
 const routes = list(

@@ -118,14 +118,16 @@ export function parseSubnet(given: string): Subnet | undefined {
   if (bytes === undefined || !(prefix <= 8 * bytes.length)) return undefined;
   for (let index = prefix >> 3; index < bytes.length; index += 1)
     bytes[index] = (bytes[index] ?? 0) & maskAt(prefix, index);
-  return { family: bytes.length === SIZE.ip ? "ip" : "ip6", address: Uint8Array.from(bytes), prefix, text };
+  return { family: bytes.length === SIZE.ip ? "ip" : "ip6", address: new Uint8Array(bytes), prefix, text };
 }
 
 const MAPPED_PREFIX = 96;
 const isMapped = ({ family, address, prefix }: Subnet) =>
   family === "ip6" &&
   prefix >= MAPPED_PREFIX &&
-  address.subarray(0, MAPPED_PREFIX / 8).every((byte, at) => byte === (at < 10 ? 0 : 0xff));
+  address[10] === 0xff &&
+  address[11] === 0xff &&
+  address.subarray(0, 10).every((byte) => byte === 0);
 
 /** The IPv4 network that an IPv4-mapped one stands for (RFC 4291, section 2.5.5.2); undefined for any other. */
 export function unmapped(subnet: Subnet): Subnet | undefined {
@@ -139,8 +141,11 @@ const sortKey = ({ family, address, prefix }: Subnet) => `${family} ${String.fro
 
 function holds(outer: Subnet, inner: Subnet): boolean {
   if (outer.family !== inner.family || outer.prefix > inner.prefix) return false;
-  const mask = netmask(outer.prefix, outer.address.length);
-  return outer.address.every((byte, index) => byte === ((inner.address[index] ?? 0) & (mask[index] ?? 0)));
+  for (let index = 0; 8 * index < outer.prefix; index += 1) {
+    const difference = (outer.address[index] ?? 0) ^ (inner.address[index] ?? 0);
+    if ((difference & maskAt(outer.prefix, index)) !== 0) return false;
+  }
+  return true;
 }
 
 /** The same networks in ascending order, each once and none that lies within another. */

@@ -1,5 +1,6 @@
 export { Installation, type InstallationProps, type Labels } from "./installation";
-export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+export { LinkerdCni, type LinkerdCniProps, type NriResources, type PluginResources } from "./linkerd-cni";
+export type { Monitoring, PodMonitor } from "./monitoring/monitoring";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
 export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./multus/namespace";
 export type * from "./multus/props";
@@ -13,6 +14,7 @@ export {
   type Platform,
   type PlatformName,
 } from "./platforms";
+export type { PodParts } from "./pod";
 export type * from "./props";
 export { multusValues, values } from "./schemas";
 export type { StanzaTemplate } from "./stanza";

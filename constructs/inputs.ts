@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { baseOf } from "./helm/base";
 import { HelmChart } from "./helm/chart";
 import { hasExpr, isExpr } from "./helm/expression";
+import { fieldsOf } from "./helm/fields";
 import { type Refs, valueRefs } from "./helm/refs";
 import type { Schema } from "./helm/value-schema";
 import { problemsOf } from "./problems";
@@ -110,7 +111,9 @@ export function inputsOf<T extends object>(
   const parsed = schema.safeParse(known(given));
   const problems = parsed.success ? [] : problemsOf(parsed.error, given, (path) => keysOf(schema, path));
   const read = (parsed.success ? parsed.data : schema.parse({})) as Fields;
-  const inChart = HelmChart.find(scope) !== undefined;
+  const chart = HelmChart.find(scope);
+  const inChart = chart !== undefined;
+  chart?.owned.push(...fieldsOf(schema).map((field) => [...(path ?? ["Values"]), ...field.path]));
   if (!inChart && hasExpr(given)) throw new Error("expressions are for constructs in a HelmChart");
   const base = inChart ? (valueRefs(typed, path) as Fields) : read;
   const right = parsed.success ? given : {};

@@ -1,4 +1,4 @@
-import { type ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
+import { ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
 import { Construct } from "constructs";
 import {
   HelmChart,
@@ -48,6 +48,13 @@ type Added = Input<Readonly<Record<string, string>>>;
 const isOther = (one: Input<string>, other: Input<string>): boolean =>
   typeof one === "string" && typeof other === "string" && one !== other;
 
+/** What the API server tells an object by. */
+const identityOf = ({ apiGroup, kind, name, metadata }: ApiObject): string =>
+  JSON.stringify([apiGroup, kind, name, metadata.namespace]);
+
+/** A name, which may be an expression. */
+const shown = (name: unknown): string => (typeof name === "string" ? name : JSON.stringify(name));
+
 /** Resources of one name in one namespace, made from values. */
 export abstract class Installation<T extends object> extends Construct {
   /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
@@ -66,7 +73,9 @@ export abstract class Installation<T extends object> extends Construct {
     this.values = values;
     this.namespace = namespace ?? this.defaultNamespace();
     const early = [...problems, ...namespaceProblems(this.namespace)];
-    this.node.addValidation({ validate: () => (early.length > 0 ? early : this.problemsOfParts()) });
+    this.node.addValidation({
+      validate: () => (early.length > 0 ? early : [...this.madeTwice(), ...this.problemsOfParts()]),
+    });
     this.node.addValidation({ validate: () => this.rivals() });
   }
 
@@ -127,6 +136,30 @@ export abstract class Installation<T extends object> extends Construct {
           `${this.node.path} in namespace ${namespace} and ${each.node.path} in namespace ${each.namespace} both have the ` +
           `ClusterRole ${identity.name}: a cluster can have one of them; use an App for each cluster`,
       );
+  }
+
+  /** The first resource that something before this in the chart makes, too. */
+  private madeTwice(): readonly string[] {
+    const objects = Chart.of(this).node.findAll().filter(ApiObject.isApiObject);
+    const own = new Set(this.node.findAll().filter(ApiObject.isApiObject));
+    const before = objects.slice(
+      0,
+      Math.max(
+        0,
+        objects.findIndex((object) => own.has(object)),
+      ),
+    );
+    const others = new Map(before.map((object) => [identityOf(object), object]));
+    for (const object of own) {
+      const other = others.get(identityOf(object));
+      if (other === undefined) continue;
+      const { kind, metadata } = object;
+      const where = typeof metadata.namespace === "string" ? ` in namespace ${metadata.namespace}` : "";
+      const maker = other.node.scopes.find((scope) => scope instanceof Installation) ?? other;
+      const remedy = "a cluster can have one: put the other one's into a chart of its own";
+      return [`${kind} ${shown(object.name)}${where} is also made by ${maker.node.path}: ${remedy}`];
+    }
+    return [];
   }
 
   private get commonLabels(): Added {

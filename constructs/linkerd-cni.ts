@@ -25,6 +25,8 @@ import {
   not,
   or,
   orElse,
+  type Part,
+  type Parts,
   present,
   sha256,
   spread,
@@ -53,7 +55,7 @@ import {
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
-import { type Directories, isServed, podSpec, updateStrategy } from "./pod";
+import { type Directories, isServed, type PodParts, podSpec, updateStrategy } from "./pod";
 import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { Values, ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
@@ -73,17 +75,55 @@ const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_no
 /** Any part of the stanza, and more. */
 type Extra = Readonly<Record<string, unknown>>;
 
+/** What the plugin on the nodes has of its own. */
+export interface PluginResources {
+  readonly serviceAccount: ApiObject;
+  /** What the plugin may read. */
+  readonly clusterRole: ApiObject;
+  readonly clusterRoleBinding: ApiObject;
+  /** The installer's right to make the plugin's tokens. */
+  readonly role: ApiObject;
+  readonly roleBinding: ApiObject;
+}
+
+/** The NRI plugin's resources. */
+export interface NriResources {
+  readonly serviceAccount: ApiObject;
+  readonly clusterRole: ApiObject;
+  readonly clusterRoleBinding: ApiObject;
+  /** With `networkPolicy.enabled`, too. */
+  readonly networkPolicy: ApiObject;
+  readonly daemonSet: ApiObject;
+}
+
 /** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
 export interface LinkerdCniProps extends ValuesProps, InstallationProps {}
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
 export class LinkerdCni extends Installation<Values> {
+  /** The service account of the installer's pods. */
   readonly serviceAccount: ApiObject;
+  /** What the installer and the repair controller may do in the cluster. */
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
+  /** The plugin's configuration, and the directories of the nodes. */
   readonly configMap: ApiObject;
+  /** The installer on every node. */
   readonly daemonSet: ApiObject;
+  /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
+  readonly networkPolicy: ApiObject | undefined;
+  /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
+  readonly resourceQuota: ApiObject | undefined;
+  /** With `pluginToken.dedicated`: the service account of the plugin on the nodes, and its permissions. */
+  readonly plugin: PluginResources;
+  /** With `nri.enabled`: the NRI plugin on every node. */
+  readonly nri: NriResources;
+  /** What Prometheus and Grafana are given, each part with its own `enabled`. */
+  readonly monitoring: Monitoring;
   private readonly extras: Extra[] = [];
+  private readonly addedContainers: Templated<k8s.Container>[] = [];
+  private readonly addedVolumes: Templated<k8s.Volume>[] = [];
+  private readonly addedRules: Templated<k8s.PolicyRule>[] = [];
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
     const labels = { [Label.cniResource]: "true" };
@@ -91,15 +131,15 @@ export class LinkerdCni extends Installation<Values> {
     this.serviceAccount = this.createServiceAccount();
     this.createPodSecurityPolicy();
     this.createSecurityContextConstraint();
-    this.createResourceQuota();
-    this.createNetworkPolicy();
+    this.resourceQuota = this.createResourceQuota();
+    this.networkPolicy = this.createNetworkPolicy();
     this.createTaintPolicies();
     this.createOwnNodePolicy();
-    this.createMonitoring();
+    this.monitoring = this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
-    this.createPluginAccount();
-    this.createNri();
+    this.plugin = this.createPluginAccount();
+    this.nri = this.createNri();
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
     this.createExtraObjects();
@@ -108,6 +148,21 @@ export class LinkerdCni extends Installation<Values> {
   /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
   addStanza(extra: Extra): void {
     this.extras.push(extra);
+  }
+
+  /** Adds a container to the installer's pods, beside the installer. */
+  addContainer(container: Templated<k8s.Container>): void {
+    this.addedContainers.push(container);
+  }
+
+  /** Adds a volume to the installer's pods, which containers then mount by its name. */
+  addVolume(volume: Templated<k8s.Volume>): void {
+    this.addedVolumes.push(volume);
+  }
+
+  /** Adds to what the installer's pods may do in the cluster. */
+  addRule(rule: Templated<k8s.PolicyRule>): void {
+    this.addedRules.push(rule);
   }
 
   /**
@@ -171,57 +226,70 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** With `pluginToken.dedicated`: the service account of the plugin, and the installer's right to make its tokens. */
-  protected createPluginAccount(): void {
+  protected createPluginAccount(): PluginResources {
     const { dedicated } = this.values.pluginToken;
     const metadata = { ...this.metadata(), name: PLUGIN_ACCOUNT };
     const clusterMetadata = { ...this.clusterMetadata(), name: PLUGIN_ACCOUNT };
-    this.add<k8s.KubeServiceAccountProps>("plugin-service-account", k8s.KubeServiceAccount.GVK, {
+    const serviceAccount = this.add<k8s.KubeServiceAccountProps>("plugin-service-account", k8s.KubeServiceAccount.GVK, {
       when: dedicated,
       metadata,
       automountServiceAccountToken: false,
     });
-    this.add<k8s.KubeClusterRoleProps>("plugin-cluster-role", k8s.KubeClusterRole.GVK, {
+    const clusterRole = this.add<k8s.KubeClusterRoleProps>("plugin-cluster-role", k8s.KubeClusterRole.GVK, {
       when: dedicated,
       metadata: clusterMetadata,
       rules: pluginRules,
     });
-    this.add<k8s.KubeClusterRoleBindingProps>("plugin-cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+    const clusterRoleBinding = this.add<k8s.KubeClusterRoleBindingProps>(
+      "plugin-cluster-role-binding",
+      k8s.KubeClusterRoleBinding.GVK,
+      {
+        when: dedicated,
+        metadata: clusterMetadata,
+        ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
+      },
+    );
+    const role = this.add<k8s.KubeRoleProps>("plugin-role", k8s.KubeRole.GVK, {
       when: dedicated,
-      metadata: clusterMetadata,
-      ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
+      metadata,
+      rules: tokenRules,
     });
-    this.add<k8s.KubeRoleProps>("plugin-role", k8s.KubeRole.GVK, { when: dedicated, metadata, rules: tokenRules });
-    this.add<k8s.KubeRoleBindingProps>("plugin-role-binding", k8s.KubeRoleBinding.GVK, {
+    const roleBinding = this.add<k8s.KubeRoleBindingProps>("plugin-role-binding", k8s.KubeRoleBinding.GVK, {
       when: dedicated,
       metadata,
       ...binding("Role", PLUGIN_ACCOUNT, this.namespace, NAME),
     });
+    return { serviceAccount, clusterRole, clusterRoleBinding, role, roleBinding };
   }
 
   /** With `nri.enabled`: the NRI plugin on every node, its rights, and what lets it be seen. */
-  protected createNri(): void {
+  protected createNri(): NriResources {
     const { values, namespace } = this;
     const { enabled, require } = values.nri;
     const metadata = { ...this.metadata(), name: NRI_NAME };
     const clusterMetadata = { ...this.clusterMetadata(), name: NRI_NAME };
     const asks = and(enabled, nriAsksApi(values));
-    this.add<k8s.KubeServiceAccountProps>("nri-service-account", k8s.KubeServiceAccount.GVK, {
+    const serviceAccount = this.add<k8s.KubeServiceAccountProps>("nri-service-account", k8s.KubeServiceAccount.GVK, {
       when: enabled,
       metadata,
       automountServiceAccountToken: false,
       imagePullSecrets: present(values.imagePullSecrets),
     });
-    this.add<k8s.KubeClusterRoleProps>("nri-cluster-role", k8s.KubeClusterRole.GVK, {
+    const clusterRole = this.add<k8s.KubeClusterRoleProps>("nri-cluster-role", k8s.KubeClusterRole.GVK, {
       when: asks,
       metadata: clusterMetadata,
       rules: nriRules,
     });
-    this.add<k8s.KubeClusterRoleBindingProps>("nri-cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
-      when: asks,
-      metadata: clusterMetadata,
-      ...binding("ClusterRole", NRI_NAME, namespace),
-    });
-    this.add<k8s.KubeNetworkPolicyProps>("nri-network-policy", k8s.KubeNetworkPolicy.GVK, {
+    const clusterRoleBinding = this.add<k8s.KubeClusterRoleBindingProps>(
+      "nri-cluster-role-binding",
+      k8s.KubeClusterRoleBinding.GVK,
+      {
+        when: asks,
+        metadata: clusterMetadata,
+        ...binding("ClusterRole", NRI_NAME, namespace),
+      },
+    );
+    const networkPolicy = this.add<k8s.KubeNetworkPolicyProps>("nri-network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: and(enabled, values.networkPolicy.enabled),
       metadata,
       spec: nriNetworkPolicySpec(values),
@@ -235,11 +303,12 @@ export class LinkerdCni extends Installation<Values> {
       add("nri-require-policy", "MutatingAdmissionPolicy", requirePolicy);
       add("nri-require-binding", "MutatingAdmissionPolicyBinding", { policyName: named.name });
     }
-    this.add<k8s.KubeDaemonSetProps>("nri-daemon-set", k8s.KubeDaemonSet.GVK, {
+    const daemonSet = this.add<k8s.KubeDaemonSetProps>("nri-daemon-set", k8s.KubeDaemonSet.GVK, {
       when: enabled,
       metadata: { ...this.metadata(NRI_SELECTOR), name: NRI_NAME, annotations: this.createdBy() },
       spec: this.lazily(() => this.nriDaemonSetSpec()),
     });
+    return { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy, daemonSet };
   }
 
   /** With `enablePSP`: a PodSecurityPolicy, and the right to use it. */
@@ -301,12 +370,12 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
-  protected createResourceQuota(): void {
+  protected createResourceQuota(): ApiObject | undefined {
     const { priorityClassName, resourceQuota } = this.values;
     const isElsewhere = not(eq<string>(this.namespace, "kube-system"));
     const auto = and(eq<string>(resourceQuota.create, "auto"), matches(priorityClassName, "^system-"), isElsewhere);
     const always = and(eq<string>(resourceQuota.create, "always"), not(eq<string>(priorityClassName, "")));
-    this.add<{ spec: object }>("resource-quota", k8s.KubeResourceQuota.GVK, {
+    return this.add<{ spec: object }>("resource-quota", k8s.KubeResourceQuota.GVK, {
       when: or(auto, always),
       metadata: this.metadata(),
       spec: {
@@ -319,13 +388,13 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** What the NetworkPolicy lets in. */
-  protected networkPolicySpec(): Templated<k8s.NetworkPolicySpec> {
+  protected networkPolicySpec(): Part<k8s.NetworkPolicySpec> {
     return networkPolicySpec(this.values, SELECTOR);
   }
 
   /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
-  protected createNetworkPolicy(): void {
-    this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
+  protected createNetworkPolicy(): ApiObject | undefined {
+    return this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: this.values.networkPolicy.enabled,
       metadata: this.metadata(),
       spec: this.lazily(() => this.networkPolicySpec()),
@@ -362,7 +431,7 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** What Prometheus is given. */
-  protected createMonitoring(): void {
+  protected createMonitoring(): Monitoring {
     const metadata = (added: Input<Readonly<Record<string, string>>>) => ({
       ...this.metadata(),
       labels: this.labels({}, merge(added, this.values.commonLabels)),
@@ -370,7 +439,7 @@ export class LinkerdCni extends Installation<Values> {
     const { namespace, values } = this;
     const { grafanaDashboard, healthPort, podMonitor, prometheusRule, repairController } = values;
     const endpoint = (port: string) => ({ port, path: AdminPath.metrics, relabelings: [NODE_LABEL] });
-    new Monitoring(this, "monitoring", {
+    const monitoring = new Monitoring(this, "monitoring", {
       name: NAME,
       namespace,
       selector: SELECTOR,
@@ -396,6 +465,7 @@ export class LinkerdCni extends Installation<Values> {
         endpoints: [endpoint(NRI_PORT_NAME)],
       },
     });
+    return monitoring;
   }
 
   protected createClusterRole(): ApiObject {
@@ -406,8 +476,8 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** What the plugin, the installer and the repair controller may do in the cluster. */
-  protected clusterRoleRules(): Templated<k8s.PolicyRule[]> {
-    return roleRules(this.values, NAME) as Templated<k8s.PolicyRule[]>;
+  protected clusterRoleRules(): Parts<k8s.PolicyRule> {
+    return [...roleRules(this.values, NAME), ...this.addedRules];
   }
 
   protected createClusterRoleBinding(): ApiObject {
@@ -432,8 +502,13 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** The pods on every node. */
-  protected podSpec(): Templated<k8s.PodSpec> {
-    return podSpec(this.values, NAME, this.directories(), this.podSecurity());
+  protected podSpec(): PodParts {
+    const spec = podSpec(this.values, NAME, this.directories(), this.podSecurity());
+    return {
+      ...spec,
+      containers: [...spec.containers, ...this.addedContainers],
+      volumes: [...spec.volumes, ...this.addedVolumes],
+    };
   }
 
   private podSecurity(): Templated<k8s.PodSecurityContext> {
@@ -443,7 +518,7 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** What the DaemonSet says about its pods, and how they are replaced. */
-  protected daemonSetSpec(): Templated<k8s.DaemonSetSpec> {
+  protected daemonSetSpec(): Part<k8s.DaemonSetSpec> {
     return {
       selector: { matchLabels: SELECTOR },
       revisionHistoryLimit: this.values.revisionHistoryLimit,
@@ -453,12 +528,12 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /** The pods of the NRI plugin on every node. */
-  protected nriPodSpec(): Templated<k8s.PodSpec> {
+  protected nriPodSpec(): PodParts {
     return nriPodSpec(this.values, this.podSecurity());
   }
 
   /** What the DaemonSet of the NRI plugin says about its pods, and how they are replaced. */
-  protected nriDaemonSetSpec(): Templated<k8s.DaemonSetSpec> {
+  protected nriDaemonSetSpec(): Part<k8s.DaemonSetSpec> {
     return {
       selector: { matchLabels: NRI_SELECTOR },
       revisionHistoryLimit: this.values.revisionHistoryLimit,

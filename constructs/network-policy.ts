@@ -1,6 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
 import { REPAIR_PORT } from "../cni/contract";
-import { type Input, or, present, type Refs, type Templated, when } from "./helm";
+import { type Input, or, type Part, present, type Refs, type Templated, when } from "./helm";
 import { isServed } from "./pod";
 import type { Values } from "./props";
 
@@ -11,13 +11,13 @@ export const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });
 export const ingressOnly = (
   matchLabels: Readonly<Record<string, string>>,
   ingress: Templated<k8s.NetworkPolicyIngressRule[]> | undefined,
-): Templated<k8s.NetworkPolicySpec> => ({ podSelector: { matchLabels }, policyTypes: ["Ingress"], ingress });
+): Part<k8s.NetworkPolicySpec> => ({ podSelector: { matchLabels }, policyTypes: ["Ingress"], ingress });
 
 /** Lets connections to the probes and metrics of pods in, and no others. */
 export function networkPolicySpec(
   { networkPolicy: { from }, healthPort, repairController }: Refs<Values>,
   matchLabels: Readonly<Record<string, string>>,
-): Templated<k8s.NetworkPolicySpec> {
+): Part<k8s.NetworkPolicySpec> {
   const ports = [when(isServed(healthPort), tcp(healthPort)), when(repairController.enabled, tcp(REPAIR_PORT))];
   // No list of ports would be every port.
   const rules = when(or(isServed(healthPort), repairController.enabled), [{ from: present(from), ports }]);

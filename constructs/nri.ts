@@ -14,10 +14,23 @@ import {
 } from "../cni/contract";
 import { matchConstraints } from "./admission";
 import { imageOf, nriCommand, resourcesOf } from "./container";
-import { assert, concat, eq, type Input, matches, not, or, present, type Refs, type Templated, when } from "./helm";
+import {
+  assert,
+  concat,
+  eq,
+  type Input,
+  matches,
+  not,
+  or,
+  type Part,
+  present,
+  type Refs,
+  type Templated,
+  when,
+} from "./helm";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
-import { configured, logLevelOf, placementOf, seLinuxOptionsOf } from "./pod";
+import { configured, logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
 import type { Values } from "./props";
 
 /** What selects the pods: others than the installer's. */
@@ -51,7 +64,7 @@ function checkedIndex({ iptablesMode, nri }: Refs<Values>): Input<string> {
   );
 }
 
-function container(values: Refs<Values>): Templated<k8s.Container> {
+function container(values: Refs<Values>): Part<k8s.Container> {
   const { nri, pluginLog } = values;
   return {
     name: Container.nri,
@@ -92,10 +105,7 @@ function container(values: Refs<Values>): Templated<k8s.Container> {
 }
 
 /** The pods of the NRI plugin. */
-export function nriPodSpec(
-  values: Refs<Values>,
-  securityContext: Templated<k8s.PodSecurityContext>,
-): Templated<k8s.PodSpec> {
+export function nriPodSpec(values: Refs<Values>, securityContext: Templated<k8s.PodSecurityContext>): PodParts {
   const { nri, pluginLog } = values;
   // Where the runtime has NRI switched off there is no directory: then the plugin itself says so.
   const type = "DirectoryOrCreate";
@@ -120,7 +130,7 @@ export const nriUpdateStrategy: Templated<k8s.DaemonSetUpdateStrategy> = {
 };
 
 /** Lets connections to the probes and metrics in, and no others. */
-export const nriNetworkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>): Templated<k8s.NetworkPolicySpec> =>
+export const nriNetworkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>): Part<k8s.NetworkPolicySpec> =>
   ingressOnly(NRI_SELECTOR, [{ from: present(from), ports: [tcp(NRI_PORT)] }] as Templated<
     k8s.NetworkPolicyIngressRule[]
   >);

@@ -28,6 +28,8 @@ import {
   matches,
   not,
   or,
+  type Part,
+  type Parts,
   present,
   type Refs,
   type Templated,
@@ -37,7 +39,7 @@ import {
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import type { Values } from "./props";
 
-type Container = Templated<k8s.Container>;
+type Container = Part<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
 type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
 type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
@@ -195,6 +197,7 @@ export function repairController(values: Refs<Values>): Container {
       ),
       concat(`--${RepairFlag.deletionsPerSecond}=`, text(repair.deletionsPerSecond)),
       concat(`--${RepairFlag.deletionBurst}=`, text(repair.deletionBurst)),
+      when(repair.deleteUnowned, `--${RepairFlag.deleteUnowned}=true`),
       concat(`--${RepairFlag.deleteUnvalidated}=`, text(repair.deleteUnvalidated)),
       when(values.nri.enabled, `--${RepairFlag.waitForNri}=true`),
     ],
@@ -229,6 +232,10 @@ const shareOf = (value: Input<string>) => when(matches(value, "%"), value, int(v
 
 const NONE = "^0%?$";
 
+const NEITHER =
+  "updateStrategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so that no pod could be replaced: set one of " +
+  "them to 1, or leave one out";
+
 /**
  * Kubernetes 1.34 takes such a DaemonSet, and its update never ends: no node has the ports twice. Later versions may
  * refuse it (kubernetes/kubernetes#106417).
@@ -261,7 +268,11 @@ export function updateStrategy(values: Refs<Values>) {
         SURGE_WITH_HOST_NETWORK,
         when(isSurgeTold, shareOf(maxSurge), when(replacesFirst, 0, 1)) as Input<number>,
       ),
-      maxUnavailable: when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)),
+      maxUnavailable: assert(
+        not(and(matches(maxSurge, NONE), matches(maxUnavailable, NONE))),
+        NEITHER,
+        when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)) as Input<number>,
+      ),
     }),
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }
@@ -285,13 +296,19 @@ export const placementOf = (values: Refs<Values>) =>
     priorityClassName: present(values.priorityClassName),
   }) satisfies Templated<Partial<k8s.PodSpec>>;
 
+/** The spec of pods, in which the lists that are added to are there. */
+export type PodParts = Omit<Part<k8s.PodSpec>, "containers" | "volumes"> & {
+  readonly containers: readonly [Part<k8s.Container>, ...Parts<k8s.Container>];
+  readonly volumes: Parts<k8s.Volume>;
+};
+
 /** The DaemonSet's pods. */
 export function podSpec(
   values: Refs<Values>,
   name: string,
   directories: Directories,
   securityContext: Templated<k8s.PodSecurityContext>,
-): Templated<k8s.PodSpec> {
+): PodParts {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,

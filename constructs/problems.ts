@@ -50,6 +50,8 @@ function allowed(issue: z.core.$ZodIssue): string {
       return issue.origin === "string" || issue.origin === "array" ? "is empty" : `is less than ${issue.minimum}`;
     case "too_big":
       return `is more than ${issue.maximum}`;
+    case "invalid_key":
+      return issue.issues.map(allowed).join("; ");
     case "invalid_type":
       return `is not ${issue.expected === "int" ? "a whole number" : `of type ${issue.expected}`}`;
     case "invalid_union":
@@ -57,6 +59,12 @@ function allowed(issue: z.core.$ZodIssue): string {
     default:
       return issue.message;
   }
+}
+
+/** A list of numbers or texts in the place of a text: the values that are lists of ports have commas in a text. */
+function listOfPorts(issue: z.core.$ZodIssue, value: unknown): string | undefined {
+  const isList = issue.code === "invalid_type" && issue.expected === "string" && Array.isArray(value);
+  return isList && value.every((item) => ["number", "string"].includes(typeof item)) ? value.join(",") : undefined;
 }
 
 /** The problems that a schema found, one sentence each: the value's name, what was given, what is allowed. */
@@ -68,6 +76,9 @@ export function problemsOf(
   return error.issues.flatMap((issue) => {
     if (issue.code === "unrecognized_keys") return unknownKeys(issue, keysAt(issue.path));
     const value = at(given, issue.path);
+    const list = listOfPorts(issue, value);
+    if (list !== undefined) return [`${pathOf(issue.path)}: ${JSON.stringify(value)} is a list: write "${list}"`];
+    if (issue.code === "invalid_key") return [`${pathOf(issue.path)}: ${allowed(issue)}`];
     const shown = value === undefined ? "is missing and" : JSON.stringify(value);
     return [`${pathOf(issue.path)}: ${shown} ${allowed(issue)}`];
   });

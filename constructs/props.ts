@@ -189,6 +189,7 @@ export interface Values {
     readonly enableSecurityContext: boolean;
     readonly deletionsPerSecond: number;
     readonly deletionBurst: number;
+    readonly deleteUnowned: boolean;
     readonly deleteUnvalidated: boolean;
     readonly resources: {
       readonly cpu: { readonly limit: string | number; readonly request: string | number };
@@ -418,6 +419,8 @@ export interface RepairControllerProps {
   readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
   /** How many pods it may delete in a burst, before deletionsPerSecond applies. @default 10 */
   readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
+  /** Delete also broken pods that no controller replaces, as linkerd's repair controller does. @default false */
+  readonly deleteUnowned?: Input<Values["repairController"]["deleteUnowned"]> | undefined;
   /**
    * Also evict pods without a redirect that have no validator, if a controller recreates them and their
    * PodDisruptionBudgets allow it (Kubernetes 1.22 or later); with false they are only reported.

@@ -1,12 +1,10 @@
 import type { k8s } from "cdk8s-plus-27";
-import { and, type Input, not, or, type Refs, type Templated, when } from "./helm";
+import { and, type Input, not, or, type Parts, type Refs, when } from "./helm";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./props";
 
-type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
-
 /** What the plugin, the installer and the repair controller may do in the cluster. */
-export function roleRules(values: Refs<Values>, daemonSet: string): Rules {
+export function roleRules(values: Refs<Values>, daemonSet: string): Parts<k8s.PolicyRule> {
   const { enabled: repair, deleteUnvalidated } = values.repairController;
   const { minimal } = values.rbac;
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };

@@ -87,7 +87,30 @@ export const shareOrNothing = () =>
       .meta(SHARE_AS_NUMBER),
   );
 
-/** Labels or annotations. */
+const QUALIFIED_NAME = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+/** Labels. */
+export const labels = () =>
+  z.record(
+    z.string().regex(QUALIFIED_NAME, "is not a label's name, such as team or example.com/team"),
+    z
+      .string()
+      .regex(
+        /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/,
+        "is not a label's value: up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit",
+      ),
+  );
+
+/** The name of a priority class, or nothing. */
+export const priorityClassName = () =>
+  z
+    .string()
+    .regex(
+      /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
+      "is not the name of a priority class, such as system-node-critical",
+    );
+
+/** Annotations. */
 export const textMap = () => z.record(z.string(), z.string());
 
 /** The name of a namespace. */

@@ -19,13 +19,14 @@ import {
 import {
   directory,
   directoryOrNothing,
+  labels,
   MAX_PORT,
   port,
   portRanges,
   ports,
+  priorityClassName,
   shareOrNothing,
   textMap,
-  word,
 } from "./value-types";
 
 const nodeRequirement = z.strictObject({
@@ -216,6 +217,9 @@ const repairController = group({
   deletionBurst: integer(1, 1000).default(10).meta({
     description: "How many pods it may delete in a burst, before deletionsPerSecond applies",
   }),
+  deleteUnowned: flag()
+    .default(false)
+    .meta({ description: "Delete also broken pods that no controller replaces, as linkerd's repair controller does" }),
   deleteUnvalidated: flag()
     .default(false)
     .meta({
@@ -357,7 +361,7 @@ export const values = z.strictObject({
       "Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog",
   }),
   hostNetwork: flag().default(false).meta({ description: "Run the pods in the node's network namespace" }),
-  priorityClassName: word()
+  priorityClassName: priorityClassName()
     .default("")
     .meta({
       description: "Priority class of the pods; recommended where the namespace may use it: system-node-critical",
@@ -413,8 +417,8 @@ export const values = z.strictObject({
       description: "Annotations of the pods, besides the chart's own",
       examples: [{ "prometheus.io/scrape": "true" }],
     }),
-  podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
-  commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
+  podLabels: labels().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: labels().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
   repairController,
   resources: resources(),
   nri,

@@ -13,11 +13,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#ifdef __SANITIZE_ADDRESS__
-#define ARENA_SIZE ((size_t)0) /* none: a sanitizer knows malloc's blocks */
-#else
 /* As much as most calls need: what is not used costs, too. */
 #define ARENA_SIZE ((size_t)768 << 10)
+
+/* A sanitizer is told what no block holds: the heads of blocks, what was freed, what was not handed out yet. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define READS_HEADS __attribute__((no_sanitize_address))
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define READS_HEADS
 #endif
 
 static uint8_t *arena, *next, *end;
@@ -36,11 +42,12 @@ static struct Block *block_of(const void *bytes) {
 }
 
 /* Whether a block that begins there has room for so many bytes; then it is the last. */
-static bool place(struct Block *block, size_t size) {
+READS_HEADS static bool place(struct Block *block, size_t size) {
   size_t rounded = (size + 15) & ~(size_t)15;
   if (size > ARENA_SIZE || sizeof *block + rounded > (size_t)(end - (uint8_t *)block)) return false;
   block->size = rounded;
   next = block->bytes + rounded;
+  ASAN_UNPOISON_MEMORY_REGION(block->bytes, rounded);
   return true;
 }
 
@@ -58,21 +65,29 @@ static void *arena_calloc(void *opaque, size_t count, size_t size) {
   return place(block, total) ? memset(block->bytes, 0, total) : calloc(count, size);
 }
 
-static void arena_free(void *opaque, void *bytes) {
+READS_HEADS static void arena_free(void *opaque, void *bytes) {
   (void)opaque;
-  if (!is_in_arena(bytes)) free(bytes);
-  else if ((uint8_t *)bytes + block_of(bytes)->size == next) next = (uint8_t *)block_of(bytes);
+  if (!is_in_arena(bytes)) {
+    free(bytes);
+    return;
+  }
+  struct Block *block = block_of(bytes);
+  ASAN_POISON_MEMORY_REGION(bytes, block->size);
+  if (block->bytes + block->size == next) next = (uint8_t *)block;
 }
 
-static void *arena_realloc(void *opaque, void *bytes, size_t size) {
+READS_HEADS static void *arena_realloc(void *opaque, void *bytes, size_t size) {
   if (!is_in_arena(bytes)) return bytes == NULL ? arena_malloc(opaque, size) : realloc(bytes, size);
   struct Block *block = block_of(bytes);
   if (size <= block->size || (block->bytes + block->size == next && place(block, size))) return bytes;
   void *moved = arena_malloc(opaque, size);
-  return moved == NULL ? NULL : memcpy(moved, bytes, block->size);
+  if (moved == NULL) return NULL;
+  memcpy(moved, bytes, block->size);
+  ASAN_POISON_MEMORY_REGION(bytes, block->size);
+  return moved;
 }
 
-static size_t arena_usable_size(const void *bytes) {
+READS_HEADS static size_t arena_usable_size(const void *bytes) {
   return is_in_arena(bytes) ? block_of(bytes)->size : malloc_usable_size((void *)bytes);
 }
 
@@ -81,5 +96,6 @@ JSRuntime *new_runtime(void) {
   void *made = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (made == MAP_FAILED) return JS_NewRuntime();
   arena = next = made, end = arena + ARENA_SIZE;
+  ASAN_POISON_MEMORY_REGION(arena, ARENA_SIZE);
   return JS_NewRuntime2(&functions, NULL);
 }

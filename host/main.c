@@ -34,6 +34,8 @@
 #define AFTER_KILL 500
 /* How many descriptors one call polls, at most. */
 #define POLLED 64
+/* Milliseconds that the addresses of one family wait for those of the other. */
+#define OTHER_FAMILY_MS 50
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
 static double started;
@@ -309,12 +311,28 @@ static ssize_t take(JSContext *ctx, struct Output *output) {
 }
 
 /*
- * Takes a child's outputs until it ends, or kills its process group when the time is over. Negated errno; its status.
- * What the kernel does for a process may go on after SIGKILL, on a broken disk for ever: a moment later it is left alone.
+ * Waits for the end of a child that has closed its outputs, or kills its process group: at once after an error, else when
+ * the time is over. Negated errno; its status. What the kernel does for a process may go on after SIGKILL, on a broken
+ * disk for ever: a moment later it is left alone.
  */
+static int reap(pid_t child, int error, double end, int *status) {
+  double killed = 0;
+  for (struct timespec pause = {0, 20000};; pause.tv_nsec *= pause.tv_nsec < 8000000 ? 2 : 1) {
+    if (error == 0 && until(end) == 0) error = -ETIMEDOUT;
+    if (error != 0) kill(-child, SIGKILL), kill(child, SIGKILL);
+    if (error != 0 && killed == 0) killed = now();
+    pid_t ended = waitpid(child, status, WNOHANG);
+    if (ended < 0 && errno != EINTR) error = -errno;
+    if (ended == child || (ended < 0 && errno != EINTR)) break;
+    if (killed != 0 && until(killed + AFTER_KILL) == 0) break;
+    if (ended == 0) nanosleep(&pause, NULL);
+  }
+  return error;
+}
+
+/* Takes a child's outputs until it ends, or kills it when the time is over. Negated errno; its status. */
 static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int count, double end, int *status) {
   int error = 0;
-  double killed = 0;
   for (int open = count; open > 0 && error == 0;) {
     struct pollfd fds[2];
     for (int i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = outputs[i].fd, .events = POLLIN};
@@ -328,73 +346,93 @@ static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int 
       close(outputs[i].fd), outputs[i].fd = -1, open--;
     }
   }
-  /* It has closed its outputs: nearly always it ends at once. */
-  for (struct timespec pause = {0, 20000};; pause.tv_nsec *= pause.tv_nsec < 8000000 ? 2 : 1) {
-    if (error == 0 && until(end) == 0) error = -ETIMEDOUT;
-    if (error != 0) kill(-child, SIGKILL), kill(child, SIGKILL);
-    if (error != 0 && killed == 0) killed = now();
-    pid_t ended = waitpid(child, status, WNOHANG);
-    if (ended < 0 && errno != EINTR) error = -errno;
-    if (ended == child || (ended < 0 && errno != EINTR)) break;
-    if (killed != 0 && until(killed + AFTER_KILL) == 0) break;
-    if (ended == 0) nanosleep(&pause, NULL);
-  }
+  error = reap(child, error, end, status);
   for (int i = 0; i < count; i++)
     if (outputs[i].fd >= 0) close(outputs[i].fd);
   return error;
 }
 
-/* resolve(name, milliseconds): in a child, for getaddrinfo knows no deadline; its exit status is the errno. */
+/* Writes the addresses of a name in one family, a line each, and ends the process with an errno. */
+static _Noreturn void look_up(const char *name, int family, int out) {
+  setpgid(0, 0);
+  /* It keeps nothing open but its answer: others wait for the end of a pipe, a socket's port, or a namespace. */
+  if (dup2(out, 0) < 0) _exit(errno);
+  if (syscall(SYS_close_range, 1, ~0U, 0) < 0)
+    for (int fd = 1; fd < 1024; fd++) close(fd); /* before Linux 5.9 */
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = family}, *each;
+  int failure = getaddrinfo(name, NULL, &hints, &each);
+  char text[INET6_ADDRSTRLEN + 20];
+  for (; failure == 0 && each != NULL; each = each->ai_next)
+    if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
+      dprintf(0, "%s\n", text);
+  if (failure == 0) _exit(0);
+  _exit(failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
+}
+
+/*
+ * resolve(name, milliseconds): in a child for each family, for getaddrinfo knows no deadline, and a name server that
+ * does not answer about one family must not take away the other. Once there are addresses, the rest has little time.
+ */
 static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
+  static const int families[] = {AF_INET, AF_INET6};
+  enum { FAMILIES = 2 };
   double milliseconds;
   size_t size;
-  int out[2], status = 0, error = 0;
   if (!number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
   const char *name = utf8_of(ctx, argv[0], &size);
   if (name == NULL) return JS_EXCEPTION;
-  struct Output found = {.fd = -1};
-  if (strlen(name) != size) error = -EINVAL;
-  else if (pipe2(out, O_CLOEXEC) < 0) error = -errno;
-  else {
-    double end = now() + milliseconds;
-    pid_t child = fork();
-    if (child == 0) {
-      setpgid(0, 0);
-      /* It keeps nothing open but its answer: others wait for the end of a pipe, a socket's port, or a namespace. */
-      if (dup2(out[1], 0) < 0) _exit(errno);
-      if (syscall(SYS_close_range, 1, ~0U, 0) < 0)
-        for (int fd = 1; fd < 1024; fd++) close(fd); /* before Linux 5.9 */
-      struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *each;
-      int failure = getaddrinfo(name, NULL, &hints, &each);
-      char text[INET6_ADDRSTRLEN + 20];
-      for (; failure == 0 && each != NULL; each = each->ai_next)
-        if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
-          dprintf(0, "%s\n", text);
-      if (failure == 0) _exit(0);
-      _exit(failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
-    }
-    if (child < 0) error = -errno;
+  double end = now() + milliseconds;
+  pid_t children[FAMILIES];
+  struct Output found[FAMILIES];
+  int errors[FAMILIES], open = 0;
+  for (int i = 0; i < FAMILIES; i++) {
+    int out[2];
+    children[i] = -1, found[i] = (struct Output){.fd = -1};
+    errors[i] = strlen(name) != size ? -EINVAL : pipe2(out, O_CLOEXEC) < 0 ? -errno : 0;
+    if (errors[i] != 0) continue;
+    if ((children[i] = fork()) == 0) look_up(name, families[i], out[1]);
+    if (children[i] < 0) errors[i] = -errno;
     close(out[1]);
-    found.fd = out[0];
-    if (child > 0) error = await_child(ctx, child, &found, 1, end, &status);
-    else close(out[0]);
+    if (children[i] < 0) close(out[0]);
+    else found[i].fd = out[0], open++;
   }
   JS_FreeCString(ctx, name);
-  if (error == 0 && status != 0) error = WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
-  JSValue made = error != 0 ? JS_NewInt32(ctx, error) : JS_NewArray(ctx);
-  const uint8_t *at = found.bytes, *next;
-  size_t left = found.size;
-  for (uint32_t i = 0; error == 0 && left > 0 && (next = memchr(at, '\n', left)) != NULL; i++) {
-    JSValue text = text_of(ctx, at, (size_t)(next - at));
-    if (JS_IsException(made) || JS_IsException(text) || JS_SetPropertyUint32(ctx, made, i, text) < 0) {
-      made = JS_EXCEPTION;
-      break;
+  while (open > 0) {
+    struct pollfd fds[FAMILIES];
+    for (int i = 0; i < FAMILIES; i++) fds[i] = (struct pollfd){.fd = found[i].fd, .events = POLLIN};
+    int ready = poll(fds, FAMILIES, until(end)), failed = ready < 0 ? -errno : 0;
+    if (failed == -EINTR) continue;
+    for (int i = 0; i < FAMILIES; i++) {
+      if (found[i].fd < 0 || (ready > 0 && fds[i].revents == 0)) continue;
+      ssize_t taken = ready > 0 ? take(ctx, &found[i]) : ready == 0 ? -ETIMEDOUT : failed;
+      if (taken > 0 || taken == -EINTR) continue;
+      int status = 0;
+      errors[i] = reap(children[i], (int)taken, end, &status);
+      if (errors[i] == 0 && status != 0) errors[i] = WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+      close(found[i].fd), found[i].fd = -1, open--;
+      if (found[i].size > 0 && end > now() + OTHER_FAMILY_MS) end = now() + OTHER_FAMILY_MS;
     }
-    left -= (size_t)(++next - at), at = next;
   }
-  js_free(ctx, found.bytes);
-  return made;
+  JSValue made = JS_NewArray(ctx);
+  uint32_t count = 0;
+  for (int i = 0; i < FAMILIES; i++) {
+    const uint8_t *at = found[i].bytes, *next;
+    for (size_t left = found[i].size; left > 0 && (next = memchr(at, '\n', left)) != NULL;) {
+      JSValue text = JS_IsException(made) ? JS_EXCEPTION : text_of(ctx, at, (size_t)(next - at));
+      if (JS_IsException(text) || JS_SetPropertyUint32(ctx, made, count++, text) < 0) {
+        JS_FreeValue(ctx, made), made = JS_EXCEPTION;
+        break;
+      }
+      left -= (size_t)(++next - at), at = next;
+    }
+    js_free(ctx, found[i].bytes);
+  }
+  if (JS_IsException(made) || count > 0) return made;
+  JS_FreeValue(ctx, made);
+  /* That one has no address says little while the other was not answered. */
+  int error = errors[0] == 0 || errors[0] == -ENOENT ? errors[1] : errors[0];
+  return JS_NewInt32(ctx, error == 0 ? -ENOENT : error);
 }
 
 /* Texts of a list after room for one, ended by NULL; false where it threw. free_texts frees them in either case. */
@@ -524,7 +562,10 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("load", 1, host_load),
 };
 
-/* Ends the process after what the scripts did not catch. Where memory is short there may be no exception, no text. */
+/*
+ * Ends the process after what the scripts did not catch; a CNI runtime gets its one document. Where memory is short
+ * there may be no exception, no text.
+ */
 static _Noreturn void give_up(JSContext *ctx) {
   const char *text = NULL, *quoted = NULL;
   if (ctx != NULL) {
@@ -535,6 +576,7 @@ static _Noreturn void give_up(JSContext *ctx) {
     quoted = JS_IsString(json) ? JS_ToCString(ctx, json) : NULL;
   }
   dprintf(2, "linkerd-cni: error: %s\n", quoted == NULL ? "out of memory" : text);
+  if (getenv("CNI_COMMAND") == NULL) _exit(1);
   dprintf(1, "{\"cniVersion\":\"1.0.0\",\"code\":102,\"msg\":%s,\"details\":\"linkerd-cni ended unexpectedly\"}\n",
           quoted == NULL ? "\"out of memory\"" : quoted);
   _exit(1);

@@ -51,10 +51,10 @@ export interface Host {
   /** Frees memory that only refers to itself, which the engine does by itself only above 64 MiB. */
   collect(): void;
 
-  /** Addresses of a host name, as texts; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
+  /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
   resolve(name: string, milliseconds: number): readonly string[] | number;
   /**
-   * Connects to an address and completes a verified TLS handshake; at most one connection is open at a time.
+   * Connects to a server and completes a verified TLS handshake; at most one connection is open at a time.
    * Undefined where it succeeded.
    */
   tlsConnect(server: TlsServer, milliseconds: number): TlsFailure | undefined;
@@ -75,12 +75,13 @@ export interface Host {
 /** The scripts in host/scripts, by their file names. */
 export interface Scripts {
   yaml: typeof import("./scripts/yaml");
+  certificates: typeof import("./scripts/certificates");
 }
 
 /** Where to connect, and what to trust there. */
 export interface TlsServer {
-  /** IPv4 or IPv6 address. */
-  readonly address: string;
+  /** IPv4 and IPv6 addresses, a line each: the first that takes the connection is used. At most eight are tried. */
+  readonly addresses: string;
   readonly port: number;
   /** What the certificate must be for: a host name or an address. */
   readonly name: string;
@@ -91,6 +92,11 @@ export interface TlsServer {
   readonly key: string;
   /** Do not verify the server's certificate. */
   readonly insecure: boolean;
+  /**
+   * Says what is wrong with a chain that the TLS library trusts, empty where nothing is: asked where the chain has
+   * extensions that the library does not check. DER, the server's certificate first.
+   */
+  judge(chain: readonly Uint8Array[]): string;
 }
 
 /** Why there is no connection. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>
-#include <mbedtls/oid.h>
 #include <mbedtls/psa_util.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509_crt.h>
@@ -18,6 +17,11 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "trust.h"
+
+/* How many addresses of a server are tried at most, and how many milliseconds one has before the next is tried, too. */
+#define DIALLED 8
+#define STAGGER 250
 
 static struct {
   bool is_open;
@@ -26,14 +30,13 @@ static struct {
   int error;
   /* When the call at hand has to be over. */
   double end;
-  /* The server's name as an address, where it is one: then the certificate must be for this address. */
-  uint8_t address[16];
-  size_t address_size;
-  /* What was wrong with the certificates above the server's. */
-  uint32_t wrong;
+  struct Trust trust;
+  /* Of the record at hand, and the number of an alert that came unencrypted. */
+  uint8_t header[5];
+  int alert;
   mbedtls_ssl_context ssl;
   mbedtls_ssl_config config;
-  mbedtls_x509_crt ca, own;
+  mbedtls_x509_crt own;
   mbedtls_pk_context key;
 } tls;
 
@@ -69,6 +72,9 @@ static int on_receive(void *context, unsigned char *into, size_t size) {
   (void)context;
   if (until(tls.end) == 0) return broken(ETIMEDOUT);
   ssize_t got = recv(tls.fd, into, size, 0);
+  /* The library asks for the five bytes of a record's header first, and does not tell the number of an alert. */
+  if (got == sizeof tls.header && size == sizeof tls.header) memcpy(tls.header, into, sizeof tls.header);
+  else if (got == 2 && size == 2 && tls.header[0] == MBEDTLS_SSL_MSG_ALERT) tls.alert = into[1];
   if (got >= 0) return (int)got;
   return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(errno);
 }
@@ -95,61 +101,10 @@ static void disconnect(void) {
   if (tls.fd >= 0) close(tls.fd);
   mbedtls_ssl_free(&tls.ssl);
   mbedtls_ssl_config_free(&tls.config);
-  mbedtls_x509_crt_free(&tls.ca);
+  mbedtls_x509_crt_free(&tls.trust.authorities);
   mbedtls_x509_crt_free(&tls.own);
   mbedtls_pk_free(&tls.key);
   tls.is_open = false;
-}
-
-/* Whether a certificate is itself one of the authorities: then nothing else has to vouch for it. */
-static bool is_authority(const mbedtls_x509_crt *certificate) {
-  for (const mbedtls_x509_crt *each = &tls.ca; each != NULL; each = each->next)
-    if (each->raw.len == certificate->raw.len && memcmp(each->raw.p, certificate->raw.p, certificate->raw.len) == 0) return true;
-  return false;
-}
-
-/*
- * What is wrong with a server's chain, whatever the order of its intermediates: Mbed TLS looks for an issuer only behind
- * what it issued, so each round of them lets the chain be one longer.
- */
-static uint32_t verify_in_any_order(const mbedtls_x509_crt *server) {
-  mbedtls_x509_crt chain;
-  mbedtls_x509_crt_init(&chain);
-  uint32_t wrong = MBEDTLS_X509_BADCERT_NOT_TRUSTED;
-  int intermediates = 0, error = mbedtls_x509_crt_parse_der(&chain, server->raw.p, server->raw.len);
-  for (const mbedtls_x509_crt *each = server->next; each != NULL; each = each->next) intermediates++;
-  for (int round = 0; error == 0 && intermediates <= MBEDTLS_X509_MAX_INTERMEDIATE_CA && round < intermediates; round++)
-    for (const mbedtls_x509_crt *each = server->next; error == 0 && each != NULL; each = each->next)
-      error = mbedtls_x509_crt_parse_der(&chain, each->raw.p, each->raw.len);
-  if (error == 0) (void)mbedtls_x509_crt_verify(&chain, &tls.ca, NULL, NULL, &wrong, NULL, NULL);
-  mbedtls_x509_crt_free(&chain);
-  return wrong;
-}
-
-/*
- * Judges a certificate of the chain: the server's own is the last, at depth 0. For an address, Mbed TLS would accept a
- * DNS name that reads like it; without alternative names, the common name.
- */
-static int check_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
-  (void)context;
-  tls.wrong |= *flags;
-  *flags = 0;
-  if (depth != 0) return 0;
-  *flags = tls.wrong;
-  if ((*flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0) {
-    uint32_t name = *flags & MBEDTLS_X509_BADCERT_CN_MISMATCH;
-    if (is_authority(certificate)) *flags &= ~(uint32_t)(MBEDTLS_X509_BADCERT_NOT_TRUSTED | MBEDTLS_X509_BADCERT_BAD_MD);
-    else if (certificate->next != NULL) *flags = verify_in_any_order(certificate) | name;
-  }
-  bool is_named = mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME);
-  if (is_named && tls.address_size > 0) {
-    is_named = false;
-    for (const mbedtls_x509_sequence *each = &certificate->subject_alt_names; each != NULL; each = each->next)
-      is_named |= (each->buf.tag & MBEDTLS_ASN1_TAG_VALUE_MASK) == MBEDTLS_X509_SAN_IP_ADDRESS &&
-                  each->buf.len == tls.address_size && memcmp(each->buf.p, tls.address, tls.address_size) == 0;
-  }
-  if (!is_named) *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
-  return 0;
 }
 
 struct Failure {
@@ -164,42 +119,90 @@ static bool fail(struct Failure *failure, const char *step, int error) {
   if (failure->error == 0) mbedtls_strerror(error, failure->text, sizeof failure->text);
   size_t length = strlen(failure->text);
   /* The number of the alert is all that a server says. */
-  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
-    snprintf(failure->text + length, sizeof failure->text - length, " (alert %d)", tls.ssl.MBEDTLS_PRIVATE(in_msg)[1]);
+  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE && tls.alert > 0)
+    snprintf(failure->text + length, sizeof failure->text - length, " (alert %d)", tls.alert);
   return false;
 }
 
-static bool dial(const char *address, const char *port, struct Failure *failure) {
+/* Begins a connection; its descriptor, or negated errno. An IPv4-mapped address is the IPv4 address. */
+static int begin_connection(const char *address, const char *port) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
-  if (getaddrinfo(address, port, &hints, &found) != 0) return fail(failure, "connect", broken(EINVAL));
-  int error = 0, on = 1;
-  socklen_t size = sizeof error;
-  tls.fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (tls.fd < 0 || setsockopt(tls.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0) error = broken(errno);
-  else if (connect(tls.fd, found->ai_addr, found->ai_addrlen) < 0) {
-    if (errno != EINPROGRESS) error = broken(errno);
-    else if ((error = wait_for(POLLOUT)) == 0) {
-      if (getsockopt(tls.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
-      if (error != 0) error = broken(error);
-    }
+  if (getaddrinfo(address, port, &hints, &found) != 0) return -EINVAL;
+  const struct sockaddr *to = found->ai_addr;
+  socklen_t size = found->ai_addrlen;
+  struct sockaddr_in v4 = {.sin_family = AF_INET};
+  const struct sockaddr_in6 *v6 = (const void *)to;
+  if (found->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+    v4.sin_port = v6->sin6_port;
+    memcpy(&v4.sin_addr, v6->sin6_addr.s6_addr + 12, 4);
+    to = (const void *)&v4, size = sizeof v4;
   }
+  int on = 1, error = 0, fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
+      (connect(fd, to, size) < 0 && errno != EINPROGRESS))
+    error = -errno;
+  if (error != 0 && fd >= 0) close(fd);
   freeaddrinfo(found);
-  return error == 0 || fail(failure, "connect", error);
+  return error != 0 ? error : fd;
 }
 
-static int prepare(const char *name, bool is_verified) {
+/*
+ * Connects to the first of the addresses, a line each, that takes the connection. The next one is tried beside those
+ * before when one has failed, or has not answered for a while (RFC 8305).
+ */
+static bool dial(const char *addresses, const char *port, struct Failure *failure) {
+  struct pollfd tried[DIALLED];
+  int count = 0, open = 0, error = EINVAL;
+  while (tls.fd < 0 && (*addresses != 0 || open > 0)) {
+    if (*addresses != 0) {
+      char address[INET6_ADDRSTRLEN + 20];
+      size_t length = strcspn(addresses, "\n");
+      snprintf(address, sizeof address, "%.*s", (int)length, addresses);
+      addresses += length + (addresses[length] == '\n');
+      int fd = length < sizeof address ? begin_connection(address, port) : -EINVAL;
+      if (fd < 0) {
+        error = -fd;
+        continue;
+      }
+      tried[count++] = (struct pollfd){.fd = fd, .events = POLLOUT}, open++;
+      if (count == DIALLED) addresses = "";
+    }
+    double limit = now() + STAGGER;
+    int ready = poll(tried, (nfds_t)count, until(*addresses != 0 && limit < tls.end ? limit : tls.end));
+    if (ready < 0 && errno != EINTR) error = errno;
+    if (ready == 0 && until(tls.end) == 0) error = ETIMEDOUT;
+    if ((ready < 0 && errno != EINTR) || (ready == 0 && until(tls.end) == 0)) break;
+    for (int i = 0; i < count && ready > 0 && tls.fd < 0; i++) {
+      if (tried[i].fd < 0 || tried[i].revents == 0) continue;
+      int failed = 0;
+      socklen_t size = sizeof failed;
+      if (getsockopt(tried[i].fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0) failed = errno;
+      if (failed == 0) tls.fd = tried[i].fd;
+      else error = failed, close(tried[i].fd);
+      tried[i].fd = -1, open--;
+    }
+  }
+  for (int i = 0; i < count; i++)
+    if (tried[i].fd >= 0) close(tried[i].fd);
+  return tls.fd >= 0 || fail(failure, "connect", broken(error));
+}
+
+static int configure(bool is_verified) {
   int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
                                           MBEDTLS_SSL_PRESET_DEFAULT);
   mbedtls_ssl_conf_rng(&tls.config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
   mbedtls_ssl_conf_authmode(&tls.config, is_verified ? MBEDTLS_SSL_VERIFY_REQUIRED : MBEDTLS_SSL_VERIFY_NONE);
-  mbedtls_ssl_conf_ca_chain(&tls.config, &tls.ca, NULL);
-  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, check_certificate, NULL);
-  if (error == 0) error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
+  mbedtls_ssl_conf_ca_chain(&tls.config, &tls.trust.authorities, NULL);
+  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, trust_certificate, &tls.trust);
+  return error;
+}
+
+/* The configuration is as it stays. */
+static int set_up(void) {
+  int error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
   mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
-  bool is_v4 = inet_pton(AF_INET, name, tls.address) == 1, is_v6 = !is_v4 && inet_pton(AF_INET6, name, tls.address) == 1;
-  tls.address_size = is_v4 ? 4 : is_v6 ? 16 : 0;
   /* An address is no name to ask a server for (RFC 6066). */
-  return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.address_size > 0 ? NULL : name);
+  return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.trust.address_size > 0 ? NULL : tls.trust.name);
 }
 
 static bool shake_hands(struct Failure *failure) {
@@ -211,25 +214,29 @@ static bool shake_hands(struct Failure *failure) {
   bool is_unverified = result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == MBEDTLS_ERR_SSL_BAD_CERTIFICATE;
   if (!is_unverified || wrong == 0 || wrong == (uint32_t)-1) return fail(failure, "handshake", result);
   failure->step = "verify", failure->error = 0;
+  if (wrong == MBEDTLS_X509_BADCERT_OTHER) {
+    snprintf(failure->text, sizeof failure->text, "%s", tls.trust.problem);
+    return false;
+  }
   int length = mbedtls_x509_crt_verify_info(failure->text, sizeof failure->text, "", wrong);
   for (int i = 0; i < length; i++)
     if (failure->text[i] == '\n') failure->text[i] = i + 1 < length ? ' ' : 0;
   return false;
 }
 
-enum { ADDRESS, NAME, CA, CERTIFICATE, KEY, TEXTS };
-static const char *const texts_of_server[TEXTS] = {"address", "name", "ca", "certificate", "key"};
+enum { ADDRESSES, NAME, CA, CERTIFICATE, KEY, TEXTS };
+static const char *const texts_of_server[TEXTS] = {"addresses", "name", "ca", "certificate", "key"};
 
 static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure,
                             struct Failure *failure) {
-  disconnect();
-  tls.is_open = true, tls.fd = -1, tls.wrong = 0;
+  tls.is_open = true, tls.fd = -1, tls.alert = 0;
   mbedtls_ssl_init(&tls.ssl), mbedtls_ssl_config_init(&tls.config);
-  mbedtls_x509_crt_init(&tls.ca), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
-  int error = psa_crypto_init() == PSA_SUCCESS ? prepare(text[NAME], !is_insecure) : MBEDTLS_ERR_ERROR_GENERIC_ERROR;
+  mbedtls_x509_crt_init(&tls.trust.authorities), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
+  trust_name(&tls.trust, text[NAME]);
+  int error = psa_crypto_init() == PSA_SUCCESS ? configure(!is_insecure) : MBEDTLS_ERR_ERROR_GENERIC_ERROR;
   if (error != 0) return fail(failure, "handshake", error);
   /* The sizes count the NUL: only then PEM is looked for. One authority that can be read is enough. */
-  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&tls.ca, (const uint8_t *)text[CA], size[CA] + 1);
+  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&tls.trust.authorities, (const uint8_t *)text[CA], size[CA] + 1);
   if (error < 0) return fail(failure, "ca", error);
   if (size[CERTIFICATE] > 0) {
     int (*random)(void *, unsigned char *, size_t) = mbedtls_psa_get_random;
@@ -240,7 +247,8 @@ static bool open_connection(const char **text, const size_t *size, const char *p
     if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
     if (error != 0) return fail(failure, "certificate", error);
   }
-  return dial(text[ADDRESS], port, failure) && shake_hands(failure);
+  if ((error = set_up()) != 0) return fail(failure, "handshake", error);
+  return dial(text[ADDRESSES], port, failure) && shake_hands(failure);
 }
 
 /* tlsConnect(server, milliseconds) */
@@ -262,9 +270,12 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   }
   JSValue port_value = is_whole ? JS_GetPropertyStr(ctx, argv[0], "port") : JS_EXCEPTION;
   JSValue insecure = is_whole ? JS_GetPropertyStr(ctx, argv[0], "insecure") : JS_EXCEPTION;
-  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) &&
+  JSValue judge = is_whole ? JS_GetPropertyStr(ctx, argv[0], "judge") : JS_EXCEPTION;
+  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) && !JS_IsException(judge) &&
              number_of(ctx, port_value, &port_number);
   if (is_whole) {
+    disconnect();
+    tls.trust = (struct Trust){.ctx = ctx, .judge = judge};
     snprintf(port, sizeof port, "%.0f", port_number);
     is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, &failure)
                             : fail(&failure, "connect", broken(EINVAL));
@@ -272,7 +283,7 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
   }
   for (int i = 0; i < TEXTS; i++)
     if (text[i] != NULL) JS_FreeCString(ctx, text[i]);
-  JS_FreeValue(ctx, insecure);
+  JS_FreeValue(ctx, insecure), JS_FreeValue(ctx, judge);
   if (!is_whole) return JS_EXCEPTION;
   if (is_open) return JS_UNDEFINED;
   const char *names[] = {"step", "error", "text"};

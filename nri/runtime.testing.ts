@@ -106,11 +106,23 @@ export class FakeRuntime {
 
   /** Calls the plugin. @returns what it refuses */
   call(method: string, payload: Uint8Array): Promise<string | undefined> {
+    return this.prepared(method, payload)();
+  }
+
+  /** A sandbox's start, encoded beforehand. */
+  prepare(pod: Pod): () => Promise<string | undefined> {
+    return this.prepared(Method.runPodSandbox, bytesField(1, podMessage(pod)));
+  }
+
+  private prepared(method: string, payload: Uint8Array): () => Promise<string | undefined> {
     const id = this.next;
     this.next += 2;
-    const answered = new Promise<string | undefined>((resolve) => this.answers.set(id, resolve));
-    this.socket?.write(frames(Stream.plugin, request(id, method, payload, texts)));
-    return answered;
+    const bytes = frames(Stream.plugin, request(id, method, payload, texts));
+    return () => {
+      const answered = new Promise<string | undefined>((resolve) => this.answers.set(id, resolve));
+      this.socket?.write(bytes);
+      return answered;
+    };
   }
 
   /** A sandbox starts, by the call of NRI 0.12, or the event of before. */

@@ -133,6 +133,12 @@ async function npmPackage(folder: string): Promise<Component> {
   };
 }
 
+/** The npm packages whose code the bundles of these entries hold. */
+export async function npmComponents(entries: readonly string[]): Promise<readonly Component[]> {
+  const folders = await bundledPackages(entries);
+  return Promise.all(folders.map((folder) => npmPackage(join(root, folder))));
+}
+
 /**
  * What others wrote of the image: what the plugin is linked from, the runtime and its C library, and the npm packages
  * in the bundles.
@@ -144,14 +150,7 @@ export async function componentsOf(
   entries: readonly string[],
   library: readonly TarEntry[],
 ): Promise<readonly Component[]> {
-  const packages = await bundledPackages(entries);
-  return Promise.all([
-    quickjs(),
-    mbedtls(),
-    musl(),
-    compilerRuntime(),
-    bun(architecture),
-    glibc(library),
-    ...packages.map((folder) => npmPackage(join(root, folder))),
-  ]);
+  const packages = npmComponents(entries);
+  const others = [quickjs(), mbedtls(), musl(), compilerRuntime(), bun(architecture), glibc(library)];
+  return [...(await Promise.all(others)), ...(await packages)];
 }

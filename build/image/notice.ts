@@ -5,10 +5,13 @@ import type { Component } from "./components";
 
 const LINE = "-".repeat(80);
 
-/** The project's NOTICE, and after it each component's copyright and licence. */
-export async function notice(components: readonly Component[]): Promise<string> {
-  const parts = components.map(
+/** Each component's copyright and licence. */
+export const licences = (components: readonly Component[]): readonly string[] =>
+  components.map(
     ({ name, version, license, licenseText }) => `${LINE}\n${name} ${version} (${license})\n\n${licenseText.trim()}\n`,
   );
-  return [await readFile(join(root, "NOTICE"), "utf8"), ...parts].join("\n");
+
+/** The project's NOTICE, and after it each component's copyright and licence. */
+export async function notice(components: readonly Component[]): Promise<string> {
+  return [await readFile(join(root, "NOTICE"), "utf8"), ...licences(components)].join("\n");
 }

@@ -9,8 +9,20 @@ function licenseOf(name: string, license: string): Models.SpdxLicense {
   return new Models.SpdxLicense(license);
 }
 
+/** What a bill of materials is of. */
+export interface Product {
+  readonly type: Enums.ComponentType;
+  readonly name: string;
+  /** Package URL without a version. */
+  readonly purl: string;
+}
+
+const IMAGE: Product = { type: Enums.ComponentType.Container, name: "linkerd-cni", purl: "pkg:oci/linkerd-cni" };
+/** The command line. */
+export const CLI: Product = { type: Enums.ComponentType.Application, name: "l5d-cni", purl: "pkg:oci/l5d-cni" };
+
 /** CycloneDX 1.6 as JSON, without a time or a random number: the same components give the same text. */
-export async function billOfMaterials(parts: readonly Component[]): Promise<string> {
+export async function billOfMaterials(parts: readonly Component[], product = IMAGE): Promise<string> {
   const component = (type: Enums.ComponentType, part: Omit<Component, "licenseText">) =>
     new Models.Component(type, part.name, {
       version: part.version,
@@ -19,8 +31,8 @@ export async function billOfMaterials(parts: readonly Component[]): Promise<stri
       licenses: new Models.LicenseRepository([licenseOf(part.name, part.license)]),
     });
   const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as Component;
-  const product = { name: "linkerd-cni", version, license, purl: `pkg:oci/linkerd-cni@${version}` };
-  const subject = component(Enums.ComponentType.Container, product);
+  const { type, name, purl } = product;
+  const subject = component(type, { name, version, license, purl: `${purl}@${version}` });
   const components = parts.map((part) => component(Enums.ComponentType.Library, part));
   for (const part of components) subject.dependencies.add(part.bomRef);
   const bom = new Models.Bom({

@@ -63,6 +63,8 @@ test("an image must be for each architecture, and of the version", async () => {
 
 test("the command line keeps its name, by which oras writes it", async () => {
   await writeFile(join(work, "l5d-cni"), "#!/usr/bin/env node\n");
+  await expect(cliArtifact(join(work, "l5d-cni"), version, work)).rejects.toThrow(/l5d-cni\.cdx\.json cannot be read/);
+  await writeFile(join(work, "l5d-cni.cdx.json"), "{}");
   const [layer] = manifestOf(await cliArtifact(join(work, "l5d-cni"), version, work)).layers ?? [];
   expect(layer).toMatchObject({ annotations: { "org.opencontainers.image.title": "l5d-cni" } });
 });

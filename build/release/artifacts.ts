@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { parse } from "yaml";
 import { repository } from "../../constructs/version";
+import { billOfMaterialsOf } from "../cli";
 import {
   type Descriptor,
   Layout,
@@ -51,6 +52,8 @@ export interface Artifact {
   readonly archive: string;
   /** Content by digest. */
   readonly blobs: ReadonlyMap<string, Buffer>;
+  /** CycloneDX of what is one piece. @default none */
+  readonly billOfMaterials?: Buffer;
   /** The platforms of an image. @default none */
   readonly platforms?: readonly PlatformImage[];
 }
@@ -146,7 +149,9 @@ export async function chartArtifact(folder: string, version: string, work: strin
 /** The command line as an artifact of one file. @param work where the artifact's archive is written */
 export async function cliArtifact(path: string, version: string, work: string): Promise<Artifact> {
   const name = basename(path);
-  const content = await readFile(path).catch(unreadable(path, "npm run build -- cli"));
+  const read = (file: string) => readFile(file).catch(unreadable(file, "npm run build -- cli"));
+  const content = await read(path);
+  const billOfMaterials = await read(billOfMaterialsOf(path));
   const layout = new Layout();
   const config = layout.add(MEDIA.empty, Buffer.from("{}"));
   const file = { ...layout.add(JAVASCRIPT, content), annotations: { [TITLE]: name } };
@@ -154,6 +159,7 @@ export async function cliArtifact(path: string, version: string, work: string): 
     name: `CLI ${name}`,
     repository: name,
     tag: version,
+    billOfMaterials,
     manifest: {
       artifactType: JAVASCRIPT,
       config,
@@ -171,7 +177,7 @@ const annotations = (title: string, version: string, description: string): Reado
   "org.opencontainers.image.url": repository,
 });
 
-interface Parts extends Pick<Artifact, "name" | "repository" | "tag"> {
+interface Parts extends Pick<Artifact, "name" | "repository" | "tag" | "billOfMaterials"> {
   readonly manifest: Manifest & { readonly artifactType?: string };
 }
 

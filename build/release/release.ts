@@ -180,16 +180,13 @@ async function subjects(
   for (const artifact of made) {
     const { name, digest, tag, platforms = [] } = artifact;
     const reference = `${registry.nameOf(artifact)}:${tag}`;
-    found.push({ row: { name, reference, digest }, artifact, provenance: statement });
-    for (const { platform, digest: its, billOfMaterials } of platforms) {
-      const sbom = join(work, `${platform.replace("/", "-")}.cdx.json`);
-      await writeFile(sbom, billOfMaterials);
-      found.push({
-        row: { name: `${name} ${platform}`, reference, digest: its },
-        artifact,
-        sbom,
-        provenance: statement,
-      });
+    const whole = { name, digest, billOfMaterials: artifact.billOfMaterials };
+    const each = platforms.map(({ platform, ...its }) => ({ name: `${name} ${platform}`, ...its }));
+    for (const { name: called, digest: its, billOfMaterials } of [whole, ...each]) {
+      const sbom = join(work, `${called.replace(/\W/g, "-")}.cdx.json`);
+      if (billOfMaterials !== undefined) await writeFile(sbom, billOfMaterials);
+      const row = { name: called, reference, digest: its };
+      found.push({ row, artifact, provenance: statement, ...(billOfMaterials === undefined ? {} : { sbom }) });
     }
   }
   return found;

@@ -19,6 +19,9 @@ export class HelmChart extends Chart {
     return construct.node.scopes.find((scope): scope is HelmChart => HELM_CHART in scope);
   }
 
+  /** Values of constructs, by their paths: of these the chart has only those that it reads. */
+  readonly owned: (readonly string[])[] = [];
+
   /** Named templates, by name. */
   get definitions(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
     return this.defined;

@@ -1,6 +1,5 @@
 import { stringify } from "yaml";
-import type { z } from "zod";
-import { choicesText, type Field, fieldsOf } from "./fields";
+import { choicesText, type Field } from "./fields";
 
 /** Breaks a text into lines of at most a width. */
 function wrapped(text: string, width: number): readonly string[] {
@@ -45,8 +44,7 @@ function opened(path: readonly string[], before: readonly string[]): readonly st
 }
 
 /** values.yaml: every value with its default, and over it what it means. */
-export function valuesYaml(schema: z.ZodObject, head: string): string {
-  const fields = fieldsOf(schema);
+export function valuesYaml(fields: readonly Field[], head: string): string {
   const lines = fields.flatMap((field, index) => {
     const indent = "  ".repeat(field.path.length - 1);
     const key = field.path.at(-1) ?? "";
@@ -60,8 +58,8 @@ export function valuesYaml(schema: z.ZodObject, head: string): string {
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
 /** The values as a table in Markdown. */
-export function valuesTable(schema: z.ZodObject): string {
-  const rows = fieldsOf(schema).map((field) => {
+export function valuesTable(fields: readonly Field[]): string {
+  const rows = fields.map((field) => {
     const shown = field.default === undefined ? "" : `\`${inline(field.default)}\``;
     return `| ${field.path.join(".")} | ${field.type} | ${cell(shown)} | ${cell(sentence(field))} |`;
   });

@@ -32,7 +32,7 @@ export {
 export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
 export { type Refs, valueRefs } from "./refs";
-export type { Templated } from "./templated";
+export type { Part, Parts, Templated } from "./templated";
 export {
   type AboutInteger,
   type AboutString,

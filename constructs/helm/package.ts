@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
+import { fieldsOf } from "./fields";
 import { valuesSchema } from "./schema";
 import type { Schema } from "./value-schema";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
@@ -73,7 +74,28 @@ function checkNoExpressionLost(chart: HelmChart): void {
   if (problems.length > 0) throw new Error(`expressions are lost: ${problems.join("; ")}: use HelmObject instead`);
 }
 
-/** All files of a Helm chart, by path. */
+/** The paths of all values that expressions read, from `Values` on. */
+function valuesRead(data: unknown): readonly Path[] {
+  if (typeof data !== "object" || data === null) return [];
+  // The root, without a path, is what a named template gets: it reads what stands in its definition.
+  if (isExpr(data) && data.$helm.op === "ref") return data.$helm.path.length > 0 ? [data.$helm.path] : [];
+  return Object.values(data).flatMap(valuesRead);
+}
+
+/** The values of constructs that the chart does not read: a prop stands in for them, or what reads them is switched off. */
+function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path[]): readonly Path[] {
+  const startsWith = (path: Path, start: Path) => start.every((key, index) => path[index] === key);
+  return fieldsOf(values)
+    .map(({ path }) => path)
+    .filter((path) => chart.owned.some((owned) => owned.join() === ["Values", ...path].join()))
+    .filter((path) => !read.some((at) => startsWith(at, ["Values", ...path]) || startsWith(["Values", ...path], at)));
+}
+
+/** What the text of a template reads. */
+const textReads = (text: string): readonly Path[] =>
+  [...text.matchAll(/\.(Values(?:\.\w+)+)/g)].map(([, path = ""]) => path.split("."));
+
+/** All files of a Helm chart, by path. Its values are those that it reads. */
 export function chartFiles({
   chart,
   metadata,
@@ -85,12 +107,15 @@ export function chartFiles({
   const values = schema as unknown as z.ZodObject;
   const manifests = chart.toJson() as Manifest[];
   checkNoExpressionLost(chart);
+  const read = [manifests, [...chart.definitions.values()], chart.lists].flatMap(valuesRead);
+  const unused = unusedValues(chart, values, [...read, ...textReads(notes ?? "")]);
+  const fields = fieldsOf(values).filter(({ path }) => !unused.some((other) => other.join() === path.join()));
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
-    ["values.yaml", valuesYaml(values, `Default values of ${metadata.name}.`)],
-    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, ignored))],
-    ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(values)}\n`],
+    ["values.yaml", valuesYaml(fields, `Default values of ${metadata.name}.`)],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { ignored, unused }))],
+    ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(fields)}\n`],
   ]);
   if (notes !== undefined) files.set("templates/NOTES.txt", notes);
   for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));

@@ -58,19 +58,38 @@ const fromParents = {
   enabled: { type: ["boolean", "string"], description: "For charts that switch this one on and off as a dependency" },
 };
 
+interface SchemaOptions {
+  /** Values that the chart takes and does not use: why, by name. @default none */
+  readonly ignored?: Readonly<Record<string, string>> | undefined;
+  /** Values that the chart does not take. @default none */
+  readonly unused?: readonly (readonly string[])[];
+}
+
+/** A JSON schema without one of its values, and without the group that becomes empty. */
+function without(schema: JsonSchema, [key = "", ...rest]: readonly string[]): JsonSchema {
+  const { [key]: inner, ...others } = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+  const kept = inner === undefined || rest.length === 0 ? undefined : without(inner, rest);
+  const isEmpty = kept === undefined || Object.keys(kept.properties ?? {}).length === 0;
+  const required = schema.required?.filter((name) => name !== key || !isEmpty);
+  return {
+    ...schema,
+    properties: isEmpty ? others : { ...schema.properties, [key]: kept },
+    ...(required === undefined ? {} : { required }),
+  };
+}
+
 /**
  * The JSON schema of a chart's values: closed at every level, besides what comes from parent charts.
- * @param ignored values that the chart takes and does not use: why, by name
  */
 export function valuesSchema(
   schema: z.ZodObject,
   title: string,
-  ignored: Readonly<Record<string, string>> = {},
+  { ignored = {}, unused = [] }: SchemaOptions = {},
 ): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
-  const { $schema, ...rest } = made;
+  const { $schema, ...rest } = unused.reduce<JsonSchema>(without, made as JsonSchema) as typeof made;
   const others = Object.entries(ignored).map(([key, why]) => [key, { description: `Ignored: ${why}` }]);
-  return { $schema, title, ...rest, properties: { ...fromParents, ...made.properties, ...Object.fromEntries(others) } };
+  return { $schema, title, ...rest, properties: { ...fromParents, ...rest.properties, ...Object.fromEntries(others) } };
 }
 
 /** A regular expression for the decimal texts of all whole numbers from `low` to `high`, without leading zeros. */

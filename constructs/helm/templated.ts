@@ -52,7 +52,7 @@ interface ApiNames {
 type ApiName<Key> = Key extends keyof ApiNames ? ApiNames[Key] : Key;
 
 /** A `T` that is there, with expressions inside; generated unions are plain scalars. */
-type Inside<T> = T extends Scalar
+export type Part<T> = T extends Scalar
   ? T
   : IsUnion<T> extends true
     ? string | number
@@ -66,4 +66,7 @@ type Inside<T> = T extends Scalar
  * A `T` in which an expression may stand for any part. Where a part or an expression may yield nothing, the key or
  * the item is left out.
  */
-export type Templated<T> = Inside<T> | Expr<Inside<T> | undefined>;
+export type Templated<T> = Part<T> | Expr<Part<T> | undefined>;
+
+/** A list that is there: its items may be expressions, and nothing where a condition does not hold. */
+export type Parts<T> = readonly (Templated<T> | undefined)[];

@@ -74,7 +74,7 @@ export const value = {
     described(z.array(z.unknown()), { default: [], ...about }),
 } as const;
 
-/** Values by name; those in a map of their own are a group. */
+/** Values by name; those in a map of their own are a group, and so are the values of a construct. */
 export interface ValueMembers {
   readonly [name: string]: Schema<unknown> | ValueMembers;
 }
@@ -88,8 +88,8 @@ const isSchema = (member: Schema<unknown> | ValueMembers): member is Schema<unkn
 
 function objectOf(members: ValueMembers): z.ZodObject {
   const shape = Object.entries(members).map(([name, member]) => {
-    const field = isSchema(member) ? (member as unknown as z.ZodType) : objectOf(member).prefault({});
-    return [name, field] as const;
+    const field = isSchema(member) ? (member as unknown as z.ZodType) : objectOf(member);
+    return [name, field instanceof z.ZodObject ? field.prefault({}) : field] as const;
   });
   return z.strictObject(Object.fromEntries(shape));
 }

@@ -110,6 +110,7 @@ const definition: DashboardProps = {
             deleted: repair("pods_deleted_total"),
             refused: repair("pods_delete_errors_total"),
             "no answer": repair("pods_delete_timeout_total"),
+            "left alone": repair("pods_left_total"),
             "owner suspended": repair("suspensions_total"),
           }),
         ),

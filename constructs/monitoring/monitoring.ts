@@ -1,4 +1,4 @@
-import type { GroupVersionKind } from "cdk8s";
+import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { concat, define, type HelmMetadata, HelmObject, type Input, lazily, merge, toPrettyJson } from "../helm";
@@ -35,9 +35,11 @@ const operator = (kind: string): GroupVersionKind => ({ apiVersion: "monitoring.
 
 /** Where Prometheus finds the metrics of some pods, on request. */
 export class PodMonitor extends Construct {
+  readonly podMonitor: ApiObject;
+
   constructor(scope: Construct, id: string, { name, selector, metadata, podMonitor }: PodMonitorProps) {
     super(scope, id);
-    new HelmObject<{ spec: object }>(this, "pod-monitor", operator("PodMonitor"), {
+    this.podMonitor = new HelmObject<{ spec: object }>(this, "pod-monitor", operator("PodMonitor"), {
       when: podMonitor.enabled,
       metadata: { ...metadata(podMonitor.labels), name },
       spec: { selector: { matchLabels: selector }, podMetricsEndpoints: podMonitor.endpoints },
@@ -47,17 +49,21 @@ export class PodMonitor extends Construct {
 
 /** What Prometheus and Grafana are given, each part on request. */
 export class Monitoring extends PodMonitor {
+  readonly prometheusRule: ApiObject;
+  /** The ConfigMap with a dashboard of Grafana. @default none: the construct has no dashboard */
+  readonly dashboard: ApiObject | undefined;
+
   constructor(scope: Construct, id: string, props: MonitoringProps) {
     super(scope, id, props);
     const { dashboard, metadata, name, namespace, prometheusRule } = props;
-    new HelmObject<{ spec: object }>(this, "prometheus-rule", operator("PrometheusRule"), {
+    this.prometheusRule = new HelmObject<{ spec: object }>(this, "prometheus-rule", operator("PrometheusRule"), {
       when: prometheusRule.enabled,
       metadata: metadata(prometheusRule.labels),
       spec: lazily(() => ({ groups: prometheusRule.groups(concat(namespace, "/", name)) })),
     });
     if (dashboard === undefined) return;
     // The sidecar of Grafana looks for this label.
-    new HelmObject<k8s.KubeConfigMapProps>(this, "dashboard", k8s.KubeConfigMap.GVK, {
+    this.dashboard = new HelmObject<k8s.KubeConfigMapProps>(this, "dashboard", k8s.KubeConfigMap.GVK, {
       when: dashboard.enabled,
       metadata: {
         ...metadata(merge(dashboard.labels, { grafana_dashboard: "1" })),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { flag, integer } from "../helm/loose-types";
 import { group } from "../value-groups";
-import { textMap, word } from "../value-types";
+import { labels, word } from "../value-types";
 import { repository } from "../version";
 
 export const runbookUrl = () =>
@@ -13,7 +13,7 @@ export const runbookUrl = () =>
 
 /** Labels by which Prometheus finds an object of one of the Prometheus Operator's kinds. */
 export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
-  textMap()
+  labels()
     .default({})
     .meta({
       description: `Labels of the ${kind}, by which Prometheus selects it`,
@@ -59,7 +59,7 @@ const grafanaDashboard = group({
   enabled: flag().default(false).meta({
     description: "Create a ConfigMap with a dashboard, as Grafana's sidecar reads it",
   }),
-  labels: textMap()
+  labels: labels()
     .default({})
     .meta({
       description: 'Labels of the ConfigMap, besides grafana_dashboard: "1", by which the sidecar finds it',

@@ -81,6 +81,7 @@ test("its resources, each with the label that pruning selects, and none that the
     "Role/linkerd-cni/linkerd-multus-config",
     "RoleBinding/linkerd-cni/linkerd-multus-config",
     "PodDisruptionBudget/linkerd-multus/linkerd-multus",
+    "Secret/linkerd-multus/linkerd-multus-webhook-tls",
     "Service/linkerd-multus/linkerd-multus-webhook",
     "Deployment/linkerd-multus/linkerd-multus",
     "MutatingWebhookConfiguration//linkerd-multus",
@@ -118,12 +119,12 @@ test("the operator is told what the values say", () => {
 });
 
 test("the webhook sees no pod that has to start before the operator's can, whatever was chosen", () => {
-  const first = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["mesh-ops", "cni"] };
+  const system = ["kube-system", "kube-public", "kube-node-lease"];
+  const first = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [...system, "mesh-ops", "cni"] };
   const labelled = { ...first, key: "app.kubernetes.io/name", values: ["linkerd-multus"] };
-  const system = { ...first, values: ["kube-system", "kube-public", "kube-node-lease"] };
   const props = { namespace: "mesh-ops", controller: { cniNamespace: "cni" } };
   for (const { namespaceSelector } of webhooksOf(props)) {
-    expect(namespaceSelector).toEqual({ matchExpressions: [system, first, labelled] });
+    expect(namespaceSelector).toEqual({ matchExpressions: [first, labelled] });
   }
   const chosen = { matchLabels: { mesh: "yes" }, matchExpressions: [] };
   expect(webhookOf({ ...props, webhook: { namespaceSelector: chosen } }).namespaceSelector).toEqual({
@@ -142,6 +143,16 @@ test("while nobody answers, pods that are there can be changed, and new ones wai
   expect(updates).not.toBe(creations);
 });
 
+test("it may write one Secret, and create none", () => {
+  const roles = synthesized().filter(({ kind }) => /Role$/.test(kind)) as unknown as {
+    rules: { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
+  }[];
+  const rules = roles.flatMap((role) => role.rules).filter(({ resources }) => resources.includes("secrets"));
+  expect(rules).toMatchObject([
+    { resourceNames: ["linkerd-multus-webhook-tls"], verbs: ["get", "list", "watch", "patch"] },
+  ]);
+});
+
 test("the webhook sees the pods that were chosen, by default all", () => {
   expect(webhookOf()).not.toHaveProperty("objectSelector");
   const matchExpressions = [{ key: "job-name", operator: "DoesNotExist" as const }];
@@ -150,7 +161,10 @@ test("the webhook sees the pods that were chosen, by default all", () => {
 
 test("the chart holds no certificate: GitOps would roll it, or take the operator's away", () => {
   expect(webhookOf().clientConfig).not.toHaveProperty("caBundle");
-  expect(synthesized().map(({ kind }) => kind)).not.toContain("Secret");
+  const secret = synthesized().find(({ kind }) => kind === "Secret");
+  expect(secret).toMatchObject({ metadata: { name: "linkerd-multus-webhook-tls" }, type: "Opaque" });
+  expect(secret).not.toHaveProperty("data");
+  expect(secret).not.toHaveProperty("stringData");
   expect(args()).toContain("--webhook-certificates=self");
   expect(podOf()).not.toHaveProperty("volumes");
 });
@@ -255,8 +269,9 @@ test("a wrong value is named, with what is right", () => {
 });
 
 class OnePod extends LinkerdMultus {
-  protected override createPodDisruptionBudget(): void {
+  protected override createPodDisruptionBudget() {
     // One pod needs none.
+    return undefined;
   }
 }
 

@@ -11,6 +11,8 @@ import {
   matches,
   merge,
   not,
+  type Part,
+  type Parts,
   present,
   spread,
   type Templated,
@@ -21,7 +23,7 @@ import { Monitoring } from "../monitoring/monitoring";
 import { ingressOnly, tcp } from "../network-policy";
 import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
-import { AUTHORITY, ISSUED_SECRET, NAME, ROOT, SELECTOR, SERVICE } from "./names";
+import { AUTHORITY, ISSUED_SECRET, NAME, OWN_SECRET, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
 import type { MultusValues, MultusValuesProps } from "./props";
 import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
@@ -33,11 +35,22 @@ export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps
 
 /** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
 export class LinkerdMultus extends Installation<MultusValues> {
+  /** The service account of the operator's pods. */
   readonly serviceAccount: ApiObject;
+  /** What the operator may do in the whole cluster. */
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
+  /** With `networkPolicy.enabled`: only the webhook, probes and metrics are reached. */
+  readonly networkPolicy: ApiObject | undefined;
+  /** With `podDisruptionBudget.enabled`. */
+  readonly podDisruptionBudget: ApiObject | undefined;
+  /** What Prometheus is given, each part with its own `enabled`. */
+  readonly monitoring: Monitoring;
+  /** The operator's pods. */
   readonly deployment: ApiObject;
+  /** By which the API server reaches the webhook. */
   readonly service: ApiObject;
+  /** By which the API server calls the operator about pods. */
   readonly webhookConfiguration: ApiObject;
 
   constructor(scope: Construct, id: string, props: LinkerdMultusProps = {}) {
@@ -46,10 +59,11 @@ export class LinkerdMultus extends Installation<MultusValues> {
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.createRoles();
-    this.createNetworkPolicy();
-    this.createPodDisruptionBudget();
-    this.createMonitoring();
+    this.networkPolicy = this.createNetworkPolicy();
+    this.podDisruptionBudget = this.createPodDisruptionBudget();
+    this.monitoring = this.createMonitoring();
     this.createCertificate();
+    this.createSecret();
     this.service = this.createService();
     this.deployment = this.createDeployment();
     this.webhookConfiguration = this.createWebhookConfiguration();
@@ -73,8 +87,8 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /** What the operator may do in the whole cluster. */
-  protected clusterRoleRules(): Templated<k8s.PolicyRule[]> {
-    return clusterRules(this.values) as Templated<k8s.PolicyRule[]>;
+  protected clusterRoleRules(): Parts<k8s.PolicyRule> {
+    return clusterRules(this.values);
   }
 
   protected createClusterRoleBinding(): ApiObject {
@@ -107,8 +121,8 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /** With `networkPolicy.enabled`. The API server may call the webhook from anywhere. */
-  protected createNetworkPolicy(): void {
-    this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
+  protected createNetworkPolicy(): ApiObject | undefined {
+    return this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: this.values.networkPolicy.enabled,
       metadata: this.metadata(),
       spec: this.lazily(() => this.networkPolicySpec()),
@@ -116,7 +130,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /** What the NetworkPolicy lets in. */
-  protected networkPolicySpec(): Templated<k8s.NetworkPolicySpec> {
+  protected networkPolicySpec(): Part<k8s.NetworkPolicySpec> {
     const { networkPolicy, service } = this.values;
     return ingressOnly(SELECTOR, [
       { ports: [tcp(service.webhookPort)] },
@@ -125,10 +139,10 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /** With `podDisruptionBudget.enabled`. */
-  protected createPodDisruptionBudget(): void {
+  protected createPodDisruptionBudget(): ApiObject | undefined {
     const { enabled, maxUnavailable } = this.values.podDisruptionBudget;
     const share = when(matches(maxUnavailable, "%"), maxUnavailable, int(maxUnavailable));
-    this.add<k8s.KubePodDisruptionBudgetProps>("disruption-budget", k8s.KubePodDisruptionBudget.GVK, {
+    return this.add<k8s.KubePodDisruptionBudgetProps>("disruption-budget", k8s.KubePodDisruptionBudget.GVK, {
       when: enabled,
       metadata: this.metadata(),
       spec: { selector: { matchLabels: SELECTOR }, maxUnavailable: share },
@@ -136,9 +150,9 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /** What Prometheus is given. */
-  protected createMonitoring(): void {
+  protected createMonitoring(): Monitoring {
     const { commonLabels, podMonitor, prometheusRule } = this.values;
-    new Monitoring(this, "monitoring", {
+    return new Monitoring(this, "monitoring", {
       name: NAME,
       namespace: this.namespace,
       selector: SELECTOR,
@@ -166,6 +180,18 @@ export class LinkerdMultus extends Installation<MultusValues> {
     add("certificate", CERTIFICATE, { ...named(SERVICE, issued), spec });
   }
 
+  /**
+   * With `webhook.certificates: self`. Empty: the operator fills it, and may do so without the right to create Secrets. What
+   * fills it is no difference to Helm, kubectl and GitOps tools, since it has no data here.
+   */
+  protected createSecret(): void {
+    this.add<k8s.KubeSecretProps>("secret", k8s.KubeSecret.GVK, {
+      when: not(isIssued(this.values)),
+      metadata: { ...this.metadata(), name: OWN_SECRET },
+      type: "Opaque",
+    });
+  }
+
   protected createService(): ApiObject {
     return this.add<k8s.KubeServiceProps>("service", k8s.KubeService.GVK, {
       metadata: { ...this.metadata(), name: SERVICE },
@@ -189,7 +215,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /** What the Deployment says about its pods, and how they are replaced. */
-  protected deploymentSpec(): Templated<k8s.DeploymentSpec> {
+  protected deploymentSpec(): Part<k8s.DeploymentSpec> {
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     return {
       replicas: this.values.replicaCount,

@@ -128,11 +128,16 @@ export interface MultusControllerProps {
 
 /** The values in the group `namespaceSelector`. */
 export interface MultusNamespaceSelectorProps {
-  /** Labels of the namespaces whose pods the webhook sees; its own and cniNamespace never. @default {} */
+  /**
+   * Labels of the namespaces whose pods the webhook sees; its own, cniNamespace, kube-system, kube-public and
+   * kube-node-lease never.
+   * @default {}
+   */
   readonly matchLabels?: Input<MultusValues["webhook"]["namespaceSelector"]["matchLabels"]> | undefined;
   /**
-   * Conditions on the labels of the namespaces whose pods the webhook sees; its own and cniNamespace never.
-   * @default [{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","kube-public","kube-node-lease"]}]
+   * Conditions on the labels of the namespaces whose pods the webhook sees; its own, cniNamespace, kube-system,
+   * kube-public and kube-node-lease never.
+   * @default []
    */
   readonly matchExpressions?: Input<MultusValues["webhook"]["namespaceSelector"]["matchExpressions"]> | undefined;
 }

@@ -41,7 +41,6 @@ export function ownRules(values: Refs<MultusValues>): Templated<k8s.PolicyRule[]
       resourceNames: [NAME],
       verbs: ["get", "update"],
     }),
-    when(own, { apiGroups: [""], resources: ["secrets"], verbs: ["create"] }),
     when(own, {
       apiGroups: [""],
       resources: ["secrets"],

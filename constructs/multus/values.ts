@@ -14,7 +14,16 @@ import {
   terminationGracePeriodSeconds,
   toleration,
 } from "../value-groups";
-import { annotationName, directory, namespaceName, port, share, textMap, word } from "../value-types";
+import {
+  annotationName,
+  directory,
+  labels,
+  namespaceName,
+  port,
+  priorityClassName,
+  share,
+  textMap,
+} from "../value-types";
 
 const requirement = z.strictObject({
   key: z.string(),
@@ -24,7 +33,7 @@ const requirement = z.strictObject({
 
 const labelSelector = (what: string, matchExpressions: readonly z.output<typeof requirement>[]) =>
   group({
-    matchLabels: textMap()
+    matchLabels: labels()
       .default({})
       .meta({ description: `Labels of the ${what}` }),
     matchExpressions: z
@@ -32,9 +41,6 @@ const labelSelector = (what: string, matchExpressions: readonly z.output<typeof 
       .default([...matchExpressions])
       .meta({ description: `Conditions on the labels of the ${what}` }),
   });
-
-/** Where the cluster itself has to be able to start pods, whether the webhook answers or not. */
-const SYSTEM_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
 
 const controller = group({
   cniNamespace: namespaceName()
@@ -75,9 +81,10 @@ const webhook = group({
     description: "What becomes of a new pod while the webhook does not answer: refused, or created unchanged",
   }),
   timeoutSeconds: integer(1, 30).default(10).meta({ description: "How long the API server waits for the webhook" }),
-  namespaceSelector: labelSelector("namespaces whose pods the webhook sees; its own and cniNamespace never", [
-    { key: "kubernetes.io/metadata.name", operator: "NotIn", values: SYSTEM_NAMESPACES },
-  ]),
+  namespaceSelector: labelSelector(
+    "namespaces whose pods the webhook sees; its own, cniNamespace, kube-system, kube-public and kube-node-lease never",
+    [],
+  ),
   objectSelector: labelSelector("pods that the webhook sees", []),
   certificates: z
     .enum(["self", "cert-manager"])
@@ -153,10 +160,10 @@ export const multusValues = z.strictObject({
   hostNetwork: flag().default(false).meta({
     description: "Run the pods in the nodes' network, for API servers that do not reach pods; one pod a node then",
   }),
-  priorityClassName: word()
+  priorityClassName: priorityClassName()
     .default("")
     .meta({ description: "Priority class of the pods", examples: ["system-cluster-critical"] }),
-  nodeSelector: textMap()
+  nodeSelector: labels()
     .default({})
     .meta({ description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux" }),
   tolerations: z.array(toleration).default([]).meta({ description: "Tolerations of the pods" }),
@@ -175,6 +182,6 @@ export const multusValues = z.strictObject({
   extraObjects: extraObjects(),
   terminationGracePeriodSeconds: terminationGracePeriodSeconds(1),
   podAnnotations: textMap().default({}).meta({ description: "Annotations of the pods, besides the chart's own" }),
-  podLabels: textMap().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
-  commonLabels: textMap().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
+  podLabels: labels().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: labels().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
 });

@@ -11,6 +11,9 @@ export const ISSUER: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind
 
 type Values = Refs<MultusValues>;
 
+/** Where the cluster itself has to be able to start pods, whether the webhook answers or not, and whatever the values. */
+const SYSTEM_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
+
 /** Where pods have to start before the operator's can: its own, and those by which nodes become ready for any other. */
 function namespaceSelector({ controller, webhook }: Values, own: Input<string>) {
   const chosen = webhook.namespaceSelector;
@@ -19,7 +22,11 @@ function namespaceSelector({ controller, webhook }: Values, own: Input<string>) 
     matchLabels: present(chosen.matchLabels),
     matchExpressions: [
       ...(conditions === undefined ? [] : items(conditions)),
-      { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [own, controller.cniNamespace] },
+      {
+        key: "kubernetes.io/metadata.name",
+        operator: "NotIn",
+        values: [...SYSTEM_NAMESPACES, own, controller.cniNamespace],
+      },
       // Kustomize changes no namespace among these values; the own one has this label where the manifests make it.
       { key: Label.name, operator: "NotIn", values: [NAME] },
     ],

@@ -10,7 +10,7 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet
 
 test("a pod that is gone by the time its turn comes is not audited", async () => {
   const stopping = new AbortController();
-  const pods = new PodStore({ now: () => 0, changed: quiet, overflow: quiet });
+  const pods = new PodStore({ now: () => 0, changed: quiet, ended: quiet, overflow: quiet });
   const pod = (name: string, podIP: string) => ({
     metadata: { name, namespace: "shop", uid: name },
     spec: { containers: [{ name: "linkerd-proxy" }] },

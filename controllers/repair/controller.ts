@@ -1,10 +1,19 @@
 import { reasonOf } from "../../cni/errors";
 import { backoffMs } from "../../kubernetes/backoff";
+import type { EventSpec } from "../../kubernetes/events";
 import { RateLimiter } from "../../kubernetes/rate-limiter";
 import { WorkQueue } from "../../kubernetes/work-queue";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import { deletedUnconfigured, evictedUnvalidated, notRedirected, notReplaceable, suspended } from "./events";
+import {
+  deletedUnconfigured,
+  endedUnconfigured,
+  evictedUnvalidated,
+  leftUnconfigured,
+  notRedirected,
+  notReplaceable,
+  suspended,
+} from "./events";
 import type { Metrics } from "./metrics";
 import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";
 import type { PodActions } from "./pod-actions";
@@ -12,7 +21,7 @@ import { NRI_PATIENCE_MS, PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
 
 interface Deps {
-  readonly settings: Pick<Settings, "rate" | "deleteUnvalidated" | "waitForNri">;
+  readonly settings: Pick<Settings, "rate" | "deleteUnowned" | "deleteUnvalidated" | "waitForNri">;
   readonly actions: Pick<PodActions, "delete" | "publish">;
   /** Whether the node's installer is ready, so that new pods get the plugin. */
   readonly installerReady: () => Promise<boolean>;
@@ -46,13 +55,14 @@ export class RepairController {
     this.pods = new PodStore({
       now: () => clock.now(),
       changed: (uid) => this.changed(uid),
+      ended: (pod) => this.leave(pod, endedUnconfigured(pod.controller)),
       overflow: () => metrics.queueOverflow.inc(),
     });
     this.limiter = new RateLimiter(settings.rate, clock);
     const failed = (uid: string, error: unknown) => log.error(`pod with UID ${uid}: ${reasonOf(error)}`);
     this.queue = new WorkQueue((uid) => this.reconcile(uid), { clock, signal, failed });
     metrics.read({
-      broken: () => this.pods.count((pod) => this.isBroken(pod)),
+      broken: () => this.pods.count((pod) => this.isBroken(pod) || this.isLeft(pod)),
       notRedirected: () => this.pods.count(({ redirect }) => redirect === "absent"),
       suspendedOwners: () => this.backoff.suspended(clock.now()),
       installerReady: () => this.installer.ready,
@@ -75,6 +85,7 @@ export class RepairController {
     const pod = this.pods.get(uid);
     if (pod === undefined) return;
     if (this.isBroken(pod)) this.queue.add(uid);
+    else if (this.isLeft(pod)) this.leave(pod, leftUnconfigured);
     if (pod.diagnosis === "passed" && this.backoff.recordSuccess(pod.owner, pod.firstSeen)) this.release(pod.owner);
   }
 
@@ -85,11 +96,29 @@ export class RepairController {
 
   /** Whether a pod has to be deleted. One that serves is only evicted if a controller replaces it. */
   private isBroken(pod: TrackedPod): boolean {
-    const { controller, deleted, diagnosis, redirect } = pod;
+    const { deleted, diagnosis, isReplaced, redirect } = pod;
     if (deleted) return false;
-    if (diagnosis === "failed") return !this.isNrisTurn(pod);
-    const { deleteUnvalidated } = this.deps.settings;
-    return deleteUnvalidated && controller !== undefined && diagnosis === "unvalidated" && redirect === "absent";
+    const { deleteUnowned, deleteUnvalidated } = this.deps.settings;
+    if (diagnosis === "failed") return (isReplaced || deleteUnowned) && !this.isNrisTurn(pod);
+    return deleteUnvalidated && isReplaced && diagnosis === "unvalidated" && redirect === "absent";
+  }
+
+  /** Whether a pod is broken, and stays: deleted, it would be gone for good. */
+  private isLeft(pod: TrackedPod): boolean {
+    const { deleted, diagnosis, isReplaced } = pod;
+    if (deleted || diagnosis !== "failed" || isReplaced || this.deps.settings.deleteUnowned) return false;
+    return !this.isNrisTurn(pod);
+  }
+
+  /** Says once of a broken pod why it is not deleted. */
+  private leave(pod: TrackedPod, spec: EventSpec): void {
+    if (pod.reported) return;
+    pod.reported = true;
+    const { actions, log, metrics } = this.deps;
+    metrics.left.inc();
+    log.warn(`left ${describe(pod)} as it is (${spec.reason}): ${spec.note}`);
+    // What fails is counted and logged there.
+    void actions.publish(pod, spec);
   }
 
   /**

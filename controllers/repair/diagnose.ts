@@ -22,8 +22,7 @@ const validatorOf = ({ status }: PodObject) =>
 /** When the validator ended last, where the kubelet starts it again: then the pod can be mended in place. */
 export function restartedAfter(pod: PodObject): string | undefined {
   const validator = validatorOf(pod);
-  if (pod.status?.phase === "Failed" || pod.spec?.restartPolicy === "Never" || validator === undefined)
-    return undefined;
+  if (validator === undefined) return undefined;
   return (validator.state?.terminated ?? validator.lastState?.terminated)?.finishedAt;
 }
 
@@ -63,11 +62,15 @@ function isStatic({ metadata }: PodObject): boolean {
   return metadata?.annotations?.[Annotation.mirror] !== undefined;
 }
 
-/** Controllers replace pods that have ended, unless the failed validator is what ended them. */
+/** What has ended is history: its controller has decided already, and somebody may want to read it. */
 function hasEnded(pod: PodObject): boolean {
-  const { spec, status } = pod;
-  if (status?.phase === "Failed") return spec?.restartPolicy !== "Never" || !hasFailed(pod);
-  return status?.phase === "Succeeded";
+  const phase = pod.status?.phase;
+  return phase === "Failed" || phase === "Succeeded" || endedByValidator(pod);
+}
+
+/** Whether the failed validator ends the pod; the kubelet needs a moment until it says so. */
+export function endedByValidator(pod: PodObject): boolean {
+  return pod.spec?.restartPolicy === "Never" && hasFailed(pod);
 }
 
 /** Judges a pod by its object alone. Pure: no I/O, no clock. */

@@ -1,4 +1,5 @@
 import type { EventSpec } from "../../kubernetes/events";
+import type { OwnerReference } from "../../kubernetes/types";
 
 /** The Events about pods. Each reason has a page in docs/runbooks. */
 
@@ -9,6 +10,26 @@ export const deletedUnconfigured: EventSpec = {
   type: "Normal",
   note: "The pod started before its connections could be redirected to the proxy; deleted so that a new pod takes its place",
 };
+
+/** Of a pod that no controller replaces. */
+export const leftUnconfigured: EventSpec = {
+  reason: "LinkerdCNINotConfigured",
+  action: "Leaving",
+  type: "Warning",
+  note:
+    "The pod started before its connections could be redirected to the proxy; it is not deleted because no controller " +
+    "would bring it back: delete it and create it again",
+};
+
+/** Of a pod that its validator ended: its controller sees a failed pod, as after any other failure. */
+export const endedUnconfigured = (controller: OwnerReference | undefined): EventSpec => ({
+  ...leftUnconfigured,
+  note:
+    "The pod started before its connections could be redirected to the proxy, and has ended; " +
+    (controller === undefined
+      ? "no controller brings it back: delete it and create it again"
+      : `${controller.kind} ${controller.name} decides whether a new pod takes its place`),
+});
 
 export const evictedUnvalidated: EventSpec = {
   reason: "LinkerdCNINotRedirected",

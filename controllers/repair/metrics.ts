@@ -29,6 +29,10 @@ export function createMetrics() {
     publishSeconds: seconds("events_publish_latency_seconds", "Time that publishing an Event took."),
     publishErrors: counter("events_publish_errors_total", "Events that were refused or got no answer."),
     publishTimeouts: counter("events_publish_timeouts_total", "Events that got no answer in time."),
+    left: counter(
+      "pods_left_total",
+      "Broken pods that are not deleted, because they have ended or nobody replaces them.",
+    ),
     suspensions: counter("suspensions_total", "Times an owner was suspended because its new pods were broken, too."),
     watchErrors: counter("watch_errors_total", "Connections for watching pods that ended in an error."),
     /** Registers the values that others hold. */

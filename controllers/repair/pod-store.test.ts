@@ -4,12 +4,14 @@ import { PodStore } from "./pod-store";
 let store: PodStore;
 let overflows: number;
 let changed: string[];
+let over: string[];
 
 beforeEach(() => {
-  [overflows, changed] = [0, []];
+  [overflows, changed, over] = [0, [], []];
   store = new PodStore({
     now: () => 0,
     changed: (uid) => changed.push(uid),
+    ended: ({ name }) => over.push(name),
     overflow: () => {
       overflows += 1;
     },
@@ -35,9 +37,34 @@ test("pods that are over take no place, however many there are", () => {
     apply(jobsPod(`done-${index}`, ended("Succeeded", 0)));
     apply(jobsPod(`failed-${index}`, ended("Failed", 0)));
   }
-  apply(jobsPod("broken", ended("Failed", 95)));
-  expect(names()).toEqual(["broken"]);
+  apply(jobsPod("failed-long-ago", ended("Failed", 95)));
+  expect([names(), over]).toEqual([[], []]);
   expect(overflows).toBe(0);
+});
+
+test("a pod that its validator ends while it is looked after is told once, unless it is being deleted", () => {
+  const begin = (name: string) => apply(jobsPod(name, { phase: "Pending" }));
+  for (const name of ["told", "deleted", "passed"]) begin(name);
+  const deleted = jobsPod("deleted", ended("Failed", 95));
+  apply({ ...deleted, metadata: { ...deleted.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }, "MODIFIED");
+  apply(jobsPod("passed", ended("Failed", 0)), "MODIFIED");
+  for (const phase of ["Pending", "Failed"]) apply(jobsPod("told", ended(phase, 95)), "MODIFIED");
+  expect([names(), over]).toEqual([[], ["told"]]);
+});
+
+test("a pod is replaced by a controller that keeps a number of pods, or probably does", () => {
+  const replaced = (restartPolicy: string, kind?: string) => {
+    const reference = { apiVersion: "v1", kind: kind ?? "", name: "x", uid: "x", controller: true };
+    const metadata = { name: "web", uid: `${kind} ${restartPolicy}` };
+    const owned = { ...metadata, ...(kind === undefined ? {} : { ownerReferences: [reference] }) };
+    apply({ metadata: owned, spec: { restartPolicy } });
+    return store.get(metadata.uid)?.isReplaced;
+  };
+  expect(replaced("Always", "ReplicaSet")).toBe(true);
+  expect(replaced("OnFailure", "Job")).toBe(true);
+  expect(replaced("Always", "CloneSet")).toBe(true);
+  expect(replaced("OnFailure", "Workflow")).toBe(false);
+  expect(replaced("Always")).toBe(false);
 });
 
 test("a pod that ends gives its place back, and is not audited any more", () => {

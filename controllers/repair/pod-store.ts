@@ -1,7 +1,7 @@
 import { Store } from "../../kubernetes/store";
 import type { OwnerReference, PodObject } from "../../kubernetes/types";
 import type { Notice } from "../../kubernetes/watch";
-import { type Diagnosis, diagnose, restartedAfter } from "./diagnose";
+import { type Diagnosis, diagnose, endedByValidator, restartedAfter } from "./diagnose";
 
 /** Whether connections to a pod are redirected, as far as audits found out; `suspected`: one found that they are not. */
 export type Redirect = "unknown" | "present" | "suspected" | "absent";
@@ -25,6 +25,10 @@ export interface TrackedPod {
   /** UID of the controller that replaces the pod; without one, the pod's namespace and name. */
   readonly owner: string;
   readonly controller?: OwnerReference;
+  /** The controller makes a new pod when this one is deleted. */
+  readonly isReplaced: boolean;
+  /** An Event says that the pod is broken and left as it is. */
+  reported: boolean;
   readonly firstSeen: number;
   diagnosis: Diagnosis;
   /** The failures of a validator that the kubelet starts again. */
@@ -51,11 +55,19 @@ export interface PodStoreOptions {
   readonly now: () => number;
   /** A pod has changed, or is gone. */
   readonly changed: (uid: string) => void;
+  /** The failed validator has ended a pod that was looked after. */
+  readonly ended: (pod: TrackedPod) => void;
   /** A pod is not looked after, because there are too many. */
   readonly overflow: () => void;
 }
 
 const uidOf = ({ metadata }: PodObject): string => metadata?.uid ?? "";
+
+/** Kinds whose controllers keep a number of pods. */
+const REPLACING = ["ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"];
+
+/** A pod of an unknown controller that is to run for ever is probably one of a number; one that ends is a step of something. */
+const runsForever = ({ spec }: PodObject): boolean => (spec?.restartPolicy ?? "Always") === "Always";
 
 function track(pod: PodObject, now: number): TrackedPod {
   const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
@@ -66,6 +78,8 @@ function track(pod: PodObject, now: number): TrackedPod {
     name,
     owner: controller?.uid ?? `${namespace}/${name}`,
     ...(controller === undefined ? {} : { controller }),
+    isReplaced: controller !== undefined && (REPLACING.includes(controller.kind) || runsForever(pod)),
+    reported: false,
     firstSeen: now,
     diagnosis: "unknown",
     failures: undefined,
@@ -123,8 +137,15 @@ export class PodStore {
   /** Takes in what the watch tells. */
   apply(notice: Notice<PodObject>): void {
     if (notice.type === "LISTING" || notice.type === "SYNCED" || notice.type === "DELETED") this.store.apply(notice);
-    else if (diagnose(notice.object) === "leaving") this.store.apply({ type: "DELETED", object: notice.object });
+    else if (diagnose(notice.object) === "leaving") this.leave(notice.object);
     else if (this.get(uidOf(notice.object)) === undefined && this.store.size >= MAX_PODS) this.options.overflow();
     else this.store.apply(notice);
+  }
+
+  private leave(object: PodObject): void {
+    const pod = this.get(uidOf(object));
+    const isDeleted = object.metadata?.deletionTimestamp !== undefined;
+    if (pod !== undefined && !isDeleted && endedByValidator(object)) this.options.ended(pod);
+    this.store.apply({ type: "DELETED", object });
   }
 }

@@ -51,7 +51,7 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
     resource: resources.pods,
     // Every meshed pod has it, whatever injected its proxy.
     labelSelector: Label.controlPlaneNamespace,
-    // Completed pods stay for days. A failed one may have to be replaced.
+    // Completed pods stay for days. A pod that its validator ends is reported.
     fieldSelector: `spec.nodeName=${settings.nodeName},status.phase!=Succeeded`,
     take: pods.apply.bind(pods),
   };

@@ -20,6 +20,8 @@ export interface Settings {
   readonly installerReady?: string;
   /** How many pods may be deleted. */
   readonly rate: Rate;
+  /** Delete broken pods that no controller replaces, too. */
+  readonly deleteUnowned: boolean;
   /** Evict pods without redirect that have no validator, too. */
   readonly deleteUnvalidated: boolean;
   /** The NRI plugin may mend a pod in place: give it a chance before the pod is deleted. */
@@ -35,6 +37,7 @@ const FLAGS = {
   [RepairFlag.installerReady]: "http://127.0.0.1:9991/ready",
   [RepairFlag.deletionsPerSecond]: "1",
   [RepairFlag.deletionBurst]: "10",
+  [RepairFlag.deleteUnowned]: false,
   [RepairFlag.deleteUnvalidated]: false,
   [RepairFlag.waitForNri]: false,
 } as const;
@@ -56,6 +59,7 @@ export function readSettings(args: readonly string[], environment: Environment):
       perSecond: read.flag(RepairFlag.deletionsPerSecond).positive(),
       burst: Math.max(1, read.flag(RepairFlag.deletionBurst).positive()),
     },
+    deleteUnowned: read.flag(RepairFlag.deleteUnowned).boolean(),
     deleteUnvalidated: read.flag(RepairFlag.deleteUnvalidated).boolean(),
     waitForNri: read.flag(RepairFlag.waitForNri).boolean(),
     ...(stanza === undefined ? {} : { stanza }),

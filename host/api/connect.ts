@@ -31,10 +31,33 @@ function systemAuthorities(host: Host): string {
 
 const isAddress = (name: string) => name.includes(":") || /^\d{1,3}(\.\d{1,3}){3}$/.test(name);
 
+const HOSTS = "/etc/hosts";
+const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
+
+/** The addresses of a name in /etc/hosts: the C library looks at 512 bytes of a line, and tells capital letters apart. */
+function listedAddresses(host: Host, name: string): readonly string[] {
+  if (host.access(HOSTS) !== 0) return [];
+  const lines = readText(host, HOSTS).split("\n");
+  return lines.flatMap((line) => {
+    const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
+    return isAddress(address) && names.some((each) => plain(each) === plain(name)) ? [address] : [];
+  });
+}
+
+/** Addresses of IPv4 and IPv6 in turn: where one family does not work, the other is tried early. */
+function mixed(addresses: readonly string[]): readonly string[] {
+  const [v4, v6] = [false, true].map((wanted) => addresses.filter((each) => each.includes(":") === wanted));
+  return Array.from(addresses, (_, at) => [v4?.[at], v6?.[at]])
+    .flat()
+    .filter((each) => each !== undefined);
+}
+
 function addressesOf(host: Host, name: string, milliseconds: number): readonly string[] {
   if (isAddress(name)) return [name];
+  const listed = listedAddresses(host, name);
+  if (listed.length > 0) return mixed(listed);
   const found = host.resolve(name, milliseconds);
-  if (typeof found !== "number" && found.length > 0) return found;
+  if (typeof found !== "number" && found.length > 0) return mixed(found);
   const why = found === -Errno.ETIMEDOUT ? `cannot be resolved within ${milliseconds} ms` : "cannot be resolved";
   throw new ConnectionFailed(`its host name cannot be resolved: ${name} ${why}`);
 }
@@ -54,8 +77,11 @@ const BROKEN: readonly number[] = [-Errno.ECONNRESET, -Errno.EPIPE];
 
 /** What messages of the TLS library mean for those who issue certificates. */
 const HINTS: readonly (readonly [RegExp, string])[] = [
-  // RFC 8446, section 6.2: handshake_failure.
-  [/alert 40\b/, "its certificate may have an Ed25519 key, which is not supported: use RSA or ECDSA"],
+  // RFC 8446, section 6.2: handshake_failure has several causes.
+  [
+    /alert 40\b/,
+    "server and plugin have no version of TLS, cipher suite or key type in common (TLS 1.2 and 1.3 with AES-GCM or ChaCha20; keys of RSA or ECDSA, not Ed25519)",
+  ],
   [/algorithm \(oid\) is unsupported/, "Ed25519 is not supported: use RSA or ECDSA"],
   [/unacceptable hash/, "SHA-1 is not accepted: use SHA-256"],
 ];
@@ -84,7 +110,7 @@ function failure({ step, error, text: given }: TlsFailure, limit: number): Conne
 }
 
 /**
- * Connects to the first of the server's addresses that accepts a connection, and verifies it as the kubeconfig says.
+ * Connects to the first of the server's addresses that takes a connection, and verifies it as the kubeconfig says.
  * @param milliseconds for everything
  * @throws ConnectionFailed
  */
@@ -98,15 +124,11 @@ export function connect(host: Host, server: ApiServer, milliseconds: number): vo
     certificate: server.certificate?.cert ?? "",
     key: server.certificate?.key ?? "",
     insecure: server.insecure === true,
+    judge: (chain: readonly Uint8Array[]) => host.load("certificates").problemOf(chain),
   };
-  let failed: ConnectionFailed | undefined;
-  for (const address of addressesOf(host, server.host, left())) {
-    const problem = host.tlsConnect({ ...trust, address }, left());
-    if (problem === undefined) return;
-    host.tlsClose();
-    failed = failure(problem, milliseconds);
-    // Another address can help only where nobody answers at this one.
-    if (problem.step !== "connect") break;
-  }
-  throw failed ?? new ConnectionFailed("it has no address");
+  const addresses = addressesOf(host, server.host, left()).join("\n");
+  const problem = host.tlsConnect({ ...trust, addresses }, left());
+  if (problem === undefined) return;
+  host.tlsClose();
+  throw failure(problem, milliseconds);
 }

@@ -93,17 +93,26 @@ describe("a request", () => {
     expect(() => get(host, server, "/", 500)).toThrow("no answer within 500 ms");
   });
 
-  it("tries each address of a name until one takes the connection", () => {
-    const host = played(failure("connect", Errno.ECONNREFUSED), ok);
-    host.resolve = () => ["10.0.0.1", "10.0.0.2"];
+  it("is sent to one of a name's addresses, families in turn", () => {
+    const host = played(ok);
+    host.resolve = () => ["10.0.0.1", "10.0.0.2", "10.0.0.3", "fd00::1"];
     expect(get(host, { ...server, host: "api.example" }, "/", 1000).status).toBe(200);
-    expect(host.servers.map(({ address, name }) => [address, name])).toEqual([
-      ["10.0.0.1", "api.example"],
-      ["10.0.0.2", "api.example"],
+    expect(host.servers.map(({ addresses, name }) => [addresses.split("\n"), name])).toEqual([
+      [["10.0.0.1", "fd00::1", "10.0.0.2", "10.0.0.3"], "api.example"],
     ]);
     expect(() => get(played(), { ...server, host: "none.example" }, "/", 1000)).toThrow(
       "its host name cannot be resolved: none.example",
     );
+  });
+
+  it("finds a name in /etc/hosts, in capitals and at the end of a long line, too", () => {
+    const aliases = Array.from({ length: 100 }, (_, at) => `alias-${at}.example`).join(" ");
+    const files = {
+      "/etc/hosts": `# 10.0.0.9 api.example\n10.0.0.1\t${aliases} API.example # x\n::1 api.example.\nx api.example\n`,
+    };
+    const host = new FakeHost({ api: () => ok, files });
+    expect(get(host, { ...server, host: "Api.Example" }, "/", 1000).status).toBe(200);
+    expect(host.servers.map(({ addresses }) => addresses)).toEqual(["10.0.0.1\n::1"]);
   });
 
   it("is not sent again when the answer breaks off", () => {

@@ -16,6 +16,7 @@ import { RESULTS, recordResult } from "../../build/results";
 import { chart } from "./chart";
 import { largeCalls } from "./limits";
 import { Bench, type Contestant, type Scenario } from "./measure";
+import { nriCosts } from "./nri";
 
 /** Everything a few times only, and nothing is recorded. */
 const isQuick = process.argv.includes("--quick");
@@ -182,6 +183,7 @@ async function main(): Promise<void> {
       limits: await limits(bench, ours),
     };
     process.stdout.write(`${pluginTable(results)}\n`);
+    process.stdout.write(`RunPodSandbox of the NRI plugin\n${(await nriCosts(LARGE_CALLS)).join("\n")}\n`);
     if (!isQuick) await save(results);
   } finally {
     bench.close();

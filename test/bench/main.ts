@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
-import { buildPlugin } from "../../build/programs";
+import { buildNri, buildPlugin } from "../../build/programs";
 import { hostRuntime } from "../../build/runtime";
 import { namespacesMissing } from "../support/netns";
 
@@ -20,9 +20,11 @@ async function settle(path: string): Promise<void> {
 async function main(): Promise<void> {
   const missing = namespacesMissing();
   if (missing !== undefined) throw new Error(`the benchmark needs ${missing}`);
-  process.stderr.write("building the plugin\n");
+  process.stderr.write("building the plugins\n");
   await buildPlugin();
+  await buildNri();
   await settle(outputs.plugin);
+  await settle(outputs.nri);
   const { status } = spawnSync(hostRuntime(), [join(__dirname, "bench.ts"), ...process.argv.slice(2)], {
     stdio: "inherit",
   });

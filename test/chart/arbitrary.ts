@@ -55,7 +55,21 @@ const separator = fc.constantFrom(",", ", ", " ,");
 const listOf = (item: fc.Arbitrary<string>) =>
   fc.tuple(fc.array(item, { maxLength: 4 }), separator).map(([list, between]) => list.join(between));
 
+/** What a label may have, and YAML could take for something else. */
+const labelValues = fc.oneof(
+  fc.constantFrom("", "yes", "null", "1", "1e3", "0x10", "01", "true", "2001-01-01"),
+  fc.stringMatching(/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,10}[A-Za-z0-9])?$/),
+);
 const labels = fc.dictionary(
+  fc.oneof(
+    fc.constantFrom("k8s-app", "linkerd.io/cni-resource", "team", "a.b/c", "yes", "1"),
+    fc.stringMatching(/^([a-z0-9]([-a-z0-9.]{0,8}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,8}[A-Za-z0-9])?$/),
+  ),
+  labelValues,
+  { maxKeys: 4 },
+);
+
+const annotations = fc.dictionary(
   fc
     .oneof(fc.constantFrom("k8s-app", "linkerd.io/cni-resource", "team", "a.b/c", "yes", "1"), lines)
     .filter((key) => key !== "__proto__"),
@@ -91,7 +105,7 @@ const objects = fc.uniqueArray(
       apiVersion: fc.constant("v1"),
       kind: fc.constantFrom("ConfigMap", "Secret"),
       metadata: fc.record({ name: fc.stringMatching(/^extra-[a-z0-9]{1,6}$/) }, { noNullPrototype: true }),
-      data: labels,
+      data: annotations,
       list: fc.array(texts, { maxLength: 2 }),
       count: fc.integer(),
     },
@@ -119,8 +133,13 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   destCNIBinDir: fc.oneof(paths, fc.constant("/one")),
   socketDir: paths,
   netnsDir: paths,
-  maxSurge: shares,
   maxUnavailable: shares,
+  // Both may not be 0.
+  rollingUpdate: fc
+    .record({ maxSurge: shares, maxUnavailable: shares }, { requiredKeys: [], noNullPrototype: true })
+    .filter(
+      ({ maxSurge, maxUnavailable }) => ![maxSurge, maxUnavailable].every((share) => /^0%?$/.test(String(share))),
+    ),
   version: fc.oneof(
     lines.map((text) => (text === "" ? "x" : text)),
     fc.constantFrom(0, 1, 1.7, 2026, 20260801),
@@ -170,7 +189,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   extraObjects: objects,
   podLabels: labels,
   commonLabels: labels,
-  podAnnotations: labels,
+  podAnnotations: annotations,
   labels,
 };
 

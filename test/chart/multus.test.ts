@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "yaml";
 import type { LinkerdMultusProps } from "../../constructs";
 import { constructed, linkerdMultus, rendered } from "./charts";
 import {
@@ -72,6 +73,21 @@ suite(`dist/charts/linkerd-multus with the real helm${title}`, () => {
     expect(byName(rendered)).toEqual(
       expected({ replicaCount: 3, controller, service: { webhookPort: 1443 }, runAsUser: -1 }),
     );
+  });
+
+  test.each([
+    "webhook: null",
+    "webhook: {namespaceSelector: null}",
+    "webhook: {namespaceSelector: {matchExpressions: null}}",
+  ])("with %s the webhook covers none of the system's namespaces", (text) => {
+    withValues(parse(text), (path) => {
+      const rendered = template("--values", path).filter(({ kind }) => kind === "MutatingWebhookConfiguration");
+      const { webhooks } = rendered[0] as unknown as { webhooks: { namespaceSelector: object }[] };
+      expect(webhooks).toHaveLength(2);
+      for (const { namespaceSelector } of webhooks) {
+        expect(JSON.stringify(namespaceSelector)).toContain('["kube-system","kube-public","kube-node-lease",');
+      }
+    });
   });
 
   /** Bad values, and what helm's message says about them. */

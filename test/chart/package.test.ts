@@ -117,7 +117,7 @@ describe("the packed npm package in an empty project", () => {
     const folders = peers.map((name) => join(root, "node_modules", name));
     const quiet = ["--offline", "--no-audit", "--no-fund", "--no-save", "--install-links", "--ignore-scripts"];
     npm(project, "install", ...quiet, `./${packed}`, ...folders);
-    for (const example of ["subclass.ts", "helm-chart.ts"])
+    for (const example of ["subclass.ts", "additions.ts", "helm-chart.ts"])
       cpSync(join(root, "examples", example), join(project, example));
     writeFileSync(join(project, "esm.mts"), esm);
     writeFileSync(join(project, "main.ts"), app);
@@ -139,6 +139,16 @@ describe("the packed npm package in an empty project", () => {
       "own-pods": { namespace: "platform-cni" },
     });
     expect(named(manifests, "DaemonSet")).toMatchObject({ spec: { template: { spec: { dnsPolicy: "Default" } } } });
+  });
+
+  test("is added to as the example shows, and synthesizes", () => {
+    const manifests = documents(node(join("made", "additions.js")));
+    const sets = manifests.filter(({ kind }) => kind === "DaemonSet");
+    const containers = [{ name: "install-cni" }, { name: "audit" }];
+    expect(sets).toMatchObject([
+      { metadata: { annotations: { "example.com/owner": "platform" } }, spec: { template: { spec: { containers } } } },
+      { spec: { template: { spec: { dnsPolicy: "Default", containers: [{ imagePullPolicy: "Always" }] } } } },
+    ]);
   });
 
   const synthTest = cdk8s === undefined ? test.skip : test;

@@ -7,11 +7,14 @@ import type { TestCluster } from "./suite";
 const NAME = "linkerd-cni-nri";
 const DAEMON_SET = ["--namespace=linkerd-cni", `daemonset/${NAME}`];
 const PODS = ["--namespace=linkerd-cni", `--selector=k8s-app=${NAME}`];
-const ADMIN_PORT = 9992;
+export const ADMIN_PORT = 9992;
 
 interface PluginPod {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
-  readonly status: { readonly containerStatuses?: readonly { readonly ready: boolean }[] };
+  readonly status: {
+    readonly podIP?: string;
+    readonly containerStatuses?: readonly { readonly ready: boolean; readonly restartCount: number }[];
+  };
 }
 
 /** The NRI plugin, as the chart runs it in a cluster. */
@@ -31,6 +34,17 @@ export class NriPlugin {
       const pods = await this.pods();
       return pods.some(({ status }) => status.containerStatuses?.some(({ ready }) => ready) === true);
     });
+  }
+
+  /** Address of its pod. */
+  async address(): Promise<string> {
+    return (await this.pods())[0]?.status.podIP ?? "";
+  }
+
+  /** How often its container was started again, mostly because probes failed. */
+  async restarts(): Promise<number> {
+    const statuses = (await this.pods()).flatMap(({ status }) => status.containerStatuses ?? []);
+    return statuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
   }
 
   restart(): Promise<string> {

@@ -100,6 +100,12 @@ export class Kubectl {
     return JSON.parse(await this.run(...args, "--output=json")) as T;
   }
 
+  /** Creates objects, in order, without a copy of each in its annotations. */
+  async create(...items: readonly object[]): Promise<void> {
+    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+    await this.machine.run(["kubectl", "create", "-f", "-"], { input: list });
+  }
+
   /** Creates or changes objects, in order. */
   async apply(...items: readonly object[]): Promise<void> {
     const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });

@@ -4,6 +4,7 @@ import { type Kubectl, type Pod, pod } from "./pods";
 export interface StreamOptions {
   /** With an init container that fails where the pod is not redirected. @default false */
   readonly validator?: boolean;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** What came of a stream of pod starts. */

@@ -1,4 +1,5 @@
 import { createHash, X509Certificate } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServingCertificate, TlsPair } from "../../controllers/multus/certificates/certificate";
 import { createAuthority, issueCertificate } from "../../controllers/multus/certificates/issue";
 import { CertificateRotator } from "../../controllers/multus/certificates/rotator";
@@ -9,6 +10,7 @@ import { createLog } from "../../process/log";
 import { Registry } from "../../process/metrics";
 import { AdmissionApi, CONFIGURATION, SECRET, SERVICE } from "../support/admission";
 import { fastClock, until } from "../support/controllers";
+import { metricIn } from "../support/metrics";
 import { OPERATOR_NAMESPACE } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
@@ -68,6 +70,7 @@ class Replica {
       failed: () => undefined,
       signal: this.stopping.signal,
       client: new KubernetesClient(send),
+      registry: this.registry,
       served: new ServedCertificate<ServingCertificate>(serving),
     });
     this.done = rotator.run().finally(() => send.close());
@@ -91,11 +94,12 @@ suite("the webhook's certificates with a real API server, with the chart's right
     api = await AdmissionApi.start();
   });
 
+  beforeEach(() => api.emptySecret());
+
   afterAll(() => api?.close());
 
   afterEach(async () => {
     await Promise.all(replicas.splice(0).map((replica) => replica.stop()));
-    await api.cluster.api.request({ method: "DELETE", path: SECRET });
   });
 
   function start(count: number): readonly Replica[] {
@@ -200,9 +204,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     async (_, isRotating) => {
       const [old, further] = await Promise.all([issue(NAMES, 90), issue(NAMES, 90)]);
       const data = isRotating ? formerForm(old, [old.ca, further.ca], further) : formerForm(old, [old.ca]);
-      const path = SECRET.slice(0, SECRET.lastIndexOf("/"));
-      const body = { metadata: { name: "linkerd-multus-webhook-tls" }, type: "kubernetes.io/tls", data };
-      await api.cluster.api.json({ method: "POST", path, body });
+      await api.cluster.merge(SECRET, { data });
       const [one] = start(2);
       await shown();
       expect(one?.shown).toBe(short(old.cert));
@@ -239,6 +241,88 @@ suite("the webhook's certificates with a real API server, with the chart's right
     await api.cluster.api.up();
     await until("the rotation", () => one?.used.length === 2, 60);
     await settled("the end");
+  });
+
+  const metric = (replica: Replica | undefined, name: string) =>
+    metricIn(replica?.registry.text() ?? "", `linkerd_multus_${name}`);
+  const warnings = (replica: Replica | undefined) => (replica?.log ?? []).filter((line) => line.includes("warn"));
+  const path = `${CONFIGURATION}/linkerd-multus`;
+
+  test("it may not create Secrets; one that is deleted is missed, and filled again when the chart makes it", async () => {
+    const [one] = start(1);
+    await shown();
+    await settled("the start");
+    const collection = SECRET.slice(0, SECRET.lastIndexOf("/"));
+    const token = {
+      metadata: { name: "token", annotations: { "kubernetes.io/service-account.name": "default" } },
+      type: "kubernetes.io/service-account-token",
+    };
+    const send = httpsTransport(() => api.cluster.api.server);
+    const asked = await send({ method: "POST", path: collection, body: token, deadlineMs: 10_000 });
+    send.close();
+    expect(asked.status).toBe(403);
+    await api.cluster.api.json({ method: "DELETE", path: SECRET });
+    await until("the log", () =>
+      warnings(one).some((line) => line.includes("does not exist: install the chart again")),
+    );
+    expect(one?.used).toHaveLength(1);
+    await api.emptySecret();
+    await until("another", () => one?.used.length === 2, 60);
+    await settled("the end");
+  });
+
+  test("a caBundle that another program keeps changing is corrected less and less often, and counted", async () => {
+    const [one] = start(1);
+    await shown();
+    const ours = (await secret())["ca.crt"];
+    await until("the caBundle", async () => (await api.caBundle()) === ours);
+    let theirs = 0;
+    let isOver = false;
+    const fight = async () => {
+      while (!isOver) {
+        if ((await api.caBundle()) === ours) {
+          const webhooks = (await api.configuration()).webhooks.map(({ name }) => ({
+            name,
+            clientConfig: { caBundle: base64("another's") },
+          }));
+          await api.cluster.api.json({
+            method: "PATCH",
+            path: `${path}?fieldManager=their-operator`,
+            body: { webhooks },
+            contentType: "application/strategic-merge-patch+json",
+          });
+          theirs += 1;
+        }
+        await sleep(1);
+      }
+    };
+    const begin = performance.now();
+    const fighting = fight();
+    await until("eight corrections of theirs", () => theirs >= 8, 60).finally(() => {
+      isOver = true;
+    });
+    await fighting;
+    // Two were corrected at once, and each later one after a pause twice as long.
+    const pausesMs = (1 + 2 + 4 + 8 + 16) * 1_000;
+    expect((performance.now() - begin) * SPEED).toBeGreaterThan(pausesMs);
+    expect(metric(one, "ca_bundle_contested")).toBe(1);
+    expect(metric(one, "ca_bundle_corrections_total")).toBeGreaterThanOrEqual(7);
+    expect(warnings(one)).toEqual([expect.stringContaining("a caBundle that their-operator keeps changing")]);
+    await until("peace", async () => (await api.caBundle()) === ours && metric(one, "ca_bundle_contested") === 0, 60);
+  });
+
+  test("a caBundle that an annotation has cert-manager set is left alone", async () => {
+    await api.cluster.merge(path, { metadata: { annotations: { "cert-manager.io/inject-ca-from": "a/b" } } });
+    const before = await api.caBundle();
+    const [one] = start(1);
+    await shown();
+    await until("the log", () => warnings(one).length > 0);
+    expect(warnings(one)).toEqual([expect.stringContaining("annotation cert-manager.io/inject-ca-from, which lets")]);
+    expect(metric(one, "ca_bundle_contested")).toBe(1);
+    expect([await api.caBundle(), metric(one, "ca_bundle_corrections_total")]).toEqual([before, 0]);
+    await api.cluster.merge(path, { metadata: { annotations: { "cert-manager.io/inject-ca-from": null } } });
+    await until("the caBundle", async () => (await api.caBundle()) === (await secret())["ca.crt"]);
+    await until("peace", () => metric(one, "ca_bundle_contested") === 0);
   });
 
   test("one that has expired is replaced at once", async () => {

@@ -187,7 +187,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       const { answers, end } = load(4);
       const bundles = new Set<string | undefined>();
       for (const round of [1, 2, 3]) {
-        await api.cluster.api.json({ method: "DELETE", path: SECRET });
+        await api.emptySecret();
         await until(
           `rotation ${round}`,
           async () => {

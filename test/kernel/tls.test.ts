@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TlsOptions } from "node:tls";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
-import { authority, certificate, type Issued } from "../support/certificates";
+import { authority, type CertificateOptions, certificate, type Issued } from "../support/certificates";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { suite } from "../support/requirements";
@@ -35,6 +35,15 @@ const good = server();
 const first = authority("first intermediate", { by: ca });
 const second = authority("second intermediate", { by: first });
 const deep = server({ by: second });
+
+const constraining = (name: string, constraints: CertificateOptions["constraints"], constraintsAreCritical = false) =>
+  authority(name, { by: ca, constraintsAreCritical, ...(constraints === undefined ? {} : { constraints }) });
+const local = constraining("authority of 127/8", { permitted: ["127.0.0.0/8"] });
+const localOnly = constraining("strict authority of 127/8", { permitted: ["127.0.0.0/8", "svc"] }, true);
+const remote = constraining("authority of 10/8", { permitted: ["10.0.0.0/8"] });
+const excluding = constraining("authority of all but 127.0.0.1", { excluded: ["127.0.0.1/32"] }, true);
+const rootOfNames = authority("root of all but shop.test", { constraints: { excluded: ["shop.test"] } });
+const strict = authority("authority with policies", { by: ca, hasPolicies: true });
 
 const selfSigned = authority("api", { names: ["127.0.0.1"] });
 const selfSignedLeaf = certificate({ subject: "api", names: ["127.0.0.1"] });
@@ -156,6 +165,7 @@ const onHandshake = (onHandshake: (connection: Connection) => void): Pick<Case, 
 });
 
 const untrusted = /its certificate is not trusted: ./;
+const constrained = /its certificate is not trusted: a certificate authority may not vouch for (address|DNS name)/;
 const tooLate = /its certificate is not trusted: .*expired/;
 const tooEarly = /its certificate is not trusted: .*(not yet valid|in the future)/;
 const timeIsOver = /no (connection|answer) within \d+ ms/;
@@ -301,6 +311,31 @@ const cases: Readonly<Record<string, Case>> = {
     has: server({ hasUnknownExtension: true }),
     does: /certificate|TLS handshake failed/,
   },
+  "name constraints that permit its address": { has: chain(server({ by: local }), local), does: "redirects" },
+  "critical name constraints that permit its address": {
+    has: chain(server({ by: localOnly }), localOnly),
+    does: "redirects",
+  },
+  "name constraints that permit other addresses": { has: chain(server({ by: remote }), remote), does: constrained },
+  "critical name constraints that exclude its address": {
+    has: chain(server({ by: excluding }), excluding),
+    does: constrained,
+  },
+  "name constraints of the kubeconfig's authority that exclude another of its names": {
+    has: server({ by: rootOfNames, names: ["127.0.0.1", "api.shop.test"] }),
+    cluster: trusts(rootOfNames.cert),
+    does: constrained,
+  },
+  "policies that the authority requires": {
+    has: chain(server({ by: strict, hasPolicies: true }), strict),
+    does: "redirects",
+  },
+  "no policy, where the authority requires one": {
+    has: chain(server({ by: strict }), strict),
+    does: /its certificate is not trusted: the chain has no certificate policy/,
+  },
+  "an IPv4-mapped address": { cluster: { server: "https://[::ffff:127.0.0.1]:PORT" }, does: "redirects" },
+
   "insecure-skip-tls-verify": {
     has: server({ by: other, names: ["nobody"], fromDay: -30, toDay: -1 }),
     cluster: { "certificate-authority-data": undefined, "insecure-skip-tls-verify": true },

@@ -82,6 +82,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     await cp(outputs.charts, join(folder, "charts"), { recursive: true });
     await writeFile(join(folder, "charts", "linkerd-multus", "README.md"), "Another one.\n");
     await writeFile(join(folder, "bin", "l5d-cni"), "#!/usr/bin/env node\n");
+    await writeFile(join(folder, "bin", "l5d-cni.cdx.json"), "{}");
     const layout = new Layout();
     const files = ["opt/linkerd-cni/sbom.cdx.json", "opt/cni/bin/linkerd-cni"].map((name) => ({
       name,

@@ -89,6 +89,14 @@ export class AdmissionApi {
     await this.cluster.api.json({ method: "POST", path: "/api/v1/namespaces", body });
   }
 
+  /** Has the Secret be as the chart makes it. */
+  async emptySecret(): Promise<void> {
+    const { api } = this.cluster;
+    await api.request({ method: "DELETE", path: SECRET });
+    const name = SECRET.slice(SECRET.lastIndexOf("/") + 1);
+    await api.create({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace: OPERATOR_NAMESPACE } });
+  }
+
   configuration(): Promise<Webhooks> {
     return this.cluster.api.json<Webhooks>({ path: `${CONFIGURATION}/linkerd-multus` });
   }

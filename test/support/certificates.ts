@@ -28,6 +28,11 @@ export interface CertificateOptions {
   readonly isAuthority?: boolean;
   /** The extended key usage. @default none is stated */
   readonly purpose?: "serverAuth" | "clientAuth";
+  /** Name constraints: addresses with a prefix's length, everything else DNS names. */
+  readonly constraints?: { readonly permitted?: readonly string[]; readonly excluded?: readonly string[] };
+  readonly constraintsAreCritical?: boolean;
+  /** Adds a policy, constraints on policies that need one, and inhibitAnyPolicy, all critical. */
+  readonly hasPolicies?: boolean;
   /** Adds a critical extension that nobody knows. */
   readonly hasUnknownExtension?: boolean;
   /** @default "sha256" */
@@ -100,6 +105,26 @@ function extensions(options: CertificateOptions): Buffer {
   const general = [...names.map((name) => (isIP(name) === 0 ? dns(name) : tlv(0x87, addressBytes(name))))];
   general.push(...dnsNames.map(dns));
   if (general.length > 0) all.push(extension("2.5.29.17", sequence(...general)));
+  const { constraints, constraintsAreCritical = false, hasPolicies = false } = options;
+  if (constraints !== undefined) {
+    const subtrees = (bases: readonly string[] = []) =>
+      bases.map((base) => {
+        const [address = "", prefix] = base.split("/");
+        const mask = Buffer.alloc(4);
+        if (prefix !== undefined) mask.writeUInt32BE(Number((0xffffffffn << (32n - BigInt(prefix))) & 0xffffffffn));
+        return sequence(prefix === undefined ? dns(base) : tlv(0x87, addressBytes(address), mask));
+      });
+    const lists = [
+      ...(constraints.permitted === undefined ? [] : [tlv(0xa0, ...subtrees(constraints.permitted))]),
+      ...(constraints.excluded === undefined ? [] : [tlv(0xa1, ...subtrees(constraints.excluded))]),
+    ];
+    all.push(extension("2.5.29.30", sequence(...lists), constraintsAreCritical));
+  }
+  if (hasPolicies) {
+    all.push(extension("2.5.29.32", sequence(sequence(oid("1.2.3.4"))), true));
+    if (isAuthority) all.push(extension("2.5.29.36", sequence(tlv(0x80, Buffer.of(0))), true));
+    if (isAuthority) all.push(extension("2.5.29.54", integer(Buffer.of(0)), true));
+  }
   if (hasUnknownExtension) all.push(extension("1.2.3.4.5", NULL, true));
   return tlv(0xa3, sequence(...all));
 }

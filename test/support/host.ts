@@ -7,6 +7,9 @@ import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
 import type { TlsServer } from "../../host/port";
 
+/** A server whose chain the script judges, where there is something to judge. */
+export type StepServer = Omit<TlsServer, "judge">;
+
 /** A value, what an earlier step returned, bytes, or bytes of that size to be filled. */
 export type Argument =
   | string
@@ -14,8 +17,8 @@ export type Argument =
   | boolean
   | null
   | readonly string[]
-  | TlsServer
-  | readonly TlsServer[]
+  | StepServer
+  | readonly StepServer[]
   | { readonly result: number }
   | { readonly bytes: readonly number[] }
   | { readonly size: number };
@@ -42,6 +45,8 @@ export interface HostOptions {
   readonly before?: string;
   /** What runs that shell, with its arguments. @default nothing */
   readonly within?: readonly string[];
+  /** Ends it. */
+  readonly signal?: AbortSignal;
 }
 
 /** Whether the host is built to report what touches memory it must not. */
@@ -69,7 +74,11 @@ export class HostProgram {
   async end(steps: readonly Step[] | string, options: HostOptions = {}): Promise<HostEnd> {
     const { env = {}, before = ":", within = [] } = options;
     const [program = "", ...args] = [...within, "/bin/sh", "-c", `${before}; exec "$0"`, this.executable];
-    const child = spawn(program, args, { env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env } });
+    const { signal } = options;
+    const child = spawn(program, args, {
+      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
+      ...(signal === undefined ? {} : { signal }),
+    });
     const texts = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const)
       child[name].setEncoding("utf8").on("data", (text: string) => {

@@ -7,7 +7,7 @@ let made = 0;
 
 type Changes = { readonly [Key in keyof PodLike]?: Partial<PodLike[Key]> };
 
-/** A new pod of the node that is starting. */
+/** A new pod of the node that is starting; of a ReplicaSet unless told otherwise. */
 export function meshedPod(name: string, changes: Changes = {}): PodLike {
   made += 1;
   return {
@@ -16,6 +16,7 @@ export function meshedPod(name: string, changes: Changes = {}): PodLike {
       namespace: "shop",
       uid: `uid-${made}`,
       labels: { "linkerd.io/control-plane-ns": "linkerd" },
+      ...ownedBy(name),
       ...changes.metadata,
     },
     spec: {
@@ -41,6 +42,8 @@ const exited = (exitCode: number) => ({ terminated: { exitCode } });
 export const failing = validator({ state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: exited(95) });
 /** The validator has found what it wants. */
 export const passed = validator({ state: exited(0) });
+/** No controller replaces such a pod. */
+export const bare = { ownerReferences: [] };
 /** The validator's failure has ended the pod of a Job. */
 export const ended = { phase: "Failed", ...validator({ state: exited(95) }) };
 /** A proxy that runs. */

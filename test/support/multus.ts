@@ -11,18 +11,13 @@ import type { ApiServer } from "../../kubernetes/api-server";
 import { until } from "./controllers";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
-import { RealApi } from "./real-api";
+import { type ApiObject, RealApi } from "./real-api";
 
 export const CNI_NAMESPACE = "linkerd-cni";
 export const OPERATOR_NAMESPACE = "linkerd-multus";
 
-/** Where a kind of the chart's is created; in a namespace with its own in between. */
-const COLLECTIONS: Readonly<Record<string, string>> = {
-  ClusterRole: "clusterroles",
-  ClusterRoleBinding: "clusterrolebindings",
-  Role: "roles",
-  RoleBinding: "rolebindings",
-};
+/** What of the chart the operator has to do with, besides its webhook. */
+const KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"];
 
 /** The kind as Multus brings it. */
 export const CRD = {
@@ -76,10 +71,6 @@ interface Event {
   readonly regarding: { readonly kind: string; readonly name: string; readonly uid?: string };
 }
 
-interface Metadata {
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-}
-
 /** A cluster's API, as far as the operator has to do with it. */
 export class MultusApi {
   private constructor(readonly api: RealApi) {}
@@ -99,13 +90,8 @@ export class MultusApi {
     for (const name of [CNI_NAMESPACE, OPERATOR_NAMESPACE]) await this.namespace(name);
     const chart = new Chart(new App(), "chart");
     new LinkerdMultus(chart, "multus", { namespace: OPERATOR_NAMESPACE });
-    for (const object of chart.toJson() as (Metadata & { kind: string })[]) {
-      const collection = COLLECTIONS[object.kind];
-      const { namespace } = object.metadata;
-      const place = namespace === undefined ? "" : `namespaces/${namespace}/`;
-      const path = `/apis/rbac.authorization.k8s.io/v1/${place}${collection}`;
-      if (collection !== undefined) await this.api.json({ method: "POST", path, body: object });
-    }
+    const objects = chart.toJson() as ApiObject[];
+    await this.api.create(...objects.filter(({ kind }) => KINDS.includes(kind)));
   }
 
   /** What Multus brings; the API server takes a moment to serve it. */

@@ -26,17 +26,21 @@ const cni: readonly LinkerdCniProps[] = [
     nri: { enabled: true },
     nodeTaint: { enabled: true },
     pluginToken: { dedicated: true },
-    repairController: { enabled: true },
+    repairController: { enabled: true, deleteUnowned: true },
   },
   { healthPort: 0, repairController: { enabled: true }, nri: { enabled: true } },
 ];
 const multus: readonly LinkerdMultusProps[] = [{}, { webhook: { certificates: "cert-manager" } }];
 
 function containers(): readonly Spec[] {
-  const chart = new Chart(new App(), "chart");
-  for (const [index, props] of cni.entries()) new LinkerdCni(chart, `cni${index}`, props);
-  for (const [index, props] of multus.entries()) new LinkerdMultus(chart, `multus${index}`, props);
-  const manifests = chart.toJson() as { spec?: { template?: { spec: { containers: readonly Spec[] } } } }[];
+  const chart = () => new Chart(new App(), "chart");
+  const charts = [
+    ...cni.map((props) => Chart.of(new LinkerdCni(chart(), "cni", props))),
+    ...multus.map((props) => Chart.of(new LinkerdMultus(chart(), "multus", props))),
+  ];
+  const manifests = charts.flatMap((made) => made.toJson()) as {
+    spec?: { template?: { spec: { containers: readonly Spec[] } } };
+  }[];
   return manifests.flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
 }
 

@@ -1,9 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { bundledPackages } from "../../build/bundle";
 import { buildCli } from "../../build/cli";
+import { root } from "../../build/paths";
+import { schemaErrors } from "../image/cyclonedx";
 
 describe("the built l5d-cni", () => {
   const folder = mkdtempSync(join(tmpdir(), "cli-"));
@@ -34,6 +37,27 @@ describe("the built l5d-cni", () => {
     const script = `{ sleep 0.2; "${path}" install-cni; echo "status $?" >&2; } | true`;
     const { stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
     expect([stdout, stderr]).toEqual(["", "status 0\n"]);
+  });
+
+  test("ends in the licence of each package that it holds, which its bill of materials names", async () => {
+    const bom = JSON.parse(readFileSync(`${path}.cdx.json`, "utf8")) as {
+      metadata: { component: { name: string; type: string } };
+      components: { name: string; version: string; licenses: { license: { id: string } }[] }[];
+    };
+    expect(await schemaErrors(bom)).toEqual([]);
+    expect(bom.metadata.component).toMatchObject({ name: "l5d-cni", type: "application" });
+    const held = await bundledPackages([join(root, "cli", "main.ts")]);
+    expect(bom.components).toHaveLength(held.length);
+    expect(held.length).toBeGreaterThan(20);
+    const script = readFileSync(path, "utf8");
+    for (const folder of held) {
+      const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+      expect(bom.components).toContainEqual(
+        expect.objectContaining({ version, licenses: [{ license: { id: license } }] }),
+      );
+      expect(script).toContain(`\n// ${name} ${version} (${license})\n`);
+    }
+    expect(script).toContain("// Permission is hereby granted, free of charge");
   });
 
   test("knows its version", () => {

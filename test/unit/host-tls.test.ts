@@ -1,12 +1,19 @@
 /** The C host's TLS connection, against real servers: what is trusted, and how a connection ends. */
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from "node:net";
 import { constants } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import { generate } from "selfsigned";
-import type { TlsFailure, TlsServer } from "../../host/port";
-import { HostProgram, type Step, type StepResult } from "../support/host";
+import type { TlsFailure } from "../../host/port";
+import { HostProgram, type Step, type StepResult, type StepServer } from "../support/host";
 import { namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
 
@@ -114,8 +121,8 @@ function serveTcp(serveClient: (socket: Socket) => void): Promise<number> {
   );
 }
 
-const server = (port: number, changes: Partial<TlsServer> = {}): TlsServer => ({
-  address: "127.0.0.1",
+const server = (port: number, changes: Partial<StepServer> = {}): StepServer => ({
+  addresses: "127.0.0.1",
   port,
   name: "127.0.0.1",
   ca: authority.cert,
@@ -128,7 +135,7 @@ const server = (port: number, changes: Partial<TlsServer> = {}): TlsServer => ({
 const utf8 = (text: string) => ({ bytes: [...Buffer.from(text)] });
 
 /** Connects, and where that worked sends and receives a text. */
-async function exchange(to: TlsServer): Promise<TlsFailure | string> {
+async function exchange(to: StepServer): Promise<TlsFailure | string> {
   const [connected, , received] = await host.run([
     ["tlsConnect", to, LIMIT],
     ["tlsSend", utf8("sent"), LIMIT],
@@ -151,8 +158,8 @@ describe("trust", () => {
   });
 
   it("speaks with a server on IPv6, whose certificate is for its address", async () => {
-    expect(await exchange(server(await serve({}, echo, "::1"), { address: "::1", name: "::1" }))).toBe("sent");
-    expect(await exchange(server(await serve({}, echo, "::1"), { address: "::1", name: "0:0::0:1" }))).toBe("sent");
+    expect(await exchange(server(await serve({}, echo, "::1"), { addresses: "::1", name: "::1" }))).toBe("sent");
+    expect(await exchange(server(await serve({}, echo, "::1"), { addresses: "::1", name: "0:0::0:1" }))).toBe("sent");
   });
 
   it.each(["api.example", "API.example", "one.wild.example"])("takes a certificate for the name %s", async (name) => {
@@ -192,7 +199,7 @@ describe("trust", () => {
   });
 
   const NAME_MISMATCH = /does not match/;
-  it.each<[string, CertificateOptions, Partial<TlsServer>, RegExp]>([
+  it.each<[string, CertificateOptions, Partial<StepServer>, RegExp]>([
     ["for another address", { names: [ip("127.0.0.2")] }, {}, NAME_MISMATCH],
     ["for another address of IPv6", { names: [ip("::2"), ip("127.0.0.1")] }, { name: "::1" }, NAME_MISMATCH],
     ["for another name", { names: [dns("other.example")] }, { name: "api.example" }, NAME_MISMATCH],
@@ -279,7 +286,7 @@ describe("client certificates", () => {
     expect(received).toBeLessThan(0);
   });
 
-  it.each<[string, () => Promise<Partial<TlsServer>>]>([
+  it.each<[string, () => Promise<Partial<StepServer>>]>([
     ["no PEM", async () => ({ certificate: "x", key: client.key })],
     ["no key", async () => ({ certificate: client.cert })],
     ["a key that is none", async () => ({ certificate: client.cert, key: "x" })],
@@ -310,9 +317,9 @@ describe("a connection", () => {
     expect(await exchange(server(port))).toEqual({ step: "connect", error: -ECONNREFUSED, text: "" });
   });
 
-  it.each(["name.example", "", "127.0.0.1\0", "127.0.0"])("needs an address, and %j is none", async (address) => {
-    const failure = await exchange(server(1, { address }));
-    expect(failure).toMatchObject({ step: "connect", error: address === "127.0.0" ? expect.any(Number) : -EINVAL });
+  it.each(["name.example", "", "127.0.0.1\0", "127.0.0"])("needs an address, and %j is none", async (addresses) => {
+    const failure = await exchange(server(1, { addresses }));
+    expect(failure).toMatchObject({ step: "connect", error: addresses === "127.0.0" ? expect.any(Number) : -EINVAL });
   });
 
   it("needs a name without NUL", async () => {
@@ -375,10 +382,56 @@ describe("a connection", () => {
     expect(failure).toEqual({ step: "handshake", error: -ETIMEDOUT, text: "" });
   });
 
+  /** A port of an address where connections are not answered: as many wait there as may. */
+  async function unanswered(address: string, port: number): Promise<{ end(): void }> {
+    const name = [2, 0, port >> 8, port & 0xff, ...address.split(".").map(Number), ...Array(8).fill(0)];
+    const steps: Step[] = [
+      ["socket", 2, 1, 0],
+      ["bind", { result: 0 }, { bytes: name }],
+      ["listen", { result: 0 }, 0],
+      ["poll", -1, 0, 60_000],
+    ];
+    const full = new AbortController();
+    void host.end(steps, { signal: full.signal }).catch(() => undefined);
+    // Refused until it listens, then taken, until there is room for no more.
+    for (let isTaken: boolean | undefined = false; isTaken !== undefined; ) {
+      const socket = connectTcp(port, address);
+      socket.on("error", () => {});
+      open.push(socket);
+      const connected = once(socket, "connect").then(
+        () => true,
+        () => false,
+      );
+      isTaken = await Promise.race([connected, pause(500, undefined)]);
+    }
+    return { end: () => full.abort() };
+  }
+
+  it("goes to the first of several addresses that takes it", async () => {
+    const port = await serve();
+    const dead = await unanswered("127.0.0.2", port);
+    try {
+      for (const addresses of ["127.0.0.2\n127.0.0.1", "127.0.0.3\n127.0.0.2\n127.0.0.1", "x\n127.0.0.1"])
+        expect(await exchange(server(port, { addresses }))).toBe("sent");
+      const [failure] = await host.returned(["tlsConnect", server(port, { addresses: "127.0.0.2\n127.0.0.3" }), 700]);
+      expect(failure).toEqual({ step: "connect", error: -ETIMEDOUT, text: "" });
+    } finally {
+      dead.end();
+    }
+  });
+
+  it("goes to an IPv4-mapped address, whose certificate is for the IPv4 address", async () => {
+    const to = { addresses: "::ffff:127.0.0.1", name: "::ffff:127.0.0.1" };
+    expect(await exchange(server(await serve(), to))).toBe("sent");
+    expect(await exchange(server(await serve(), { ...to, name: "::ffff:127.0.0.2" }))).toMatchObject({
+      step: "verify",
+    });
+  });
+
   suite("to an address that does not answer", namespacesMissing(), () => {
     it("is over when the time is, before it is there", async () => {
       const setup = "ip link set lo up && ip route add 192.0.2.0/24 dev lo";
-      const to = server(443, { address: "192.0.2.2" });
+      const to = server(443, { addresses: "192.0.2.2" });
       const within = ["unshare", "--user", "--map-root-user", "--net"];
       const [failure] = await host.run([["tlsConnect", to, 200]], { before: setup, within });
       expect(failure?.returned).toEqual({ step: "connect", error: -ETIMEDOUT, text: "" });

@@ -452,6 +452,30 @@ describe("names", () => {
       expect((await resolved).map(({ returned }) => typeof returned)).toEqual(["number", "number"]);
     });
 
+    /** A name server that answers about IPv4, and in its own way about IPv6. */
+    const half = `
+      const server = require("node:dgram").createSocket("udp4");
+      server.on("message", (query, from) => {
+        const end = query.indexOf(0, 12) + 5;
+        const isV4 = query.readUInt16BE(end - 4) === 1;
+        if (!isV4 && query.includes("dropped")) return;
+        const head = Buffer.concat([query.subarray(0, 2), Buffer.from([0x81, isV4 ? 0x80 : 0x82, 0, 1, 0, isV4 ? 1 : 0, 0, 0, 0, 0])]);
+        const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 9]);
+        server.send(Buffer.concat([head, query.subarray(12, end), ...(isV4 ? [record] : [])]), from.port, from.address);
+      });
+      server.bind(53, "127.0.0.1", () => require("node:fs").writeFileSync(process.argv[2], ""));`;
+
+    it.each(["servfail.example", "dropped.example"])("takes IPv4 addresses where IPv6 is %s", async (name) => {
+      const [resolver, script, ready] = ["half.conf", "half.js", `${name}.ready`].map((file) => join(directory, file));
+      await writeFile(resolver as string, "nameserver 127.0.0.1\n");
+      await writeFile(script as string, half);
+      const within = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
+      const serve = `${process.execPath} ${script} ${ready} <&- >&- 2>&- & until [ -e ${ready} ]; do sleep 0.05; done`;
+      const before = `ip link set lo up && mount --bind ${resolver} /etc/resolv.conf && { ${serve}; }`;
+      const [made] = await host.run([["resolve", name, 3000]], { within, before });
+      expect(made?.returned).toEqual(["192.0.2.9"]);
+    });
+
     it("gives up in time", async () => {
       const resolver = join(directory, "resolv.conf");
       await writeFile(resolver, "nameserver 192.0.2.2\n");
@@ -467,7 +491,7 @@ describe("names", () => {
 describe("the process", () => {
   it("loads a script by its name", async () => {
     expect(await host.returned(["double", 21], ["double", 4])).toEqual([42, 8]);
-    const { status, stdout } = await host.end([["load", "missing"]]);
+    const { status, stdout } = await host.end([["load", "missing"]], { env: { CNI_COMMAND: "ADD" } });
     expect([status, JSON.parse(stdout).msg]).toEqual([1, "ReferenceError: no script missing"]);
   });
 
@@ -489,10 +513,16 @@ describe("the process", () => {
     ["too much memory", ["fillMemory"], expect.stringContaining("out of memory")],
     ["too many objects", ["fillMemoryBySmallObjects"], expect.stringContaining("out of memory")],
   ])("answers %s with an error document", async (_, step, message) => {
-    const { status, signal, stdout, stderr } = await host.end([step]);
+    const { status, signal, stdout, stderr } = await host.end([step], { env: { CNI_COMMAND: "ADD" } });
     expect([status, signal]).toEqual([1, null]);
     expect(JSON.parse(stdout)).toEqual(document(message));
     expect(stderr).toMatch(/^linkerd-cni: error: ./);
+  });
+
+  it("answers with no document where no CNI runtime asks", async () => {
+    const { status, stdout, stderr } = await host.end([["fillMemory"]]);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^linkerd-cni: error: .*out of memory/);
   });
 
   it("goes on after a stack overflow that was caught", async () => {
@@ -524,6 +554,7 @@ describe("the process", () => {
       for (let size = 2_000; size < 16_000; size += 250) {
         const { status, signal, stdout } = await host.end([["repeated", "€", 100_000]], {
           before: `ulimit -v ${size}`,
+          env: { CNI_COMMAND: "ADD" },
         });
         const answer = JSON.parse(stdout);
         expect([size, signal, status === 0 ? Array.isArray(answer) : answer.code]).toEqual([

@@ -1,11 +1,13 @@
 import { reasonOf } from "../../../cni/errors";
 import { backoffMs } from "../../../kubernetes/backoff";
 import type { KubernetesClient } from "../../../kubernetes/client";
-import { isAlreadyExists, isConflict, isNotFound } from "../../../kubernetes/errors";
+import { isConflict, isNotFound } from "../../../kubernetes/errors";
 import { type InformerDeps, inform } from "../../../kubernetes/informer";
-import { resource, resources } from "../../../kubernetes/resources";
-import type { KubernetesObject, SecretObject } from "../../../kubernetes/types";
+import { resources } from "../../../kubernetes/resources";
+import type { SecretObject } from "../../../kubernetes/types";
 import { Loop } from "../../../process/loop";
+import type { Registry } from "../../../process/metrics";
+import { CaBundle, CONFIGURATIONS } from "./ca-bundle";
 import {
   readAuthority,
   readServingCertificate,
@@ -31,18 +33,8 @@ export interface RotatorOptions {
 interface Deps extends InformerDeps {
   readonly client: KubernetesClient;
   readonly served: ServedCertificate<ServingCertificate>;
+  readonly registry: Registry;
 }
-
-interface WebhookConfiguration extends KubernetesObject {
-  readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
-}
-
-const CONFIGURATIONS = resource<WebhookConfiguration>(
-  "admissionregistration.k8s.io/v1",
-  "MutatingWebhookConfiguration",
-  "mutatingwebhookconfigurations",
-);
-const FIELD_MANAGER = "linkerd-multus-certificates";
 
 const YEAR_MS = 365 * 86_400_000;
 const AUTHORITY_VALID_MS = 10 * YEAR_MS;
@@ -107,6 +99,7 @@ export class CertificateRotator {
   private readonly name: string;
   private readonly settleMs: number;
   private readonly loop: Loop;
+  private readonly caBundle: CaBundle;
   private failures = 0;
   private problem = "";
   /** What was last seen to be served and trusted, and since when. */
@@ -119,17 +112,22 @@ export class CertificateRotator {
   ) {
     this.name = `${options.service}.${options.namespace}.svc`;
     this.settleMs = Math.min(LONGEST_SETTLE_MS, options.validMs / SETTLES_IN_A_LIFE);
+    this.caBundle = new CaBundle(options.configuration, deps);
     this.loop = new Loop(() => this.attempt(), deps);
   }
 
   /** Runs until the signal is given. */
   async run(): Promise<void> {
     const { namespace, secret, configuration } = this.options;
-    const named = (name: string) => ({ fieldSelector: `metadata.name=${name}`, take: () => this.loop.wake() });
+    const named = (name: string, take: () => void) => ({ fieldSelector: `metadata.name=${name}`, take });
+    const wake = () => this.loop.wake();
+    const wakeUnlessContested = () => {
+      if (this.caBundle.waitMs === 0) wake();
+    };
     await Promise.all([
       this.loop.run(),
-      inform({ resource: resources.secrets, namespace, ...named(secret) }, this.deps),
-      inform({ resource: CONFIGURATIONS, ...named(configuration) }, this.deps),
+      inform({ resource: resources.secrets, namespace, ...named(secret, wake) }, this.deps),
+      inform({ resource: CONFIGURATIONS, ...named(configuration, wakeUnlessContested) }, this.deps),
     ]);
   }
 
@@ -140,7 +138,7 @@ export class CertificateRotator {
       const pauseMs = await this.reconcile();
       this.failures = 0;
       this.problem = "";
-      return Math.min(pauseMs, CHECK_EVERY_MS);
+      return Math.min(pauseMs, this.caBundle.waitMs || CHECK_EVERY_MS, CHECK_EVERY_MS);
     } catch (error) {
       const problem = reasonOf(error);
       if (problem !== this.problem) log.warn(`cannot reconcile the webhook's certificate: ${problem}`);
@@ -171,9 +169,10 @@ export class CertificateRotator {
   }
 
   private read(found: SecretObject | undefined): RotationState | undefined {
-    if (found === undefined) return undefined;
+    // The chart makes it empty.
+    if (found?.data === undefined) return undefined;
     try {
-      return decode(found.data ?? {}, this.name);
+      return decode(found.data, this.name);
     } catch (error) {
       const { namespace, secret } = this.options;
       this.deps.log.warn(`Secret ${namespace}/${secret} is not usable and is replaced: ${reasonOf(error)}`);
@@ -184,25 +183,10 @@ export class CertificateRotator {
   /** Has clients trust what the Secret says, and notes for how long they have. */
   private async publish({ serving, trusted }: RotationState): Promise<void> {
     const bundle = bundleOf(trusted);
-    const wasRight = await this.ensureCaBundle(bundle);
+    const wasRight = await this.caBundle.ensure(bundle);
     const what = serving.cert + bundle;
     this.trusted = trusted;
     if (!wasRight || this.settled.what !== what) this.settled = { what, since: this.deps.clock.now() };
-  }
-
-  /**
-   * Sets the `caBundle` of every webhook in the configuration, and no other field.
-   * @returns whether it was right before; so it is where there is no configuration
-   */
-  private async ensureCaBundle(caBundle: string): Promise<boolean> {
-    const { client } = this.deps;
-    const name = this.options.configuration;
-    const { webhooks = [] } = (await client.find(CONFIGURATIONS, { name })) ?? {};
-    if (webhooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return true;
-    const changed = webhooks.map((webhook) => ({ name: webhook.name, clientConfig: { caBundle } }));
-    const applying = { fieldManager: FIELD_MANAGER, force: true };
-    await client.apply(CONFIGURATIONS, { metadata: { name }, webhooks: changed }, applying);
-    return false;
   }
 
   /** What the Secret holds after a step. */
@@ -230,28 +214,24 @@ export class CertificateRotator {
     return { pair: step.serving, trusted: [...all], caKey: authority.key };
   }
 
-  /** Writes where the Secret is still the one that was read. @returns whether it was */
+  /**
+   * Writes where the Secret is still the one that was read. The chart makes it: a right to create this one would be a
+   * right to create any, also a token of any service account in the namespace.
+   * @returns whether it was
+   */
   private async write(before: SecretObject | undefined, data: Record<string, string | null>): Promise<boolean> {
     const { client } = this.deps;
     const { namespace, secret: name } = this.options;
+    if (before === undefined) {
+      throw new Error(`Secret ${namespace}/${name} does not exist: install the chart again, which makes it empty`);
+    }
+    const { resourceVersion, uid } = before.metadata ?? {};
     try {
-      if (before === undefined) {
-        const labels = { "app.kubernetes.io/managed-by": "linkerd-multus" };
-        const given = Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== null);
-        const metadata = { name, namespace, labels };
-        await client.create(resources.secrets, {
-          metadata,
-          type: "kubernetes.io/tls",
-          data: Object.fromEntries(given),
-        });
-      } else {
-        const { resourceVersion, uid } = before.metadata ?? {};
-        const body = { metadata: { resourceVersion, uid }, data };
-        await client.patch(resources.secrets, { namespace, name }, { type: "merge", body });
-      }
+      const body = { metadata: { resourceVersion, uid }, data };
+      await client.patch(resources.secrets, { namespace, name }, { type: "merge", body });
       return true;
     } catch (error) {
-      if (isConflict(error) || isAlreadyExists(error) || (before !== undefined && isNotFound(error))) return false;
+      if (isConflict(error) || isNotFound(error)) return false;
       throw error;
     }
   }

@@ -1,5 +1,6 @@
 /** A script for the plugin's host: makes the calls that its input lists, one after another, and prints what each gave. */
 import type { Host, TlsServer } from "../../../host/port";
+import { problemOf } from "../../../host/scripts/certificates";
 import type { Argument, Step, StepResult } from "../host";
 
 declare const host: Host;
@@ -86,7 +87,9 @@ const results: StepResult[] = [];
 
 /** An argument as the call takes it; bytes that it fills are printed after it. */
 function argument(value: Argument, buffers: Uint8Array[]): unknown {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  if (Array.isArray(value)) return value.map((each) => argument(each, buffers));
+  if (value === null || typeof value !== "object") return value;
+  if ("addresses" in value) return { ...value, judge: problemOf };
   if ("result" in value) {
     const { returned } = results[value.result] as StepResult;
     return returned;

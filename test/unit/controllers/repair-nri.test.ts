@@ -6,7 +6,7 @@ import { createMetrics } from "../../../controllers/repair/metrics";
 import { PodStore } from "../../../controllers/repair/pod-store";
 import { KubernetesClient } from "../../../kubernetes/client";
 import type { PodObject } from "../../../kubernetes/types";
-import { ended, meshedPod, ownedBy, running } from "../../support/meshed-pod";
+import { meshedPod, ownedBy, running } from "../../support/meshed-pod";
 import { VirtualClock } from "../../support/virtual-clock";
 
 const SECOND = 1_000;
@@ -37,7 +37,7 @@ async function course({ mendedAt = NEVER, firstRun = 0, backoff = 10, waitForNri
   const deletions: number[] = [];
   const pod = meshedPod("web-1", { metadata: ownedBy("web") }) as PodObject;
   const controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnvalidated: false, waitForNri },
+    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, deleteUnvalidated: false, waitForNri },
     actions: {
       delete: async () => {
         deletions.push(Math.floor(clock.now() / SECOND));
@@ -102,39 +102,11 @@ test("a pod that nobody mends is deleted once a run has failed a minute after th
   expect(await course({})).toEqual([110]);
 });
 
-test("a pod of which no run follows is deleted at once", async () => {
-  const clock = new VirtualClock();
-  const stopping = new AbortController();
-  const deleted: string[] = [];
-  const controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnvalidated: false, waitForNri: true },
-    actions: {
-      delete: async ({ name }) => {
-        deleted.push(name);
-        return "deleted";
-      },
-      publish: async () => undefined,
-    },
-    installerReady: async () => true,
-    metrics: createMetrics(),
-    clock,
-    log,
-    signal: stopping.signal,
-  });
-  const object = meshedPod("job", { status: ended, spec: { restartPolicy: "Never" } }) as PodObject;
-  controller.pods.apply({ type: "ADDED", object });
-  const done = controller.run();
-  await clock.run(SECOND);
-  expect(deleted).toEqual(["job"]);
-  stopping.abort();
-  await done;
-});
-
 /** When pods without a validator are reported whose connections are redirected from a time on, in seconds. */
 async function audits(waitForNri: boolean, mendedAt: number) {
   const clock = new VirtualClock();
   const stopping = new AbortController();
-  const pods = new PodStore({ now: () => clock.now(), changed: quiet, overflow: quiet });
+  const pods = new PodStore({ now: () => clock.now(), changed: quiet, ended: quiet, overflow: quiet });
   const object = meshedPod("bare", { status: running, spec: { initContainers: [] } }) as PodObject;
   pods.apply({ type: "ADDED", object });
   const found: number[] = [];

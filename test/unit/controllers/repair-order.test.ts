@@ -22,7 +22,7 @@ beforeEach(() => {
   outcome = () => "deleted";
   for (const name of Object.keys(at)) delete at[name];
   controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 1 }, deleteUnvalidated: true, waitForNri: false },
+    settings: { rate: { perSecond: 1, burst: 1 }, deleteUnowned: false, deleteUnvalidated: true, waitForNri: false },
     actions: {
       delete: async (pod) => {
         attempts.push(pod.name);

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { RunningController, until } from "../../support/controllers";
-import { ended, failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
+import { bare, ended, failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
 import { type PodLike, PodsApi } from "../../support/pods-api";
 
 // Clocks run faster here, but a busy machine runs slower.
@@ -30,26 +30,66 @@ async function marker(): Promise<void> {
 test("acts once on each broken pod, present or new, and never on others", async () => {
   const publications = async () => controller?.metric("events_publish_latency_seconds_count");
   api.put(meshedPod("broken", { status: failing }));
-  api.put(meshedPod("job", { status: ended, spec: { restartPolicy: "Never" } }));
+  api.put(meshedPod("failed-days-ago", { status: ended, spec: { restartPolicy: "Never" } }));
+  api.put(meshedPod("evicted", { status: { ...failing, phase: "Failed" } }));
   api.put(meshedPod("healthy", { status: passed }));
   api.put(meshedPod("done", { status: { phase: "Succeeded" } }));
   api.put(meshedPod("elsewhere", { status: failing, spec: { nodeName: "node-2" } }));
   api.put(meshedPod("unmeshed", { status: failing, metadata: { labels: {} } }));
   controller = await RunningController.start(api);
-  await until("the first two", () => api.events.length === 2);
-  expect(deleted()).toEqual(["broken", "job"]);
+  await until("the first", () => api.events.length === 1);
+  expect(deleted()).toEqual(["broken"]);
 
   const late = meshedPod("late", { status: {} });
   api.put(late);
   api.put({ ...late, status: { ...late.status, ...failing } });
   api.put(meshedPod("late-healthy", { status: passed }));
-  await until("the late one", () => api.events.length === 3);
+  await until("the late one", () => api.events.length === 2);
   await marker();
-  expect(deleted()).toEqual(["broken", "job", "late", "marker"]);
-  await until("the last Event's answer", async () => (await publications()) === 4);
-  expect(await controller.metric("pods_deleted_total")).toBe(4);
-  expect(await controller.metric("pods_delete_latency_seconds_count")).toBe(4);
+  expect(deleted()).toEqual(["broken", "late", "marker"]);
+  await until("the last Event's answer", async () => (await publications()) === 3);
+  expect(await controller.metric("pods_deleted_total")).toBe(3);
+  expect(await controller.metric("pods_delete_latency_seconds_count")).toBe(3);
   expect(await controller.metric("queue_overflow_total")).toBe(0);
+});
+
+test("leaves a pod that nobody would bring back, and one that has ended, and says so on each", async () => {
+  controller = await RunningController.start(api);
+  await controller.ready();
+  const step = { restartPolicy: "Never" };
+  const pods = [
+    meshedPod("bare", { metadata: bare }),
+    meshedPod("bare-step", { metadata: bare, spec: step }),
+    meshedPod("job", { metadata: ownedBy("nightly", "Job"), spec: step }),
+    meshedPod("workflow", { metadata: ownedBy("etl", "Workflow"), spec: { restartPolicy: "OnFailure" } }),
+  ];
+  for (const pod of pods) api.put(pod);
+  await until("the pods", () => api.watching === 1);
+  for (const pod of pods) {
+    const isStep = pod.spec["restartPolicy"] === "Never";
+    for (let run = 1; run <= 2; run++) api.put({ ...pod, status: isStep ? ended : failing });
+  }
+  await until("the Events", () => api.events.length === 4);
+  await marker();
+  expect(deleted()).toEqual(["marker"]);
+  const notes = api.events.map(({ regarding, type, note }) => [regarding.name, type, note.split("; ")[1]]).sort();
+  const back = "no controller would bring it back: delete it and create it again";
+  expect(notes).toEqual([
+    ["bare", "Warning", `it is not deleted because ${back}`],
+    ["bare-step", "Warning", "no controller brings it back: delete it and create it again"],
+    ["job", "Warning", "Job nightly decides whether a new pod takes its place"],
+    ["marker", "Normal", expect.anything()],
+    ["workflow", "Warning", `it is not deleted because ${back}`],
+  ]);
+  expect(await controller.metric("pods_left_total")).toBe(4);
+  expect(await controller.metric("pods_broken")).toBe(2);
+});
+
+test("deletes a pod that nobody brings back on request, as linkerd's controller does", async () => {
+  api.put(meshedPod("bare", { status: failing, metadata: bare }));
+  controller = await RunningController.start(api, { args: ["--delete-unowned=true"] });
+  await until("the deletion", () => api.deletions.length === 1);
+  expect(deleted()).toEqual(["bare"]);
 });
 
 test("deletes without grace and by UID, and says so as linkerd's controller does", async () => {
@@ -261,7 +301,7 @@ describe("an audit of pods that nothing validates", () => {
   });
 
   test("only reports those that nothing would bring back", async () => {
-    await audit(await listen(), [], { args: deletes });
+    await audit(await listen(), [], { args: deletes, metadata: { ownerReferences: [] } });
     await until("the Event", () => api.events.length === 1);
     await marker();
     expect(api.events).toMatchObject([

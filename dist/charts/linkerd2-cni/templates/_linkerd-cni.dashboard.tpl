@@ -742,9 +742,15 @@ panels:
       - datasource:
           type: prometheus
           uid: $datasource
+        expr: sum(rate(linkerd_cni_repair_controller_pods_left_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: left alone
+        refId: D
+      - datasource:
+          type: prometheus
+          uid: $datasource
         expr: sum(rate(linkerd_cni_repair_controller_suspensions_total{node=~"$node"}[$__rate_interval]))
         legendFormat: owner suspended
-        refId: D
+        refId: E
     title: Deletions
     type: timeseries
   - datasource:

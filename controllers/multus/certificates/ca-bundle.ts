@@ -1,0 +1,114 @@
+import type { KubernetesClient } from "../../../kubernetes/client";
+import { resource } from "../../../kubernetes/resources";
+import type { KubernetesObject, ObjectMeta } from "../../../kubernetes/types";
+import type { Clock } from "../../../process/clock";
+import type { Log } from "../../../process/log";
+import type { Counter, Registry } from "../../../process/metrics";
+import { ConflictBackoff } from "../conflict-backoff";
+
+interface WebhookConfiguration extends KubernetesObject {
+  readonly metadata?: ObjectMeta & {
+    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
+  };
+  readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
+}
+
+export const CONFIGURATIONS = resource<WebhookConfiguration>(
+  "admissionregistration.k8s.io/v1",
+  "MutatingWebhookConfiguration",
+  "mutatingwebhookconfigurations",
+);
+const FIELD_MANAGER = "linkerd-multus-certificates";
+
+/** Annotations by which another program is asked to set the `caBundle`: cert-manager's, and OpenShift's. */
+const INJECTED = /^(cert-manager\.io\/inject-|service\.beta\.openshift\.io\/inject-cabundle$)/;
+
+/** Who undoes corrections more slowly than this does not undo them again and again. */
+const QUIET_MS = 300_000;
+
+/** Who else has written a `caBundle`. */
+function otherWriters({ metadata = {} }: WebhookConfiguration): string {
+  const others = (metadata.managedFields ?? []).filter(
+    ({ manager, fieldsV1 = {} }) => manager !== FIELD_MANAGER && JSON.stringify(fieldsV1).includes('"f:caBundle"'),
+  );
+  return others.map(({ manager = "" }) => manager).join(", ");
+}
+
+interface Deps {
+  readonly client: KubernetesClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly registry: Registry;
+}
+
+/** The `caBundle` of every webhook in the configuration, and no other field of it. */
+export class CaBundle {
+  private readonly conflicts = new ConflictBackoff();
+  private readonly corrections: Counter;
+  private wanted = "";
+  /** Another program writes it, too. */
+  private contested = false;
+  private correctedAt = Number.NEGATIVE_INFINITY;
+
+  /** @param name of the MutatingWebhookConfiguration */
+  constructor(
+    private readonly name: string,
+    private readonly deps: Deps,
+  ) {
+    const { registry } = deps;
+    this.corrections = registry.counter({
+      name: "ca_bundle_corrections_total",
+      help: "Times that the caBundle of the webhook configuration was set.",
+    });
+    const contested = {
+      name: "ca_bundle_contested",
+      help: "Whether another program keeps changing the caBundle, or is asked to by an annotation.",
+    };
+    registry.gauge(contested, () => (this.contested ? 1 : 0));
+  }
+
+  /** Milliseconds for which it is left as it is, because another program undoes each correction. */
+  get waitMs(): number {
+    return this.conflicts.wait(this.name, this.wanted, this.deps.clock.now());
+  }
+
+  /** @returns whether it was right before; so it is where there is no configuration */
+  async ensure(caBundle: string): Promise<boolean> {
+    this.wanted = caBundle;
+    if (this.waitMs > 0) return false;
+    const { client, clock, log } = this.deps;
+    const { name } = this;
+    const found = (await client.find(CONFIGURATIONS, { name })) ?? {};
+    const { metadata = {}, webhooks = [] } = found;
+    const annotation = Object.keys(metadata.annotations ?? {}).find((key) => INJECTED.test(key));
+    if (annotation !== undefined) {
+      this.contest(`has the annotation ${annotation}, which lets another program set its caBundle: leaving it alone`);
+      return false;
+    }
+    if (webhooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) {
+      if (this.contested && clock.now() - this.correctedAt >= QUIET_MS) {
+        log.info(`no other program changes the caBundle of the MutatingWebhookConfiguration ${name} any more`);
+        this.contested = false;
+      }
+      return true;
+    }
+    const changed = webhooks.map((webhook) => ({ name: webhook.name, clientConfig: { caBundle } }));
+    const applying = { fieldManager: FIELD_MANAGER, force: true };
+    await client.apply(CONFIGURATIONS, { metadata: { name }, webhooks: changed }, applying);
+    this.corrections.inc();
+    this.correctedAt = clock.now();
+    this.conflicts.wrote(name, caBundle, clock.now());
+    if (this.waitMs > 0) {
+      const writer = otherWriters(found);
+      const who = writer === "" ? "another client" : writer;
+      this.contest(`has a caBundle that ${who} keeps changing: correcting it less and less often, up to once a minute`);
+    }
+    return false;
+  }
+
+  /** Says it once, until it is right again. */
+  private contest(what: string): void {
+    if (!this.contested) this.deps.log.warn(`the MutatingWebhookConfiguration ${this.name} ${what}`);
+    this.contested = true;
+  }
+}

@@ -1,0 +1,36 @@
+import { App, Chart } from "cdk8s";
+import { LinkerdCni, type PodParts } from "linkerd-cni-cdk8s";
+
+const app = new App();
+const chart = new Chart(app, "linkerd-cni", { namespace: "linkerd-cni" });
+
+// An annotation of the pods is a value.
+const cni = new LinkerdCni(chart, "cni", { podAnnotations: { "example.com/team": "platform" } });
+
+// A sidecar with a volume, and what its token may read.
+cni.addContainer({
+  name: "audit",
+  image: "ghcr.io/example/audit:1",
+  volumeMounts: [{ name: "log", mountPath: "/log" }],
+});
+cni.addVolume({ name: "log", hostPath: { path: "/var/log/pods" } });
+cni.addRule({ apiGroups: [""], resources: ["events"], verbs: ["list"] });
+
+// Every resource is a member: here an annotation of the DaemonSet itself.
+cni.daemonSet.metadata.addAnnotation("example.com/owner", "platform");
+
+/** In a subclass the same parts are fields, which can be spread and indexed. */
+class StrictCni extends LinkerdCni {
+  protected override podSpec(): PodParts {
+    const spec = super.podSpec();
+    const [installer, ...others] = spec.containers;
+    return { ...spec, dnsPolicy: "Default", containers: [{ ...installer, imagePullPolicy: "Always" }, ...others] };
+  }
+
+  protected override clusterRoleRules() {
+    return [...super.clusterRoleRules(), { apiGroups: [""], resources: ["events"], verbs: ["list"] }];
+  }
+}
+new StrictCni(new Chart(app, "strict", { namespace: "linkerd-cni" }), "cni");
+
+process.stdout.write(app.synthYaml());

@@ -1,0 +1,223 @@
+/*
+ * Whether to trust a server's certificate. Mbed TLS verifies signatures, validity, authorities and path lengths; here is
+ * which path it verifies, and which name. What its parser does not know of a certificate, a script judges.
+ */
+#define HOST_PARSES_CERTIFICATES
+#include "trust.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <mbedtls/asn1.h>
+#include <mbedtls/oid.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* How many paths are verified at most where the first does not do. */
+#define PATHS 16
+
+/* An extension that the library's parser does not know is left to the judge, critical or not. */
+static int leave_extension(void *context, const mbedtls_x509_crt *certificate, const mbedtls_x509_buf *id, int is_critical,
+                           const unsigned char *at, const unsigned char *end) {
+  (void)context, (void)certificate, (void)id, (void)is_critical, (void)at, (void)end;
+  return 0;
+}
+
+/* In place of the library's, which its TLS and its reader of PEM call (see mbedtls.h). */
+int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *bytes, size_t size) {
+  return mbedtls_x509_crt_parse_der_with_ext_cb(chain, bytes, size, 1, leave_extension, NULL);
+}
+
+/* The size of an address, whose bytes it writes; 0 where it is none. An IPv4-mapped address is the IPv4 address. */
+static size_t address_of(const char *text, uint8_t *address) {
+  if (inet_pton(AF_INET, text, address) == 1) return 4;
+  if (inet_pton(AF_INET6, text, address) != 1) return 0;
+  if (!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address)) return 16;
+  memmove(address, address + 12, 4);
+  return 4;
+}
+
+void trust_name(struct Trust *trust, const char *name) {
+  trust->name = name;
+  trust->address_size = address_of(name, trust->address);
+}
+
+static bool is_equal(const mbedtls_x509_buf *one, const mbedtls_x509_buf *other) {
+  return one->len == other->len && memcmp(one->p, other->p, one->len) == 0;
+}
+
+/* Whether it is a host name whose labels can be compared one by one; a pattern may begin with a label `*`. */
+static bool is_host_name(const char *text, size_t size, bool is_pattern) {
+  size_t label = 0;
+  bool is_wild = is_pattern && size > 1 && text[0] == '*' && text[1] == '.';
+  for (size_t i = is_wild ? 1 : 0; i < size; i++) {
+    if (text[i] == '.' && (label > 0 || (is_wild && i == 1))) label = 0;
+    else if (isalnum((unsigned char)text[i]) || text[i] == '_' || (text[i] == '-' && label > 0)) label++;
+    else return false;
+  }
+  return label > 0;
+}
+
+/* Whether a DNS name of a certificate is this name: RFC 6125, as Go's crypto/x509 does it. */
+static bool matches(const char *pattern, size_t size, const char *name) {
+  size_t length = strlen(name), plain = length > 0 && name[length - 1] == '.' ? length - 1 : length;
+  if (!is_host_name(name, plain, false) || !is_host_name(pattern, size, true))
+    return size == length && size > 0 && strcmp(name, ".") != 0 && strncasecmp(pattern, name, size) == 0;
+  const char *dot = pattern[0] == '*' ? memchr(name, '.', plain) : NULL;
+  size_t first = dot == NULL ? 0 : (size_t)(dot - name);
+  if (pattern[0] == '*') pattern++, size--;
+  return (dot != NULL || pattern[0] != '.') && size == plain - first && strncasecmp(pattern, name + first, size) == 0;
+}
+
+static bool is_named(const struct Trust *trust, const mbedtls_x509_crt *certificate) {
+  if (!mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME)) return false;
+  for (const mbedtls_x509_sequence *each = &certificate->subject_alt_names; each != NULL; each = each->next) {
+    int kind = each->buf.tag & MBEDTLS_ASN1_TAG_VALUE_MASK;
+    const uint8_t *bytes = each->buf.p;
+    size_t size = each->buf.len;
+    if (kind == MBEDTLS_X509_SAN_DNS_NAME && trust->address_size == 0 && matches((const char *)bytes, size, trust->name))
+      return true;
+    if (kind != MBEDTLS_X509_SAN_IP_ADDRESS || trust->address_size == 0) continue;
+    bool is_mapped = size == 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes);
+    if (is_mapped) bytes += 12, size = 4;
+    if (size == trust->address_size && memcmp(bytes, trust->address, size) == 0) return true;
+  }
+  return false;
+}
+
+/* Whether a certificate is itself one of the authorities: then nothing else has to vouch for it. */
+static bool is_authority(const struct Trust *trust, const mbedtls_x509_crt *certificate) {
+  for (const mbedtls_x509_crt *each = &trust->authorities; each != NULL; each = each->next)
+    if (is_equal(&each->raw, &certificate->raw)) return true;
+  return false;
+}
+
+/* The last numbers of extensions 2.5.29: those that the library checks, and those that others say something of. */
+enum { KEY_IDENTIFIER = 14, KEY_USAGE = 15, NAMES = 17, BASIC = 19, CONSTRAINTS = 30, POLICIES = 32, MAPPINGS = 33 };
+enum { AUTHORITY_KEY = 35, POLICY_CONSTRAINTS = 36, PURPOSES = 37, INHIBIT_ANY_POLICY = 54 };
+
+/* Whether a certificate has an extension that the library does not check. */
+static bool needs_judge(const mbedtls_x509_crt *certificate, bool is_server) {
+  unsigned char *at = certificate->v3_ext.p, *end = at + certificate->v3_ext.len;
+  size_t size;
+  if (certificate->v3_ext.len == 0) return false;
+  if (mbedtls_asn1_get_tag(&at, end, &size, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return true;
+  while (at < end) {
+    if (mbedtls_asn1_get_tag(&at, end, &size, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return true;
+    unsigned char *next = at + size, *id;
+    int is_critical = 0;
+    if (mbedtls_asn1_get_tag(&at, next, &size, MBEDTLS_ASN1_OID) != 0) return true;
+    id = at, at += size;
+    (void)mbedtls_asn1_get_bool(&at, next, &is_critical);
+    int number = size == 3 && id[0] == 0x55 && id[1] == 0x1d ? id[2] : -1;
+    switch (number) {
+    case KEY_USAGE:
+    case NAMES:
+    case BASIC:
+    case POLICIES: break;
+    case CONSTRAINTS:
+    case MAPPINGS:
+    case POLICY_CONSTRAINTS:
+    case INHIBIT_ANY_POLICY: return true;
+    case PURPOSES:
+      if (!is_server) return true;
+      break;
+    default:
+      if (is_critical) return true;
+    }
+    at = next;
+  }
+  return false;
+}
+
+/* Asks the script about the path at hand: whether nothing is wrong with it. */
+static bool is_approved(struct Trust *trust) {
+  bool is_needed = false;
+  for (int i = 0; i < trust->length; i++) is_needed |= needs_judge(trust->path[i], i == 0);
+  if (!is_needed) return true;
+  JSContext *ctx = trust->ctx;
+  JSValue chain = JS_NewArray(ctx), problem = JS_EXCEPTION;
+  bool is_whole = !JS_IsException(chain);
+  for (int i = 0; i < trust->length && is_whole; i++) {
+    JSValue der = JS_NewUint8ArrayCopy(ctx, trust->path[i]->raw.p, trust->path[i]->raw.len);
+    is_whole = !JS_IsException(der) && JS_SetPropertyUint32(ctx, chain, (uint32_t)i, der) >= 0;
+  }
+  if (is_whole) problem = JS_Call(ctx, trust->judge, JS_UNDEFINED, 1, (JSValueConst *)&chain);
+  JS_FreeValue(ctx, chain);
+  size_t size = 0;
+  const char *text = JS_IsString(problem) ? utf8_of(ctx, problem, &size) : NULL;
+  bool is_approved = text != NULL && size == 0;
+  if (!is_approved) snprintf(trust->problem, sizeof trust->problem, "%s", text == NULL ? "it could not be checked" : text);
+  if (text != NULL) JS_FreeCString(ctx, text);
+  else JS_FreeValue(ctx, JS_GetException(ctx));
+  JS_FreeValue(ctx, problem);
+  return is_approved;
+}
+
+static int collect(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+  (void)flags;
+  struct Trust *trust = context;
+  if (depth < PATH_LENGTH) trust->path[depth] = certificate;
+  if (depth >= trust->length) trust->length = depth + 1;
+  return 0;
+}
+
+/*
+ * Looks for a path that verifies among the certificates that the server sent, whatever their order: Mbed TLS takes the
+ * first issuer by its name, and looks for it only behind what it issued. `links` is the path so far.
+ */
+static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, const mbedtls_x509_crt *sent, int *left) {
+  mbedtls_x509_crt *last = &links[length - 1];
+  for (const mbedtls_x509_crt *each = &trust->authorities; each != NULL; each = each->next) {
+    if (!is_equal(&last->issuer_raw, &each->subject_raw)) continue;
+    if ((*left)-- <= 0) return false;
+    mbedtls_x509_crt root = *each;
+    uint32_t wrong = 0;
+    root.next = last->next = NULL;
+    trust->length = 0;
+    if (mbedtls_x509_crt_verify(links, &root, NULL, NULL, &wrong, collect, trust) == 0 && is_approved(trust)) return true;
+  }
+  for (const mbedtls_x509_crt *each = sent; each != NULL && length <= MBEDTLS_X509_MAX_INTERMEDIATE_CA; each = each->next) {
+    bool is_used = !is_equal(&last->issuer_raw, &each->subject_raw);
+    for (int i = 0; i < length && !is_used; i++) is_used = is_equal(&links[i].raw, &each->raw);
+    if (is_used || *left <= 0) continue;
+    links[length] = *each, last->next = &links[length];
+    if (find_path(trust, links, length + 1, sent, left)) return true;
+  }
+  return false;
+}
+
+int trust_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+  /* Those of the server's certificate alone, not of what vouches for it. */
+  const uint32_t own = MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE | MBEDTLS_X509_BADCERT_BAD_PK |
+                       MBEDTLS_X509_BADCERT_BAD_KEY;
+  struct Trust *trust = context;
+  /* The authority comes first, the server's certificate last. */
+  if (trust->length == 0) trust->wrong = 0, trust->problem[0] = 0;
+  collect(trust, certificate, depth, flags);
+  const uint32_t alone = *flags & own;
+  trust->wrong |= *flags;
+  *flags = 0;
+  if (depth != 0) return 0;
+  uint32_t wrong = trust->wrong & ~(uint32_t)MBEDTLS_X509_BADCERT_CN_MISMATCH;
+  if (is_authority(trust, certificate)) {
+    trust->length = 1, trust->path[0] = certificate;
+    wrong = alone;
+    if (!is_approved(trust)) wrong |= MBEDTLS_X509_BADCERT_OTHER;
+  } else {
+    if (wrong == 0 && !is_approved(trust)) wrong = MBEDTLS_X509_BADCERT_OTHER;
+    if (wrong != 0) {
+      mbedtls_x509_crt links[PATH_LENGTH];
+      int left = PATHS;
+      links[0] = *certificate;
+      if (find_path(trust, links, 1, certificate->next, &left)) wrong = 0;
+    }
+  }
+  trust->length = 0;
+  if (!is_named(trust, certificate)) wrong |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
+  if (mbedtls_x509_crt_check_extended_key_usage(certificate, MBEDTLS_OID_SERVER_AUTH, MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH)) != 0)
+    wrong |= MBEDTLS_X509_BADCERT_EXT_KEY_USAGE;
+  *flags = wrong;
+  return 0;
+}

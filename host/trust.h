@@ -1,0 +1,30 @@
+/* Whether to trust a server's certificate. */
+#pragma once
+#include <mbedtls/x509_crt.h>
+
+#include "host.h"
+
+/* A path from a server's certificate to an authority, both of them included: the library verifies no longer one. */
+#define PATH_LENGTH (MBEDTLS_X509_MAX_INTERMEDIATE_CA + 2)
+
+struct Trust {
+  mbedtls_x509_crt authorities;
+  /* The server's name: where it is an address, the certificate must be for this address. */
+  const char *name;
+  uint8_t address[16];
+  size_t address_size;
+  /* A function of the scripts that tells what the library does not check: `judge(chain)` gives what is wrong. */
+  JSContext *ctx;
+  JSValueConst judge;
+  /* The path that was verified last, the server's certificate first, and what was wrong with the others of it. */
+  const mbedtls_x509_crt *path[PATH_LENGTH];
+  int length;
+  uint32_t wrong;
+  /* What `judge` found. */
+  char problem[512];
+};
+
+/* Takes the name, which has to stay. */
+void trust_name(struct Trust *trust, const char *name);
+/* A callback of mbedtls_x509_crt_verify and mbedtls_ssl_conf_verify, whose context is a struct Trust. */
+int trust_certificate(void *trust, mbedtls_x509_crt *certificate, int depth, uint32_t *flags);

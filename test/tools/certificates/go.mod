@@ -1,0 +1,3 @@
+module linkerd-cni/test/tools/certificates
+
+go 1.26.0
