@@ -112,7 +112,9 @@ export class Ownership {
     return {
       ...(failure === undefined ? {} : { plugin: failure }),
       ...(refusal === undefined ? {} : { kubeconfig: refusal }),
-      ...(wanted.chained && plan.chain === undefined ? { chain: "there is no valid CNI configuration yet" } : {}),
+      ...(wanted.chained && plan.chain === undefined
+        ? { chain: `no valid CNI configuration in ${this.deps.paths.netDir} yet: install a primary CNI` }
+        : {}),
     };
   }
 
