@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -44,6 +44,13 @@ export function compilerFolder(): string {
 
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
+/** The files of TLS of which nothing is linked: a client alone, which makes no certificates and stores nothing. */
+const UNUSED_TLS_FILES =
+  "bignum_mod bignum_mod_raw block_cipher ctr_drbg debug ecp_curves_new entropy entropy_poll hkdf hmac_drbg lmots lms \
+memory_buffer_alloc mps_reader mps_trace net_sockets padlock pkcs7 pkwrite psa_crypto_random psa_crypto_se \
+psa_crypto_storage psa_its_file ssl_cache ssl_cookie ssl_debug_helpers_generated ssl_ticket ssl_tls12_server \
+ssl_tls13_server threading timing version version_features x509_create x509_crl x509_csr x509write x509write_crt \
+x509write_csr".split(" ");
 const HOST = join(root, "host");
 const HOST_FILES = ["main.c", "arena.c", "trust.c"];
 const TLS = join(HOST, "tls.c");
@@ -153,15 +160,18 @@ const FOREIGN = ["-std=gnu11", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-w"];
 const OURS = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"];
 const MBEDTLS_CONFIG = ['-DMBEDTLS_USER_CONFIG_FILE="mbedtls.h"', `-I${HOST}`];
 
+const isUsed = (file: string) => file.endsWith(".c") && !UNUSED_TLS_FILES.includes(basename(file, ".c"));
+
 /** The library of engine and TLS, for a toolchain: about a minute the first time. */
 async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: Sources): Promise<string> {
   const { name, compiler, archiver } = toolchain;
   const sources = [
     ...ENGINE_FILES.map((file) => `${SOURCES.engine}/${file}.c`),
-    ...files.filter((file) => file.startsWith(`${SOURCES.tls}/library/`) && file.endsWith(".c")),
+    ...files.filter((file) => file.startsWith(`${SOURCES.tls}/library/`) && isUsed(file)),
   ];
   const config = await readFile(join(HOST, "mbedtls.h"), "utf8");
-  return cached("library.a", [digest, config, toolchain.version, ...compiler.slice(1), ...FOREIGN], async (path) => {
+  const inputs = [digest, config, toolchain.version, ...compiler.slice(1), ...FOREIGN, ...sources];
+  return cached("library.a", inputs, async (path) => {
     const objects = join(dirname(path), "objects");
     await mkdir(objects);
     const include = [`-I${SOURCES.tls}/include`, `-I${SOURCES.tls}/library`];
@@ -281,13 +291,21 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
   const compiled = new Map<string, Buffer>();
   for (const [name = "", entry = ""] of entries) compiled.set(name, await compileScript(entry, compiler));
+  const code = embed(compiled);
+  const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
+  const ours = (await readdir(HOST)).filter((name) => /\.[ch]$/.test(name)).sort();
+  const texts = await Promise.all(ours.map((name) => readFile(join(HOST, name), "utf8")));
+  const inputs = [toolchain.version, ...toolchain.compiler.slice(1), ...flags, library, code, ...ours, ...texts];
+  if (tls !== TLS) inputs.push(await readFile(tls, "utf8"));
+  const made = await cached("executable", inputs, async (executable) => {
+    await writeFile(join(dirname(executable), "scripts.c"), code);
+    const files = [...HOST_FILES.map((file) => join(HOST, file)), tls, "scripts.c", library, "-lm"];
+    await execute([...toolchain.compiler, ...flags, ...files, "-o", executable], dirname(executable));
+  });
   await mkdir(dirname(path), { recursive: true });
   const work = await mkdtemp(join(dirname(path), ".build-"));
   try {
-    await writeFile(join(work, "scripts.c"), embed(compiled));
-    const files = [...HOST_FILES.map((file) => join(HOST, file)), tls, "scripts.c", library, "-lm"];
-    const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
-    await execute([...toolchain.compiler, ...flags, ...files, "-o", "executable"], work);
+    await copyFile(made, join(work, "executable"));
     await rename(join(work, "executable"), path);
   } finally {
     await rm(work, { recursive: true, force: true });

@@ -8,42 +8,54 @@ import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
 import { buildControllers, buildInstaller, buildNri, buildPlugin, buildSanitizedPlugin } from "./programs";
 
-/** What can be built, in order; a step may say what it made. `npm run build -- plugin image` builds a part. */
-const steps: Readonly<Record<string, () => Promise<unknown>>> = {
+/** Steps in order, each of which may say what it made. `npm run build -- plugin image` builds a part. */
+type Steps = Readonly<Record<string, () => Promise<unknown>>>;
+
+/** The image, and what it is made of. */
+const image: Steps = {
   plugin: () => buildPlugin(),
   nri: () => buildNri(),
   installer: () => buildInstaller(),
   controllers: () => buildControllers(),
+  image: () => buildImage(),
+};
+
+/** The rest: none of it needs the other's results, so that they are made side by side. */
+const rest: Steps = {
   charts: () => synthesize(root),
   benchmarks: updateBenchmarks,
   lib: buildLib,
   cli: () => buildCli(),
-  image: () => buildImage(),
 };
 
-/** The same where nothing is named: as much as this machine can, so that nobody needs what is for others. */
-const everything: typeof steps = { ...steps, image: () => buildImage({ partial: true }) };
-
 /** What is made only when it is named. */
-const extras: typeof steps = {
+const extras: Steps = {
   "plugin-sanitized": () => buildSanitizedPlugin(),
   rootfs: layOutImage,
   "image-size": () => recordImageSize(),
   "load-image": () => loadImage(outputs.image, process.env),
 };
 
-async function main(names: readonly string[]): Promise<void> {
-  const known = { ...steps, ...extras };
-  const unknown = names.filter((name) => !(name in known));
-  if (unknown.length > 0) throw new Error(`cannot build ${unknown.join(", ")}: known are ${Object.keys(known)}`);
-  const chosen = names.length === 0 ? everything : known;
-  for (const [name, step] of Object.entries(chosen)) {
-    if (names.length > 0 && !names.includes(name)) continue;
+async function build(steps: Steps): Promise<void> {
+  for (const [name, step] of Object.entries(steps)) {
     const start = performance.now();
     const made = await step();
     const took = (performance.now() - start).toFixed(0).padStart(6);
     process.stdout.write(`${name.padEnd(12)} ${took} ms  ${typeof made === "string" ? made : ""}\n`);
   }
+}
+
+async function main(names: readonly string[]): Promise<void> {
+  const known = { ...image, ...rest, ...extras };
+  const unknown = names.filter((name) => !(name in known));
+  if (unknown.length > 0) throw new Error(`cannot build ${unknown.join(", ")}: known are ${Object.keys(known)}`);
+  // Where nothing is named, as much as this machine can, so that nobody needs what is for others.
+  if (names.length === 0) {
+    await Promise.all([build({ ...image, image: () => buildImage({ partial: true }) }), build(rest)]);
+    return;
+  }
+  const chosen = (steps: Steps) => Object.fromEntries(Object.entries(steps).filter(([name]) => names.includes(name)));
+  await Promise.all([build(chosen({ ...image, ...extras })), build(chosen(rest))]);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -13,7 +13,8 @@ function filesUnder(folder: string): readonly string[] {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-const [...folders] = synthesized();
+const made = synthesized();
+const folders = [...made];
 
 test.each(folders)("dist/%s is what synthesis makes: run `npm run build -- charts`", (folder, files) => {
   const present = Object.fromEntries(filesUnder(join(dist, folder)).map((path) => [path, readFileSync(path, "utf8")]));
@@ -31,7 +32,7 @@ test("two runs are byte-identical", () => {
 
 const schemas = { "linkerd2-cni": values, "linkerd-multus": multusValues };
 type Name = keyof typeof schemas;
-const file = (chart: Name, name: string): string => synthesized().get(join("charts", chart))?.get(name) ?? "";
+const file = (chart: Name, name: string): string => made.get(join("charts", chart))?.get(name) ?? "";
 
 test.each(Object.keys(schemas) as Name[])("%s: values.yaml holds the defaults, each with a comment", (chart) => {
   const text = file(chart, "values.yaml");

@@ -8,7 +8,7 @@ import { FakeHost, response } from "../host/fake.testing";
 import { dispatch } from "./dispatch";
 import { environment, kubeconfig, NETNS } from "./protocol-cases.testing";
 
-const RUNS = 1750;
+const RUNS = 600;
 
 const pod = (annotations: unknown, labels: unknown) =>
   JSON.stringify({

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,6 +45,22 @@ interface Sent {
   readonly agent?: Agent;
 }
 
+let bundled: Promise<Buffer> | undefined;
+
+/** What each of the processes runs, bundled once. */
+function script(): Promise<Buffer> {
+  bundled ??= (async () => {
+    const directory = await mkdtemp(join(tmpdir(), "webhook-script-"));
+    try {
+      await bundle(join(__dirname, "webhook-main.ts"), join(directory, "main.js"));
+      return await readFile(join(directory, "main.js"));
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  })();
+  return bundled;
+}
+
 /** A server that runs in a process of its own. */
 export class WebhookProcess {
   port = 0;
@@ -70,7 +87,7 @@ export class WebhookProcess {
   ): Promise<WebhookProcess> {
     const directory = mkdtempSync(join(tmpdir(), "webhook-"));
     const file = join(directory, "main.js");
-    await bundle(join(__dirname, "webhook-main.ts"), file);
+    await writeFile(file, await script());
     const child = spawn(RUNTIMES[runtime](), [file], { stdio: ["pipe", "pipe", "pipe"] });
     const made = new WebhookProcess(
       child,
