@@ -164,7 +164,7 @@ describe("files", () => {
     ["a text for bytes", ["write", 1, "text"]],
     ["nothing for bytes", ["write", 1]],
   ])("takes %s for a defect", async (_, step) => {
-    const { status, stdout, stderr } = await host.end([step]);
+    const { status, stdout, stderr } = await host.end([step], { env: { CNI_COMMAND: "ADD" } });
     expect([status, JSON.parse(stdout).code]).toEqual([1, 102]);
     expect(stderr).toMatch(/^linkerd-cni: error: TypeError: /);
   });
