@@ -79,8 +79,9 @@ static bool is_named(const struct Trust *trust, const mbedtls_x509_crt *certific
     if (kind == MBEDTLS_X509_SAN_DNS_NAME && trust->address_size == 0 && matches((const char *)bytes, size, trust->name))
       return true;
     if (kind != MBEDTLS_X509_SAN_IP_ADDRESS || trust->address_size == 0) continue;
-    bool is_mapped = size == 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes);
-    if (is_mapped) bytes += 12, size = 4;
+    struct in6_addr address; /* a certificate's own bytes are not aligned */
+    if (size == sizeof address && IN6_IS_ADDR_V4MAPPED((struct in6_addr *)memcpy(&address, bytes, size)))
+      bytes += 12, size = 4;
     if (size == trust->address_size && memcmp(bytes, trust->address, size) == 0) return true;
   }
   return false;
