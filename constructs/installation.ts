@@ -44,10 +44,6 @@ interface Identity<T> {
 
 type Added = Input<Readonly<Record<string, string>>>;
 
-/** Whether two namespaces are known, and differ. */
-const isOther = (one: Input<string>, other: Input<string>): boolean =>
-  typeof one === "string" && typeof other === "string" && one !== other;
-
 /** What the API server tells an object by. */
 const identityOf = ({ apiGroup, kind, name, metadata }: ApiObject): string =>
   JSON.stringify([apiGroup, kind, name, metadata.namespace]);
@@ -76,7 +72,6 @@ export abstract class Installation<T extends object> extends Construct {
     this.node.addValidation({
       validate: () => (early.length > 0 ? early : [...this.madeTwice(), ...this.problemsOfParts()]),
     });
-    this.node.addValidation({ validate: () => this.rivals() });
   }
 
   /** The labels of a resource: the construct's own ones win over what users add. */
@@ -124,21 +119,7 @@ export abstract class Installation<T extends object> extends Construct {
     return [...new Set(problems)];
   }
 
-  /** Others in the app that would overwrite what this one has in the whole cluster; the first of them says so. */
-  private rivals(): string[] {
-    const { namespace, identity } = this;
-    const all = this.node.root.node.findAll();
-    const later = all.slice(all.indexOf(this) + 1).filter((each) => each instanceof Installation);
-    return later
-      .filter((each) => each.identity.name === identity.name && isOther(each.namespace, namespace))
-      .map(
-        (each) =>
-          `${this.node.path} in namespace ${namespace} and ${each.node.path} in namespace ${each.namespace} both have the ` +
-          `ClusterRole ${identity.name}: a cluster can have one of them; use an App for each cluster`,
-      );
-  }
-
-  /** The first resource that something before this in the chart makes, too. */
+  /** The first resource that something before this in the chart makes, too. Other charts may be for other clusters. */
   private madeTwice(): readonly string[] {
     const objects = Chart.of(this).node.findAll().filter(ApiObject.isApiObject);
     const own = new Set(this.node.findAll().filter(ApiObject.isApiObject));
@@ -156,7 +137,7 @@ export abstract class Installation<T extends object> extends Construct {
       const { kind, metadata } = object;
       const where = typeof metadata.namespace === "string" ? ` in namespace ${metadata.namespace}` : "";
       const maker = other.node.scopes.find((scope) => scope instanceof Installation) ?? other;
-      const remedy = "a cluster can have one: put the other one's into a chart of its own";
+      const remedy = "remove one of them, or put it into another chart if it is for another cluster";
       return [`${kind} ${shown(object.name)}${where} is also made by ${maker.node.path}: ${remedy}`];
     }
     return [];

@@ -419,7 +419,7 @@ export interface RepairControllerProps {
   readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
   /** How many pods it may delete in a burst, before deletionsPerSecond applies. @default 10 */
   readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
-  /** Delete also broken pods that no controller replaces, as linkerd's repair controller does. @default false */
+  /** Also delete broken pods that no controller replaces, as linkerd's repair controller does. @default false */
   readonly deleteUnowned?: Input<Values["repairController"]["deleteUnowned"]> | undefined;
   /**
    * Also evict pods without a redirect that have no validator, if a controller recreates them and their

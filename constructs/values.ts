@@ -219,7 +219,7 @@ const repairController = group({
   }),
   deleteUnowned: flag()
     .default(false)
-    .meta({ description: "Delete also broken pods that no controller replaces, as linkerd's repair controller does" }),
+    .meta({ description: "Also delete broken pods that no controller replaces, as linkerd's repair controller does" }),
   deleteUnvalidated: flag()
     .default(false)
     .meta({

@@ -16,7 +16,7 @@ cni.addContainer({
 cni.addVolume({ name: "log", hostPath: { path: "/var/log/pods" } });
 cni.addRule({ apiGroups: [""], resources: ["events"], verbs: ["list"] });
 
-// Every resource is a member: here an annotation of the DaemonSet itself.
+// Resources are members: here an annotation of the DaemonSet itself.
 cni.daemonSet.metadata.addAnnotation("example.com/owner", "platform");
 
 /** In a subclass the same parts are fields, which can be spread and indexed. */

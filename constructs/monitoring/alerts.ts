@@ -88,7 +88,7 @@ function repairAlerts(): readonly Alert[] {
       expr: `${REPAIR}pods_broken > 0 unless ${REPAIR}suspended_owners > 0`,
       for: "15m",
       summary: "Broken pods are not replaced",
-      description: `${ON_NODE} ${VALUE} pods without redirect are waiting to be deleted.`,
+      description: `${ON_NODE} ${VALUE} pods without redirect are waiting to be deleted, or no controller would replace them.`,
     },
     {
       alert: "LinkerdCNINotRedirected",

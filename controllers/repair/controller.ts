@@ -76,9 +76,8 @@ export class RepairController {
 
   /** Takes in that connections to a pod are not redirected, as an audit found. */
   async notRedirected(pod: TrackedPod): Promise<void> {
-    const { actions, settings } = this.deps;
     if (this.isBroken(pod)) this.queue.add(pod.uid);
-    else await actions.publish(pod, settings.deleteUnvalidated ? notReplaceable : notRedirected);
+    else await this.deps.actions.publish(pod, pod.isReplaced ? notRedirected : notReplaceable);
   }
 
   private changed(uid: string): void {

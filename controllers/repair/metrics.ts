@@ -31,7 +31,7 @@ export function createMetrics() {
     publishTimeouts: counter("events_publish_timeouts_total", "Events that got no answer in time."),
     left: counter(
       "pods_left_total",
-      "Broken pods that are not deleted, because they have ended or nobody replaces them.",
+      "Broken pods that are not deleted, because they have ended or no controller replaces them.",
     ),
     suspensions: counter("suspensions_total", "Times an owner was suspended because its new pods were broken, too."),
     watchErrors: counter("watch_errors_total", "Connections for watching pods that ended in an error."),

@@ -67,6 +67,21 @@ test("a pod is replaced by a controller that keeps a number of pods, or probably
   expect(replaced("Always")).toBe(false);
 });
 
+test("a pod that loses its controller, or gets one, is judged by what it has now", () => {
+  const metadata = { name: "web", uid: "web" };
+  const reference = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-1", uid: "web-1", controller: true };
+  const seen = (): readonly unknown[] => {
+    const { controller, isReplaced, owner } = store.get("web") ?? {};
+    return [isReplaced, owner, controller?.name];
+  };
+  apply({ metadata: { ...metadata, ownerReferences: [reference] } });
+  expect(seen()).toEqual([true, "web-1", "web-1"]);
+  apply({ metadata }, "MODIFIED");
+  expect(seen()).toEqual([false, "default/web", undefined]);
+  apply({ metadata: { ...metadata, ownerReferences: [reference] } }, "MODIFIED");
+  expect(seen()).toEqual([true, "web-1", "web-1"]);
+});
+
 test("a pod that ends gives its place back, and is not audited any more", () => {
   const metadata = { name: "web", uid: "web" };
   apply({ metadata, status: { containerStatuses } });

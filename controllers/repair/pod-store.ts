@@ -23,10 +23,10 @@ export interface TrackedPod {
   readonly namespace: string;
   readonly name: string;
   /** UID of the controller that replaces the pod; without one, the pod's namespace and name. */
-  readonly owner: string;
-  readonly controller?: OwnerReference;
+  owner: string;
+  controller: OwnerReference | undefined;
   /** The controller makes a new pod when this one is deleted. */
-  readonly isReplaced: boolean;
+  isReplaced: boolean;
   /** An Event says that the pod is broken and left as it is. */
   reported: boolean;
   readonly firstSeen: number;
@@ -69,16 +69,24 @@ const REPLACING = ["ReplicaSet", "ReplicationController", "StatefulSet", "Daemon
 /** A pod of an unknown controller that is to run for ever is probably one of a number; one that ends is a step of something. */
 const runsForever = ({ spec }: PodObject): boolean => (spec?.restartPolicy ?? "Always") === "Always";
 
-function track(pod: PodObject, now: number): TrackedPod {
+/** Who replaces a pod. A controller may be deleted without its pods, and another one may take them over. */
+function ownershipOf(pod: PodObject): Pick<TrackedPod, "owner" | "controller" | "isReplaced"> {
   const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
   const controller = ownerReferences.find((reference) => reference.controller === true);
+  return {
+    owner: controller?.uid ?? `${namespace}/${name}`,
+    controller,
+    isReplaced: controller !== undefined && (REPLACING.includes(controller.kind) || runsForever(pod)),
+  };
+}
+
+function track(pod: PodObject, now: number): TrackedPod {
+  const { namespace = "default", name = "" } = pod.metadata ?? {};
   return {
     uid: uidOf(pod),
     namespace,
     name,
-    owner: controller?.uid ?? `${namespace}/${name}`,
-    ...(controller === undefined ? {} : { controller }),
-    isReplaced: controller !== undefined && (REPLACING.includes(controller.kind) || runsForever(pod)),
+    ...ownershipOf(pod),
     reported: false,
     firstSeen: now,
     diagnosis: "unknown",
@@ -100,6 +108,7 @@ function failuresOf(pod: PodObject, { diagnosis, failures }: TrackedPod, now: nu
 }
 
 function update(tracked: TrackedPod, pod: PodObject, now: number): TrackedPod {
+  Object.assign(tracked, ownershipOf(pod));
   tracked.diagnosis = diagnose(pod);
   tracked.failures = failuresOf(pod, tracked, now);
   if (tracked.diagnosis !== "unvalidated") tracked.redirect = "unknown";

@@ -148,7 +148,7 @@ const cases: Cases = {
   LinkerdCNINotRepaired: {
     fires: { [repair("pods_broken")]: "0 4x30", [repair("suspended_owners")]: "0x30" },
     atMinute: 17,
-    says: "4 pods without redirect are waiting to be deleted.",
+    says: "4 pods without redirect are waiting to be deleted, or no controller would replace them.",
     quiet: {
       "suspended on purpose": { [repair("pods_broken")]: "0 4x30", [repair("suspended_owners")]: "1x30" },
       "repaired meanwhile": { [repair("pods_broken")]: "0 4x10 0 4x20" },

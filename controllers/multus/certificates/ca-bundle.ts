@@ -101,7 +101,7 @@ export class CaBundle {
     if (this.waitMs > 0) {
       const writer = otherWriters(found);
       const who = writer === "" ? "another client" : writer;
-      this.contest(`has a caBundle that ${who} keeps changing: correcting it less and less often, up to once a minute`);
+      this.contest(`has a caBundle that ${who} keeps changing: correcting it ever less often, at least once a minute`);
     }
     return false;
   }

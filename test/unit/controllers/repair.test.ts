@@ -300,8 +300,8 @@ describe("an audit of pods that nothing validates", () => {
     expect(await audited.metric("suspensions_total")).toBe(0);
   });
 
-  test("only reports those that nothing would bring back", async () => {
-    await audit(await listen(), [], { args: deletes, metadata: { ownerReferences: [] } });
+  test.each([[deletes], [[]]])("only reports those that nothing would bring back, with %j", async (args) => {
+    await audit(await listen(), [], { args, metadata: { ownerReferences: [] } });
     await until("the Event", () => api.events.length === 1);
     await marker();
     expect(api.events).toMatchObject([
