@@ -44,6 +44,10 @@ interface Identity<T> {
 
 type Added = Input<Readonly<Record<string, string>>>;
 
+/** Whether two namespaces are known, and differ. */
+const isOther = (one: Input<string>, other: Input<string>): boolean =>
+  typeof one === "string" && typeof other === "string" && one !== other;
+
 /** What the API server tells an object by. */
 const identityOf = ({ apiGroup, kind, name, metadata }: ApiObject): string =>
   JSON.stringify([apiGroup, kind, name, metadata.namespace]);
@@ -70,7 +74,7 @@ export abstract class Installation<T extends object> extends Construct {
     this.namespace = namespace ?? this.defaultNamespace();
     const early = [...problems, ...namespaceProblems(this.namespace)];
     this.node.addValidation({
-      validate: () => (early.length > 0 ? early : [...this.madeTwice(), ...this.problemsOfParts()]),
+      validate: () => (early.length > 0 ? early : [...this.madeTwice(), ...this.rivals(), ...this.problemsOfParts()]),
     });
   }
 
@@ -119,7 +123,24 @@ export abstract class Installation<T extends object> extends Construct {
     return [...new Set(problems)];
   }
 
-  /** The first resource that something before this in the chart makes, too. Other charts may be for other clusters. */
+  /**
+   * Others in the app that would overwrite what this one has in the whole cluster; the first of them says so. In one
+   * namespace they may be for several clusters.
+   */
+  private rivals(): string[] {
+    const { namespace, identity } = this;
+    const all = this.node.root.node.findAll();
+    const later = all.slice(all.indexOf(this) + 1).filter((each) => each instanceof Installation);
+    return later
+      .filter((each) => each.identity.name === identity.name && isOther(each.namespace, namespace))
+      .map(
+        (each) =>
+          `${this.node.path} in namespace ${namespace} and ${each.node.path} in namespace ${each.namespace} both have the ` +
+          `ClusterRole ${identity.name}: a cluster can have one of them; use an App for each cluster`,
+      );
+  }
+
+  /** The first resource that something before this in the chart makes, too. */
   private madeTwice(): readonly string[] {
     const objects = Chart.of(this).node.findAll().filter(ApiObject.isApiObject);
     const own = new Set(this.node.findAll().filter(ApiObject.isApiObject));
