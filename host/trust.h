@@ -20,6 +20,8 @@ struct Trust {
   const mbedtls_x509_crt *path[PATH_LENGTH];
   int length;
   uint32_t wrong;
+  /* How many more paths may be verified, and certificates tried in one. */
+  int paths, links;
   /* What `judge` found. */
   char problem[512];
 };

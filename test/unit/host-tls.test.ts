@@ -238,6 +238,12 @@ describe("trust", () => {
     expect(await exchange(server(port, { ca: "" }))).toEqual(untrusted);
   });
 
+  it("tries some of the paths that many certificates of one name make, and no more", async () => {
+    const many = await Promise.all(Array.from({ length: 20 }, () => certificate({ isCa: true, cn: "the same" })));
+    const chain = { cert: many.map(({ cert }) => cert).join(""), key: many[0]?.key ?? "" };
+    expect(await exchange(server(await serve(chain)))).toMatchObject({ step: "verify" });
+  });
+
   it("refuses an issuer that is no authority", async () => {
     const intermediate = await certificate({ issuer: authority });
     const leaf = await certificate({ issuer: intermediate, names: [ip("127.0.0.1")] });
