@@ -54,8 +54,9 @@ export class Redirector {
    */
   redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Outcome {
     const { stanza } = this.deps.stanza;
+    const { namespace, name, uid } = sandbox;
     const passed: PassedPod = {
-      pod: { namespace: sandbox.namespace, name: sandbox.name },
+      pod: { namespace, name, ...(uid === undefined ? {} : { uid }) },
       annotations: sandbox.annotations,
       labels: sandbox.labels,
     };
