@@ -256,6 +256,8 @@ export class Daemon {
     try {
       const found = this.redirector.redirect(sandbox, { mayBeGone: event === "synchronize" });
       outcome = found.kind;
+      const unanswered = found.kind === "redirected" ? found.unanswered : undefined;
+      if (unanswered !== undefined) log.warn(`pod ${name}: deciding by the annotations alone: ${unanswered}`);
       if (found.kind === "edited") {
         log.warn(`pod ${name} has other rules than were set; they are left as they are: ${found.reason}`);
         record.note({ code: ErrorCode.rulesDiffer, error: found.reason });

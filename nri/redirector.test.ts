@@ -6,11 +6,11 @@ import { Redirector } from "./redirector";
 const NETNS = "/run/netns/cart";
 const proxied = { "linkerd.io/proxy-version": "edge" };
 
-/** Asks about a pod that Linkerd's injector did not inject, of which the API server has the UID `found`. */
-function redirect(found: string, uid: string | undefined) {
+/** Asks about a pod, by default one that Linkerd's injector did not inject, of which the API server has the UID `found`. */
+function redirect(found: string, uid: string | undefined, annotations: Readonly<Record<string, string>> = proxied) {
   const pod = {
     kind: "Pod",
-    metadata: { name: "cart-0", namespace: "shop", uid: found, annotations: proxied },
+    metadata: { name: "cart-0", namespace: "shop", uid: found, annotations },
     spec: { containers: [{ name: "app" }] },
   };
   const api = {
@@ -25,7 +25,7 @@ function redirect(found: string, uid: string | undefined) {
     name: "cart-0",
     namespace: "shop",
     labels: {},
-    annotations: proxied,
+    annotations,
     netns: NETNS,
     hasAddress: true,
     ...(uid === undefined ? {} : { uid }),
@@ -38,4 +38,12 @@ it("decides about a pod by that pod, not by another of its name", () => {
   expect(redirect("first", "first")).toEqual(skipped);
   expect(redirect("first", undefined)).toEqual(skipped);
   expect(() => redirect("second", "first")).toThrow("another has taken this pod's name");
+});
+
+it("says why the annotations alone decided", () => {
+  const injected = { ...proxied, "linkerd.io/created-by": "linkerd/proxy-injector edge" };
+  expect(redirect("second", "first", injected)).toEqual({
+    kind: "redirected",
+    unanswered: expect.stringContaining("another has taken this pod's name"),
+  });
 });
