@@ -275,7 +275,7 @@ static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueC
              number_of(ctx, port_value, &port_number);
   if (is_whole) {
     disconnect();
-    tls.trust = (struct Trust){.ctx = ctx, .judge = judge};
+    tls.trust = (struct Trust){.ctx = ctx, .judge = judge, .end = tls.end};
     snprintf(port, sizeof port, "%.0f", port_number);
     is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, &failure)
                             : fail(&failure, "connect", broken(EINVAL));

@@ -14,8 +14,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* How many paths are verified at most where the first does not do. */
+/* Where the first path does not do: how many are verified at most, and how many certificates put into one in all. */
 #define PATHS 16
+#define LINKS 1000
 
 /* An extension that the library's parser does not know is left to the judge, critical or not. */
 static int leave_extension(void *context, const mbedtls_x509_crt *certificate, const mbedtls_x509_buf *id, int is_critical,
@@ -168,11 +169,11 @@ static int collect(void *context, mbedtls_x509_crt *certificate, int depth, uint
  * Looks for a path that verifies among the certificates that the server sent, whatever their order: Mbed TLS takes the
  * first issuer by its name, and looks for it only behind what it issued. `links` is the path so far.
  */
-static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, const mbedtls_x509_crt *sent, int *left) {
+static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, const mbedtls_x509_crt *sent) {
   mbedtls_x509_crt *last = &links[length - 1];
   for (const mbedtls_x509_crt *each = &trust->authorities; each != NULL; each = each->next) {
     if (!is_equal(&last->issuer_raw, &each->subject_raw)) continue;
-    if ((*left)-- <= 0) return false;
+    if (trust->paths-- <= 0 || until(trust->end) == 0) return false;
     mbedtls_x509_crt root = *each;
     uint32_t wrong = 0;
     root.next = last->next = NULL;
@@ -182,9 +183,11 @@ static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, 
   for (const mbedtls_x509_crt *each = sent; each != NULL && length <= MBEDTLS_X509_MAX_INTERMEDIATE_CA; each = each->next) {
     bool is_used = !is_equal(&last->issuer_raw, &each->subject_raw);
     for (int i = 0; i < length && !is_used; i++) is_used = is_equal(&links[i].raw, &each->raw);
-    if (is_used || *left <= 0) continue;
+    if (is_used) continue;
+    /* A server may send many certificates of one name: there are more paths than can be tried in years. */
+    if (trust->paths <= 0 || trust->links-- <= 0) return false;
     links[length] = *each, last->next = &links[length];
-    if (find_path(trust, links, length + 1, sent, left)) return true;
+    if (find_path(trust, links, length + 1, sent)) return true;
   }
   return false;
 }
@@ -210,9 +213,9 @@ int trust_certificate(void *context, mbedtls_x509_crt *certificate, int depth, u
     if (wrong == 0 && !is_approved(trust)) wrong = MBEDTLS_X509_BADCERT_OTHER;
     if (wrong != 0) {
       mbedtls_x509_crt links[PATH_LENGTH];
-      int left = PATHS;
       links[0] = *certificate;
-      if (find_path(trust, links, 1, certificate->next, &left)) wrong = 0;
+      trust->paths = PATHS, trust->links = LINKS;
+      if (find_path(trust, links, 1, certificate->next)) wrong = 0;
     }
   }
   trust->length = 0;

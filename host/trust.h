@@ -20,6 +20,10 @@ struct Trust {
   const mbedtls_x509_crt *path[PATH_LENGTH];
   int length;
   uint32_t wrong;
+  /* How many more paths may be verified, and certificates tried in one. */
+  int paths, links;
+  /* When to look for no other path. */
+  double end;
   /* What `judge` found. */
   char problem[512];
 };

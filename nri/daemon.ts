@@ -115,7 +115,10 @@ export class Daemon {
     return { status: 503, body: `${this.problem === "" ? running : this.problem}\n` };
   }
 
-  /** Waits for input, or for what is due, and handles it. Input comes first: a pod's start waits for it. */
+  /**
+   * Waits for input, or for what is due, and handles it. The runtime's input comes first: a pod's start waits for it.
+   * That of the port, to which anybody may send without end, does not keep what is due from its turn.
+   */
   private step(): void {
     const { host } = this.deps;
     if (this.connection === undefined && host.elapsed() >= this.nextAttempt) this.connect();
@@ -126,7 +129,7 @@ export class Daemon {
       if (descriptor === connection?.socket) this.receive(connection);
       else this.admin.serve(descriptor);
     }
-    if (ready.length === 0) this.lookAtNext();
+    if (connection === undefined || !ready.includes(connection.socket)) this.lookAtNext();
     this.admin.expire();
     if (host.elapsed() >= this.nextCollection) {
       this.nextCollection = host.elapsed() + COLLECT_MS;
@@ -253,6 +256,8 @@ export class Daemon {
     try {
       const found = this.redirector.redirect(sandbox, { mayBeGone: event === "synchronize" });
       outcome = found.kind;
+      const unanswered = found.kind === "redirected" ? found.unanswered : undefined;
+      if (unanswered !== undefined) log.warn(`pod ${name}: deciding by the annotations alone: ${unanswered}`);
       if (found.kind === "edited") {
         log.warn(`pod ${name} has other rules than were set; they are left as they are: ${found.reason}`);
         record.note({ code: ErrorCode.rulesDiffer, error: found.reason });

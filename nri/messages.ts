@@ -28,6 +28,8 @@ export interface Sandbox {
   readonly id: string;
   readonly name: string;
   readonly namespace: string;
+  /** The pod's UID: a pod before or after it may have its name. */
+  readonly uid?: string;
   /** Those labels and annotations that decide about a pod. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -37,7 +39,7 @@ export interface Sandbox {
   readonly hasAddress: boolean;
 }
 
-const Pod = { id: 1, name: 2, namespace: 4, labels: 5, annotations: 6, linux: 8, addresses: 10 } as const;
+const Pod = { id: 1, name: 2, uid: 3, namespace: 4, labels: 5, annotations: 6, linux: 8, addresses: 10 } as const;
 /** The labels and annotations that decide about a pod. It may have a hundred thousand others. */
 const LABELS = new Keys([Label.controlPlaneComponent]);
 const ANNOTATIONS = new Keys([
@@ -45,7 +47,7 @@ const ANNOTATIONS = new Keys([
   Annotation.proxyVersion,
   ...SETTINGS.map((setting) => `${SETTING_PREFIX}${setting}`),
 ]);
-const POD_FIELDS: Wanted = Object.assign(whole(Pod.id, Pod.name, Pod.namespace, Pod.linux, Pod.addresses), {
+const POD_FIELDS: Wanted = Object.assign(whole(Pod.id, Pod.name, Pod.uid, Pod.namespace, Pod.linux, Pod.addresses), {
   [Pod.labels]: LABELS,
   [Pod.annotations]: ANNOTATIONS,
 });
@@ -57,10 +59,12 @@ function sandboxOf(bytes: Uint8Array, texts: Texts): Sandbox {
   const pod = new Message(bytes, texts, POD_FIELDS);
   const namespaces = new Message(pod.data(Pod.linux), texts, LINUX_FIELDS).messages(Linux.namespaces);
   const netns = namespaces.find((each) => each.text(Namespace.type) === "network")?.text(Namespace.path);
+  const uid = pod.text(Pod.uid);
   return {
     id: pod.text(Pod.id),
     name: pod.text(Pod.name),
     namespace: pod.text(Pod.namespace),
+    ...(uid ? { uid } : {}),
     labels: pod.map(Pod.labels),
     annotations: pod.map(Pod.annotations),
     ...(netns ? { netns } : {}),

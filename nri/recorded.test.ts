@@ -45,6 +45,7 @@ test.each([
     id: expect.stringMatching(/^[0-9a-f]{64}$/),
     name: pod,
     namespace: "default",
+    uid: expect.stringMatching(/./),
     labels: {},
     annotations: expect.objectContaining({ "linkerd.io/proxy-version": expect.any(String) }),
     netns: expect.stringMatching(/^\/.*\/cni-[0-9a-f-]{36}$/),

@@ -1,8 +1,8 @@
 /** What to do for a pod: look at the rules in its network namespace, and set those that are missing. */
-import { type Decision, decide } from "../cni/decide";
+import { decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
-import { type Evidence, evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type ApiAccess, gatherEvidence } from "../cni/lookup";
+import { evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
+import { type ApiAccess, type Gathered, gatherEvidence } from "../cni/lookup";
 import type { StanzaReading } from "../cni/parse-stanza";
 import { IPTABLES_CHAINS } from "../cni/redirect/iptables";
 import { redirectRules } from "../cni/redirect/rules";
@@ -21,8 +21,8 @@ export type Outcome =
   | { readonly kind: "skipped"; readonly reason: string }
   /** The rules are there. */
   | { readonly kind: "present" }
-  /** The rules were missing, and are set. */
-  | { readonly kind: "redirected" }
+  /** The rules were missing, and are set; and why the annotations alone decided, where they did. */
+  | { readonly kind: "redirected"; readonly unanswered?: string }
   /** linkerd-init, or a CNI plugin by iptables, has set rules. */
   | { readonly kind: "foreign"; readonly reason: string }
   /** The rules are not what was set: somebody has changed them. */
@@ -54,8 +54,9 @@ export class Redirector {
    */
   redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Outcome {
     const { stanza } = this.deps.stanza;
+    const { namespace, name, uid } = sandbox;
     const passed: PassedPod = {
-      pod: { namespace: sandbox.namespace, name: sandbox.name },
+      pod: { namespace, name, ...(uid === undefined ? {} : { uid }) },
       annotations: sandbox.annotations,
       labels: sandbox.labels,
     };
@@ -105,33 +106,29 @@ export class Redirector {
     );
   }
 
+  /** @throws CniError */
   private program(netfilter: Netfilter, id: string, passed: PassedPod): Outcome {
-    const decision = this.decide(passed);
+    const { stanza, problem } = this.deps.stanza;
+    if (problem !== undefined) throw problem;
+    const { evidence, unanswered } = this.gather(passed);
+    const decision = decide(evidence.pod, evidence.around, stanza);
     if (decision.kind === "redirect") {
       applyNative(netfilter, redirectRules(decision.options));
-      return { kind: "redirected" };
+      return { kind: "redirected", ...(unanswered === undefined ? {} : { unanswered }) };
     }
     this.leftAlone.set(id, decision.reason);
     return { kind: "skipped", reason: decision.reason };
-  }
-
-  /** @throws CniError */
-  private decide(passed: PassedPod): Decision {
-    const { stanza, problem } = this.deps.stanza;
-    if (problem !== undefined) throw problem;
-    const { pod, around } = this.evidence(passed);
-    return decide(pod, around, stanza);
   }
 
   /**
    * Asks as the CNI plugin does, for the same decision: what linkerd-init redirects must not be redirected twice, and
    * only the pod itself says whether it has that container. @throws CniError 11
    */
-  private evidence(passed: PassedPod): Evidence {
+  private gather(passed: PassedPod): Gathered {
     const { api, stanza } = this.deps;
-    if (api !== undefined) return gatherEvidence(passed, stanza.stanza["pod-lookup"], api).evidence;
+    if (api !== undefined) return gatherEvidence(passed, stanza.stanza["pod-lookup"], api);
     const annotated = evidenceFromAnnotations(passed, "annotations");
-    if (annotated !== undefined) return annotated;
+    if (annotated !== undefined) return { evidence: annotated };
     const { namespace, name } = passed.pod;
     throw new CniError(
       ErrorCode.tryAgainLater,

@@ -254,10 +254,13 @@ interface Constraints {
 function constraintsIn(value: Uint8Array, isCritical: boolean): Constraints {
   const what = "a certificate's list of name constraints";
   const lists = inside(value, what);
+  const tags = lists.map(({ tag }) => tag);
+  // Each at most once, in this order: of two lists of a kind, one would say nothing.
+  if (![[0xa0], [0xa1], [0xa0, 0xa1]].some((each) => `${each}` === `${tags}`)) malformed(what);
   const [permitted, excluded] = [0xa0, 0xa1].map((tag) => {
-    const [list] = lists.filter((each) => each.tag === tag);
-    const bases = elements(list?.body ?? new Uint8Array(0), what).map(
-      (subtree) => elements(subtree.body, what)[0] ?? malformed(what),
+    const list = lists.find((each) => each.tag === tag);
+    const bases = elements(list?.body ?? new Uint8Array(0), what).map((subtree) =>
+      subtree.tag === Tag.sequence ? (elements(subtree.body, what)[0] ?? malformed(what)) : malformed(what),
     );
     const found = sorted(bases);
     if (found.others > 0 && isCritical)
@@ -265,7 +268,6 @@ function constraintsIn(value: Uint8Array, isCritical: boolean): Constraints {
     for (const kind of Object.values(KINDS)) for (const each of found[kind]) if (!CHECKS[kind](each)) malformed(what);
     return found;
   });
-  if (lists.length === 0 || lists.some(({ tag }) => tag !== 0xa0 && tag !== 0xa1)) malformed(what);
   if (lists.every(({ body }) => body.length === 0)) malformed(what);
   return { permitted: permitted ?? malformed(what), excluded: excluded ?? malformed(what) };
 }

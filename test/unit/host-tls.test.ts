@@ -238,6 +238,16 @@ describe("trust", () => {
     expect(await exchange(server(port, { ca: "" }))).toEqual(untrusted);
   });
 
+  it("tries some of the paths that many certificates of one name make, and no more", async () => {
+    const named = { isCa: true, cn: "the same" };
+    const many = await Promise.all(Array.from({ length: 20 }, () => certificate(named)));
+    const leaf = await certificate({ issuer: many[0], names: [ip("127.0.0.1")] });
+    // The library follows the first of that name, whose own issuer is not there.
+    const first = await certificate({ ...named, issuer: await certificate({ isCa: true, cn: "absent" }) });
+    const cert = [leaf, first, ...many].map((each) => each.cert).join("");
+    expect(await exchange(server(await serve({ cert, key: leaf.key })))).toMatchObject({ step: "verify" });
+  });
+
   it("refuses an issuer that is no authority", async () => {
     const intermediate = await certificate({ issuer: authority });
     const leaf = await certificate({ issuer: intermediate, names: [ip("127.0.0.1")] });
