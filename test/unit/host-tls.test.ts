@@ -241,7 +241,7 @@ describe("trust", () => {
   it("tries some of the paths that many certificates of one name make, and no more", async () => {
     const named = { isCa: true, cn: "the same" };
     const many = await Promise.all(Array.from({ length: 20 }, () => certificate(named)));
-    const leaf = await certificate({ issuer: many[0], names: [ip("127.0.0.1")] });
+    const leaf = await certificate({ issuer: many[0]!, names: [ip("127.0.0.1")] });
     // The library follows the first of that name, whose own issuer is not there.
     const first = await certificate({ ...named, issuer: await certificate({ isCa: true, cn: "absent" }) });
     const cert = [leaf, first, ...many].map((each) => each.cert).join("");
