@@ -104,6 +104,18 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
   });
 });
 
+test("a pod whose container starts again does not replace a kubeconfig that works by one that is refused", async () => {
+  await (await rolledOut(PLUGIN)).leave();
+  const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
+  token("refused");
+  node.accepts = (given) => (given === "refused" ? REFUSED : { kind: "accepted" });
+  for (const each of [node.installer("new"), node.installer("new")]) {
+    expect((await each.reconcile()).problem).toContain("does not accept the kubeconfig's token");
+    expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBe(kubeconfig);
+    expect(owner()).toBe("new");
+  }
+});
+
 test("an older pod whose container starts again beside a newer one does not take the node back", async () => {
   await rolledOut(`${PLUGIN}# newer\n`);
   const successor = node.installer("new");
@@ -111,11 +123,39 @@ test("an older pod whose container starts again beside a newer one does not take
   const installed = node.content();
   image(PLUGIN);
   const restarted = node.installer("old");
-  expect((await restarted.reconcile()).problem).toContain("new keeps the node");
+  await restarted.reconcile();
   node.now += 60_000;
-  expect((await restarted.reconcile()).problem).toContain("new keeps the node");
+  await restarted.reconcile();
   await restarted.remove(false);
   expect(node.content()).toEqual(installed);
+});
+
+test("an older pod whose container starts again is ready while the node works, also if the newer one is gone for good", async () => {
+  await rolledOut(`${PLUGIN}# newer\n`);
+  await node.installer("new").reconcile();
+  image(PLUGIN);
+  const restarted = node.installer("old");
+  expect(await restarted.reconcile()).toEqual(CHAINED());
+  unchain();
+  expect((await restarted.reconcile()).problem).toContain("new keeps the node: the configuration in force is not chained");
+  node.now += 10_000;
+  expect(await restarted.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
+});
+
+test("a newer pod that left the node broken is not ready, and does not take it back from the older one", async () => {
+  const old = await rolledOut(`${PLUGIN}# newer\n`);
+  const successor = node.installer("new");
+  expect(await successor.reconcile()).toEqual(CHAINED());
+  unchain();
+  await old.reconcile();
+  node.now += 10_000;
+  expect(await old.reconcile()).toEqual(CHAINED());
+  for (const each of [successor, node.installer("new")]) {
+    expect((await each.reconcile()).problem).toContain("old keeps the node: it took the node back");
+  }
+  expect(await old.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
 });
 
 test("a newer pod whose container starts again has its node back, although the older one had it meanwhile", async () => {

@@ -82,6 +82,9 @@ interface Try {
   readonly failure?: string;
 }
 
+/** `inherited`: the pod's container before wrote it, or kept another's. */
+type KubeconfigOwner = "own" | "inherited" | "another's";
+
 /** The file that others write, of those that the changes are about: what is set aside has its owner's name. */
 function contestedPath(changes: readonly Change[]): string {
   const last = changes.at(-1);
@@ -97,9 +100,8 @@ export class Reconciler {
   private readonly changer: Changer;
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
-  private installed = false;
-  /** The kubeconfig on the node is ours, of this process or of the pod's container before; undefined before the first look. */
-  private hasKubeconfig: boolean | undefined;
+  /** Whose kubeconfig lies on the node; undefined before the first look. */
+  private kubeconfig: KubeconfigOwner | undefined;
 
   constructor(private readonly deps: Deps) {
     this.changer = new Changer(deps);
@@ -187,7 +189,7 @@ export class Reconciler {
     const state = observe(paths, plugin);
     const wanted: Wanted = { owner, ...this.deps.wanted() };
     const plan = planInstall(state, paths, wanted);
-    this.hasKubeconfig ??= state.journal?.owner === owner;
+    this.kubeconfig ??= state.journal?.owner === owner ? "inherited" : "another's";
     const turn = await this.ownership.turn({ state, plan, wanted }, now);
     if (turn.is === "theirs") return this.left(turn, { state, plan, wanted });
     this.tellTaken(state);
@@ -209,13 +211,13 @@ export class Reconciler {
   }
 
   /** What is to be said about a node that another installer has. */
-  private left({ owner, wrong, why }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
-    this.hasKubeconfig = false;
+  private left({ owner, wrong, why, hadIt }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
+    this.kubeconfig = "another's";
     const [problem] = Object.values(wrong);
     // A node that works is as good as ours, once we had it: its new owner may still fail.
-    if (this.installed && problem === undefined) return this.chainOf(plan);
+    if (hadIt && problem === undefined) return this.chainOf(plan);
     const againInMs = WAITING_MS;
-    return { problem: `${owner} keeps the node: ${this.installed ? problem : why}`, againInMs };
+    return { problem: `${owner} keeps the node: ${hadIt ? problem : why}`, againInMs };
   }
 
   /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
@@ -239,14 +241,13 @@ export class Reconciler {
       changed ||= outcome === "changed";
     }
     const status = this.taken(plan, wanted);
-    this.installed ||= kept === undefined;
     return kept ?? status;
   }
 
   /** A kubeconfig that works is not replaced by one that may not. */
   private async worseKubeconfig({ state, plan }: Look): Promise<Status | undefined> {
-    if (this.hasKubeconfig === true || plan.steps.kubeconfig.length === 0) return undefined;
-    const problem = await this.ownership.isWorse(state);
+    if (this.kubeconfig === "own" || plan.steps.kubeconfig.length === 0) return undefined;
+    const problem = await this.ownership.isWorse(state, this.kubeconfig === "inherited");
     return problem === undefined ? undefined : { problem, againInMs: WAITING_MS };
   }
 
@@ -301,7 +302,7 @@ export class Reconciler {
     now: number,
   ): Promise<Status | "nothing" | "changed" | "out of date"> {
     const changes = plan.steps[step];
-    if (step === "kubeconfig") this.hasKubeconfig = true;
+    if (step === "kubeconfig") this.kubeconfig = "own";
     if (changes.length === 0) return "nothing";
     const attempt = step === "chain" && callsPlugin(state, plan) ? "stanza" : step;
     const next = this.nextTry(attempt, step, plan, wanted, now);
