@@ -137,7 +137,9 @@ test("an older pod whose container starts again is ready while the node works, a
   const restarted = node.installer("old");
   expect(await restarted.reconcile()).toEqual(CHAINED());
   unchain();
-  expect((await restarted.reconcile()).problem).toContain("new keeps the node: the configuration in force is not chained");
+  expect((await restarted.reconcile()).problem).toContain(
+    "new keeps the node: the configuration in force is not chained",
+  );
   node.now += 10_000;
   expect(await restarted.reconcile()).toEqual(CHAINED());
   expect(owner()).toBe("old");
@@ -210,6 +212,31 @@ test("an installer that has not had the node removes what a killed one left", as
   await node.installer("first").reconcile();
   await node.installer("second").remove(false);
   expect(node.content()).toEqual(before);
+});
+
+test("an installer that had the node removes what its killed successor of the same DaemonSet left", async () => {
+  const old = await rolledOut(PLUGIN);
+  await node.installer("new").reconcile();
+  node.isSibling = () => true;
+  await old.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a node that a pod takes while another removes everything stays as it is", async () => {
+  const old = await rolledOut(PLUGIN);
+  node.isSibling = () => true;
+  node.sleep = async () => void (await node.installer("new").reconcile());
+  await old.remove(false);
+  expect(owner()).toBe("new");
+  expect(isChained()).toBe(true);
+});
+
+test("an installer that has not had the node leaves what another DaemonSet has there", async () => {
+  await node.installer("first").reconcile();
+  const installed = node.content();
+  node.isSibling = () => false;
+  await node.installer("second").remove(false);
+  expect(node.content()).toEqual(installed);
 });
 
 test("two installers that remove at the same time remove everything", async () => {

@@ -52,8 +52,11 @@ export interface Deps {
 interface RemovalOptions {
   /** The plugin stays, whatever else is removed. */
   readonly keepPlugin: boolean;
-  /** Also where another installer has the node and did not take it from us: it may have been killed. */
-  readonly all: boolean;
+  /**
+   * Also where another installer has the node, which may have been killed. Tells whether that one is a pod of our
+   * DaemonSet; undefined where nobody can tell: then what took the node from us stays.
+   */
+  readonly all?: (owner: string) => boolean | undefined;
   readonly attachments?: Attachments;
 }
 
@@ -128,9 +131,11 @@ export class Reconciler {
   async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
     const removal = new Removal(paths, keepPlugin, attachments);
+    let first: string | undefined;
     for (;;) {
       const state = observe(paths, plugin);
-      if (!this.mayRemove(state, all)) return this.changer.unstage();
+      first ??= state.journal?.owner;
+      if (!this.mayRemove(state, first, all)) return this.changer.unstage();
       const next = removal.next(state);
       if (await this.removed(next)) return;
       await sleep(Math.max(next.pauseMs, BUSY_MS));
@@ -145,10 +150,14 @@ export class Reconciler {
     else await this.changer.unstage();
   }
 
-  private mayRemove({ journal }: NodeState, all: boolean): boolean {
+  /** @param first who had the node when the removal began; one that takes it since then keeps it */
+  private mayRemove({ journal }: NodeState, first: string | undefined, all: RemovalOptions["all"]): boolean {
     const { owner } = this.deps;
-    const isTheirs = journal?.owner !== owner && (!all || journal?.former?.includes(owner) === true);
-    if (journal?.left === true || (journal !== undefined && !isTheirs)) return true;
+    const canBeOurs = () => {
+      if (journal === undefined || all === undefined || journal.owner !== first) return false;
+      return all(journal.owner) ?? journal.former?.includes(owner) !== true;
+    };
+    if (journal?.left === true || journal?.owner === owner || canBeOurs()) return true;
     this.deps.log.info(
       `nothing to remove: ${journal === undefined ? "not installed" : `${journal.owner} has the node`}`,
     );
