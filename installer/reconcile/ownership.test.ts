@@ -194,6 +194,19 @@ test("a node that its new owner lets go to pieces is mended by the one before it
   expect(owner()).toBe("old");
 });
 
+test("a new version that chains nothing keeps the node, and the one before it stays ready", async () => {
+  const old = await rolledOut(PLUGIN);
+  const successor = node.installer("new", false);
+  expect(await successor.reconcile()).toEqual({});
+  expect((await old.reconcile()).problem).toBeUndefined();
+  node.now += 10_000;
+  expect((await old.reconcile()).problem).toBeUndefined();
+  expect(owner()).toBe("new");
+  expect(isChained()).toBe(false);
+  await successor.leave();
+  expect(await old.reconcile()).toEqual(CHAINED());
+});
+
 test("two installers that can both not chain a node do not take it from each other", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new");

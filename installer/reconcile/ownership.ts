@@ -103,11 +103,12 @@ export class Ownership {
     const failure = await plugin.failure(paths.plugin, paths.image);
     const token = tokenOf(state.kubeconfig);
     const verdict = token === undefined ? undefined : await accepts(token);
+    const isChainWanted = wanted.chained && state.journal?.unchained !== true;
     return {
       ...(failure === undefined ? {} : { plugin: `${paths.plugin} does not answer VERSION: ${failure}` }),
       ...(verdict === undefined ? { kubeconfig: `${paths.kubeconfig} holds no token` } : {}),
       ...(verdict?.kind === "refused" ? { kubeconfig: verdict.why } : {}),
-      ...(wanted.chained && !callsPlugin(state, plan) ? { chain: "the configuration in force is not chained" } : {}),
+      ...(isChainWanted && !callsPlugin(state, plan) ? { chain: "the configuration in force is not chained" } : {}),
     };
   }
 

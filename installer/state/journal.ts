@@ -11,6 +11,8 @@ export interface Journal {
   readonly former?: readonly string[];
   /** The one of them from which an older one took the node back: it did not keep the node working. */
   readonly failed?: string;
+  /** The owner chains nothing. @default false */
+  readonly unchained?: boolean;
   /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
@@ -56,7 +58,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, former, failed, made, links } = JSON.parse(
+    const { version, owner, left, former, failed, unchained, made, links } = JSON.parse(
       Buffer.from(bytes).toString("utf8"),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -66,6 +68,7 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       ...(left === true ? { left } : {}),
       ...(Array.isArray(former) ? { former: former.filter((each) => typeof each === "string") } : {}),
       ...(typeof failed === "string" ? { failed } : {}),
+      ...(unchained === true ? { unchained } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
     };
