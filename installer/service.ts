@@ -104,7 +104,7 @@ export class Service {
       wanted,
       disk,
       plugin,
-      accepts: async (token) => (token === undefined ? this.credentials.verify() : verify({ ...own(), token })),
+      accepts: async (token) => (token === undefined ? this.credentials.verifyToKeep() : verify({ ...own(), token })),
       passesOverBroken: () => passesOverBroken(this.runtime),
       log,
       instruments,
