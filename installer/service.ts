@@ -104,7 +104,7 @@ export class Service {
       wanted,
       disk,
       plugin,
-      accepts: async (token) => (token === undefined ? this.credentials.verify() : verify({ ...own(), token })),
+      accepts: async (token) => (token === undefined ? this.credentials.verifyToKeep() : verify({ ...own(), token })),
       passesOverBroken: () => passesOverBroken(this.runtime),
       log,
       instruments,
@@ -165,7 +165,8 @@ export class Service {
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
     if (remove && keepPlugin && attachments() === undefined)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
-    if (remove) await this.reconciler.remove({ keepPlugin, all, attachments });
+    const isSibling = (owner: string) => this.daemonSet?.has(owner);
+    if (remove) await this.reconciler.remove({ keepPlugin, attachments, ...(all ? { all: isSibling } : {}) });
     else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
 

@@ -108,7 +108,9 @@ function names(read: Read): Pick<Settings, "nodeName" | "pod"> {
 function identity(read: Read): string {
   const name = read.optional(PodVariable.podName) ?? read.optional("HOSTNAME") ?? "installer";
   const uid = read.optional(PodVariable.podUid);
-  return uid === undefined ? name : `${name} (UID ${uid})`;
+  const namespace = read.optional(PodVariable.podNamespace);
+  if (uid === undefined) return name;
+  return `${namespace === undefined ? "" : `${namespace}/`}${name} (UID ${uid})`;
 }
 
 function nodeTaint(read: Read): Pick<Settings, "nodeTaint"> {

@@ -5,7 +5,14 @@ import type { Transport } from "../../kubernetes/transport";
 export type Access = ApiServer & { readonly token: string; readonly ca: string };
 
 /** Whether the API server accepts what the kubeconfig holds; an API server that is away says nothing about it. */
-export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kind: "refused"; readonly why: string };
+export type Verdict =
+  | { readonly kind: "accepted" | "unknown" }
+  | {
+      readonly kind: "refused";
+      readonly why: string;
+      /** The token itself is refused, not what it may do. */
+      readonly isUnauthorized?: true;
+    };
 
 const REMEMBERED_MS = 30_000;
 /** What was not answered is asked again soon: an installer may wait for it. */
@@ -48,8 +55,10 @@ export class AccessCheck {
     const transport = this.deps.transport(access);
     try {
       const { status } = await transport({ path: this.deps.path, deadlineMs: DEADLINE_MS });
-      if (status === 401)
-        return { kind: "refused", why: "the API server does not accept the kubeconfig's token (401)" };
+      if (status === 401) {
+        const why = "the API server does not accept the kubeconfig's token (401)";
+        return { kind: "refused", why, isUnauthorized: true };
+      }
       if (status === 403) return { kind: "refused", why: "the kubeconfig's account may not get pods (403)" };
       return { kind: status < 500 ? "accepted" : "unknown" };
     } catch {

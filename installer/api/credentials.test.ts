@@ -72,6 +72,20 @@ test("the refusal of a token says nothing about the one that has taken its place
   expect(made.current().token).toBe(fresh);
 });
 
+const UNAUTHORIZED: Verdict = { kind: "refused", why: "not accepted (401)", isUnauthorized: true };
+
+test.each<[string, Verdict, Verdict["kind"]]>([
+  ["accepted", ACCEPTED, "accepted"],
+  ["refused: it can renew nothing", UNAUTHORIZED, "refused"],
+  ["not allowed to get pods, by a role of the user's own", REFUSED, "accepted"],
+  ["not answered", { kind: "unknown" }, "unknown"],
+])("an installer that has the plugin's token from the one before it, and whose own is %s", async (_, own, kind) => {
+  const verify = async ({ token }: Access) => (token === OWN.token ? own : ACCEPTED);
+  const made = credentials({ tokens: [], verify, clock: new Clocks(), known: jwt("known") });
+  expect((await made.verify()).kind).toBe("accepted");
+  expect((await made.verifyToKeep()).kind).toBe(kind);
+});
+
 test("on a node whose clock is ahead a token is as good for as long as elsewhere", async () => {
   const [first, second] = [jwt("first"), jwt("second")];
   const clock = new Clocks(3_600_000);

@@ -86,6 +86,16 @@ export class Credentials {
     return verdict;
   }
 
+  /** Asks whether a node can be kept with what there is: the plugin is let in, and its next token can be asked for. */
+  async verifyToKeep(): Promise<Verdict> {
+    const verdict = await this.verify();
+    if (verdict.kind !== "accepted" || this.ofPlugin() === undefined) return verdict;
+    const own = await this.deps.verify(this.deps.own());
+    if (own.kind !== "refused") return own;
+    if (own.isUnauthorized !== true) return verdict;
+    return { ...own, why: "the API server does not accept the installer's own token (401), which renews the plugin's" };
+  }
+
   /** Asks for a token where one is due. Never rejects. Tells whether there is a new one. */
   async renew(): Promise<boolean> {
     const { account, renewals } = this.deps;

@@ -22,6 +22,16 @@ function own(...answers: readonly (ApiResponse | Error)[]) {
   return { paths, daemonSet: new OwnDaemonSet({ namespace: "mesh", pod: POD, connect, log }) };
 }
 
+test.each([
+  ["mesh/prod-linkerd-cni-b2c4d (UID 1)", true],
+  ["mesh/linkerd-cni-b2c4d (UID 1)", false],
+  ["other/prod-linkerd-cni-b2c4d (UID 1)", false],
+  ["prod-linkerd-cni-b2c4d", undefined],
+  ["installer", undefined],
+])("whether %s is one of its pods: %s", (identity, expected) => {
+  expect(own().daemonSet.has(identity)).toBe(expected);
+});
+
 test("the own pod names it, and is asked once", async () => {
   const { daemonSet, paths } = own(ownedBy("DaemonSet", "prod-linkerd-cni-other"));
   expect(daemonSet.name).toBe("prod-linkerd-cni");

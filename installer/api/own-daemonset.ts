@@ -44,6 +44,14 @@ export class OwnDaemonSet {
     return this.isKnown ? this.owner : guessDaemonSet(this.deps.pod);
   }
 
+  /** Whether an installer is one of its pods, by its identity; undefined where that does not tell. */
+  has(identity: string): boolean | undefined {
+    const [, namespace, pod = ""] = /^([^/]+)\/(\S+) \(UID /.exec(identity) ?? [];
+    const of = guessDaemonSet(pod);
+    if (of === undefined || this.name === undefined) return undefined;
+    return namespace === this.deps.namespace && of === this.name;
+  }
+
   /** Asks where it is not known yet. Never rejects. Tells whether the name is another one since. */
   async learn(): Promise<boolean> {
     if (this.isKnown) return false;

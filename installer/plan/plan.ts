@@ -427,7 +427,12 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const configs = pristine(state);
   const active = wanted.chained ? activeOf(configs) : undefined;
   const chaining: Chaining = chain(context, active, wanted.stanza);
-  const journal = (made: Journal["made"]): Journal => ({ version: 1, ...takenBy(wanted.owner, state.journal), made });
+  const journal = (made: Journal["made"]): Journal => ({
+    version: 1,
+    ...takenBy(wanted.owner, state.journal),
+    ...(wanted.chained ? {} : { unchained: true }),
+    made,
+  });
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;

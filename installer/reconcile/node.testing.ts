@@ -43,6 +43,8 @@ export class Node {
   binDir = "/bin";
   /** As the node's runtime does; undefined: it is not known. */
   passesOverBroken: boolean | undefined;
+  /** Whether an owner is a pod of the DaemonSet of all installers here; undefined: nobody can tell. */
+  isSibling: (owner: string) => boolean | undefined = () => undefined;
   /** What the API server says to a token. */
   accepts: (token: string) => Verdict = () => ({ kind: "accepted" });
   /** What happens while an installer that removes everything waits, for so many milliseconds. */
@@ -129,7 +131,7 @@ export class Node {
     return {
       reconcile: () => reconciler.reconcile(this.now),
       remove: (keepPlugin: boolean, attachments?: Attachments) =>
-        reconciler.remove({ keepPlugin, all: true, ...(attachments === undefined ? {} : { attachments }) }),
+        reconciler.remove({ keepPlugin, all: this.isSibling, ...(attachments === undefined ? {} : { attachments }) }),
       leave: () => reconciler.leave(),
     };
   }

@@ -96,12 +96,23 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
     unchain();
     expect((await successor.reconcile()).problem).toContain("old keeps the node");
     expect(isChained()).toBe(false);
-    if (why.includes("token") || why.includes("API server does not answer")) return;
     node.now += 10_000;
     expect((await successor.reconcile()).problem).toContain(why);
     expect(isChained()).toBe(true);
     expect(owner()).toBe("new");
   });
+});
+
+test("a pod whose container starts again does not replace a kubeconfig that works by one that is refused", async () => {
+  await (await rolledOut(PLUGIN)).leave();
+  const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
+  token("refused");
+  node.accepts = (given) => (given === "refused" ? REFUSED : { kind: "accepted" });
+  for (const each of [node.installer("new"), node.installer("new")]) {
+    expect((await each.reconcile()).problem).toContain("does not accept the kubeconfig's token");
+    expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBe(kubeconfig);
+    expect(owner()).toBe("new");
+  }
 });
 
 test("an older pod whose container starts again beside a newer one does not take the node back", async () => {
@@ -111,11 +122,41 @@ test("an older pod whose container starts again beside a newer one does not take
   const installed = node.content();
   image(PLUGIN);
   const restarted = node.installer("old");
-  expect((await restarted.reconcile()).problem).toContain("new keeps the node");
+  await restarted.reconcile();
   node.now += 60_000;
-  expect((await restarted.reconcile()).problem).toContain("new keeps the node");
+  await restarted.reconcile();
   await restarted.remove(false);
   expect(node.content()).toEqual(installed);
+});
+
+test("an older pod whose container starts again is ready while the node works, also if the newer one is gone for good", async () => {
+  await rolledOut(`${PLUGIN}# newer\n`);
+  await node.installer("new").reconcile();
+  image(PLUGIN);
+  const restarted = node.installer("old");
+  expect(await restarted.reconcile()).toEqual(CHAINED());
+  unchain();
+  expect((await restarted.reconcile()).problem).toContain(
+    "new keeps the node: the configuration in force is not chained",
+  );
+  node.now += 10_000;
+  expect(await restarted.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
+});
+
+test("a newer pod that left the node broken is not ready, and does not take it back from the older one", async () => {
+  const old = await rolledOut(`${PLUGIN}# newer\n`);
+  const successor = node.installer("new");
+  expect(await successor.reconcile()).toEqual(CHAINED());
+  unchain();
+  await old.reconcile();
+  node.now += 10_000;
+  expect(await old.reconcile()).toEqual(CHAINED());
+  for (const each of [successor, node.installer("new")]) {
+    expect((await each.reconcile()).problem).toContain("old keeps the node: it took the node back");
+  }
+  expect(await old.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
 });
 
 test("a newer pod whose container starts again has its node back, although the older one had it meanwhile", async () => {
@@ -152,6 +193,19 @@ test("a node that its new owner lets go to pieces is mended by the one before it
   expect(owner()).toBe("old");
 });
 
+test("a new version that chains nothing keeps the node, and the one before it stays ready", async () => {
+  const old = await rolledOut(PLUGIN);
+  const successor = node.installer("new", false);
+  expect(await successor.reconcile()).toEqual({});
+  expect((await old.reconcile()).problem).toBeUndefined();
+  node.now += 10_000;
+  expect((await old.reconcile()).problem).toBeUndefined();
+  expect(owner()).toBe("new");
+  expect(isChained()).toBe(false);
+  await successor.leave();
+  expect(await old.reconcile()).toEqual(CHAINED());
+});
+
 test("two installers that can both not chain a node do not take it from each other", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new");
@@ -170,6 +224,31 @@ test("an installer that has not had the node removes what a killed one left", as
   await node.installer("first").reconcile();
   await node.installer("second").remove(false);
   expect(node.content()).toEqual(before);
+});
+
+test("an installer that had the node removes what its killed successor of the same DaemonSet left", async () => {
+  const old = await rolledOut(PLUGIN);
+  await node.installer("new").reconcile();
+  node.isSibling = () => true;
+  await old.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
+test("a node that a pod takes while another removes everything stays as it is", async () => {
+  const old = await rolledOut(PLUGIN);
+  node.isSibling = () => true;
+  node.sleep = async () => void (await node.installer("new").reconcile());
+  await old.remove(false);
+  expect(owner()).toBe("new");
+  expect(isChained()).toBe(true);
+});
+
+test("an installer that has not had the node leaves what another DaemonSet has there", async () => {
+  await node.installer("first").reconcile();
+  const installed = node.content();
+  node.isSibling = () => false;
+  await node.installer("second").remove(false);
+  expect(node.content()).toEqual(installed);
 });
 
 test("two installers that remove at the same time remove everything", async () => {

@@ -25,6 +25,8 @@ export type Turn =
       readonly wrong: Reasons;
       /** Why it is not ours. */
       readonly why: string;
+      /** It was ours, and no failure of ours is why it is not now. */
+      readonly hadIt: boolean;
     };
 
 /** What a node needs for a pod that starts now to be chained. */
@@ -75,14 +77,18 @@ export class Ownership {
     this.wrongSince = works ? undefined : (this.wrongSince ?? now);
     const isSilent = this.wrongSince !== undefined && now - this.wrongSince >= OWNER_SILENT_MS;
     if (isSilent && (Object.keys(wrong) as Part[]).every((part) => lacking[part] === undefined)) return this.ours();
-    const why = isFormer ? "it has taken the node" : Object.values(lacking).join("; ");
-    return { is: "theirs", owner: journal.owner, wrong, why };
+    const why = isFormer ? "it took the node back because this pod left it broken" : Object.values(lacking).join("; ");
+    return { is: "theirs", owner: journal.owner, wrong, why, hadIt: isFormer && journal.failed !== owner };
   }
 
-  /** Whether our kubeconfig would take the place of one that works, and may not work itself. */
-  async isWorse({ kubeconfig }: NodeState): Promise<string | undefined> {
+  /**
+   * Why our kubeconfig may not take the place of one that works: it does not work itself, or may not.
+   * @param refusedOnly an API server that does not answer is no reason
+   */
+  async isWorse({ kubeconfig }: NodeState, refusedOnly: boolean): Promise<string | undefined> {
     const token = tokenOf(kubeconfig);
     if (token === undefined || (await this.deps.accepts(token)).kind === "refused") return undefined;
+    if (refusedOnly && (await this.deps.accepts()).kind !== "refused") return undefined;
     return this.refusal();
   }
 
@@ -97,11 +103,12 @@ export class Ownership {
     const failure = await plugin.failure(paths.plugin, paths.image);
     const token = tokenOf(state.kubeconfig);
     const verdict = token === undefined ? undefined : await accepts(token);
+    const isChainWanted = wanted.chained && state.journal?.unchained !== true;
     return {
       ...(failure === undefined ? {} : { plugin: `${paths.plugin} does not answer VERSION: ${failure}` }),
       ...(verdict === undefined ? { kubeconfig: `${paths.kubeconfig} holds no token` } : {}),
       ...(verdict?.kind === "refused" ? { kubeconfig: verdict.why } : {}),
-      ...(wanted.chained && !callsPlugin(state, plan) ? { chain: "the configuration in force is not chained" } : {}),
+      ...(isChainWanted && !callsPlugin(state, plan) ? { chain: "the configuration in force is not chained" } : {}),
     };
   }
 

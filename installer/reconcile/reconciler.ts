@@ -52,8 +52,11 @@ export interface Deps {
 interface RemovalOptions {
   /** The plugin stays, whatever else is removed. */
   readonly keepPlugin: boolean;
-  /** Also where another installer has the node and did not take it from us: it may have been killed. */
-  readonly all: boolean;
+  /**
+   * Also where another installer has the node, which may have been killed. Tells whether that one is a pod of our
+   * DaemonSet; undefined where nobody can tell: then what took the node from us stays.
+   */
+  readonly all?: (owner: string) => boolean | undefined;
   readonly attachments?: Attachments;
 }
 
@@ -82,6 +85,9 @@ interface Try {
   readonly failure?: string;
 }
 
+/** `inherited`: the pod's container before wrote it, or kept another's. */
+type KubeconfigOwner = "own" | "inherited" | "another's";
+
 /** The file that others write, of those that the changes are about: what is set aside has its owner's name. */
 function contestedPath(changes: readonly Change[]): string {
   const last = changes.at(-1);
@@ -97,9 +103,8 @@ export class Reconciler {
   private readonly changer: Changer;
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
-  private installed = false;
-  /** The kubeconfig on the node is ours, of this process or of the pod's container before; undefined before the first look. */
-  private hasKubeconfig: boolean | undefined;
+  /** Whose kubeconfig lies on the node; undefined before the first look. */
+  private kubeconfig: KubeconfigOwner | undefined;
 
   constructor(private readonly deps: Deps) {
     this.changer = new Changer(deps);
@@ -126,9 +131,11 @@ export class Reconciler {
   async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
     const removal = new Removal(paths, keepPlugin, attachments);
+    let first: string | undefined;
     for (;;) {
       const state = observe(paths, plugin);
-      if (!this.mayRemove(state, all)) return this.changer.unstage();
+      first ??= state.journal?.owner;
+      if (!this.mayRemove(state, first, all)) return this.changer.unstage();
       const next = removal.next(state);
       if (await this.removed(next)) return;
       await sleep(Math.max(next.pauseMs, BUSY_MS));
@@ -143,10 +150,14 @@ export class Reconciler {
     else await this.changer.unstage();
   }
 
-  private mayRemove({ journal }: NodeState, all: boolean): boolean {
+  /** @param first who had the node when the removal began; one that takes it since then keeps it */
+  private mayRemove({ journal }: NodeState, first: string | undefined, all: RemovalOptions["all"]): boolean {
     const { owner } = this.deps;
-    const isTheirs = journal?.owner !== owner && (!all || journal?.former?.includes(owner) === true);
-    if (journal?.left === true || (journal !== undefined && !isTheirs)) return true;
+    const canBeOurs = () => {
+      if (journal === undefined || all === undefined || journal.owner !== first) return false;
+      return all(journal.owner) ?? journal.former?.includes(owner) !== true;
+    };
+    if (journal?.left === true || journal?.owner === owner || canBeOurs()) return true;
     this.deps.log.info(
       `nothing to remove: ${journal === undefined ? "not installed" : `${journal.owner} has the node`}`,
     );
@@ -187,7 +198,7 @@ export class Reconciler {
     const state = observe(paths, plugin);
     const wanted: Wanted = { owner, ...this.deps.wanted() };
     const plan = planInstall(state, paths, wanted);
-    this.hasKubeconfig ??= state.journal?.owner === owner;
+    this.kubeconfig ??= state.journal?.owner === owner ? "inherited" : "another's";
     const turn = await this.ownership.turn({ state, plan, wanted }, now);
     if (turn.is === "theirs") return this.left(turn, { state, plan, wanted });
     this.tellTaken(state);
@@ -209,13 +220,13 @@ export class Reconciler {
   }
 
   /** What is to be said about a node that another installer has. */
-  private left({ owner, wrong, why }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
-    this.hasKubeconfig = false;
+  private left({ owner, wrong, why, hadIt }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
+    this.kubeconfig = "another's";
     const [problem] = Object.values(wrong);
     // A node that works is as good as ours, once we had it: its new owner may still fail.
-    if (this.installed && problem === undefined) return this.chainOf(plan);
+    if (hadIt && problem === undefined) return this.chainOf(plan);
     const againInMs = WAITING_MS;
-    return { problem: `${owner} keeps the node: ${this.installed ? problem : why}`, againInMs };
+    return { problem: `${owner} keeps the node: ${hadIt ? problem : why}`, againInMs };
   }
 
   /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
@@ -239,14 +250,13 @@ export class Reconciler {
       changed ||= outcome === "changed";
     }
     const status = this.taken(plan, wanted);
-    this.installed ||= kept === undefined;
     return kept ?? status;
   }
 
   /** A kubeconfig that works is not replaced by one that may not. */
   private async worseKubeconfig({ state, plan }: Look): Promise<Status | undefined> {
-    if (this.hasKubeconfig === true || plan.steps.kubeconfig.length === 0) return undefined;
-    const problem = await this.ownership.isWorse(state);
+    if (this.kubeconfig === "own" || plan.steps.kubeconfig.length === 0) return undefined;
+    const problem = await this.ownership.isWorse(state, this.kubeconfig === "inherited");
     return problem === undefined ? undefined : { problem, againInMs: WAITING_MS };
   }
 
@@ -301,7 +311,7 @@ export class Reconciler {
     now: number,
   ): Promise<Status | "nothing" | "changed" | "out of date"> {
     const changes = plan.steps[step];
-    if (step === "kubeconfig") this.hasKubeconfig = true;
+    if (step === "kubeconfig") this.kubeconfig = "own";
     if (changes.length === 0) return "nothing";
     const attempt = step === "chain" && callsPlugin(state, plan) ? "stanza" : step;
     const next = this.nextTry(attempt, step, plan, wanted, now);

@@ -9,6 +9,10 @@ export interface Journal {
   readonly left?: boolean;
   /** Installers that others took the node from, the last one last. They may still run, and do not take it back from one that works. */
   readonly former?: readonly string[];
+  /** The one of them from which an older one took the node back: it did not keep the node working. */
+  readonly failed?: string;
+  /** The owner chains nothing. @default false */
+  readonly unchained?: boolean;
   /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
@@ -25,12 +29,14 @@ const texts = (map: object = {}): Readonly<Record<string, string>> =>
 const MOST_FORMER = 8;
 
 /** The journal's note of who has the node once an installer takes it. */
-export function takenBy(owner: string, last: Journal | undefined): Pick<Journal, "owner" | "former"> {
+export function takenBy(owner: string, last: Journal | undefined): Pick<Journal, "owner" | "former" | "failed"> {
   const before = (last?.former ?? []).filter((each) => each !== owner);
   // From one that has left, the node is not taken: in its pod another container may go on.
   const taken = last === undefined || last.left === true || last.owner === owner ? [] : [last.owner];
   const former = [...before, ...taken].slice(-MOST_FORMER);
-  return { owner, ...(former.length === 0 ? {} : { former }) };
+  const [takenBack] = last?.former?.includes(owner) === true ? taken : [];
+  const failed = last?.owner === owner ? last.failed : takenBack;
+  return { owner, ...(former.length === 0 ? {} : { former }), ...(failed === undefined ? {} : { failed }) };
 }
 
 /** Beside the configuration, under a name that no runtime reads. */
@@ -52,7 +58,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, former, made, links } = JSON.parse(
+    const { version, owner, left, former, failed, unchained, made, links } = JSON.parse(
       Buffer.from(bytes).toString("utf8"),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -61,6 +67,8 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       owner,
       ...(left === true ? { left } : {}),
       ...(Array.isArray(former) ? { former: former.filter((each) => typeof each === "string") } : {}),
+      ...(typeof failed === "string" ? { failed } : {}),
+      ...(unchained === true ? { unchained } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
     };
