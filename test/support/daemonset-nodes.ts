@@ -92,11 +92,16 @@ interface Container {
   /** Every line of every start. */
   logs: Installer[];
   ready?: boolean;
+  /** Probes in a row that have failed. */
+  failures: number;
   stopping: boolean;
   exits: number;
 }
 
-/** Does for pods of a DaemonSet what scheduler and kubelets do; a probe counts as soon as it fails once. */
+/** How often the chart's readiness probe fails in a row before a pod is no longer ready: the default of Kubernetes. */
+const FAILURE_THRESHOLD = 3;
+
+/** Does for pods of a DaemonSet what scheduler and kubelets do. */
 export class SimulatedKubelet {
   /** Nodes on which a pod of a version was ever started, by the pods' label `version`. */
   readonly touched = new Map<string, Set<string>>();
@@ -196,7 +201,7 @@ export class SimulatedKubelet {
     this.touched.set(version, (this.touched.get(version) ?? new Set()).add(targetOf(pod)));
     const port = await freePort();
     const installer = await this.startContainer(pod, port);
-    this.containers.set(uid, { port, installer, logs: [installer], stopping: false, exits: 0 });
+    this.containers.set(uid, { port, installer, logs: [installer], failures: 0, stopping: false, exits: 0 });
   }
 
   private async startContainer({ metadata, spec }: NodePod, port: number): Promise<Installer> {
@@ -217,8 +222,10 @@ export class SimulatedKubelet {
 
   private async probe({ metadata: { name } }: NodePod, container: Container): Promise<void> {
     const asked = await fetch(`http://127.0.0.1:${container.port}/ready`).catch(() => undefined);
-    const ready = asked?.status === 200;
+    const succeeds = asked?.status === 200;
     await asked?.text();
+    container.failures = succeeds ? 0 : container.failures + 1;
+    const ready = succeeds || (container.ready === true && container.failures < FAILURE_THRESHOLD);
     if (ready === container.ready) return;
     container.ready = ready;
     const now = `${new Date().toISOString().slice(0, 19)}Z`;
