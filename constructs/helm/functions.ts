@@ -120,7 +120,12 @@ export const orElse = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
 
 /** The value, or another one where it is absent. */
 export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
-  call("ternary", call("kindIs", value, ["invalid"]), [otherwise, value], kindOf(otherwise));
+  call(
+    "ternary",
+    call("kindIs", value, ["invalid"]),
+    [otherwise, value],
+    kindOf(value) === "any" ? "any" : kindOf(otherwise),
+  );
 
 /** The text under a key of a map; empty where there is none. */
 export const entryOf = (map: Input<Readonly<Record<string, unknown>>>, key: Input<string>): Input<string> =>

@@ -40,7 +40,9 @@ function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
   const value: Input<never> = ref(kind, ...path);
   if (base.type === "record") return orElse(value, dict as never);
   if (base.type === "boolean") return usual === true ? boolOrTrue(value) : bool(value);
-  const isScalar = ["number", "string", "enum"].includes(base.type) && usual !== undefined;
+  // What may be a number or a text is left out where it is empty.
+  const isQuantity = base.type === "union" && usual !== "";
+  const isScalar = (isQuantity || ["number", "string", "enum"].includes(base.type)) && usual !== undefined;
   const isEmptyTaken = [0, ""].some((empty) => empty !== usual && schema.safeParse(empty).success);
   // A text that came as the number 0 is not an empty one.
   const isZeroText = base.type === "string" && base.loose;
