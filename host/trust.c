@@ -96,7 +96,7 @@ static bool is_authority(const struct Trust *trust, const mbedtls_x509_crt *cert
 }
 
 /* The last numbers of extensions 2.5.29: those that the library checks, and those that others say something of. */
-enum { KEY_IDENTIFIER = 14, KEY_USAGE = 15, NAMES = 17, BASIC = 19, CONSTRAINTS = 30, POLICIES = 32, MAPPINGS = 33 };
+enum { KEY_IDENTIFIER = 14, KEY_USAGE = 15, BASIC = 19, CONSTRAINTS = 30, POLICIES = 32, MAPPINGS = 33 };
 enum { AUTHORITY_KEY = 35, POLICY_CONSTRAINTS = 36, PURPOSES = 37, INHIBIT_ANY_POLICY = 54 };
 
 /* Whether a certificate has an extension that the library does not check. */
@@ -115,7 +115,6 @@ static bool needs_judge(const mbedtls_x509_crt *certificate, bool is_server) {
     int number = size == 3 && id[0] == 0x55 && id[1] == 0x1d ? id[2] : -1;
     switch (number) {
     case KEY_USAGE:
-    case NAMES:
     case BASIC:
     case POLICIES: break;
     case CONSTRAINTS:
@@ -125,7 +124,7 @@ static bool needs_judge(const mbedtls_x509_crt *certificate, bool is_server) {
     case PURPOSES:
       if (!is_server) return true;
       break;
-    default:
+    default: /* alternative names, too: critical ones may be of no kind that counts */
       if (is_critical) return true;
     }
     at = next;
