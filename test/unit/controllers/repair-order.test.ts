@@ -99,7 +99,7 @@ test("a deletion that fails is tried again ever later, and at least every minute
 
 const objectOf = ({ uid, name }: TrackedPod) => ({
   ...(meshedPod(name, { status: failing }) as PodObject),
-  metadata: { name, namespace: "shop", uid },
+  metadata: { ...ownedBy(name), name, namespace: "shop", uid },
 });
 
 test("a pod that works by the time its turn comes is not deleted", async () => {
