@@ -49,7 +49,7 @@ async function main(names: readonly string[]): Promise<void> {
   const known = { ...image, ...rest, ...extras };
   const unknown = names.filter((name) => !(name in known));
   if (unknown.length > 0) throw new Error(`cannot build ${unknown.join(", ")}: known are ${Object.keys(known)}`);
-  // Where nothing is named, as much as this machine can, so that nobody needs what is for others.
+  // If no step is named, build what this machine can: some steps need tools that only a release has.
   if (names.length === 0) {
     await Promise.all([build({ ...image, image: () => buildImage({ partial: true }) }), build(rest)]);
     return;

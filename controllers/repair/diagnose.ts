@@ -62,7 +62,7 @@ function isStatic({ metadata }: PodObject): boolean {
   return metadata?.annotations?.[Annotation.mirror] !== undefined;
 }
 
-/** What has ended is history: its controller has decided already, and somebody may want to read it. */
+/** Leave pods that have ended: their controllers have acted already, and users may read their logs. */
 function hasEnded(pod: PodObject): boolean {
   const phase = pod.status?.phase;
   return phase === "Failed" || phase === "Succeeded" || endedByValidator(pod);

@@ -66,7 +66,7 @@ const uidOf = ({ metadata }: PodObject): string => metadata?.uid ?? "";
 /** Kinds whose controllers keep a number of pods. */
 const REPLACING = ["ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"];
 
-/** A pod of an unknown controller that is to run for ever is probably one of a number; one that ends is a step of something. */
+/** An unknown controller probably replaces a pod that always restarts, but not one that runs to its end. */
 const runsForever = ({ spec }: PodObject): boolean => (spec?.restartPolicy ?? "Always") === "Always";
 
 /** Who replaces a pod. A controller may be deleted without its pods, and another one may take them over. */

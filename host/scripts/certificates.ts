@@ -1,6 +1,6 @@
 /**
  * What the TLS library does not check of a chain of certificates: name constraints, policies, the purposes of
- * authorities, and critical extensions that nobody knows (RFC 5280, RFC 9618). Judges as Go's crypto/x509 does, which
+ * authorities, and unknown critical extensions (RFC 5280, RFC 9618). Judges as Go's crypto/x509 does, which
  * linkerd's plugin trusts. A script of its own: few chains have any of it.
  */
 import { quoted } from "../../cni/errors";
