@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { bundle } from "../../build/bundle";
 import { root } from "../../build/paths";
-import { hostRuntime } from "../../build/runtime";
 import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
@@ -16,7 +15,8 @@ jest.setTimeout(60_000);
 const missing =
   namespacesMissing() ??
   (process.getuid?.() === 0 ? undefined : "root") ??
-  (hasProgram("iptables-legacy") && hasProgram("iptables-nft") ? undefined : "iptables");
+  (hasProgram("iptables-legacy") && hasProgram("iptables-nft") ? undefined : "iptables") ??
+  (hasProgram("python3") ? undefined : "python3");
 
 const families = {
   4: {
@@ -119,9 +119,7 @@ suite("traffic", missing, () => {
       }),
     );
     plugin = await PluginNode.open(api);
-    for (const name of ["listener", "caller"]) {
-      await bundle(join(root, "test", "support", `${name}.ts`), join(plugin.directory, `${name}.js`));
-    }
+    await bundle(join(root, "test", "support", "caller.ts"), join(plugin.directory, "caller.js"));
   });
   afterAll(async () => {
     for (const child of started) child.kill("SIGKILL");
@@ -130,15 +128,13 @@ suite("traffic", missing, () => {
   });
 
   async function listen(netns: string, listeners: Readonly<Record<string, string>>): Promise<void> {
-    const waits = Object.entries(listeners).flatMap(([port, name]) =>
-      ["4", "6"].map((family) => {
-        const script = [hostRuntime(), join(plugin.directory, "listener.js"), family, port, name];
-        const child = spawn("nsenter", [`--net=${netns}`, ...script], { stdio: ["ignore", "pipe", "inherit"] });
-        started.push(child);
-        return once(child.stdout, "data");
-      }),
-    );
-    await Promise.all(waits);
+    const script = join(root, "test", "support", "listener.py");
+    const pairs = Object.entries(listeners).map(([port, name]) => `${port}=${name}`);
+    const child = spawn("nsenter", [`--net=${netns}`, "python3", script, ...pairs], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    started.push(child);
+    await once(child.stdout, "data");
   }
 
   /** A pod and an outside, joined by a veth pair, with everybody listening. */
@@ -165,16 +161,14 @@ suite("traffic", missing, () => {
     const addresses = families[family];
     const { at, to, port, user = 0, group = 0, from } = probe;
     const args = [addresses[to], `${port}`, `${user}`, `${group}`, from === undefined ? "" : addresses[from]];
-    const script = [hostRuntime(), join(plugin.directory, "caller.js"), ...args];
+    const script = [process.execPath, join(plugin.directory, "caller.js"), ...args];
     const env = { PATH: process.env["PATH"] ?? "" };
     return (await plugin.node.run("nsenter", [`--net=${namespaces[at]}`, ...script], { env })).stdout;
   }
 
   function destination(family: Family, { to, port }: Probe): string {
     const address = families[family][to];
-    if (family === 4) return `${address}:${port}`;
-    const [head = "", tail = ""] = address.split("::");
-    return `[${[head || "0", "0", "0", "0", "0", "0", "0", tail].join(":")}]:${port}`;
+    return family === 4 ? `${address}:${port}` : `[${address}]:${port}`;
   }
 
   describe.each([
