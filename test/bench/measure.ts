@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { ApiProcess } from "../support/api-process";
 import { Node } from "../support/netns";
+import { type Start, Starter } from "./starter";
 
 /** One way of calling: what is measured is the time from the start of the process to its end. */
 export interface Scenario {
@@ -61,17 +62,20 @@ export const stanza = {
 export class Bench {
   private constructor(
     private readonly node: Node,
+    private readonly starter: Starter,
     private readonly api: ApiProcess,
     private readonly directory: string,
   ) {}
 
   static async open(directory: string): Promise<Bench> {
     const api = await ApiProcess.open(directory);
-    return new Bench(await Node.open(), api, directory);
+    const node = await Node.open();
+    return new Bench(node, new Starter(node), api, directory);
   }
 
   close(): void {
     this.api.close();
+    this.starter.close();
     this.node.close();
   }
 
@@ -84,17 +88,14 @@ export class Bench {
   async round({ executable, mode }: Contestant, { pod, parallel }: Scenario): Promise<number[]> {
     const pods = await Promise.all(Array.from({ length: parallel }, () => this.node.pod()));
     const input = this.input(pod, mode);
-    const times = await Promise.all(
-      pods.map(async (netns) => {
-        const begin = performance.now();
-        const { status, stdout, stderr } = await this.node.run(executable, [], { input, env: environment(netns, pod) });
-        const took = performance.now() - begin;
-        if (status !== 0) throw new Error(`${executable} failed: ${stdout}${stderr}`);
-        return took;
-      }),
+    const ended = await this.starter.run(
+      pods.map((netns): Start => ({ program: executable, env: environment(netns, pod), input })),
     );
+    for (const { status, stdout, stderr } of ended) {
+      if (status !== 0) throw new Error(`${executable} failed: ${stdout}${stderr}`);
+    }
     for (const netns of pods) this.node.release(netns);
-    return times;
+    return ended.map(({ tookMs }) => tookMs);
   }
 
   /** Bytes of the executable. */
@@ -103,12 +104,11 @@ export class Bench {
   }
 
   /** Milliseconds from the start of a process that answers VERSION to its end. */
-  start({ executable }: Contestant): number {
-    const begin = performance.now();
-    const { status } = spawnSync(executable, [], { stdio: "ignore", env: { CNI_COMMAND: "VERSION" } });
-    const took = performance.now() - begin;
+  async start({ executable }: Contestant): Promise<number> {
+    const call = { program: executable, env: { CNI_COMMAND: "VERSION" }, input: "" };
+    const { status, tookMs } = await this.starter.one(call);
     if (status !== 0) throw new Error(`${executable} failed at VERSION`);
-    return took;
+    return tookMs;
   }
 
   /** Peak resident memory of an ADD in MiB; undefined without GNU time. */
@@ -129,9 +129,7 @@ export class Bench {
     const netns = await this.prepared(contestant, call);
     const input = this.largeInput(call, mode);
     const env = environment(netns, call.pod ?? "meshed", call.verb);
-    const begin = performance.now();
-    const { status, stdout, stderr } = await this.node.run(executable, [], { input, env });
-    const tookMs = performance.now() - begin;
+    const { tookMs, status, stdout, stderr } = await this.starter.one({ program: executable, env, input });
     this.node.release(netns);
     if (status === 0 && call.verb === "CHECK") return { tookMs, outcome: "as it was set" };
     if (status === 0 && stderr.includes("redirected")) return { tookMs, outcome: "redirected" };

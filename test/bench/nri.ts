@@ -25,7 +25,7 @@ export async function nriCosts(rounds: number): Promise<readonly string[]> {
   const directory = await mkdtemp(join(tmpdir(), "nri-bench-"));
   const runtime = await FakeRuntime.listen(join(directory, "nri.sock"));
   const env = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${await freePort()}` };
-  const plugin = spawn(outputs.nri, [], { env, stdio: "ignore" });
+  const plugin = spawn(outputs.plugin, ["nri"], { env, stdio: "ignore" });
   try {
     await runtime.synchronized();
     const least = new Map<string, number>();

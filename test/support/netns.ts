@@ -55,17 +55,22 @@ export class Node {
     return path;
   }
 
-  /** Runs a program on the node; its environment holds nothing but what is given. */
-  run(command: string, args: readonly string[], { input = "", env = {}, cwd = "/" }: RunOptions = {}): Promise<Ran> {
+  /** Starts a program as {@link run} does; what it reads is written by the caller. */
+  start(command: string, args: readonly string[], { env = {}, cwd = "/" }: RunOptions = {}) {
     const [program = command, ...rest] = [...this.prefix, command, ...args];
-    const child = spawn(program, rest, { env, cwd });
+    return spawn(program, rest, { env, cwd });
+  }
+
+  /** Runs a program on the node; its environment holds nothing but what is given. */
+  run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+    const child = this.start(command, args, options);
     const output = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) {
       child[name].setEncoding("utf8").on("data", (text: string) => {
         output[name] += text;
       });
     }
-    child.stdin.on("error", () => undefined).end(input);
+    child.stdin.on("error", () => undefined).end(options.input);
     return new Promise((resolve, reject) => {
       child.on("error", reject);
       child.on("close", (status) => resolve({ status, ...output }));
