@@ -2,7 +2,7 @@ import { rename } from "node:fs/promises";
 import { type BuildOptions, build } from "esbuild";
 import { root } from "./paths";
 
-/** How every bundle is made: a single CommonJS file; `bun:*` modules stay imports of the runtime. */
+/** How every bundle is made: a single CommonJS file; for Node. */
 const COMMON = {
   // Comments in bundles name sources by their paths from here.
   absWorkingDir: root,
@@ -10,7 +10,6 @@ const COMMON = {
   platform: "node",
   format: "cjs",
   target: "es2022",
-  external: ["bun:ffi"],
   minifySyntax: true,
   legalComments: "none",
   logLevel: "warning",
@@ -23,20 +22,11 @@ export async function bundle(entry: string, outfile: string, options: BuildOptio
   await rename(part, outfile);
 }
 
-/**
- * What a bundle for the image's runtime has besides: marks by which the runtime takes it as it is, rather than
- * translating it first, which takes the controllers 15 MB of memory and 50 ms more. Node does nothing with such a file.
- */
-export const AS_IS: BuildOptions = {
-  minify: true,
-  banner: { js: "// @bun @bun-cjs\n(function (exports, require, module, __filename, __dirname) {" },
-  footer: { js: "})" },
-};
-
 /** Folders of the npm packages whose code the bundles of these entries hold, relative to the root and sorted. */
-export async function bundledPackages(entries: readonly string[]): Promise<string[]> {
+export async function bundledPackages(entries: readonly string[], options: BuildOptions = {}): Promise<string[]> {
   const { metafile } = await build({
     ...COMMON,
+    ...options,
     entryPoints: [...entries],
     outdir: "unused",
     write: false,

@@ -7,8 +7,8 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { type BuildOptions, build } from "esbuild";
+import { type Architecture, hostArchitecture } from "./architecture";
 import { cache, root } from "./paths";
-import { type Architecture, hostArchitecture } from "./runtime";
 
 const run = promisify(execFile);
 const resolve = createRequire(__filename).resolve;
@@ -203,19 +203,26 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
   });
 }
 
+/** Which module an import means in the executable. */
+export const RESOLVED = {
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  // A module of system/ that is by Node's has a twin beside it that is by the host.
+  resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
+  // What reads flags, which neither executable has, is reached by nobody.
+  external: ["node:util"],
+} as const satisfies BuildOptions;
+
 /** What a script is wrapped in, so that its completion value is what it exports. */
 const WRAPPED: BuildOptions = {
+  ...RESOLVED,
   absWorkingDir: root,
   bundle: true,
   write: false,
-  platform: "neutral",
-  mainFields: ["module", "main"],
   format: "cjs",
   target: "es2023",
   minify: true,
   legalComments: "none",
-  // What reads flags, which neither executable has, is reached by nobody.
-  external: ["node:util"],
   logLevel: "warning",
   banner: { js: '(()=>{"use strict";var module={exports:{}};' },
   footer: { js: "return module.exports})()" },

@@ -1,12 +1,12 @@
 import { synthesize } from "../charts/synth";
 import { updateBenchmarks } from "./benchmarks";
 import { buildCli } from "./cli";
-import { buildImage, layOutImage } from "./image/image";
+import { buildImage } from "./image/image";
 import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
 import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
-import { buildControllers, buildInstaller, buildNri, buildPlugin, buildSanitizedPlugin } from "./programs";
+import { buildPlugin, buildSanitizedPlugin } from "./programs";
 
 /** Steps in order, each of which may say what it made. `npm run build -- plugin image` builds a part. */
 type Steps = Readonly<Record<string, () => Promise<unknown>>>;
@@ -14,9 +14,6 @@ type Steps = Readonly<Record<string, () => Promise<unknown>>>;
 /** The image, and what it is made of. */
 const image: Steps = {
   plugin: () => buildPlugin(),
-  nri: () => buildNri(),
-  installer: () => buildInstaller(),
-  controllers: () => buildControllers(),
   image: () => buildImage(),
 };
 
@@ -31,7 +28,6 @@ const rest: Steps = {
 /** What is made only when it is named. */
 const extras: Steps = {
   "plugin-sanitized": () => buildSanitizedPlugin(),
-  rootfs: layOutImage,
   "image-size": () => recordImageSize(),
   "load-image": () => loadImage(outputs.image, process.env),
 };
@@ -49,9 +45,8 @@ async function main(names: readonly string[]): Promise<void> {
   const known = { ...image, ...rest, ...extras };
   const unknown = names.filter((name) => !(name in known));
   if (unknown.length > 0) throw new Error(`cannot build ${unknown.join(", ")}: known are ${Object.keys(known)}`);
-  // If no step is named, build what this machine can: some steps need tools that only a release has.
   if (names.length === 0) {
-    await Promise.all([build({ ...image, image: () => buildImage({ partial: true }) }), build(rest)]);
+    await Promise.all([build(image), build(rest)]);
     return;
   }
   const chosen = (steps: Steps) => Object.fromEntries(Object.entries(steps).filter(([name]) => names.includes(name)));

@@ -9,10 +9,7 @@ const dist = join(root, "dist");
 /** What `npm run build` writes. */
 export const outputs = {
   plugin: join(dist, "bin", "linkerd-cni"),
-  nri: join(dist, "bin", "linkerd-cni-nri"),
   cli: join(dist, "bin", "l5d-cni"),
-  installer: join(dist, "app", "installer.js"),
-  controllers: join(dist, "app", "controllers.js"),
   charts: join(dist, "charts"),
   manifests: join(dist, "manifests"),
   image: join(dist, "image", "linkerd-cni.oci.tar"),

@@ -1,46 +1,36 @@
 import { join } from "node:path";
-import { AS_IS, bundle } from "./bundle";
-import { buildExecutable, scriptsIn } from "./engine";
+import { type Architecture, hostArchitecture } from "./architecture";
+import { buildExecutable, type ExecutableOptions, scriptsIn } from "./engine";
 import { cache, outputs, root } from "./paths";
-import { type Architecture, hostArchitecture } from "./runtime";
 
-/** Where the plugins begin, and the scripts that they load where they need them. */
-export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
-export const PLUGIN_SCRIPTS = join(root, "host", "scripts");
-export const NRI_ENTRY = join(root, "nri", "main.ts");
-const INSTALLER_ENTRY = join(root, "installer", "main.ts");
-const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
+const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
+const SCRIPTS = join(root, "host", "scripts");
 
-/** The sources that the image's programs begin with: what their bundles hold is part of the image. */
+/** The executable: the CNI plugin, and the programs that its first argument names. */
+export const PRODUCT = {
+  main: PLUGIN_ENTRY,
+  programs: {
+    install: join(root, "installer", "main.ts"),
+    repair: join(root, "controllers", "repair", "main.ts"),
+    nri: join(root, "nri", "main.ts"),
+    multus: join(root, "controllers", "multus", "main.ts"),
+    validate: join(root, "controllers", "validate", "main.ts"),
+  },
+  scripts: SCRIPTS,
+} as const satisfies ExecutableOptions;
+
+/** The sources that the scripts of the executable begin with. */
 export async function entries(): Promise<readonly string[]> {
-  return [PLUGIN_ENTRY, ...(await scriptsIn(PLUGIN_SCRIPTS)), NRI_ENTRY, INSTALLER_ENTRY, CONTROLLERS_ENTRY];
+  return [PRODUCT.main, ...Object.values(PRODUCT.programs), ...(await scriptsIn(PRODUCT.scripts))];
 }
 
-/** Paths of the image's programs. */
-export type Programs = Readonly<Record<"plugin" | "nri" | "installer" | "controllers", string>>;
-
-/** Builds the plugin's executable. @default architecture this machine's */
+/** Builds the executable. @default architecture this machine's */
 export function buildPlugin(path: string = outputs.plugin, architecture: Architecture = hostArchitecture()) {
-  return buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
+  return buildExecutable(path, { ...PRODUCT, architecture });
 }
 
-/** Builds the NRI plugin's executable. @default architecture this machine's */
-export function buildNri(path: string = outputs.nri, architecture: Architecture = hostArchitecture()) {
-  return buildExecutable(path, { main: NRI_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
-}
-
-/** Builds the plugin for tests that look for errors of its C part: it ends with a report where one is made. */
+/** Builds it for tests that look for errors of its C part: it ends with a report where one is made. */
 export async function buildSanitizedPlugin(path: string = join(cache, "sanitized", "linkerd-cni")): Promise<string> {
-  await buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, sanitized: true });
+  await buildExecutable(path, { ...PRODUCT, sanitized: true });
   return path;
-}
-
-/** Bundles the installer for the image's runtime. */
-export function buildInstaller(path: string = outputs.installer) {
-  return bundle(INSTALLER_ENTRY, path, AS_IS);
-}
-
-/** Bundles the controllers for the image's runtime. */
-export function buildControllers(path: string = outputs.controllers) {
-  return bundle(CONTROLLERS_ENTRY, path, AS_IS);
 }

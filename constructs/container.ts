@@ -1,28 +1,22 @@
 import type { k8s } from "cdk8s-plus-27";
-import { NodePath, NRI_NAME } from "../cni/contract";
+import { NodePath } from "../cni/contract";
+import { PLUGIN_TYPE } from "../cni/stanza";
 import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
 import type { Values } from "./props";
 import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
 
-/** The JavaScript runtime in the image. The image's environment gives it its options. */
-export const RUNTIME = "/opt/linkerd-cni/bun";
-/** The programs in the image that the runtime runs. */
-export const INSTALLER = "/opt/linkerd-cni/installer.js";
-export const CONTROLLERS = "/opt/linkerd-cni/controllers.js";
-/** Directory in the image of the programs on the plugin's engine, which need no runtime. */
-const EXECUTABLES = NodePath.binDir;
+/** The executable in the image: the plugin, and every other program. */
+export const EXECUTABLE = `${NodePath.binDir}/${PLUGIN_TYPE}`;
 
 /**
- * Runs the installer. It is the image's entry point, and the container names it all the same: an image that is not
- * ours, such as linkerd's own under another name, then fails at once instead of installing its plugin by our ConfigMap.
+ * Runs a program of the executable. `install` is the image's entry point, and its container names it all the same: an
+ * image that is not ours, such as linkerd's own under another name, then fails at once instead of installing its plugin
+ * by our ConfigMap.
  */
-export const installerCommand: readonly string[] = [RUNTIME, INSTALLER];
-
-/** Runs the NRI plugin. */
-export const nriCommand: readonly string[] = [`${EXECUTABLES}/${NRI_NAME}`];
-
-/** Runs one of the controllers. */
-export const controllerCommand = (name: string): readonly string[] => [RUNTIME, CONTROLLERS, name];
+export const programCommand = (name: "install" | "repair" | "nri" | "multus" | "validate"): readonly string[] => [
+  EXECUTABLE,
+  name,
+];
 
 /**
  * A variable with what a field of the pod says. The API server fills in the version, and takes the reference as a whole:

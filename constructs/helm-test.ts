@@ -1,6 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
 import { Annotation, ConfigMapKey, InstallerVariable, Label, LinkerdContainer, PodVariable } from "../cni/contract";
-import { controllerCommand, fromField, imageOf, resourcesOf } from "./container";
+import { fromField, imageOf, programCommand, resourcesOf } from "./container";
 import { eq, type Input, present, type Refs, type Templated, when } from "./helm";
 import { configured } from "./pod";
 import type { Values } from "./props";
@@ -37,7 +37,7 @@ export function testPodSpec(
       {
         name: LinkerdContainer.proxy,
         ...imageOf(values),
-        command: controllerCommand("validate"),
+        command: programCommand("validate"),
         env: [
           configured(InstallerVariable.stanza, ConfigMapKey.stanza),
           fromField(PodVariable.nodeName, "spec.nodeName"),

@@ -13,7 +13,7 @@ import {
   NriVariable,
 } from "../cni/contract";
 import { matchConstraints } from "./admission";
-import { imageOf, nriCommand, resourcesOf } from "./container";
+import { imageOf, programCommand, resourcesOf } from "./container";
 import {
   assert,
   concat,
@@ -69,7 +69,7 @@ function container(values: Refs<Values>): Part<k8s.Container> {
   return {
     name: Container.nri,
     ...imageOf(values),
-    command: nriCommand,
+    command: programCommand("nri"),
     env: [
       configured(NriVariable.stanza, ConfigMapKey.stanza),
       { name: NriVariable.logLevel, value: logLevelOf(values) },

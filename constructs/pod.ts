@@ -15,7 +15,7 @@ import {
   RepairFlag,
   RepairVariable,
 } from "../cni/contract";
-import { controllerCommand, extraEnvOf, fromField, imageOf, installerCommand, resourcesOf } from "./container";
+import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "./container";
 import {
   and,
   assert,
@@ -149,7 +149,7 @@ export function installer(values: Refs<Values>, name: string, directories: Direc
   return {
     name: ContainerName.installer,
     ...imageOf(values),
-    command: installerCommand,
+    command: programCommand("install"),
     env: installerEnv(values, name),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
     livenessProbe: when(probed, {
@@ -185,7 +185,7 @@ export function repairController(values: Refs<Values>): Container {
   return {
     name: ContainerName.repairController,
     ...imageOf(values),
-    command: controllerCommand("repair"),
+    command: programCommand("repair"),
     args: [
       `--${RepairFlag.adminAddress}=:${REPAIR_PORT}`,
       concat(`--${RepairFlag.logLevel}=`, repair.logLevel),

@@ -5,7 +5,7 @@ import { reasonOf } from "../cni/errors";
 import { ApiServer } from "./api-server";
 import { CniRunner, loadNetwork } from "./cni-runner";
 import { Demonstration } from "./demonstration";
-import { DemoNode, type Product } from "./node";
+import { DemoNode } from "./node";
 import { demoPrimary, referencePrimary } from "./primary";
 import { Progress, type Step } from "./progress";
 import { type Report, render, succeeded } from "./report";
@@ -17,7 +17,8 @@ import { defaultStanza } from "./stanza";
 /** What the process outside the sandbox hands over to the one inside. */
 export interface Handover {
   readonly json: boolean;
-  readonly product: Product;
+  /** The built executable. */
+  readonly executable: string;
   /** Folder of the default manifests. */
   readonly manifests: string;
   /** Bundled scripts. */
@@ -79,7 +80,7 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
   const ipv6 = sandbox?.families.includes(6) ?? false;
   const api = await ApiServer.start(scene.apiObjects(pods), "demo-token");
   try {
-    const node = new DemoNode(join(directory, "node"), handover.product);
+    const node = new DemoNode(join(directory, "node"), handover.executable);
     await node.create(
       referencePlugins === undefined
         ? demoPrimary(handover.primaryPlugin, ipv6)

@@ -5,8 +5,7 @@ import { promisify } from "node:util";
 import { Command } from "commander";
 import { bundle } from "../build/bundle";
 import { outputs, root } from "../build/paths";
-import { buildInstaller, buildPlugin } from "../build/programs";
-import { hostRuntime } from "../build/runtime";
+import { buildPlugin } from "../build/programs";
 import { reasonOf } from "../cni/errors";
 import type { Handover } from "./inside";
 import { Progress } from "./progress";
@@ -48,8 +47,7 @@ async function findSandbox(): Promise<{ readonly command: readonly string[] } | 
 
 async function build(progress: Progress): Promise<void> {
   await mkdir(scripts, { recursive: true });
-  await progress.step("build the plugin", () => buildPlugin());
-  await progress.step("build the installer", () => buildInstaller());
+  await progress.step("build the plugin and its installer", () => buildPlugin());
   await progress.step("build the demonstration", async () => {
     for (const name of ["inside", "pod-process"]) {
       await bundle(join(root, "demo", `${name}.ts`), join(scripts, `${name}.js`));
@@ -71,7 +69,7 @@ async function main(options: Options): Promise<number> {
   const sandbox = await findSandbox();
   const handover: Handover = {
     json,
-    product: { plugin: outputs.plugin, installer: outputs.installer, runtime: hostRuntime() },
+    executable: outputs.plugin,
     manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),

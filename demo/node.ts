@@ -5,13 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import type { ApiServer } from "./api-server";
 
-/** What the build made, and the runtime that runs the installer. */
-export interface Product {
-  readonly plugin: string;
-  readonly installer: string;
-  readonly runtime: string;
-}
-
 /** A node's directories below one folder, and the installer that works on them. */
 export class DemoNode {
   readonly netDir: string;
@@ -23,7 +16,7 @@ export class DemoNode {
 
   constructor(
     readonly directory: string,
-    private readonly product: Product,
+    private readonly executable: string,
   ) {
     this.netDir = join(directory, "etc/cni/net.d");
     this.binDir = join(directory, "opt/cni/bin");
@@ -47,11 +40,11 @@ export class DemoNode {
     await writeFile(join(this.accountDir, "token"), api.token);
     await writeFile(join(this.accountDir, "ca.crt"), api.ca);
     await writeFile(join(this.accountDir, "namespace"), "linkerd-cni");
-    this.installer = spawn(this.product.runtime, [this.product.installer], {
+    this.installer = spawn(this.executable, ["install"], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         CONTAINER_MOUNT_PREFIX: "",
-        CONTAINER_CNI_BIN_DIR: dirname(this.product.plugin),
+        CONTAINER_CNI_BIN_DIR: dirname(this.executable),
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
         CNI_NETWORK_CONFIG: stanza,

@@ -1,11 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import type { BuildOptions } from "esbuild";
 import { bundledPackages } from "../bundle";
-import { compilerFolder, SOURCES, sourcesFolder } from "../engine";
+import { compilerFolder, RESOLVED, SOURCES, sourcesFolder } from "../engine";
 import { root } from "../paths";
-import { type Architecture, runtimeVersion } from "../runtime";
-import type { TarEntry } from "./tar";
+import { entries } from "../programs";
 
 /** A piece of software by others that is in the image. */
 export interface Component {
@@ -19,13 +18,10 @@ export interface Component {
   readonly licenseText: string;
 }
 
-const require = createRequire(__filename);
-const packageFolder = (name: string) => dirname(require.resolve(`${name}/package.json`));
-
 /** What a header file defines a macro as, without quotes. @throws where it does not define it */
 function macro(header: string, name: string): string {
   const value = new RegExp(`^#define ${name}\\s+"?([^"\\s]*)"?\\s*$`, "m").exec(header)?.[1];
-  if (value === undefined) throw new Error(`a header of the plugin's C sources does not define ${name}`);
+  if (value === undefined) throw new Error(`a header of the C sources does not define ${name}`);
   return value;
 }
 
@@ -81,36 +77,6 @@ async function compilerRuntime(): Promise<Component> {
   };
 }
 
-async function bun(architecture: Architecture): Promise<Component> {
-  const version = await runtimeVersion(architecture);
-  const document = await readFile(join(packageFolder("bun-types"), "docs", "project", "license.mdx"), "utf8");
-  return {
-    name: "bun",
-    version,
-    license: "MIT",
-    purl: `pkg:generic/bun@${version}`,
-    licenseText: document.replace(/^---\n.*?\n---\n+/s, ""),
-  };
-}
-
-/** The GNU C library names its version, and who built it, in its own text. */
-async function glibc(files: readonly TarEntry[]): Promise<Component> {
-  const library = files.find(({ name }) => name.endsWith("/libc.so.6"))?.content.toString("latin1") ?? "";
-  const found = /GNU C Library \(([^)]+)\) \w+ release version (\d+\.\d+)/.exec(library);
-  if (found === null) throw new Error("libc.so.6 does not say which GNU C library it is");
-  const [, build = "", version = ""] = found;
-  const lesser = await readFile(join(__dirname, "LGPL-2.1.txt"), "utf8");
-  return {
-    name: "glibc",
-    version,
-    license: "LGPL-2.1-or-later",
-    purl: `pkg:generic/glibc@${version}?build=${encodeURIComponent(build)}`,
-    licenseText:
-      `Copyright (C) Free Software Foundation, Inc.\n\nUnchanged files of "${build}".\n` +
-      `Sources: https://www.gnu.org/software/libc/, and those who built it publish theirs.\n\n${lesser}`,
-  };
-}
-
 interface PackageManifest {
   readonly name: string;
   readonly version: string;
@@ -133,24 +99,14 @@ async function npmPackage(folder: string): Promise<Component> {
   };
 }
 
-/** The npm packages whose code the bundles of these entries hold. */
-export async function npmComponents(entries: readonly string[]): Promise<readonly Component[]> {
-  const folders = await bundledPackages(entries);
+/** The npm packages whose code the bundles of these entries hold. @param options by which their imports are resolved */
+export async function npmComponents(entries: readonly string[], options?: BuildOptions): Promise<readonly Component[]> {
+  const folders = await bundledPackages(entries, options);
   return Promise.all(folders.map((folder) => npmPackage(join(root, folder))));
 }
 
-/**
- * What others wrote of the image: what the plugin is linked from, the runtime and its C library, and the npm packages
- * in the bundles.
- * @param entries sources that the bundles begin with
- * @param library the C library's files in the image
- */
-export async function componentsOf(
-  architecture: Architecture,
-  entries: readonly string[],
-  library: readonly TarEntry[],
-): Promise<readonly Component[]> {
-  const packages = npmComponents(entries);
-  const others = [quickjs(), mbedtls(), musl(), compilerRuntime(), bun(architecture), glibc(library)];
-  return [...(await Promise.all(others)), ...(await packages)];
+/** What others wrote of the image: what the executable is linked from, and the npm packages in its scripts. */
+export async function componentsOf(): Promise<readonly Component[]> {
+  const packages = npmComponents(await entries(), RESOLVED);
+  return [...(await Promise.all([quickjs(), mbedtls(), musl(), compilerRuntime()])), ...(await packages)];
 }

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { Architecture } from "../runtime";
+import type { Architecture } from "../architecture";
 import { blobPath, type Descriptor, Layout, MEDIA, REF_NAME, sha256 } from "./layout";
 import { type TarEntry, tarArchive } from "./tar";
 

@@ -8,7 +8,7 @@ import {
   OperatorPath,
   PodVariable,
 } from "../../cni/contract";
-import { controllerCommand, extraEnvOf, fromField, imageOf, resourcesOf } from "../container";
+import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "../container";
 import {
   assert,
   concat,
@@ -78,7 +78,7 @@ function container(values: Refs<MultusValues>): Templated<k8s.Container> {
   return {
     name: ContainerName.operator,
     ...imageOf(values),
-    command: controllerCommand("multus"),
+    command: programCommand("multus"),
     args: args(values),
     env: [
       fromField(PodVariable.podNamespace, "metadata.namespace"),

@@ -47,7 +47,7 @@ export async function replaceAccountsKey(machine: Machine): Promise<void> {
 
 /** Sends the installer a signal: KILL ends it as the kernel does when memory runs out, STOP keeps it from acting. */
 export async function signalInstaller(machine: Machine, signal: "KILL" | "STOP" | "CONT"): Promise<void> {
-  await machine.run(["pkill", `-${signal}`, "-f", "/opt/linkerd-cni/installer.js"]);
+  await machine.run(["pkill", `-${signal}`, "-f", "^/opt/cni/bin/linkerd-cni install"]);
 }
 
 const KILL_OTHERS = `keep=" 1 $$ $* "

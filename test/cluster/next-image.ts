@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { hostArchitecture } from "../../build/architecture";
 import { buildExecutable } from "../../build/engine";
 import { IMAGE_NAME, imageSpec, platformFiles } from "../../build/image/image";
 import { ociArchive } from "../../build/image/oci";
-import { outputs } from "../../build/paths";
-import { PLUGIN_ENTRY, PLUGIN_SCRIPTS } from "../../build/programs";
-import { hostArchitecture } from "../../build/runtime";
+import { PRODUCT } from "../../build/programs";
 import { importImage } from "./images";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
@@ -22,13 +21,10 @@ export async function importNextImage(machine: Machine, tag: string): Promise<st
     string,
   ];
   await mkdir(paths.images, { recursive: true });
-  await writeFile(entry, `globalThis["${tag}"] = true;\nimport ${JSON.stringify(PLUGIN_ENTRY)};\n`);
-  await buildExecutable(executable, { main: entry, scripts: PLUGIN_SCRIPTS });
+  await writeFile(entry, `globalThis["${tag}"] = true;\nimport ${JSON.stringify(PRODUCT.main)};\n`);
+  await buildExecutable(executable, { ...PRODUCT, main: entry });
   const spec = { ...(await imageSpec()), reference: `${IMAGE_NAME}:${tag}` };
-  await writeFile(
-    archive,
-    await ociArchive(spec, [await platformFiles(hostArchitecture(), { ...outputs, plugin: executable })]),
-  );
+  await writeFile(archive, await ociArchive(spec, [await platformFiles(hostArchitecture(), executable)]));
   await importImage(machine, archive);
   const digest = createHash("sha256").update(await readFile(executable));
   return `file 755 ${digest.digest("hex")}`;

@@ -94,7 +94,7 @@ clusterSuite(
         [NriVariable.stanza]: await defaultStanza(outputs.manifests, false),
       };
       const environment = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
-      await cluster.machine.daemon(PLUGIN, ["env", "--ignore-environment", ...environment, outputs.nri]);
+      await cluster.machine.daemon(PLUGIN, ["env", "--ignore-environment", ...environment, outputs.plugin, "nri"]);
       await until("the plugin's connection", async () => {
         const pid = await cluster.machine.pidOf(PLUGIN);
         const sockets = await cluster.machine.run(["ss", "--unix", "--processes"]);

@@ -7,9 +7,8 @@ import { execFileSync, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
-import { buildPlugin, PLUGIN_ENTRY, PLUGIN_SCRIPTS } from "../../build/programs";
+import { buildPlugin, buildSanitizedPlugin } from "../../build/programs";
 import { type Tally, type Work, work } from "./worker";
 import "../support/seed.js";
 
@@ -49,7 +48,7 @@ async function main(count: number, unit: "calls" | "seconds"): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), "fuzz-"));
   const [executable, shipped] = [join(directory, "sanitized"), join(directory, "linkerd-cni")];
   const library = join(directory, "fork-server.so");
-  await buildExecutable(executable, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, sanitized: true });
+  await buildSanitizedPlugin(executable);
   await buildPlugin(shipped);
   const source = join(root, "test", "fuzz", "fork-server.c");
   execFileSync("gcc", ["-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", source, "-o", library]);

@@ -5,8 +5,8 @@
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Architecture, hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
-import { type Architecture, hostArchitecture } from "../../build/runtime";
 import { config, environment, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing, type Ran } from "../support/netns";

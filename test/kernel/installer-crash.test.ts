@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
-import { buildInstaller, buildKilledInstaller, TestNode } from "./installer-node";
+import { buildPrograms } from "../support/program";
+import { buildKilledInstaller, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge", "mtu": 1.0}\n]}\n';
 const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
@@ -24,7 +25,7 @@ let api: ApiStub;
 beforeAll(async () => {
   api = await ApiStub.start(json(200, {}));
   work = mkdtempSync(join(tmpdir(), "linkerd-cni-built-"));
-  [killed] = await Promise.all([buildKilledInstaller(work), buildInstaller()]);
+  [killed] = await Promise.all([buildKilledInstaller(work), buildPrograms()]);
 });
 afterAll(() => {
   api.close();
@@ -51,9 +52,9 @@ async function installAndRemove(node: TestNode, at: number, halfway: boolean): P
 }
 
 /** A crash must leave a node that starts pods, that the next start finishes, and that can be put back. */
-async function recovers(node: TestNode, before: object, chain: string, script?: string): Promise<void> {
+async function recovers(node: TestNode, before: object, chain: string, executable?: string): Promise<void> {
   expect(node.broken()).toEqual([]);
-  const next = node.start(server(), script);
+  const next = node.start(server(), executable);
   await next.says(CHAINED);
   expect(node.isChained(chain)).toBe(true);
   expect(node.broken()).toEqual([]);

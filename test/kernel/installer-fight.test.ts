@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { buildPrograms } from "../support/program";
 import { rounds } from "../support/rounds";
-import { buildInstaller, type Installer, TestNode } from "./installer-node";
+import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"cilium","plugins":[\n  {"type":"cilium-cni"}\n]}\n';
 const NAME = "05-cilium.conflist";
@@ -26,7 +27,7 @@ async function contested(): Promise<number> {
 
 let node: TestNode;
 let installer: Installer;
-beforeAll(buildInstaller);
+beforeAll(buildPrograms);
 beforeEach(() => {
   node = new TestNode({ [NAME]: LIST });
 });

@@ -4,7 +4,8 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
-import { buildInstaller, type Installer, TestNode } from "./installer-node";
+import { buildPrograms } from "../support/program";
+import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const PORT = 19_872;
@@ -19,7 +20,7 @@ let installer: Installer;
 /** What the API server answers, by path; 404 else. */
 let answers: Record<string, (request: IncomingMessage) => [number, object]>;
 
-beforeAll(buildInstaller);
+beforeAll(buildPrograms);
 beforeEach(async () => {
   answers = { [POD]: () => [200, {}] };
   api = await ApiStub.start((request, response) => {

@@ -1,8 +1,9 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, type Installer, TestNode } from "./installer-node";
+import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const RENEWED = LIST.replace("bridge", "ptp");
@@ -13,7 +14,7 @@ jest.setTimeout(60_000);
 
 let node: TestNode;
 let installer: Installer;
-beforeAll(buildInstaller);
+beforeAll(buildPrograms);
 beforeEach(async () => {
   node = new TestNode({ [NAME]: LIST });
   installer = node.start();

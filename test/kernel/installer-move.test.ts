@@ -2,7 +2,8 @@ import { lstatSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ApiStub, json } from "../support/api-server";
 import { freePort } from "../support/ports";
-import { buildInstaller, TestNode } from "./installer-node";
+import { buildPrograms } from "../support/program";
+import { TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 
@@ -10,7 +11,7 @@ jest.setTimeout(60_000);
 
 let api: ApiStub;
 let node: TestNode;
-beforeAll(buildInstaller);
+beforeAll(buildPrograms);
 beforeEach(async () => {
   api = await ApiStub.start(json(200, {}));
   node = new TestNode({ "10-k.conflist": LIST });

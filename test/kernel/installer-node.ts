@@ -1,13 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { bundle } from "../../build/bundle";
+import { buildExecutable } from "../../build/engine";
 import { outputs, root } from "../../build/paths";
-import { hostRuntime } from "../../build/runtime";
-
-export { buildInstaller } from "../../build/programs";
+import { PRODUCT } from "../../build/programs";
+import { startProgram } from "../support/program";
 
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
 export const SMALL_PLUGIN = `#!/bin/sh
@@ -18,11 +17,12 @@ interface Configuration {
   readonly plugins?: readonly { readonly type?: string; readonly kubernetes?: { readonly kubeconfig?: string } }[];
 }
 
-/** Bundles the installer with an entry that kills itself at a chosen operation. */
+/** Builds the executable with an installer that kills itself at a chosen operation. */
 export async function buildKilledInstaller(directory: string): Promise<string> {
-  const outfile = join(directory, "killed-installer.js");
-  await bundle(join(root, "test", "kernel", "installer-killed-main.ts"), outfile);
-  return outfile;
+  const executable = join(directory, "killed-installer");
+  const install = join(root, "test", "kernel", "installer-killed-main.ts");
+  await buildExecutable(executable, { ...PRODUCT, programs: { install } });
+  return executable;
 }
 
 /** One installer's process. */
@@ -127,20 +127,20 @@ export class TestNode {
     return types.indexOf("linkerd-cni") === types.length - 1;
   }
 
-  /** Starts an installer; `script` is the built one unless told otherwise. */
-  start(environment: Readonly<Record<string, string>> = {}, script: string = outputs.installer): Installer {
-    return this.startAs([], environment, script);
+  /** Starts an installer: that of the built executable, unless another is named. */
+  start(environment: Readonly<Record<string, string>> = {}, executable?: string): Installer {
+    return this.startAs([], environment, executable);
   }
 
   /** Starts an installer by a program that runs what its arguments name. */
   startAs(
     runner: readonly string[],
     environment: Readonly<Record<string, string>> = {},
-    script: string = outputs.installer,
+    executable: string = outputs.plugin,
   ): Installer {
-    const [program = "", ...args] = [...runner, hostRuntime(), script];
-    const child = spawn(program, args, {
-      stdio: ["ignore", "pipe", "pipe"],
+    const child = startProgram("install", {
+      runner,
+      executable,
       env: {
         CONTAINER_MOUNT_PREFIX: "",
         DEST_CNI_NET_DIR: this.netDir,

@@ -1,8 +1,9 @@
 import { chmodSync, chownSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { INSTALLER_CAPABILITIES } from "../../constructs/pod";
+import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, type Installer, TestNode } from "./installer-node";
+import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[{"type":"bridge"}]}\n';
 const NAME = "10-k.conflist";
@@ -20,7 +21,7 @@ const AS_INSTALLED = withCapabilities(...INSTALLER_CAPABILITIES);
 suite("a configuration of another user's", missing({ root: true, programs: ["setpriv"] }), () => {
   let node: TestNode;
   let installer: Installer;
-  beforeAll(buildInstaller);
+  beforeAll(buildPrograms);
   beforeEach(() => {
     node = new TestNode({ [NAME]: LIST });
     chownSync(join(node.netDir, NAME), 1_000, 1_001);

@@ -12,8 +12,9 @@ import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { LINKERDS_STANZA } from "../support/linkerd-stanza";
 import { PluginNode } from "../support/plugin";
+import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, SMALL_PLUGIN, TestNode } from "./installer-node";
+import { SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const peer = process.env["LINKERD_CNI_INSTALL_PEER"];
 const peerPlugin = process.env["LINKERD_CNI_PEER"];
@@ -111,7 +112,7 @@ const installPeer = async (...args: Parameters<typeof startPeer>) => (await star
 
 suite("a node that linkerd's own installer has changed", lacks, () => {
   jest.setTimeout(60_000);
-  beforeAll(buildInstaller);
+  beforeAll(buildPrograms);
 
   test("is taken over: one chain, our plugin, a private kubeconfig; what was renamed is named", async () => {
     const node = new TestNode({ "10-k.conflist": LIST, "20-single.conf": SINGLE, "notes.txt": "x" });
@@ -143,7 +144,7 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
 
 suite("a node where linkerd's own installer still runs, as in an update that starts the new pod first", lacks, () => {
   jest.setTimeout(60_000);
-  beforeAll(buildInstaller);
+  beforeAll(buildPrograms);
 
   test("is ready with either's chain, and chained at once when linkerd's takes its own out", async () => {
     const node = new TestNode({ "10-k.conflist": LIST });
@@ -199,7 +200,7 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
   let node: TestNode;
 
   beforeAll(async () => {
-    await buildInstaller();
+    await buildPrograms();
     const cart = { metadata: { name: "cart-1", namespace: "shop" }, spec: { containers: [{ name: "linkerd-proxy" }] } };
     const found: Record<string, object> = {
       "/api/v1/namespaces/shop/pods/cart-1": { kind: "Pod", apiVersion: "v1", ...cart },

@@ -4,8 +4,9 @@ import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
+import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, type Installer, SMALL_PLUGIN, TestNode } from "./installer-node";
+import { type Installer, SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const PORT = 19_874;
@@ -16,7 +17,7 @@ let api: ApiStub;
 let node: TestNode;
 let installer: Installer;
 beforeAll(async () => {
-  await buildInstaller();
+  await buildPrograms();
   api = await ApiStub.start(json(200, {}));
 });
 afterAll(() => api.close());

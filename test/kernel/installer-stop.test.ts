@@ -2,7 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, ApiStub, json } from "../support/api-server";
-import { buildInstaller, TestNode } from "./installer-node";
+import { buildPrograms } from "../support/program";
+import { TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const DAEMON_SET = "/apis/apps/v1/namespaces/linkerd-cni/daemonsets/linkerd-cni";
@@ -30,7 +31,7 @@ jest.setTimeout(60_000);
 
 let api: ApiStub;
 let node: TestNode;
-beforeAll(buildInstaller);
+beforeAll(buildPrograms);
 beforeEach(async () => {
   api = await ApiStub.start(json(404, {}));
   node = new TestNode({ "10-k.conflist": LIST });

@@ -1,13 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
-import { buildControllers } from "../../build/programs";
-import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { ApiStub } from "../support/api-server";
 import { until } from "../support/controllers";
 import { freePort } from "../support/ports";
-import { buildInstaller, TestNode } from "./installer-node";
+import { buildPrograms, type ProgramName, startProgram } from "../support/program";
+import { TestNode } from "./installer-node";
 
 function memory(pid: number): Readonly<Record<string, number>> {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -19,12 +18,11 @@ function memory(pid: number): Readonly<Record<string, number>> {
 describe("memory of the image's programs, as the image runs them, with TLS, probes and metrics in use", () => {
   let api: ApiStub;
   let node: TestNode;
-  let runtime: string;
+  let executable: string;
   let child: ChildProcess | undefined;
 
   beforeAll(async () => {
-    await buildInstaller();
-    await buildControllers();
+    await buildPrograms();
     api = await ApiStub.start((request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       if (request.url?.includes("watch=")) response.flushHeaders();
@@ -32,10 +30,10 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     });
     node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
-    runtime = join(node.root, "runtime");
-    copyFileSync(hostRuntime(), runtime);
+    executable = join(node.root, "linkerd-cni");
+    copyFileSync(outputs.plugin, executable);
     // A file that was just written lies in the page cache in large pieces, which the kernel maps, and counts, whole.
-    execFileSync("dd", [`of=${runtime}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
+    execFileSync("dd", [`of=${executable}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
   });
   afterEach(() => child?.kill("SIGKILL"));
   afterAll(() => {
@@ -44,11 +42,12 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
   });
 
   /** Starts a program, waits until it is ready, and asks it for all that it serves. */
-  async function peakOf(args: readonly string[], port: number): Promise<number> {
-    child = spawn(runtime, args, {
-      stdio: "ignore",
+  async function peakOf(name: ProgramName, port: number, args: readonly string[] = []): Promise<number> {
+    child = startProgram(name, {
+      args,
+      executable,
+      isSilent: true,
       env: {
-        ...RUNTIME_ENVIRONMENT,
         CONTAINER_MOUNT_PREFIX: "",
         DEST_CNI_NET_DIR: node.netDir,
         DEST_CNI_BIN_DIR: node.binDir,
@@ -71,18 +70,18 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     }
     const used = memory(child.pid ?? 0);
     process.stdout.write(
-      `${args[1] ?? "installer"}: peak ${used["VmHWM"]} kB; ${used["RssAnon"]} kB its own, ${used["RssFile"]} kB shared with the file\n`,
+      `${name}: peak ${used["VmHWM"]} kB; ${used["RssAnon"]} kB its own, ${used["RssFile"]} kB shared with the file\n`,
     );
     return used["VmHWM"] ?? Number.NaN;
   }
 
   test("the installer takes at most 45 MiB at its peak", async () => {
-    expect(await peakOf([outputs.installer], await freePort())).toBeLessThanOrEqual(45 * 1024);
+    expect(await peakOf("install", await freePort())).toBeLessThanOrEqual(45 * 1024);
   });
 
   test("the repair controller takes at most 51 MiB at its peak", async () => {
     const port = await freePort();
-    const args = [outputs.controllers, "repair", `--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
-    expect(await peakOf(args, port)).toBeLessThanOrEqual(51 * 1024);
+    const args = [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
+    expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(51 * 1024);
   });
 });

@@ -1,8 +1,7 @@
-import { rmSync } from "node:fs";
-import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../support/controllers";
-import { bundleControllers, CRD, type Definition, MultusApi, OperatorProcess } from "../support/multus";
+import { CRD, type Definition, MultusApi, OperatorProcess } from "../support/multus";
+import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
@@ -47,11 +46,10 @@ function flaw(namespace: Item, definition: Definition | undefined, uid: number):
 
 suite("two operators while everything changes at once, on a real API server", realApiMissing(), () => {
   let cluster!: MultusApi;
-  let file!: string;
   const operators: OperatorProcess[] = [];
 
   beforeAll(async () => {
-    [cluster, file] = await Promise.all([MultusApi.start(), bundleControllers()]);
+    [cluster] = await Promise.all([MultusApi.start(), buildPrograms()]);
     await cluster.installMultus();
     await Promise.all(NAMESPACES.map((name) => cluster.namespace(name)));
   });
@@ -59,11 +57,10 @@ suite("two operators while everything changes at once, on a real API server", re
   afterAll(async () => {
     await Promise.all(operators.map((operator) => operator.end("SIGKILL")));
     await cluster?.close();
-    if (file !== undefined) rmSync(dirname(file), { recursive: true });
   });
 
   const join = async () => {
-    operators.push(await OperatorProcess.start(file, cluster, `operator-${operators.length}`));
+    operators.push(await OperatorProcess.start(cluster, `operator-${operators.length}`));
   };
   const configure = (uid: number) => cluster.configure({ type: "linkerd-cni", linkerd: { "proxy-uid": uid } });
   /** What may meet a definition that is not there, or is there already. */

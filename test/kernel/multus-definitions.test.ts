@@ -1,7 +1,6 @@
-import { rmSync } from "node:fs";
-import { dirname } from "node:path";
 import { until } from "../support/controllers";
-import { bundleControllers, CNI_NAMESPACE, CRD, MultusApi, OperatorProcess } from "../support/multus";
+import { CNI_NAMESPACE, CRD, MultusApi, OperatorProcess } from "../support/multus";
+import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
@@ -36,11 +35,10 @@ const WANTED = { ...STANZA, cniVersion: "1.0.0", kubernetes: { kubeconfig: KUBEC
 
 suite("the operator's definitions with a real API server, with the chart's rights", realApiMissing(), () => {
   let cluster!: MultusApi;
-  let file!: string;
   let operator: OperatorProcess | undefined;
 
   beforeAll(async () => {
-    [cluster, file] = await Promise.all([MultusApi.start(), bundleControllers()]);
+    [cluster] = await Promise.all([MultusApi.start(), buildPrograms()]);
   });
 
   afterEach(async () => {
@@ -50,12 +48,11 @@ suite("the operator's definitions with a real API server, with the chart's right
 
   afterAll(async () => {
     await cluster?.close();
-    if (file !== undefined) rmSync(dirname(file), { recursive: true });
   });
 
   async function start(): Promise<OperatorProcess> {
     const args = [`-cni-kubeconfig=${KUBECONFIG}`, "-requests-per-second", "100", "--log-level=debug"];
-    operator = await OperatorProcess.start(file, cluster, "linkerd-multus-1", args);
+    operator = await OperatorProcess.start(cluster, "linkerd-multus-1", args);
     return operator;
   }
 

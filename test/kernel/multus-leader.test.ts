@@ -1,5 +1,3 @@
-import { rmSync } from "node:fs";
-import { dirname } from "node:path";
 import { LEASE } from "../../controllers/multus/operator";
 import { ApiUnreachable } from "../../kubernetes/api-server";
 import { KubernetesClient } from "../../kubernetes/client";
@@ -9,7 +7,8 @@ import type { LeaseObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import { createLog } from "../../process/log";
 import { fastClock, until } from "../support/controllers";
-import { bundleControllers, MultusApi, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
+import { MultusApi, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
+import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
@@ -19,11 +18,10 @@ const TAKEOVER_SECONDS = 60;
 
 suite("the operator's leader with a real API server, with the chart's rights", realApiMissing(), () => {
   let cluster!: MultusApi;
-  let file!: string;
   let operators: OperatorProcess[] = [];
 
   beforeAll(async () => {
-    [cluster, file] = await Promise.all([MultusApi.start(), bundleControllers()]);
+    [cluster] = await Promise.all([MultusApi.start(), buildPrograms()]);
     await cluster.installMultus();
     await cluster.configure({ type: "linkerd-cni" });
     await cluster.namespace("shop", "enabled");
@@ -37,7 +35,6 @@ suite("the operator's leader with a real API server, with the chart's rights", r
 
   afterAll(async () => {
     await cluster?.close();
-    if (file !== undefined) rmSync(dirname(file), { recursive: true });
   });
 
   const leasePath = `/apis/coordination.k8s.io/v1/namespaces/${OPERATOR_NAMESPACE}/leases/${LEASE}`;
@@ -48,7 +45,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
   const wrote = ({ log }: OperatorProcess) => log.filter((line) => line.includes("the definition namespace=")).length;
 
   async function start(name: string, ...args: readonly string[]): Promise<OperatorProcess> {
-    const operator = await OperatorProcess.start(file, cluster, name, args);
+    const operator = await OperatorProcess.start(cluster, name, args);
     operators.push(operator);
     await until(
       `${name} to be ready`,

@@ -1,7 +1,7 @@
-import { readFileSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync } from "node:fs";
 import { until } from "../support/controllers";
-import { bundleControllers, type Definition, MultusApi, OperatorProcess } from "../support/multus";
+import { type Definition, MultusApi, OperatorProcess } from "../support/multus";
+import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
@@ -18,11 +18,10 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 suite(`the operator with ${NAMESPACES} namespaces on a real API server`, realApiMissing(), () => {
   let cluster!: MultusApi;
-  let file!: string;
   let operator!: OperatorProcess;
 
   beforeAll(async () => {
-    [cluster, file] = await Promise.all([MultusApi.start(), bundleControllers()]);
+    [cluster] = await Promise.all([MultusApi.start(), buildPrograms()]);
     await cluster.installMultus();
     await cluster.configure({ type: "linkerd-cni", linkerd: { "proxy-uid": 2102 } });
     const start = performance.now();
@@ -37,7 +36,6 @@ suite(`the operator with ${NAMESPACES} namespaces on a real API server`, realApi
   afterAll(async () => {
     await operator?.end();
     await cluster?.close();
-    if (file !== undefined) rmSync(dirname(file), { recursive: true });
   });
 
   const seconds = (start: number) => `${((performance.now() - start) / 1_000).toFixed(1)} s`;
@@ -102,7 +100,7 @@ suite(`the operator with ${NAMESPACES} namespaces on a real API server`, realApi
   test("makes a definition in each, and changes each once when the ConfigMap changes", async () => {
     const flags = [`-requests-per-second=${RATE}`, `-request-burst=${BURST}`];
     const converging = await measure("converged", async () => {
-      operator = await OperatorProcess.start(file, cluster, "linkerd-multus-1", flags);
+      operator = await OperatorProcess.start(cluster, "linkerd-multus-1", flags);
       await until("its metrics", async () => (await operator.ask("/metrics").catch(() => undefined)) !== undefined);
       await settled(NAMESPACES);
     });

@@ -1,14 +1,15 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
-import { hostArchitecture } from "../../build/runtime";
 import { paths } from "../cluster/paths";
 import { until } from "../support/controllers";
 import { MultusApi } from "../support/multus";
 import { Node } from "../support/netns";
+import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { missing, suite } from "../support/requirements";
-import { buildInstaller, type Installer, TestNode } from "./installer-node";
+import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(120_000);
 
@@ -103,7 +104,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
     await cluster.namespace("shop");
     machine = await Node.open();
     namespaces = await Promise.all(PODS.map(() => machine.pod()));
-    await buildInstaller();
+    await buildPrograms();
     const built = new TestNode({});
     await buildPlugin(join(built.root, "plugin"), hostArchitecture());
     plugin = readFileSync(join(built.root, "plugin"));

@@ -1,9 +1,8 @@
-import { rmSync } from "node:fs";
-import { dirname } from "node:path";
 import { AdmissionApi, CONFIGURATION, type Created, SECRET } from "../support/admission";
 import { until } from "../support/controllers";
-import { bundleControllers, CNI_NAMESPACE, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
+import { CNI_NAMESPACE, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { freePort } from "../support/ports";
+import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
@@ -19,11 +18,10 @@ const attached = { ...on, [NETWORKS]: "linkerd-cni" };
 
 suite("the operator's webhook, called by a real API server, with the chart's rights", realApiMissing(), () => {
   let api!: AdmissionApi;
-  let file!: string;
   let replicas: readonly OperatorProcess[] = [];
 
   beforeAll(async () => {
-    [api, file] = await Promise.all([AdmissionApi.start(), bundleControllers()]);
+    [api] = await Promise.all([AdmissionApi.start(), buildPrograms()]);
     await api.namespace("shop", on);
     await api.namespace("plain");
     await api.namespace("openshift", { ...on, [RANGE]: "1000680000/10000" });
@@ -33,14 +31,13 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
 
   afterAll(async () => {
     await api?.close();
-    if (file !== undefined) rmSync(dirname(file), { recursive: true });
   });
 
   async function start(count: number, ...args: readonly string[]): Promise<void> {
     const ports = await Promise.all(Array.from({ length: count }, freePort));
     replicas = await Promise.all(
       ports.map((port, index) =>
-        OperatorProcess.start(file, api.cluster, `linkerd-multus-${index}`, [`-webhook-port=${port}`, ...args]),
+        OperatorProcess.start(api.cluster, `linkerd-multus-${index}`, [`-webhook-port=${port}`, ...args]),
       ),
     );
     for (const replica of replicas) {

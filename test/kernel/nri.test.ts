@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { buildNri } from "../../build/programs";
+import { buildPlugin } from "../../build/programs";
 import { frames, Stream } from "../../nri/mux";
 import { eventually, FakeRuntime, type Pod } from "../../nri/runtime.testing";
 import { ApiStub, json } from "../support/api-server";
@@ -28,8 +28,8 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   let pods = 0;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), "nri-"));
-    executable = join(directory, "linkerd-cni-nri");
-    await buildNri(executable);
+    executable = join(directory, "linkerd-cni");
+    await buildPlugin(executable);
     node = await Node.open();
   });
   afterAll(async () => {
@@ -49,7 +49,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   async function start(env: Readonly<Record<string, string>> = {}, within: readonly string[] = []): Promise<Started> {
     const port = await freePort();
     const given = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${port}`, LOG_LEVEL: "debug" };
-    const [program = executable, ...args] = [...within, executable];
+    const [program = executable, ...args] = [...within, executable, "nri"];
     const child = spawn(program, args, { env: { PATH: process.env["PATH"], ...given, ...env } });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {

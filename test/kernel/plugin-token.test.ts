@@ -5,9 +5,10 @@ import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { readClaims } from "../../kubernetes/service-account-token";
 import { httpsTransport } from "../../kubernetes/transport";
 import { until } from "../support/controllers";
+import { buildPrograms } from "../support/program";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
-import { buildInstaller, type Installer, TestNode } from "./installer-node";
+import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[{"type":"bridge"}]}\n';
 const NAMESPACE = "linkerd-cni";
@@ -35,7 +36,7 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
   let installer: Installer;
 
   beforeAll(async () => {
-    await buildInstaller();
+    await buildPrograms();
     api = await RealApi.start(`system:serviceaccount:${NAMESPACE}:linkerd-cni`);
     const chart = new Chart(new App(), "chart");
     new LinkerdCni(chart, "cni", { namespace: NAMESPACE });

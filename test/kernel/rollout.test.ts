@@ -5,9 +5,10 @@ import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { until } from "../support/controllers";
 import { DaemonSetController, type NodePod, SimulatedKubelet, targetOf } from "../support/daemonset-nodes";
+import { buildPrograms } from "../support/program";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
-import { buildInstaller, SMALL_PLUGIN, TestNode } from "./installer-node";
+import { SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const NAME = "10-k.conflist";
@@ -66,7 +67,7 @@ suite("a rollout over five nodes", realApiMissing(), () => {
   const path = `${DAEMON_SETS}/linkerd-cni`;
 
   beforeAll(async () => {
-    await buildInstaller();
+    await buildPrograms();
     api = await RealApi.start(`system:serviceaccount:${NAMESPACE}:linkerd-cni`);
     const chart = new Chart(new App(), "chart");
     new LinkerdCni(chart, "cni", { namespace: NAMESPACE });

@@ -1,15 +1,13 @@
 /** Programs of the image that listen, as the image runs them: clients that never say a word keep no probe from its answer. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { outputs } from "../../build/paths";
-import { buildControllers } from "../../build/programs";
-import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { eventually } from "../../nri/runtime.testing";
 import { ApiStub } from "../support/api-server";
 import { Crowd } from "../support/crowd";
 import { freePort } from "../support/ports";
-import { buildInstaller, TestNode } from "./installer-node";
+import { buildPrograms, type ProgramName, startProgram } from "../support/program";
+import { TestNode } from "./installer-node";
 
 const CLIENTS = 5000;
 /** How long the kubelet waits for a probe's answer. */
@@ -25,8 +23,7 @@ describe("with thousands of silent connections", () => {
   let crowd: Crowd | undefined;
 
   beforeAll(async () => {
-    await buildInstaller();
-    await buildControllers();
+    await buildPrograms();
     api = await ApiStub.start((request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       if (request.url?.includes("watch=")) response.flushHeaders();
@@ -44,17 +41,15 @@ describe("with thousands of silent connections", () => {
     node.delete();
   });
 
-  const repair = (port: number) => ["repair", `--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
-
-  test.each<[string, (port: number) => readonly string[]]>([
-    ["the installer", () => [outputs.installer]],
-    ["the repair controller", (port) => [outputs.controllers, ...repair(port)]],
+  test.each<[ProgramName, (port: number) => readonly string[]]>([
+    ["install", () => []],
+    ["repair", (port) => [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="]],
   ])("%s answers each probe", async (name, args) => {
     const port = await freePort();
-    child = spawn(hostRuntime(), args(port), {
-      stdio: "ignore",
+    child = startProgram(name, {
+      args: args(port),
+      isSilent: true,
       env: {
-        ...RUNTIME_ENVIRONMENT,
         CONTAINER_MOUNT_PREFIX: "",
         DEST_CNI_NET_DIR: node.netDir,
         DEST_CNI_BIN_DIR: node.binDir,

@@ -1,7 +1,4 @@
 /** What `helm test` runs, in pods that the built plugin has redirected and in pods that it has not. */
-import { join } from "node:path";
-import { buildControllers } from "../../build/programs";
-import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { namespacesMissing } from "../support/netns";
@@ -21,7 +18,6 @@ suite("the program of helm test", namespacesMissing(), () => {
     const metadata = { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } };
     api = await ApiStub.start(json(200, { kind: "Pod", metadata, spec: { containers: [{ name: "linkerd-proxy" }] } }));
     plugin = await PluginNode.open(api);
-    await buildControllers(join(plugin.directory, "controllers.js"));
   });
   afterAll(async () => {
     await plugin.close();
@@ -48,14 +44,13 @@ suite("the program of helm test", namespacesMissing(), () => {
 
   async function validated(netns: string) {
     const env = {
-      ...RUNTIME_ENVIRONMENT,
       PATH: process.env["PATH"] ?? "",
       NODE_NAME: "node-1",
       POD_NAMESPACE: "linkerd-cni",
       POD_IPS: ADDRESSES.join(","),
       CNI_NETWORK_CONFIG: JSON.stringify({ ...config, linkerd }),
     };
-    const program = [hostRuntime(), join(plugin.directory, "controllers.js"), "validate"];
+    const program = [plugin.executable, "validate"];
     const { status, stdout } = await plugin.node.run("nsenter", [`--net=${netns}`, ...program], { env });
     return { status, lines: stdout.trim().split("\n") };
   }

@@ -17,7 +17,7 @@ export class ApiProcess {
   /** @param directory where its program and the kubeconfig are put */
   static async open(directory: string): Promise<ApiProcess> {
     const script = join(directory, "api-process.js");
-    await bundle(join(root, "test", "support", "api-process.main.ts"), script, { external: [] });
+    await bundle(join(root, "test", "support", "api-process.main.ts"), script);
     const child = fork(script, [], { execArgv: [] });
     const [message] = (await once(child, "message")) as [{ kubeconfig: string }];
     const kubeconfig = join(directory, "api-process.kubeconfig");

@@ -1,16 +1,15 @@
 /** The Multus operator within a test, against a real API server and with the rights that its chart gives. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
-import { buildControllers } from "../../build/programs";
-import { hostRuntime, RUNTIME_ENVIRONMENT } from "../../build/runtime";
 import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
 import type { ApiServer } from "../../kubernetes/api-server";
 import { until } from "./controllers";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
+import { startProgram } from "./program";
 import { type ApiObject, RealApi } from "./real-api";
 
 export const CNI_NAMESPACE = "linkerd-cni";
@@ -169,13 +168,6 @@ function environmentOf(server: ApiServer, directory: string, podName: string): R
   };
 }
 
-/** Bundles the controllers as the image has them. @returns the file */
-export async function bundleControllers(): Promise<string> {
-  const file = join(mkdtempSync(join(tmpdir(), "controllers-")), "controllers.js");
-  await buildControllers(file);
-  return file;
-}
-
 /** A process of the operator, as the image runs it. */
 export class OperatorProcess {
   /** Its lines. */
@@ -197,7 +189,7 @@ export class OperatorProcess {
     });
   }
 
-  static async start(file: string, api: MultusApi, name: string, args: readonly string[] = []) {
+  static async start(api: MultusApi, name: string, args: readonly string[] = []) {
     const directory = mkdtempSync(join(tmpdir(), "multus-"));
     const ports = { health: await freePort(), metrics: await freePort() };
     const flags = [
@@ -205,10 +197,9 @@ export class OperatorProcess {
       `-metrics-bind-address=127.0.0.1:${ports.metrics}`,
       `-webhook-port=${await freePort()}`,
     ];
-    const child = spawn(hostRuntime(), [file, "multus", ...flags, ...args], {
-      stdio: ["ignore", "pipe", "inherit"],
-      env: { ...RUNTIME_ENVIRONMENT, ...environmentOf(api.api.server, directory, name) },
-    });
+    const env = environmentOf(api.api.server, directory, name);
+    const child = startProgram("multus", { args: [...flags, ...args], env });
+    child.stderr?.pipe(process.stderr);
     return new OperatorProcess(name, child, ports, directory);
   }
 

@@ -2,8 +2,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
-import { hostArchitecture } from "../../build/runtime";
 import { environment, kubeconfig } from "../../plugin/protocol-cases.testing";
 import type { ApiStub } from "./api-server";
 import { Node, type Ran } from "./netns";

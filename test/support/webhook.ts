@@ -10,12 +10,11 @@ import { createInterface } from "node:readline";
 import { connect, type TLSSocket } from "node:tls";
 import { generate } from "selfsigned";
 import { bundle } from "../../build/bundle";
-import { hostRuntime } from "../../build/runtime";
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import type { ServerLimits } from "../../controllers/multus/webhook/server";
 import type { Order } from "./webhook-main";
 
-export const RUNTIMES = { node: () => process.execPath, bun: hostRuntime } as const;
+export const RUNTIMES = { node: () => process.execPath } as const;
 
 /** A certificate for 127.0.0.1, known by its common name. */
 export async function certificateFor(name: string): Promise<TlsPair> {

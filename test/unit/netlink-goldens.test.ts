@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
-import { PLUGIN_SCRIPTS } from "../../build/programs";
+import { PRODUCT } from "../../build/programs";
 import { examples } from "../../cni/redirect/examples.testing";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
@@ -33,7 +33,7 @@ suite("golden batches in a real kernel", missing, () => {
   beforeAll(async () => {
     node = await Node.open();
     const main = join(root, "test", "support", "send-datagrams.ts");
-    await buildExecutable(sender, { main, scripts: PLUGIN_SCRIPTS });
+    await buildExecutable(sender, { main, scripts: PRODUCT.scripts });
   });
   afterAll(() => {
     node.close();

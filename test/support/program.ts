@@ -1,0 +1,28 @@
+/** Programs of the built executable, as the image's containers run them. */
+import { spawn } from "node:child_process";
+import { outputs } from "../../build/paths";
+import { buildPlugin, type PRODUCT } from "../../build/programs";
+
+export type ProgramName = keyof typeof PRODUCT.programs;
+
+/** Builds the executable for {@link startProgram}. */
+export const buildPrograms = (): Promise<void> => buildPlugin();
+
+export interface ProgramOptions {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** What starts it, with arguments. @default nothing */
+  readonly runner?: readonly string[];
+  /** @default dist/bin/linkerd-cni */
+  readonly executable?: string;
+  /** What it writes goes to /dev/null. @default false */
+  readonly isSilent?: boolean;
+}
+
+/** Starts a program; its environment holds nothing but what is given. */
+export function startProgram(name: ProgramName, options: ProgramOptions = {}) {
+  const { args = [], env = {}, runner = [], executable = outputs.plugin, isSilent = false } = options;
+  const [program = executable, ...rest] = [...runner, executable, name, ...args];
+  const output = isSilent ? "ignore" : "pipe";
+  return spawn(program, rest, { stdio: ["ignore", output, output], env });
+}
