@@ -249,7 +249,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
           name: "install-cni",
           image: "mirror/cni:1",
           state: { waiting: { reason: "CrashLoopBackOff", message: "back-off" } },
-          lastState: { terminated: { message: 'exec: "/opt/linkerd-cni/bun": stat: no such file or directory' } },
+          lastState: { terminated: { message: 'exec: "/opt/cni/bin/linkerd-cni": stat: no such file or directory' } },
         },
       ],
     }),
