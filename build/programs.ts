@@ -14,7 +14,7 @@ export const PRODUCT = {
     repair: join(root, "controllers", "repair", "main.ts"),
     nri: join(root, "nri", "main.ts"),
     multus: join(root, "controllers", "multus", "main.ts"),
-    validate: join(root, "controllers", "validate", "main.ts"),
+    validate: join(root, "controllers", "validate.main.ts"),
   },
   scripts: SCRIPTS,
 } as const satisfies ExecutableOptions;

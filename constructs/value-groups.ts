@@ -11,7 +11,7 @@ export const group = <T extends z.ZodRawShape>(members: T) =>
 export const resources = (request: { readonly cpu?: string; readonly memory?: string } = {}) =>
   group({
     cpu: bounds("CPU", { limit: "100m", request: "10m" }, request.cpu),
-    // What a node's installer takes: 40Mi.
+    // What a node's installer takes: TO-MEASURE.
     memory: bounds("memory", { limit: "96Mi", request: "48Mi" }, request.memory),
     "ephemeral-storage": bounds("local storage", { limit: "100Mi", request: "100Mi" }),
   });
