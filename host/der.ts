@@ -14,6 +14,7 @@ export const Tag = {
   integer: 0x02,
   bits: 0x03,
   octets: 0x04,
+  null: 0x05,
   oid: 0x06,
   utf8: 0x0c,
   utcTime: 0x17,
@@ -55,8 +56,6 @@ export function inside(bytes: Uint8Array, what: string): readonly Element[] {
   const [outer] = elements(bytes, what);
   return outer?.tag === Tag.sequence ? elements(outer.body, what) : malformed(what);
 }
-
-export const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Writes one element; its body is what the parts are together, at most 65535 bytes. */
 export function element(tag: number, ...parts: readonly Uint8Array[]): Uint8Array {

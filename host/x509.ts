@@ -1,5 +1,6 @@
 /** The parts of a certificate (RFC 5280, section 4.1): read, not judged. */
-import { type Element, elements, hex, inside, malformed, Tag } from "./der";
+import { hex } from "./bytes";
+import { type Element, elements, inside, malformed, Tag } from "./der";
 
 /** Extensions of 2.5.29, by their identifier in hexadecimal digits. */
 export const Extension = {

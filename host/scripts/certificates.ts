@@ -5,7 +5,8 @@
  */
 import { quoted } from "../../cni/errors";
 import { parseAddress } from "../../cni/subnets";
-import { type Element, elements, hex, inside, malformed, Tag } from "../der";
+import { hex } from "../bytes";
+import { type Element, elements, inside, malformed, Tag } from "../der";
 import { certificateParts, Extension } from "../x509";
 
 /** An integer of any tag; what is larger than any that counts stays large. */
