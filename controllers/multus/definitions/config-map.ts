@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { CONFIG_MAP, ConfigMapKey } from "../../../cni/contract";
 import { reasonOf } from "../../../cni/errors";
 import { isObject, type Json, type JsonObject } from "../../../cni/json";
@@ -8,6 +7,8 @@ import { requireSupported } from "../../../cni/versions";
 import { Informer, type InformerDeps } from "../../../kubernetes/informer";
 import { resources } from "../../../kubernetes/resources";
 import type { ConfigMapObject, ObjectReference } from "../../../kubernetes/types";
+import { hex, utf8 } from "../../../system/bytes";
+import { sha256 } from "../../../system/crypto";
 
 /** Every Multus of today speaks it. */
 const CNI_VERSION = "1.0.0";
@@ -115,10 +116,7 @@ export class ConfigMapInformer {
   /** Tells one state of the ConfigMap from every other. */
   get digest(): string {
     const { config, uid, resourceVersion } = this.view;
-    return createHash("sha256")
-      .update(JSON.stringify([config, uid, resourceVersion]))
-      .digest("hex")
-      .slice(0, 16);
+    return hex(sha256(utf8(JSON.stringify([config, uid, resourceVersion])))).slice(0, 16);
   }
 
   private get view(): View {
