@@ -717,6 +717,7 @@ static _Noreturn void run_main(void) {
       JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
       JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 ||
       (!is_plugin && !add_lasting(ctx, host)) ||
+      JS_SetPropertyFunctionList(ctx, host, key_functions, key_functions_count) < 0 ||
       JS_SetPropertyStr(ctx, global, "host", host) < 0)
     give_up(ctx);
   if (!JS_IsException(evaluate(ctx, program)))
