@@ -128,7 +128,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
         expect(theirs.startsWith(ours)).toBe(true);
         const packages = new Set((await bundledPackages()).map(({ name }) => name));
         for (const { name, version, license } of await componentsOf(image)) {
-          const line = packages.has(name) ? /^ {2}npm packages .*$/m : new RegExp(`^.*\\(${name}\\) .*$`, "m");
+          const line = new RegExp(`^.*\\(${packages.has(name) ? "npm package " : ""}${name}\\) .*$`, "m");
           expect(line.exec(ours)?.[0]).toContain(license);
           const [, text = ""] = theirs.split(`\n${name} ${version} (${license})\n`);
           expect(text.slice(0, text.search(/^-{80}$/m))).toMatch(/copyright|licen[cs]ed/i);
