@@ -1,11 +1,14 @@
-/** A webhook server in a process of its own, told by lines on its standard input what to do. */
-import { createInterface } from "node:readline";
-import { setTimeout as delay } from "node:timers/promises";
+/**
+ * A webhook server in a process of its own, told by lines on a connection what to do. Standard output has that
+ * connection's port, and then the log.
+ */
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import { answerReview } from "../../controllers/multus/webhook/admission-review";
 import { type ServerLimits, WebhookServer } from "../../controllers/multus/webhook/server";
 import { createLog } from "../../process/log";
 import { Registry } from "../../process/metrics";
+import { type Connection, listenTcp } from "../../system/net";
+import { start as run, write } from "../../system/program";
 
 export type Order =
   | { readonly do: "start"; readonly pair: TlsPair; readonly limits: Partial<ServerLimits> }
@@ -14,7 +17,7 @@ export type Order =
   | { readonly do: "release" }
   | { readonly do: "drain" | "close" | "metrics" };
 
-const log = createLog("debug", "plain", (line) => void process.stderr.write(line));
+const log = createLog("debug", "plain", write);
 const registry = new Registry("linkerd_multus_");
 let release: () => void = () => undefined;
 const released = new Promise<void>((resolve) => {
@@ -44,22 +47,40 @@ async function start({ pair, limits }: Extract<Order, { do: "start" }>): Promise
   return server.port;
 }
 
-async function close(): Promise<void> {
-  await server?.close();
-  process.stdout.write('"closed"\n');
-  await delay(10);
-  process.exit();
-}
-
 async function obey(order: Order): Promise<unknown> {
   if (order.do === "start") return start(order);
   if (order.do === "use") server?.use(order.pair);
   if (order.do === "drain") server?.drain();
   if (order.do === "release") release();
-  if (order.do === "close") void close();
   return order.do === "metrics" ? registry.text() : "done";
 }
 
-createInterface({ input: process.stdin }).on("line", (line) => {
-  void obey(JSON.parse(line) as Order).then((answer) => process.stdout.write(`${JSON.stringify(answer)}\n`));
-});
+/** Obeys until the server was told to close, and has. */
+async function serve(connection: Connection): Promise<void> {
+  const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
+  let written = Promise.resolve();
+  const answer = (value: unknown) => {
+    written = written.then(() => connection.write(encoder.encode(`${JSON.stringify(value)}\n`)));
+  };
+  let rest = "";
+  let closed: Promise<void> | undefined;
+  for (let bytes = await connection.read(); bytes !== undefined; bytes = await connection.read()) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const order of lines.map((line) => JSON.parse(line) as Order)) {
+      void obey(order).then(answer);
+      if (order.do === "close") closed = server?.close().then(() => answer("closed"));
+    }
+    if (closed !== undefined) break;
+  }
+  await closed;
+  await written;
+}
+
+run(
+  () =>
+    new Promise((resolve) => {
+      const taken = (connection: Connection) => void serve(connection).then(() => resolve(0));
+      void listenTcp({ host: "127.0.0.1", port: 0 }, taken).then(({ port }) => write(`${port}\n`));
+    }),
+);

@@ -1,20 +1,36 @@
-/** The webhook's server in a process, by Node or by the runtime of the image, and clients of it. */
+/** The webhook's server in a process, by Node or by the engine, and clients of it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type Agent, request } from "node:https";
+import { connect as connectPlain, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { connect, type TLSSocket } from "node:tls";
 import { bundle } from "../../build/bundle";
+import { buildExecutable } from "../../build/engine";
+import { PRODUCT } from "../../build/programs";
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import type { ServerLimits } from "../../controllers/multus/webhook/server";
 import { authority } from "../../system/certificates.testing";
 import type { Order } from "./webhook-main";
 
-export const RUNTIMES = { node: () => process.execPath } as const;
+const MAIN = join(__dirname, "webhook-main.ts");
+
+/** By what the server runs: each builds it in a directory and gives the command that starts it. */
+export const RUNTIMES = {
+  node: async (directory: string) => {
+    const script = join(directory, "main.js");
+    await bundle(MAIN, script);
+    return [process.execPath, script];
+  },
+  engine: async (directory: string) => {
+    const executable = join(directory, "webhook");
+    await buildExecutable(executable, { ...PRODUCT, programs: { webhook: MAIN } });
+    return [executable, "webhook"];
+  },
+} as const;
 
 /** A certificate for 127.0.0.1, known by its common name. */
 export const certificateFor = (name: string): TlsPair => authority(name, { names: ["127.0.0.1"] });
@@ -34,22 +50,6 @@ interface Sent {
   readonly agent?: Agent;
 }
 
-let bundled: Promise<Buffer> | undefined;
-
-/** What each of the processes runs, bundled once. */
-function script(): Promise<Buffer> {
-  bundled ??= (async () => {
-    const directory = await mkdtemp(join(tmpdir(), "webhook-script-"));
-    try {
-      await bundle(join(__dirname, "webhook-main.ts"), join(directory, "main.js"));
-      return await readFile(join(directory, "main.js"));
-    } finally {
-      await rm(directory, { recursive: true });
-    }
-  })();
-  return bundled;
-}
-
 /** A server that runs in a process of its own. */
 export class WebhookProcess {
   port = 0;
@@ -59,13 +59,16 @@ export class WebhookProcess {
   private constructor(
     private readonly child: ChildProcess,
     private readonly directory: string,
+    private readonly orders: Socket,
     readonly ca: readonly string[],
   ) {
-    if (child.stdout === null) throw new Error("no standard output");
-    this.answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    child.stderr?.on("data", (chunk: Buffer) => {
-      this.log += chunk;
-    });
+    this.answers = createInterface({ input: orders })[Symbol.asyncIterator]();
+    orders.on("error", () => undefined);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        this.log += chunk;
+      });
+    }
   }
 
   /** Clients trust all of the certificates; the first is shown. */
@@ -75,12 +78,14 @@ export class WebhookProcess {
     limits: Partial<ServerLimits> = {},
   ): Promise<WebhookProcess> {
     const directory = mkdtempSync(join(tmpdir(), "webhook-"));
-    const file = join(directory, "main.js");
-    await writeFile(file, await script());
-    const child = spawn(RUNTIMES[runtime](), [file], { stdio: ["pipe", "pipe", "pipe"] });
+    const [program = "", ...args] = await RUNTIMES[runtime](directory);
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const [port] = (await once(child.stdout, "data")) as [Buffer];
+    const orders = connectPlain(Number(port.toString()), "127.0.0.1");
     const made = new WebhookProcess(
       child,
       directory,
+      orders,
       certificates.map(({ cert }) => cert),
     );
     made.port = (await made.tell({ do: "start", pair: certificates[0] as TlsPair, limits })) as number;
@@ -89,7 +94,7 @@ export class WebhookProcess {
 
   /** Has the process do something, and returns what it answers. */
   async tell(order: Order): Promise<unknown> {
-    this.child.stdin?.write(`${JSON.stringify(order)}\n`);
+    this.orders.write(`${JSON.stringify(order)}\n`);
     return this.told();
   }
 
@@ -132,6 +137,7 @@ export class WebhookProcess {
   }
 
   async stop(): Promise<void> {
+    this.orders.destroy();
     if (this.child.exitCode === null) {
       this.child.kill("SIGKILL");
       await once(this.child, "exit");
