@@ -153,6 +153,7 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(chdir, "p", SYS_chdir)            \
   CALL(inotifyInit, "n", SYS_inotify_init1) \
   CALL(inotifyAdd, "npn", SYS_inotify_add_watch) \
+  CALL(inotifyRemove, "nn", SYS_inotify_rm_watch) \
   CALL(setns, "nn", SYS_setns)           \
   CALL(socket, "nnn", SYS_socket)        \
   CALL(connect, "nb", SYS_connect)       \
