@@ -23,3 +23,6 @@ export function asciiText(bytes: Uint8Array): string {
   const end = bytes.indexOf(0);
   return String.fromCharCode(...(end < 0 ? bytes : bytes.subarray(0, end)));
 }
+
+/** Bytes as hexadecimal digits. */
+export const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

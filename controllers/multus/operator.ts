@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { MULTUS_NAME, OperatorPath } from "../../cni/contract";
 import { KubernetesClient } from "../../kubernetes/client";
 import { readApiServer } from "../../kubernetes/in-cluster";
@@ -10,6 +9,7 @@ import type { NamespaceObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import { type Answers, type HttpServer, health, type ListenAddress, metrics, serve } from "../../process/http-server";
 import type { Log } from "../../process/log";
+import { randomUUID } from "../../system/crypto";
 import { DefinitionController } from "./definitions/controller";
 import { DefinitionWriter } from "./definitions/writer";
 import { createMetrics } from "./metrics";

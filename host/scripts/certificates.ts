@@ -5,49 +5,9 @@
  */
 import { quoted } from "../../cni/errors";
 import { parseAddress } from "../../cni/subnets";
-
-/** One element of DER. */
-interface Element {
-  readonly tag: number;
-  readonly body: Uint8Array;
-  /** With its tag and length. */
-  readonly whole: Uint8Array;
-}
-
-const malformed = (what: string): never => {
-  throw new Error(`${what} is malformed`);
-};
-
-/** The elements that stand one after another. The library has read certificates, but not what is in these extensions. */
-function elements(bytes: Uint8Array, what = "a certificate"): readonly Element[] {
-  const found: Element[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const tag = bytes[at] as number;
-    let length = bytes[at + 1] ?? malformed(what);
-    let begin = at + 2;
-    if (length > 0x80) {
-      const digits = length & 0x7f;
-      if (digits > 3) malformed(what);
-      length = 0;
-      for (let digit = 0; digit < digits; digit++) length = (length << 8) | (bytes[begin++] ?? malformed(what));
-    } else if (length === 0x80) malformed(what);
-    const end = begin + length;
-    if (end > bytes.length || (tag & 0x1f) === 0x1f) malformed(what);
-    found.push({ tag, body: bytes.subarray(begin, end), whole: bytes.subarray(at, end) });
-    at = end;
-  }
-  return found;
-}
-
-const Tag = { boolean: 0x01, integer: 0x02, octets: 0x04, oid: 0x06, sequence: 0x30, extensions: 0xa3 } as const;
-
-/** The elements of the only one there is. */
-function inside(bytes: Uint8Array, what: string): readonly Element[] {
-  const [outer] = elements(bytes, what);
-  return outer?.tag === Tag.sequence ? elements(outer.body, what) : malformed(what);
-}
-
-const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+import { hex } from "../bytes";
+import { type Element, elements, inside, malformed, Tag } from "../der";
+import { certificateParts, Extension } from "../x509";
 
 /** An integer of any tag; what is larger than any that counts stays large. */
 function integerOf({ body }: Element): number {
@@ -55,21 +15,6 @@ function integerOf({ body }: Element): number {
   return body.reduce((value, byte) => (Math.abs(value) > 0xffffff ? value : value * 256 + byte), sign);
 }
 
-/** Extensions of 2.5.29, by their last number. */
-const Extension = {
-  subjectKeyId: "551d0e",
-  keyUsage: "551d0f",
-  alternativeNames: "551d11",
-  basicConstraints: "551d13",
-  nameConstraints: "551d1e",
-  revocationLists: "551d1f",
-  policies: "551d20",
-  policyMappings: "551d21",
-  authorityKeyId: "551d23",
-  policyConstraints: "551d24",
-  purposes: "551d25",
-  inhibitAnyPolicy: "551d36",
-} as const;
 const KNOWN: readonly string[] = Object.values(Extension);
 /** RFC 5280 says that these are not critical; Go reads no certificate where one is. */
 const NEVER_CRITICAL: readonly string[] = [Extension.subjectKeyId, Extension.authorityKeyId];
@@ -82,28 +27,19 @@ interface Certificate {
 }
 
 function certificateOf(der: Uint8Array): Certificate {
-  const [body] = inside(der, "a certificate");
-  const all = elements(body?.body ?? malformed("a certificate"));
-  // The version is left out of certificates without extensions.
-  const [, , issuer, , subject] = all[0]?.tag === 0xa0 ? all.slice(1) : all;
+  const { issuer, subject, extensions: all } = certificateParts(der);
   const extensions = new Map<string, Uint8Array>();
   const critical = new Set<string>();
-  for (const { body: list } of all.filter(({ tag }) => tag === Tag.extensions)) {
-    for (const extension of inside(list, "a list of extensions")) {
-      const [id, ...rest] = elements(extension.body);
-      const isCritical = rest[0]?.tag === Tag.boolean && rest[0].body[0] !== 0;
-      const name = hex(id?.body ?? malformed("an extension"));
-      const value = rest.at(-1)?.body ?? malformed("an extension");
-      if (extensions.has(name)) throw new Error(`extension ${name} stands in a certificate twice`);
-      if (isCritical && (!KNOWN.includes(name) || NEVER_CRITICAL.includes(name)))
-        throw new Error(`critical extension ${name} of a certificate is not supported`);
-      if (isCritical && name === Extension.alternativeNames && isEmpty(namesIn(value)))
-        throw new Error("a certificate's critical alternative names are of no supported kind");
-      extensions.set(name, value);
-      if (isCritical) critical.add(name);
-    }
+  for (const { id, isCritical, value } of all) {
+    if (extensions.has(id)) throw new Error(`extension ${id} stands in a certificate twice`);
+    if (isCritical && (!KNOWN.includes(id) || NEVER_CRITICAL.includes(id)))
+      throw new Error(`critical extension ${id} of a certificate is not supported`);
+    if (isCritical && id === Extension.alternativeNames && isEmpty(namesIn(value)))
+      throw new Error("a certificate's critical alternative names are of no supported kind");
+    extensions.set(id, value);
+    if (isCritical) critical.add(id);
   }
-  return { isSelfIssued: hex(issuer?.whole ?? der) === hex(subject?.whole ?? der), extensions, critical };
+  return { isSelfIssued: hex(issuer) === hex(subject), extensions, critical };
 }
 
 // Names, and what constrains them.

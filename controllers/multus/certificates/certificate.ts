@@ -1,5 +1,5 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { createSecureContext } from "node:tls";
+import { pairProblem, publicKeyOf } from "../../../system/crypto";
+import { isEqual, isFor, isIssuedBy, readCertificate, type Validity, type X509 } from "./x509";
 
 /** A certificate that clients are shown, with its key. */
 export interface TlsPair {
@@ -7,12 +7,6 @@ export interface TlsPair {
   readonly cert: string;
   /** PEM. */
   readonly key: string;
-}
-
-/** When something is valid, in milliseconds since 1970. */
-export interface Validity {
-  readonly validFrom: number;
-  readonly validTo: number;
 }
 
 /** A certificate authority with its key. */
@@ -40,32 +34,41 @@ function attempt<T>(what: string, read: () => T): T {
   }
 }
 
-/** Reads a certificate and its key. @throws where they do not belong together, are none, or cannot be served */
-export function readPair({ cert, key }: TlsPair, what: string): X509Certificate {
-  const certificate = attempt(`${what}.crt`, () => new X509Certificate(cert));
-  const privateKey: KeyObject = attempt(`${what}.key`, () => createPrivateKey(key));
-  if (!certificate.checkPrivateKey(privateKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
+const KEY = /-----BEGIN (?:\w+ )?PRIVATE KEY-----/;
+const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
+
+function readPublicKey(key: string): Uint8Array {
+  if (!KEY.test(key)) throw new Error("no private key in PEM form");
+  if (ENCRYPTED.test(key)) throw new Error("the private key is encrypted");
+  return publicKeyOf(key);
+}
+
+/**
+ * Reads a certificate and its key.
+ * @param what names both in errors
+ * @throws Error if they do not belong together, cannot be read, or cannot be served; it does not quote the key
+ */
+export function readPair({ cert, key }: TlsPair, what: string): X509 {
+  const certificate = attempt(`${what}.crt`, () => readCertificate(cert));
+  const publicKey = attempt(`${what}.key`, () => readPublicKey(key));
+  if (!isEqual(publicKey, certificate.publicKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
   // Read as a server does, with the certificates that come after the first.
-  attempt(`${what}.crt and ${what}.key`, () => createSecureContext({ cert, key }));
+  const problem = pairProblem(cert, key);
+  if (problem !== undefined) throw new Error(`${what}.crt and ${what}.key: ${problem}`);
   return certificate;
 }
 
-function isIssuedBy(certificate: X509Certificate, ca: X509Certificate): boolean {
-  return ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
-}
-
-interface Known {
-  readonly authorities: readonly X509Certificate[];
-  /** Those that may lead to an authority. */
-  readonly between: readonly X509Certificate[];
-}
-
-/** The way from a certificate to an authority, or to itself where it is trusted as it stands; undefined: there is none. */
-function chainOf(leaf: X509Certificate, { authorities, between }: Known): readonly X509Certificate[] | undefined {
-  const ca = authorities.find((each) => each.fingerprint256 === leaf.fingerprint256 || isIssuedBy(leaf, each));
+/**
+ * The way from a certificate to an authority, or to itself if it is trusted as it stands; undefined if there is none.
+ * @param between those that may lead to an authority; those that were tried are removed
+ */
+function chainOf(leaf: X509, authorities: readonly X509[], between: Set<X509>): readonly X509[] | undefined {
+  const ca = authorities.find((each) => isEqual(each.der, leaf.der) || isIssuedBy(leaf, each));
   if (ca !== undefined) return [leaf, ca];
-  for (const next of between.filter((each) => isIssuedBy(leaf, each))) {
-    const rest = chainOf(next, { authorities, between: between.filter((each) => each !== next) });
+  for (const next of between) {
+    if (!isIssuedBy(leaf, next)) continue;
+    between.delete(next);
+    const rest = chainOf(next, authorities, between);
     if (rest !== undefined) return [leaf, ...rest];
   }
   return undefined;
@@ -78,40 +81,38 @@ interface Expected {
   readonly authorities: readonly string[];
 }
 
-/** Reads a certificate as clients do. @throws where they would refuse it, whatever the time */
+/**
+ * Reads a certificate as clients do.
+ * @throws Error if they would refuse it, whatever the time
+ */
 export function readServingCertificate(
   pair: TlsPair,
   what: string,
   { name, authorities }: Expected,
 ): ServingCertificate {
   const certificate = readPair(pair, what);
-  // The API server does not look at the common name.
-  if (certificate.checkHost(name, { subject: "never" }) === undefined) {
-    throw new Error(`${what}.crt is not valid for ${name}`);
-  }
-  const read = (file: string, pems: readonly string[]) =>
-    pems.map((pem) => attempt(file, () => new X509Certificate(pem)));
+  if (!isFor(certificate, name)) throw new Error(`${what}.crt is not valid for ${name}`);
+  const read = (file: string, pems: readonly string[]) => pems.map((pem) => attempt(file, () => readCertificate(pem)));
   const trusted = read("ca.crt", authorities);
   const between = read(`${what}.crt`, splitCertificates(pair.cert).slice(1));
-  const chain = chainOf(certificate, { authorities: trusted, between });
+  const chain = chainOf(certificate, trusted, new Set(between));
   if (chain === undefined) throw new Error(`${what}.crt does not lead to a certificate in ca.crt`);
   return {
     ...pair,
-    ca: authorities[trusted.indexOf(chain.at(-1) as X509Certificate)] as string,
-    validFrom: Math.max(...chain.map(({ validFrom }) => Date.parse(validFrom))),
-    validTo: Math.min(...chain.map(({ validTo }) => Date.parse(validTo))),
+    ca: authorities[trusted.indexOf(chain.at(-1) as X509)] as string,
+    validFrom: Math.max(...chain.map(({ validFrom }) => validFrom)),
+    validTo: Math.min(...chain.map(({ validTo }) => validTo)),
   };
 }
 
-/** The authority among some certificates that a key belongs to; undefined where it belongs to none of them. */
+/** The authority among some certificates that a key belongs to; undefined if it belongs to none of them. */
 export function readAuthority(key: string, certificates: readonly string[]): Authority | undefined {
   for (const cert of key === "" ? [] : certificates) {
     try {
-      const certificate = new X509Certificate(cert);
-      if (!certificate.ca || !certificate.checkPrivateKey(createPrivateKey(key))) continue;
-      return { cert, key, validFrom: Date.parse(certificate.validFrom), validTo: Date.parse(certificate.validTo) };
+      const { isAuthority, publicKey, validFrom, validTo } = readCertificate(cert);
+      if (isAuthority && isEqual(publicKey, readPublicKey(key))) return { cert, key, validFrom, validTo };
     } catch {
-      // Not to be read: it signs nothing.
+      // It cannot be read: it signs nothing.
     }
   }
   return undefined;

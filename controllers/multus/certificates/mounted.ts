@@ -42,7 +42,7 @@ export class MountedCertificate {
       const [cert, key] = await Promise.all([read("tls.crt"), read("tls.key")]);
       const pair = { cert, key };
       // While the files are replaced one may be newer than the other.
-      served.serve({ ...pair, validTo: Date.parse(readPair(pair, "tls").validTo) });
+      served.serve({ ...pair, validTo: readPair(pair, "tls").validTo });
       this.problem = "";
     } catch (error) {
       const problem = reasonOf(error);

@@ -1,4 +1,5 @@
-import { type Authority, isValidAt, type ServingCertificate, type Validity } from "./certificate";
+import { type Authority, isValidAt, type ServingCertificate } from "./certificate";
+import type { Validity } from "./x509";
 
 /** What the Secret holds, and all replicas agree on. */
 export interface RotationState {

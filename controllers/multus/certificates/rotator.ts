@@ -1,4 +1,5 @@
 import { reasonOf } from "../../../cni/errors";
+import { base64, fromBase64 } from "../../../host/base64";
 import { backoffMs } from "../../../kubernetes/backoff";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { isConflict, isNotFound } from "../../../kubernetes/errors";
@@ -61,13 +62,13 @@ interface Written {
 
 type Data = Readonly<Record<string, string | undefined>>;
 
-const base64 = (text: string) => Buffer.from(text, "utf8").toString("base64");
+const encoded = (text: string) => base64(new TextEncoder().encode(text));
 /** The `caBundle`, and the Secret's `ca.crt`. */
-const bundleOf = (trusted: readonly string[]) => base64(trusted.join(""));
+const bundleOf = (trusted: readonly string[]) => encoded(trusted.join(""));
 
 /** Reads the Secret's `data`. @throws where clients that call it by the DNS name would refuse what it serves */
 function decode(data: Data, name: string): RotationState {
-  const text = (key: string) => Buffer.from(data[key] ?? "", "base64").toString("utf8");
+  const text = (key: string) => new TextDecoder().decode(fromBase64(data[key] ?? ""));
   const trusted = splitCertificates(text("ca.crt"));
   const pair = { cert: text("tls.crt"), key: text("tls.key") };
   return {
@@ -80,10 +81,10 @@ function decode(data: Data, name: string): RotationState {
 /** The Secret's `data`; null removes a member. */
 function encode({ pair, trusted, caKey }: Written): Record<string, string | null> {
   return {
-    "tls.crt": base64(pair.cert),
-    "tls.key": base64(pair.key),
+    "tls.crt": encoded(pair.cert),
+    "tls.key": encoded(pair.key),
     "ca.crt": bundleOf(trusted),
-    "ca.key": caKey === undefined ? null : base64(caKey),
+    "ca.key": caKey === undefined ? null : encoded(caKey),
     // Versions before this one kept the next certificate here.
     "next.crt": null,
     "next.key": null,
@@ -162,7 +163,7 @@ export class CertificateRotator {
     const observed = { now: clock.date().getTime(), validMs, settledMs, settleMs: this.settleMs };
     const step = planRotation(state, served.current, observed);
     if (step.kind === "wait") return step.ms;
-    const data = encode(await this.carryOut(step, state));
+    const data = encode(this.carryOut(step, state));
     // Where another replica was faster, what that one wrote counts.
     if (await this.write(found, data)) log.info(DONE[step.kind]);
     return 0;
@@ -190,24 +191,21 @@ export class CertificateRotator {
   }
 
   /** What the Secret holds after a step. */
-  private async carryOut(
-    step: Exclude<RotationStep, { kind: "wait" }>,
-    state: RotationState | undefined,
-  ): Promise<Written> {
+  private carryOut(step: Exclude<RotationStep, { kind: "wait" }>, state: RotationState | undefined): Written {
     const now = this.deps.clock.date();
     const { validMs } = this.options;
     const names = [this.name, `${this.name}.cluster.local`];
     const trusted = state?.trusted ?? this.trusted;
     if (step.kind === "renew") {
-      return { pair: await issueCertificate(names, step.signer, now, validMs), trusted, caKey: step.signer.key };
+      return { pair: issueCertificate(names, step.signer, now, validMs), trusted, caKey: step.signer.key };
     }
     if (step.kind === "drop-authorities") {
       const { serving, signer } = step;
       return { pair: serving, trusted: [serving.ca], caKey: signer?.cert === serving.ca ? signer.key : undefined };
     }
-    const authority = await createAuthority(now, Math.max(AUTHORITY_VALID_MS, 2 * validMs));
+    const authority = createAuthority(now, Math.max(AUTHORITY_VALID_MS, 2 * validMs));
     if (step.kind === "create") {
-      const pair = await issueCertificate(names, authority, now, validMs);
+      const pair = issueCertificate(names, authority, now, validMs);
       return { pair, trusted: [authority.cert], caKey: authority.key };
     }
     const all = new Set([...trusted, step.serving.ca, authority.cert]);

@@ -1,13 +1,14 @@
-import { createHash } from "node:crypto";
 import { CONFIG_MAP, ConfigMapKey } from "../../../cni/contract";
 import { reasonOf } from "../../../cni/errors";
 import { isObject, type Json, type JsonObject } from "../../../cni/json";
 import { parseStanza } from "../../../cni/parse-stanza";
 import { PLUGIN_TYPE } from "../../../cni/stanza";
 import { requireSupported } from "../../../cni/versions";
+import { hex } from "../../../host/bytes";
 import { Informer, type InformerDeps } from "../../../kubernetes/informer";
 import { resources } from "../../../kubernetes/resources";
 import type { ConfigMapObject, ObjectReference } from "../../../kubernetes/types";
+import { sha256 } from "../../../system/crypto";
 
 /** Every Multus of today speaks it. */
 const CNI_VERSION = "1.0.0";
@@ -115,10 +116,8 @@ export class ConfigMapInformer {
   /** Tells one state of the ConfigMap from every other. */
   get digest(): string {
     const { config, uid, resourceVersion } = this.view;
-    return createHash("sha256")
-      .update(JSON.stringify([config, uid, resourceVersion]))
-      .digest("hex")
-      .slice(0, 16);
+    const state = new TextEncoder().encode(JSON.stringify([config, uid, resourceVersion]));
+    return hex(sha256(state)).slice(0, 16);
   }
 
   private get view(): View {

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { PROXY } from "../../../cni/pod";
+import { base64 } from "../../../host/base64";
 import type { Log } from "../../../process/log";
 import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } from "./annotate";
 
@@ -129,7 +130,7 @@ export async function answerReview(document: unknown, deps: ReviewDeps): Promise
     allowed: true,
     ...(warnings.length > 0 ? { warnings } : {}),
     ...(patch.length > 0
-      ? { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") }
+      ? { patchType: "JSONPatch", patch: base64(new TextEncoder().encode(JSON.stringify(patch))) }
       : {}),
   };
 }

@@ -1,0 +1,96 @@
+import { createHash, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
+import { authority, certificate, type KeyKind } from "./certificates.testing";
+import {
+  generateKey,
+  type Hash,
+  pairProblem,
+  publicKeyOf,
+  randomBytes,
+  randomUUID,
+  sha256,
+  sign,
+  verify,
+} from "./crypto";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const pemOf = (key: KeyObject, type: "pkcs8" | "pkcs1" | "sec1") => key.export({ type, format: "pem" }).toString();
+const ec = generateKeyPairSync("ec", { namedCurve: "P-384" });
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
+test("hashes bytes", () => {
+  expect(sha256(text("abc"))).toEqual(new Uint8Array(createHash("sha256").update("abc").digest()));
+  expect(sha256(new Uint8Array(0))).toHaveLength(32);
+});
+
+test("gives random bytes and names", () => {
+  expect(randomBytes(20)).toHaveLength(20);
+  expect(randomBytes(20)).not.toEqual(randomBytes(20));
+  expect(randomUUID()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+test.each([
+  ["made here", generateKey()],
+  ["EC, PKCS#8", pemOf(ec.privateKey, "pkcs8")],
+  ["EC PRIVATE KEY", pemOf(ec.privateKey, "sec1")],
+  ["RSA, PKCS#8", pemOf(rsa.privateKey, "pkcs8")],
+  ["RSA PRIVATE KEY", pemOf(rsa.privateKey, "pkcs1")],
+])("signs by a key: %s", (_, key) => {
+  const spki = publicKeyOf(key);
+  const signature = sign(key, text("some bytes"));
+  expect(verify(spki, text("some bytes"), signature)).toBe(true);
+  expect(verify(spki, text("other bytes"), signature)).toBe(false);
+  expect(verify(publicKeyOf(generateKey()), text("some bytes"), signature)).toBe(false);
+  expect(verify(spki, text("some bytes"), signature, "sha384")).toBe(false);
+  expect(verify(spki, text("some bytes"), signature.subarray(1))).toBe(false);
+  expect(verify(spki.subarray(1), text("some bytes"), signature)).toBe(false);
+});
+
+test("a key is written as PKCS#8", () => {
+  expect(generateKey()).toMatch(/^-----BEGIN PRIVATE KEY-----\n[\w+/=\n]+\n-----END PRIVATE KEY-----\n$/);
+});
+
+test.each(["P-256", "rsa", "P-384"] as const)("gives the public key as a certificate has it: %s", (kind: KeyKind) => {
+  const { cert, key } = certificate({ subject: "leaf", key: kind });
+  const inside = new X509Certificate(cert).publicKey.export({ type: "spki", format: "der" });
+  expect(publicKeyOf(key)).toEqual(new Uint8Array(inside));
+});
+
+test.each<Hash>(["sha256", "sha384", "sha512"])("verifies signatures of %s", async (hash) => {
+  const { sign: signBytes } = await import("node:crypto");
+  for (const { privateKey, publicKey } of [ec, rsa]) {
+    const spki = publicKey.export({ type: "spki", format: "der" });
+    expect(verify(spki, text("some bytes"), signBytes(hash, text("some bytes"), privateKey), hash)).toBe(true);
+  }
+});
+
+const { cert, key } = certificate({ subject: "leaf", by: authority("root") });
+const cut = key.replace(/\n.{8}/, "\n");
+
+test.each([
+  ["nothing", ""],
+  ["no PEM", "no key"],
+  ["a certificate", cert],
+  ["one that is cut", cut],
+])("refuses as a key %s, and does not quote it", (_, wrong) => {
+  const messages: string[] = [];
+  for (const use of [() => publicKeyOf(wrong), () => sign(wrong, text("some bytes"))]) {
+    try {
+      use();
+    } catch (error) {
+      messages.push((error as Error).message);
+    }
+  }
+  messages.push(pairProblem(cert, wrong) ?? "");
+  expect(messages).toHaveLength(3);
+  for (const message of messages) {
+    expect(message).not.toBe("");
+    expect(message).not.toContain(key.split("\n")[1]?.slice(8, 40));
+  }
+});
+
+test("tells why a pair cannot be served", () => {
+  expect(pairProblem(cert, key)).toBeUndefined();
+  expect(pairProblem(cert, generateKey())).toBeTruthy();
+  expect(pairProblem("", key)).toBeTruthy();
+  expect(pairProblem(`${cert}${cert.slice(0, 100)}\n`, key)).toBeTruthy();
+});

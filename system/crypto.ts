@@ -1,0 +1,80 @@
+/** Keys, signatures and hashes: by Node here, by the C host in crypto.engine.ts. */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes as randomBuffer,
+  randomUUID,
+  sign as signBytes,
+  verify as verifyBytes,
+  X509Certificate,
+} from "node:crypto";
+import { createSecureContext } from "node:tls";
+
+export { randomUUID };
+
+/** The hash that a signature is of. */
+export type Hash = "sha256" | "sha384" | "sha512";
+
+const plain = (buffer: Buffer) => new Uint8Array(buffer);
+
+/** The SHA-256 of some bytes: 32 bytes. */
+export const sha256 = (bytes: Uint8Array): Uint8Array => plain(createHash("sha256").update(bytes).digest());
+
+/** Random bytes that no one can guess. */
+export const randomBytes = (count: number): Uint8Array => plain(randomBuffer(count));
+
+/** Makes a key of the curve P-256. @returns PKCS#8, PEM */
+export function generateKey(): string {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
+/**
+ * The public key of a private key (PEM: PKCS#8, or the older forms `EC PRIVATE KEY` and `RSA PRIVATE KEY`).
+ * @returns SubjectPublicKeyInfo, DER
+ * @throws if the key cannot be read; the message does not quote it
+ */
+export function publicKeyOf(key: string): Uint8Array {
+  return plain(createPublicKey(createPrivateKey(key)).export({ type: "spki", format: "der" }));
+}
+
+/**
+ * Signs the SHA-256 of some bytes.
+ * @param key PEM, as for `publicKeyOf`
+ * @returns ECDSA (DER) or RSA (PKCS#1 v1.5), as the key is
+ * @throws if the key cannot be read; the message does not quote it
+ */
+export const sign = (key: string, bytes: Uint8Array): Uint8Array => plain(signBytes("sha256", bytes, key));
+
+/**
+ * Whether a signature is one of these bytes: ECDSA (DER) or RSA (PKCS#1 v1.5), as the key is.
+ * @param spki public key: SubjectPublicKeyInfo, DER; a key that cannot be read has signed nothing
+ */
+export function verify(spki: Uint8Array, bytes: Uint8Array, signature: Uint8Array, hash: Hash = "sha256"): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
+    return verifyBytes(hash, bytes, key, signature);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Why a TLS server cannot show a certificate, in the TLS library's words.
+ * @param cert PEM: the certificate, then those that lead from it to the authority
+ * @param key PEM, as for `publicKeyOf`
+ * @returns undefined if it can
+ */
+export function pairProblem(cert: string, key: string): string | undefined {
+  try {
+    // A secure context takes an empty text for none at all.
+    new X509Certificate(cert);
+    createPrivateKey(key);
+    createSecureContext({ cert, key });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
