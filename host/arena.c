@@ -111,15 +111,6 @@ READS_HEADS static size_t arena_usable_size(const void *bytes) {
   return is_in_arena(bytes) ? block_of(bytes)->size : malloc_usable_size((void *)bytes);
 }
 
-/* The memory of TLS. */
-void *tls_calloc(size_t count, size_t size) {
-  return arena_calloc(NULL, count, size);
-}
-
-void tls_free(void *bytes) {
-  if (bytes != NULL) arena_free(NULL, bytes);
-}
-
 /*
  * The same, counted: the engine makes an exception of what exceeds its own limit, and a program that catches every
  * error would go on without memory.
@@ -154,11 +145,22 @@ static void *counted_realloc(void *opaque, void *bytes, size_t size) {
   return counted(arena_realloc(opaque, bytes, size));
 }
 
+static const JSMallocFunctions
+    plain = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size},
+    counting = {counted_calloc, counted_malloc, counted_free, counted_realloc, arena_usable_size};
+static const JSMallocFunctions *functions = &plain;
+
+/* The memory of TLS. */
+void *tls_calloc(size_t count, size_t size) {
+  return functions->js_calloc(NULL, count, size);
+}
+
+void tls_free(void *bytes) {
+  functions->js_free(NULL, bytes);
+}
+
 JSRuntime *new_runtime(bool is_counted) {
-  static const JSMallocFunctions
-      plain = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size},
-      counting = {counted_calloc, counted_malloc, counted_free, counted_realloc, arena_usable_size};
-  const JSMallocFunctions *functions = is_counted ? &counting : &plain;
+  if (is_counted) functions = &counting;
   void *made = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (made == MAP_FAILED) return JS_NewRuntime2(functions, NULL);
   arena = next = made, end = arena + ARENA_SIZE;

@@ -698,7 +698,8 @@ static bool add_lasting(JSContext *ctx, JSValueConst host) {
   JS_SetHostPromiseRejectionTracker(runtime, track_rejection, NULL);
   return !JS_AddIntrinsicProxy(ctx) && !JS_AddIntrinsicPromise(ctx) && !JS_AddIntrinsicWeakRef(ctx) &&
          JS_SetPropertyFunctionList(ctx, host, lasting_functions,
-                                    sizeof lasting_functions / sizeof *lasting_functions) >= 0;
+                                    sizeof lasting_functions / sizeof *lasting_functions) >= 0 &&
+         JS_SetPropertyFunctionList(ctx, host, key_functions, key_functions_count) >= 0;
 }
 
 static _Noreturn void run_main(void) {
@@ -718,7 +719,6 @@ static _Noreturn void run_main(void) {
       JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
       JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 ||
       (!is_plugin && !add_lasting(ctx, host)) ||
-      JS_SetPropertyFunctionList(ctx, host, key_functions, key_functions_count) < 0 ||
       JS_SetPropertyStr(ctx, global, "host", host) < 0)
     give_up(ctx);
   if (!JS_IsException(evaluate(ctx, program)))

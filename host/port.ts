@@ -76,7 +76,7 @@ export interface Host {
  * What programs other than the plugin have besides: the plugin's start does without it. The calls without a comment are
  * those of the kernel.
  */
-export interface LastingHost extends Host {
+export interface LastingHost extends Host, TlsHost {
   /** What follows the program's name on the command line. */
   args(): readonly string[];
   /** Each environment variable, as `NAME=value`. */

@@ -1,4 +1,4 @@
-/* TLS connections by Mbed TLS: the one of the plugin, whose calls block until a deadline, and those of an event loop. */
+/* TLS by Mbed TLS: the one connection of the plugin, whose calls block until a deadline, and those of an event loop. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <mbedtls/error.h>
@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <psa/crypto.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -104,7 +103,7 @@ static bool goes_on(struct Connection *connection, int *result) {
 
 /* NULL where there is no memory. */
 static struct Settings *new_settings(void) {
-  struct Settings *settings = calloc(1, sizeof *settings);
+  struct Settings *settings = tls_calloc(1, sizeof *settings);
   if (settings == NULL) return NULL;
   settings->users = 1;
   mbedtls_ssl_config_init(&settings->config);
@@ -118,12 +117,12 @@ static void leave(struct Settings *settings) {
   mbedtls_ssl_config_free(&settings->config);
   mbedtls_x509_crt_free(&settings->trust.authorities), mbedtls_x509_crt_free(&settings->own);
   mbedtls_pk_free(&settings->key);
-  free(settings);
+  tls_free(settings);
 }
 
 /* A connection without a socket yet, whose settings it takes; NULL where there is no memory. */
 static struct Connection *new_connection(struct Settings *settings) {
-  struct Connection *connection = settings == NULL ? NULL : calloc(1, sizeof *connection);
+  struct Connection *connection = settings == NULL ? NULL : tls_calloc(1, sizeof *connection);
   if (connection == NULL) {
     leave(settings);
     return NULL;
@@ -139,7 +138,7 @@ static void disconnect(struct Connection *connection) {
   if (connection->fd >= 0) close(connection->fd);
   mbedtls_ssl_free(&connection->ssl);
   leave(connection->settings);
-  free(connection);
+  tls_free(connection);
 }
 
 struct Failure {
@@ -528,7 +527,8 @@ static JSValue tls_move(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   uint8_t *bytes = connection == NULL ? NULL : JS_GetUint8Array(ctx, &size, argv[1]);
   if (bytes == NULL) return JS_EXCEPTION;
   connection->end = now() + SLICE;
-  int result = is_send ? mbedtls_ssl_write(&connection->ssl, bytes, size) : mbedtls_ssl_read(&connection->ssl, bytes, size);
+  mbedtls_ssl_context *ssl = &connection->ssl;
+  int result = is_send ? mbedtls_ssl_write(ssl, bytes, size) : mbedtls_ssl_read(ssl, bytes, size);
   JSValue waits = wanted(ctx, result);
   return JS_IsUndefined(waits) ? JS_NewInt32(ctx, outcome_of(connection, result, is_send)) : waits;
 }
