@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { connect, createServer, type Server } from "node:net";
 import { InstallerVariable, PodVariable } from "../cni/contract";
 import { decide } from "../cni/decide";
@@ -9,6 +8,7 @@ import type { LogLevel, Stanza } from "../cni/stanza";
 import { FAMILIES, type Family } from "../cni/subnets";
 import type { Log, LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
+import { randomUUID } from "../system/crypto";
 import { readStanza } from "./stanza";
 
 /** Settings of the validator. */

@@ -1,5 +1,4 @@
 import { reasonOf } from "../../../cni/errors";
-import { base64, fromBase64 } from "../../../host/base64";
 import { backoffMs } from "../../../kubernetes/backoff";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { isConflict, isNotFound } from "../../../kubernetes/errors";
@@ -8,6 +7,7 @@ import { resources } from "../../../kubernetes/resources";
 import type { SecretObject } from "../../../kubernetes/types";
 import { Loop } from "../../../process/loop";
 import type { Registry } from "../../../process/metrics";
+import { base64, fromBase64, textOf, utf8 } from "../../../system/bytes";
 import { CaBundle, CONFIGURATIONS } from "./ca-bundle";
 import {
   readAuthority,
@@ -62,13 +62,13 @@ interface Written {
 
 type Data = Readonly<Record<string, string | undefined>>;
 
-const encoded = (text: string) => base64(new TextEncoder().encode(text));
+const encoded = (text: string) => base64(utf8(text));
 /** The `caBundle`, and the Secret's `ca.crt`. */
 const bundleOf = (trusted: readonly string[]) => encoded(trusted.join(""));
 
 /** Reads the Secret's `data`. @throws where clients that call it by the DNS name would refuse what it serves */
 function decode(data: Data, name: string): RotationState {
-  const text = (key: string) => new TextDecoder().decode(fromBase64(data[key] ?? ""));
+  const text = (key: string) => textOf(fromBase64(data[key] ?? ""));
   const trusted = splitCertificates(text("ca.crt"));
   const pair = { cert: text("tls.crt"), key: text("tls.key") };
   return {

@@ -1,7 +1,7 @@
 /** Certificates as their clients read them: RFC 5280, as Go's crypto/x509 does, by which the API server trusts. */
-import { fromBase64 } from "../../../host/base64";
 import { type Element, elements, inside, malformed, Tag } from "../../../host/der";
 import { certificateParts, Extension } from "../../../host/x509";
+import { equal, fromBase64 } from "../../../system/bytes";
 import { type Hash, verify } from "../../../system/crypto";
 
 /** When something is valid, in milliseconds since 1970. */
@@ -32,9 +32,6 @@ const LONGEST = 100_000;
 const PEM = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
 
 const ascii = (bytes: Uint8Array) => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-
-export const isEqual = (one: Uint8Array, other: Uint8Array) =>
-  one.length === other.length && one.every((byte, at) => byte === other[at]);
 
 /** UTCTime is of the years 1950 to 2049 (RFC 5280, section 4.1.2.5). */
 function timeOf(element: Element | undefined): number {
@@ -68,7 +65,7 @@ export function readCertificate(text: string): X509 {
   const [pem = "", base64 = ""] = PEM.exec(text) ?? [];
   if (pem === "") throw new Error("no certificate in PEM form");
   if (pem.length > LONGEST) throw new Error(`${WHAT} is too long: ${pem.length} characters`);
-  const der = fromBase64(base64);
+  const der = fromBase64(base64.replace(/\s/g, ""));
   const { extensions, validity, ...parts } = certificateParts(der);
   const extension = (id: string) => extensions.find((each) => each.id === id)?.value;
   const names = extension(Extension.alternativeNames);
@@ -109,6 +106,6 @@ const HASHES: Readonly<Record<string, Hash>> = {
 /** Whether an authority has signed a certificate. */
 export function isIssuedBy({ issuer, algorithm, signed, signature }: X509, by: X509): boolean {
   const hash = HASHES[algorithm];
-  if (!by.isAuthority || hash === undefined || !isEqual(issuer, by.subject)) return false;
+  if (!by.isAuthority || hash === undefined || !equal(issuer, by.subject)) return false;
   return verify(by.publicKey, signed, signature, hash);
 }

@@ -1,0 +1,29 @@
+/** The process that a program is: by Node here, by the C host in program.engine.ts. */
+
+/** Command line after the program's name. */
+export const args: readonly string[] = process.argv.slice(2);
+
+export const environment: Readonly<Record<string, string | undefined>> = process.env;
+
+// The client of the image's runtime sends requests, and the token with them, through a proxy that HTTPS_PROXY, ALL_PROXY
+// and the like name, in whatever case. The API server is never asked through one.
+for (const name of Object.keys(process.env)) if (/_proxy$/i.test(name)) delete process.env[name];
+
+// If the reader of the log is gone, the program still has its work to do.
+process.stdout.on("error", () => undefined);
+
+/** Writes to stdout. Never throws. */
+export function write(text: string): void {
+  process.stdout.write(text);
+}
+
+/** Calls back at each SIGTERM and SIGINT; from then on no such signal ends the process by itself. */
+export function onStop(stop: () => void): void {
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+}
+
+/** Runs a program, and ends the process with the exit status that it resolves to. It must not reject. */
+export function start(main: () => Promise<number>): void {
+  void main().then((code) => process.exit(code));
+}
