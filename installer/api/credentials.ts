@@ -7,7 +7,8 @@ import type { Counter } from "../../process/metrics";
 import { fromBase64, textOf } from "../../system/bytes";
 import type { Access, Verdict } from "./access";
 
-const decoded = (text: string) => textOf(fromBase64(text));
+/** The text that stands in base64 of the alphabet for URLs. */
+const decoded = (text: string) => textOf(fromBase64(text.replaceAll("-", "+").replaceAll("_", "/")));
 
 /** The service account of the plugin, which may do less than the installer's own. */
 export interface PluginAccount {

@@ -121,7 +121,7 @@ const lines = p384.key.split("\n");
 
 test.each<[string, string, string, RegExp]>([
   ["no certificate", "", p384.key, /^tls\.crt: no certificate in PEM form$/],
-  ["a certificate that is no base64", p384.cert.replace(/\n.{20}/, "\n!!!!"), p384.key, /^tls\.crt: not base64$/],
+  ["a certificate that is no base64", p384.cert.replace(/\n.{20}/, "\n!!!!"), p384.key, /^tls\.crt: it is not base64$/],
   ["a certificate that is cut", p384.cert.replace(/\n.{64}\n/, "\n"), p384.key, /^tls\.crt: .* is malformed$/],
   ["both in the wrong files", p384.key, p384.cert, /^tls\.crt: no certificate in PEM form$/],
   ["no key", p384.cert, "", /^tls\.key: no private key in PEM form$/],

@@ -1,8 +1,8 @@
 /** Makes certificates (RFC 5280). */
-import { ascii } from "../../../host/bytes";
+import { base64 } from "../../../host/base64";
+import { ascii, hex } from "../../../host/bytes";
 import { element, elements, identifier, inside, malformed, Tag } from "../../../host/der";
 import { Extension } from "../../../host/x509";
-import { base64, hex } from "../../../system/bytes";
 import { generateKey, publicKeyOf, randomBytes, sign } from "../../../system/crypto";
 import type { Authority, TlsPair } from "./certificate";
 import { readCertificate, type Validity } from "./x509";

@@ -1,4 +1,5 @@
 import { reasonOf } from "../../../cni/errors";
+import { base64, fromBase64 } from "../../../host/base64";
 import { backoffMs } from "../../../kubernetes/backoff";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { isConflict, isNotFound } from "../../../kubernetes/errors";
@@ -7,7 +8,7 @@ import { resources } from "../../../kubernetes/resources";
 import type { SecretObject } from "../../../kubernetes/types";
 import { Loop } from "../../../process/loop";
 import type { Registry } from "../../../process/metrics";
-import { base64, fromBase64, textOf, utf8 } from "../../../system/bytes";
+import { textOf, utf8 } from "../../../system/bytes";
 import { CaBundle, CONFIGURATIONS } from "./ca-bundle";
 import {
   readAuthority,

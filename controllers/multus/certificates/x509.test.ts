@@ -104,7 +104,7 @@ test.each([
   ["nothing", "", /^no certificate in PEM form$/],
   ["a key", certificate({ subject: "other" }).key, /^no certificate in PEM form$/],
   ["one that is cut off", cert.slice(0, cert.length / 2), /^no certificate in PEM form$/],
-  ["no base64", cert.replace(/\n.{20}/, "\n!!!!"), /^not base64$/],
+  ["no base64", cert.replace(/\n.{20}/, "\n!!!!"), /^it is not base64$/],
   ["an empty one", pem("CERTIFICATE", Buffer.of()), /^a certificate is malformed$/],
   ["another structure", pem("CERTIFICATE", Buffer.of(0x04, 1, 0)), /^a certificate is malformed$/],
   ["an empty structure", pem("CERTIFICATE", Buffer.of(0x30, 0)), /^a certificate is malformed$/],
@@ -140,7 +140,7 @@ test("whatever a text holds, an error is an Error with a short message", () => {
         readCertificate(text);
       } catch (error) {
         expect(error).toBeInstanceOf(Error);
-        expect((error as Error).message).toMatch(/malformed$|^not base64$|^no certificate/);
+        expect((error as Error).message).toMatch(/malformed$|^it is not base64$|^no certificate/);
       }
     }),
     { numRuns: 500 },

@@ -1,7 +1,8 @@
 /** Certificates as their clients read them: RFC 5280, as Go's crypto/x509 does, by which the API server trusts. */
+import { fromBase64 } from "../../../host/base64";
 import { type Element, elements, inside, malformed, Tag } from "../../../host/der";
 import { certificateParts, Extension } from "../../../host/x509";
-import { equal, fromBase64 } from "../../../system/bytes";
+import { equal } from "../../../system/bytes";
 import { type Hash, verify } from "../../../system/crypto";
 
 /** When something is valid, in milliseconds since 1970. */
@@ -65,7 +66,7 @@ export function readCertificate(text: string): X509 {
   const [pem = "", base64 = ""] = PEM.exec(text) ?? [];
   if (pem === "") throw new Error("no certificate in PEM form");
   if (pem.length > LONGEST) throw new Error(`${WHAT} is too long: ${pem.length} characters`);
-  const der = fromBase64(base64.replace(/\s/g, ""));
+  const der = fromBase64(base64);
   const { extensions, validity, ...parts } = certificateParts(der);
   const extension = (id: string) => extensions.find((each) => each.id === id)?.value;
   const names = extension(Extension.alternativeNames);

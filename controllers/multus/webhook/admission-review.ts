@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { PROXY } from "../../../cni/pod";
+import { base64 } from "../../../host/base64";
 import type { Log } from "../../../process/log";
-import { base64, utf8 } from "../../../system/bytes";
+import { utf8 } from "../../../system/bytes";
 import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } from "./annotate";
 
 const API_VERSION = "admission.k8s.io/v1";
