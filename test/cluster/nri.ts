@@ -64,7 +64,7 @@ export class NriPlugin {
 
   /** Sends the process a signal: STOP keeps it from answering. */
   async signal(signal: "KILL" | "STOP" | "CONT"): Promise<void> {
-    await this.cluster.machine.run(["pkill", `-${signal}`, "-f", `^/opt/cni/bin/${NAME}`]);
+    await this.cluster.machine.run(["pkill", `-${signal}`, "-f", "^/opt/cni/bin/linkerd-cni nri"]);
   }
 
   log(): Promise<string> {
