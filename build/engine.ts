@@ -212,6 +212,8 @@ const WRAPPED: BuildOptions = {
   mainFields: ["module", "main"],
   format: "cjs",
   target: "es2023",
+  // A module of system/ that is by Node's has a twin beside it that is by the host.
+  resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
   minify: true,
   legalComments: "none",
   logLevel: "warning",
@@ -228,9 +230,12 @@ export async function scriptsIn(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
+/** What a program other than the plugin has besides: the globals that every JavaScript runtime has. */
+const LASTING: BuildOptions = { inject: [join(root, "system", "engine", "globals.ts")] };
+
 /** The bytecode of a script, by a compiler of the same engine that runs here. */
-async function compileScript(entry: string, compiler: string): Promise<Buffer> {
-  const { outputFiles } = await build({ ...WRAPPED, entryPoints: [entry] });
+async function compileScript(entry: string, compiler: string, options: BuildOptions = {}): Promise<Buffer> {
+  const { outputFiles } = await build({ ...WRAPPED, ...options, entryPoints: [entry] });
   const text = outputFiles?.[0]?.text ?? "";
   const path = await cached("bytecode", [compiler, text], async (bytecode) => {
     await writeFile(`${bytecode}.js`, text);
@@ -239,13 +244,19 @@ async function compileScript(entry: string, compiler: string): Promise<Buffer> {
   return readFile(path);
 }
 
-/** The scripts as C: main, then those that it loads by name. */
-function embed(scripts: ReadonlyMap<string, Buffer>): string {
-  const arrays = [...scripts.values()].map((code, at) => `static const uint8_t script_${at}[] = {${code.join()}};`);
-  const rows = [...scripts.keys()].map((name, at) => `{"${name}", script_${at}, sizeof script_${at}},`);
-  return ['#include "scripts.h"', ...arrays, `const struct Script scripts[] = {${rows.join("")} {0, 0, 0}};`, ""].join(
-    "\n",
-  );
+type Bytecodes = ReadonlyMap<string, Buffer>;
+
+/** The scripts as C. */
+function embed(tables: Readonly<Record<"programs" | "scripts", Bytecodes>>): string {
+  const lines = ['#include "scripts.h"'];
+  for (const [table, scripts] of Object.entries(tables)) {
+    const rows = [...scripts].map(([name, code], at) => {
+      lines.push(`static const uint8_t ${table}_${at}[] = {${code.join()}};`);
+      return `{"${name}", ${table}_${at}, sizeof ${table}_${at}},`;
+    });
+    lines.push(`const struct Script ${table}[] = {${rows.join("")} {0, 0, 0}};`);
+  }
+  return `${lines.join("\n")}\n`;
 }
 
 const engineHeaders = ({ directory }: Sources) =>
@@ -265,9 +276,11 @@ export async function buildBytecodeCompiler(sources?: Sources): Promise<string> 
 
 /** What to build. */
 export interface ExecutableOptions {
-  /** The script that runs. */
+  /** The script that runs where no program is named: the CNI plugin. */
   readonly main: string;
-  /** Folder of the scripts that it loads by name. @default none */
+  /** Scripts of the other programs, by the names that choose them. @default none */
+  readonly programs?: Readonly<Record<string, string>>;
+  /** Folder of the scripts that programs load by name. @default none */
   readonly scripts?: string;
   /** @default this machine's */
   readonly architecture?: Architecture;
@@ -279,16 +292,18 @@ export interface ExecutableOptions {
 
 /** Builds an executable of scripts for the host in host/. */
 export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
-  const { main, scripts, architecture = hostArchitecture(), tls = TLS, sanitized = false } = options;
+  const { main, programs = {}, scripts, architecture = hostArchitecture(), tls = TLS, sanitized = false } = options;
   const foreign = await foreignSources();
   const toolchain = sanitized ? await sanitizingToolchain() : npmToolchain(architecture);
   const compiler = await buildBytecodeCompiler(foreign);
   const library = await buildLibrary(toolchain, foreign);
   const include = engineHeaders(foreign);
   const others = scripts === undefined ? [] : await scriptsIn(scripts);
-  const entries = [["main", main], ...others.map((script) => [basename(script, ".ts"), script])] as const;
-  const compiled = new Map<string, Buffer>();
-  for (const [name = "", entry = ""] of entries) compiled.set(name, await compileScript(entry, compiler));
+  const compiled = { programs: new Map<string, Buffer>(), scripts: new Map<string, Buffer>() };
+  compiled.programs.set("main", await compileScript(main, compiler));
+  for (const [name, entry] of Object.entries(programs))
+    compiled.programs.set(name, await compileScript(entry, compiler, LASTING));
+  for (const entry of others) compiled.scripts.set(basename(entry, ".ts"), await compileScript(entry, compiler));
   const code = embed(compiled);
   const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
   const ours = (await readdir(HOST)).filter((name) => /\.[ch]$/.test(name)).sort();

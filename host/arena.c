@@ -6,12 +6,13 @@
 #include "arena.h"
 
 #include <malloc.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* As much as most calls need: what is not used costs, too. */
 #define ARENA_SIZE ((size_t)768 << 10)
@@ -91,11 +92,48 @@ READS_HEADS static size_t arena_usable_size(const void *bytes) {
   return is_in_arena(bytes) ? block_of(bytes)->size : malloc_usable_size((void *)bytes);
 }
 
-JSRuntime *new_runtime(void) {
-  static const JSMallocFunctions functions = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size};
+/*
+ * The same, counted: the engine makes an exception of what exceeds its own limit, and a program that catches every
+ * error would go on without memory.
+ */
+static size_t held, allowed = SIZE_MAX;
+
+void limit_memory(size_t bytes) {
+  allowed = bytes;
+}
+
+static void *counted(void *bytes) {
+  if (bytes != NULL && (held += arena_usable_size(bytes)) <= allowed) return bytes;
+  dprintf(2, "linkerd-cni: error: out of memory: this program may take %zu MiB\n", allowed >> 20);
+  _exit(1);
+}
+
+static void *counted_malloc(void *opaque, size_t size) {
+  return counted(arena_malloc(opaque, size));
+}
+
+static void *counted_calloc(void *opaque, size_t count, size_t size) {
+  return counted(arena_calloc(opaque, count, size));
+}
+
+static void counted_free(void *opaque, void *bytes) {
+  if (bytes != NULL) held -= arena_usable_size(bytes);
+  arena_free(opaque, bytes);
+}
+
+static void *counted_realloc(void *opaque, void *bytes, size_t size) {
+  if (bytes != NULL) held -= arena_usable_size(bytes);
+  return counted(arena_realloc(opaque, bytes, size));
+}
+
+JSRuntime *new_runtime(bool is_counted) {
+  static const JSMallocFunctions
+      plain = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size},
+      counting = {counted_calloc, counted_malloc, counted_free, counted_realloc, arena_usable_size};
+  const JSMallocFunctions *functions = is_counted ? &counting : &plain;
   void *made = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (made == MAP_FAILED) return JS_NewRuntime();
+  if (made == MAP_FAILED) return JS_NewRuntime2(functions, NULL);
   arena = next = made, end = arena + ARENA_SIZE;
   ASAN_POISON_MEMORY_REGION(arena, ARENA_SIZE);
-  return JS_NewRuntime2(&functions, NULL);
+  return JS_NewRuntime2(functions, NULL);
 }

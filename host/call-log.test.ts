@@ -52,7 +52,7 @@ class FilesHost extends FakeHost {
       renameSync(from, to);
       return 0;
     });
-  override statx(path: string, _mask: number, into: Uint8Array): number {
+  override statx(path: string, _flags: number, _mask: number, into: Uint8Array): number {
     return this.attempt(() => {
       const { ino, dev } = statSync(path, { bigint: true });
       const view = new DataView(into.buffer, into.byteOffset, into.byteLength);

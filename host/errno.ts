@@ -41,6 +41,7 @@ export const Errno = {
   ENOSPC: 28,
   EROFS: 30,
   EPIPE: 32,
+  ENOSYS: 38,
   ENOTEMPTY: 39,
   ELOOP: 40,
   EPROTO: 71,

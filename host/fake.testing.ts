@@ -121,7 +121,7 @@ export class FakeHost implements Host {
     return isThere ? 0 : -Errno.ENOENT;
   }
 
-  statx(path: string, _mask: number, into: Uint8Array): number {
+  statx(path: string, _flags: number, _mask: number, into: Uint8Array): number {
     const open = /^\/proc\/self\/fd\/(\d+)$/.exec(path)?.[1];
     const file = open === undefined ? path : (this.descriptors.get(Number(open))?.path ?? "");
     const known = [...this.tables.keys(), ...Object.keys(this.machine.files ?? {})];

@@ -94,7 +94,7 @@ const STATX_INO = 0x100;
 /** Which file a path leads to. @throws SystemError */
 export function identify(host: Host, path: string): FileId {
   const found = new DataView(new ArrayBuffer(STATX.size));
-  checked(`look at ${shortened(path)}`, host.statx(path, STATX_INO, new Uint8Array(found.buffer)));
+  checked(`look at ${shortened(path)}`, host.statx(path, 0, STATX_INO, new Uint8Array(found.buffer)));
   const number = (at: number) => found.getUint32(at, true);
   return {
     device: `${number(STATX.deviceMajor)}:${number(STATX.deviceMinor)}`,

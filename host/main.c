@@ -1,4 +1,7 @@
-/* An executable of scripts: an engine, the scripts, and the global `host` by which they reach the machine. */
+/*
+ * An executable of programs: an engine, their scripts, and the global `host` by which they reach the machine. The first
+ * program is the CNI plugin, which makes do with less of the engine; the first argument names another.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +26,8 @@
 #define MEMORY_LIMIT ((size_t)256 << 20)
 /* Collecting costs more than the memory of one call is worth; only one that holds much is worth it. */
 #define GC_THRESHOLD ((size_t)64 << 20)
+/* Of a program that stays: at first, then half as much again as is in use. */
+#define LASTING_GC_THRESHOLD ((size_t)1 << 20)
 /* A stack of its own, so that the caller's RLIMIT_STACK does not matter. A guard fits every page size. */
 #define STACK_SIZE ((size_t)8 << 20)
 #define STACK_GUARD ((size_t)64 << 10)
@@ -32,13 +37,13 @@
 #define OUTPUT_LIMIT ((size_t)4 << 20)
 /* Milliseconds that a process that was killed has to end. */
 #define AFTER_KILL 500
-/* How many descriptors one call polls, at most. */
-#define POLLED 64
 /* Milliseconds that the addresses of one family wait for those of the other. */
 #define OTHER_FAMILY_MS 50
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
 static double started;
+static const struct Script *program = programs;
+static char **arguments;
 
 double now(void) {
   struct timespec time;
@@ -118,44 +123,74 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
 
 /*
  * System calls: the name, how arguments become the kernel's, the kernel's name. `n` is a number, `p` a text without
- * NUL, `b` bytes and their length, `x` 256 bytes for a struct statx; `d` and `0` are AT_FDCWD and 0, and no argument.
+ * NUL, `b` bytes and their length, `a` bytes and a pointer to their length, `s` 8 bytes, `x` 256 bytes, for a struct
+ * statx or statfs; `d` and `0` are AT_FDCWD and 0, and no argument.
  */
-#define SYSTEM_CALLS(CALL)               \
-  CALL(open, "dpnn", SYS_openat)         \
-  CALL(read, "nb", SYS_read)             \
-  CALL(write, "nb", SYS_write)           \
-  CALL(seek, "nnn", SYS_lseek)           \
-  CALL(close, "n", SYS_close)            \
-  CALL(flock, "nn", SYS_flock)           \
-  CALL(rename, "dpdp", SYS_renameat)     \
-  CALL(unlink, "dpn", SYS_unlinkat)      \
-  CALL(access, "dp0", SYS_faccessat)     \
-  CALL(statx, "dp0nx", SYS_statx)        \
-  CALL(setns, "nn", SYS_setns)           \
-  CALL(socket, "nnn", SYS_socket)        \
-  CALL(connect, "nb", SYS_connect)       \
-  CALL(bind, "nb", SYS_bind)             \
-  CALL(listen, "nn", SYS_listen)         \
-  CALL(accept, "n00n", SYS_accept4)      \
-  CALL(setsockopt, "nnnb", SYS_setsockopt) \
-  CALL(send, "nbn00", SYS_sendto)        \
-  CALL(receive, "nbn00", SYS_recvfrom)   \
+#define SYSTEM_CALLS(CALL)                  \
+  CALL(open, "dpnn", SYS_openat)            \
+  CALL(read, "nb", SYS_read)                \
+  CALL(write, "nb", SYS_write)              \
+  CALL(seek, "nnn", SYS_lseek)              \
+  CALL(close, "n", SYS_close)               \
+  CALL(flock, "nn", SYS_flock)              \
+  CALL(rename, "dpdp", SYS_renameat)        \
+  CALL(unlink, "dpn", SYS_unlinkat)         \
+  CALL(access, "dp0", SYS_faccessat)        \
+  CALL(statx, "dpnnx", SYS_statx)           \
+  CALL(setns, "nn", SYS_setns)              \
+  CALL(socket, "nnn", SYS_socket)           \
+  CALL(connect, "nb", SYS_connect)          \
+  CALL(bind, "nb", SYS_bind)                \
+  CALL(listen, "nn", SYS_listen)            \
+  CALL(accept, "n00n", SYS_accept4)         \
+  CALL(setsockopt, "nnnb", SYS_setsockopt)  \
+  CALL(send, "nbn00", SYS_sendto)           \
+  CALL(receive, "nbn00", SYS_recvfrom)      \
   CALL(exit, "n", SYS_exit_group)
+/* Those that the plugin does without. */
+#define LASTING_CALLS(CALL)                        \
+  CALL(closeRange, "nn0", SYS_close_range)         \
+  CALL(pread, "nbn", SYS_pread64)                  \
+  CALL(getdents, "nb", SYS_getdents64)             \
+  CALL(fsync, "n", SYS_fsync)                      \
+  CALL(fchmod, "nn", SYS_fchmod)                   \
+  CALL(pipe, "sn", SYS_pipe2)                      \
+  CALL(accessAs, "dpn", SYS_faccessat)             \
+  CALL(statfs, "px", SYS_statfs)                   \
+  CALL(mkdir, "dpn", SYS_mkdirat)                  \
+  CALL(symlink, "pdp", SYS_symlinkat)              \
+  CALL(link, "dpdp0", SYS_linkat)                  \
+  CALL(readlink, "dpb", SYS_readlinkat)            \
+  CALL(chown, "dpnn0", SYS_fchownat)               \
+  CALL(chdir, "p", SYS_chdir)                      \
+  CALL(inotifyInit, "n", SYS_inotify_init1)        \
+  CALL(inotifyAdd, "npn", SYS_inotify_add_watch)   \
+  CALL(inotifyRemove, "nn", SYS_inotify_rm_watch)  \
+  CALL(getsockopt, "nnna", SYS_getsockopt)         \
+  CALL(getsockname, "na", SYS_getsockname)         \
+  CALL(shutdown, "nn", SYS_shutdown)               \
+  CALL(getrandom, "bn", SYS_getrandom)             \
+  CALL(sigprocmask, "ns0n", SYS_rt_sigprocmask)    \
+  CALL(signalfd, "nbn", SYS_signalfd4)             \
+  CALL(prctl, "nn", SYS_prctl)                     \
+  CALL(kill, "nn", SYS_kill)                       \
+  CALL(wait, "nsn0", SYS_wait4)
 
 #define ARGUMENTS 4 /* at most */
 enum {
 #define INDEX(name, kinds, number) CALL_##name,
-  SYSTEM_CALLS(INDEX)
+  SYSTEM_CALLS(INDEX) LASTING_CALLS(INDEX)
 };
 static const struct { const char *kinds; long number; } system_calls[] = {
 #define ROW(name, kinds, number) {kinds, number},
-    SYSTEM_CALLS(ROW)
+    SYSTEM_CALLS(ROW) LASTING_CALLS(ROW)
 };
 
 static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int index) {
   (void)self, (void)argc;
   long native[6] = {0}, *into = native, result = 0;
   const char *texts[2] = {NULL, NULL}, **text = texts;
+  uint32_t length;
   bool is_whole = true;
   for (const char *kind = system_calls[index].kinds; *kind != 0 && is_whole; kind++) {
     size_t size;
@@ -173,11 +208,13 @@ static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSV
       if (is_whole && strlen(*text) != size) result = -EINVAL;
       *into++ = (long)*text++;
       break;
-    default: /* 'b' or 'x' */
+    default: /* bytes */
       is_whole = (bytes = JS_GetUint8Array(ctx, &size, *argv++)) != NULL;
       *into++ = (long)bytes;
+      length = (uint32_t)size;
       if (*kind == 'b') *into++ = (long)size;
-      else if (size < 256) result = -EFAULT;
+      else if (*kind == 'a') *into++ = (long)&length;
+      else if (size < (*kind == 's' ? 8 : 256)) result = -EFAULT;
     }
   }
   if (is_whole && result == 0) {
@@ -213,15 +250,11 @@ static JSValue host_poll_all(JSContext *ctx, JSValueConst self, int argc, JSValu
   double milliseconds;
   uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
   if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
-  struct pollfd fds[POLLED];
-  size_t count = size / sizeof *fds;
-  if (count > POLLED) return JS_NewInt32(ctx, -EINVAL);
-  memcpy(fds, bytes, count * sizeof *fds);
+  if ((uintptr_t)bytes % _Alignof(struct pollfd) != 0) return JS_NewInt32(ctx, -EFAULT);
   double end = now() + milliseconds;
   int ready;
-  do ready = poll(fds, (nfds_t)count, until(end));
+  do ready = poll((struct pollfd *)bytes, (nfds_t)(size / sizeof(struct pollfd)), until(end));
   while (ready < 0 && errno == EINTR);
-  if (ready >= 0) memcpy(bytes, fds, count * sizeof *fds);
   return JS_NewInt32(ctx, ready < 0 ? -errno : ready);
 }
 
@@ -245,6 +278,70 @@ static JSValue host_env(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   const char *value = strlen(name) == size ? getenv(name) : NULL;
   JS_FreeCString(ctx, name);
   return value == NULL ? JS_UNDEFINED : text_of(ctx, (const uint8_t *)value, strlen(value));
+}
+
+/* An array of texts that a NULL ends. */
+static JSValue array_of(JSContext *ctx, char **texts) {
+  JSValue made = JS_NewArray(ctx);
+  for (uint32_t i = 0; texts[i] != NULL && !JS_IsException(made); i++) {
+    JSValue text = text_of(ctx, (const uint8_t *)texts[i], strlen(texts[i]));
+    if (!JS_IsException(text) && JS_SetPropertyUint32(ctx, made, i, text) >= 0) continue;
+    JS_FreeValue(ctx, made), made = JS_EXCEPTION;
+  }
+  return made;
+}
+
+static JSValue host_args(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  return array_of(ctx, arguments);
+}
+
+static JSValue host_environment(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  return array_of(ctx, environ);
+}
+
+static JSValue host_limit_memory(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  double bytes;
+  if (!number_of(ctx, argv[0], &bytes)) return JS_EXCEPTION;
+  limit_memory((size_t)integer_of(bytes));
+  return JS_UNDEFINED;
+}
+
+static JSValue host_fork(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  pid_t child = fork();
+  return JS_NewInt32(ctx, child < 0 ? -errno : child);
+}
+
+/* A promise that was rejected before anything handles it. */
+struct Rejection {
+  JSValue promise, reason;
+  struct Rejection *next;
+};
+static struct Rejection *rejections;
+
+static void track_rejection(JSContext *ctx, JSValueConst promise, JSValueConst reason, bool is_handled, void *opaque) {
+  (void)opaque;
+  struct Rejection **at = &rejections, *found;
+  while (*at != NULL && JS_VALUE_GET_PTR((*at)->promise) != JS_VALUE_GET_PTR(promise)) at = &(*at)->next;
+  if (is_handled && (found = *at) != NULL) {
+    *at = found->next;
+    JS_FreeValue(ctx, found->promise), JS_FreeValue(ctx, found->reason), js_free(ctx, found);
+  } else if (!is_handled && (*at = js_malloc(ctx, sizeof **at)) != NULL)
+    **at = (struct Rejection){JS_DupValue(ctx, promise), JS_DupValue(ctx, reason), NULL};
+}
+
+/* Runs what promises have made ready. Throws what a rejection says that nothing handles by then. */
+static JSValue host_run_jobs(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc, (void)argv;
+  JSContext *same;
+  int ran;
+  do ran = JS_ExecutePendingJob(JS_GetRuntime(ctx), &same);
+  while (ran > 0);
+  if (ran < 0) return JS_EXCEPTION;
+  return rejections == NULL ? JS_UNDEFINED : JS_Throw(ctx, JS_DupValue(ctx, rejections->reason));
 }
 
 static JSValue host_encode(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
@@ -473,11 +570,13 @@ static int run(JSContext *ctx, char **args, const char *input, size_t size, char
   if (error == 0) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t usual;
+    sigset_t usual, none;
+    sigemptyset(&none);
     sigemptyset(&usual), sigaddset(&usual, SIGPIPE), sigaddset(&usual, SIGXFSZ);
     posix_spawn_file_actions_init(&actions), posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     if (posix_spawn_file_actions_adddup2(&actions, in, 0) != 0 ||
         posix_spawn_file_actions_adddup2(&actions, out[0][1], 1) != 0 ||
         posix_spawn_file_actions_adddup2(&actions, out[1][1], 2) != 0)
@@ -510,14 +609,15 @@ static JSValue host_run(JSContext *ctx, JSValueConst self, int argc, JSValueCons
     double end = now() + milliseconds;
     args[0] = program;
     if (error == 0) error = run(ctx, (char **)args, input, size, (char **)environment + 1, end, outputs, &status);
-    const char *names[] = {"status", "stdout", "stderr", "error"};
+    const char *names[] = {"status", "signal", "stdout", "stderr", "error"};
     JSValue values[] = {
         error == 0 && WIFEXITED(status) ? JS_NewInt32(ctx, WEXITSTATUS(status)) : JS_NULL,
+        error == 0 && WIFSIGNALED(status) ? JS_NewInt32(ctx, WTERMSIG(status)) : JS_UNDEFINED,
         text_of(ctx, outputs[0].bytes, outputs[0].size),
         text_of(ctx, outputs[1].bytes, outputs[1].size),
         JS_NewInt32(ctx, error),
     };
-    made = object_of(ctx, 4, names, values);
+    made = object_of(ctx, 5, names, values);
   }
   if (program != NULL) JS_FreeCString(ctx, program);
   if (input != NULL) JS_FreeCString(ctx, input);
@@ -526,14 +626,15 @@ static JSValue host_run(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   return made;
 }
 
+static const struct Script *find(const struct Script *among, const char *name) {
+  while (among->name != NULL && strcmp(among->name, name) != 0) among++;
+  return among->name == NULL ? NULL : among;
+}
+
 /* The completion value of an embedded script. */
-static JSValue load(JSContext *ctx, const char *name) {
-  for (const struct Script *script = scripts; script->name != NULL; script++) {
-    if (strcmp(script->name, name) != 0) continue;
-    JSValue code = JS_ReadObject(ctx, script->bytecode, script->size, JS_READ_OBJ_BYTECODE);
-    return JS_IsException(code) ? code : JS_EvalFunction(ctx, code);
-  }
-  return JS_ThrowReferenceError(ctx, "no script %s", name);
+static JSValue evaluate(JSContext *ctx, const struct Script *script) {
+  JSValue code = JS_ReadObject(ctx, script->bytecode, script->size, JS_READ_OBJ_BYTECODE);
+  return JS_IsException(code) ? code : JS_EvalFunction(ctx, code);
 }
 
 static JSValue host_load(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
@@ -541,7 +642,8 @@ static JSValue host_load(JSContext *ctx, JSValueConst self, int argc, JSValueCon
   size_t size;
   const char *name = utf8_of(ctx, argv[0], &size);
   if (name == NULL) return JS_EXCEPTION;
-  JSValue exports = load(ctx, name);
+  const struct Script *script = find(scripts, name);
+  JSValue exports = script == NULL ? JS_ThrowReferenceError(ctx, "no script %s", name) : evaluate(ctx, script);
   JS_FreeCString(ctx, name);
   return exports;
 }
@@ -560,6 +662,16 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("resolve", 2, host_resolve),
     JS_CFUNC_DEF("run", 5, host_run),
     JS_CFUNC_DEF("load", 1, host_load),
+};
+
+/* What the plugin does without. */
+static const JSCFunctionListEntry lasting_functions[] = {
+    LASTING_CALLS(ENTRY)
+    JS_CFUNC_DEF("args", 0, host_args),
+    JS_CFUNC_DEF("environment", 0, host_environment),
+    JS_CFUNC_DEF("fork", 0, host_fork),
+    JS_CFUNC_DEF("limitMemory", 1, host_limit_memory),
+    JS_CFUNC_DEF("runJobs", 0, host_run_jobs),
 };
 
 /*
@@ -582,10 +694,22 @@ static _Noreturn void give_up(JSContext *ctx) {
   _exit(1);
 }
 
+/* What programs have besides the plugin's part of the engine. */
+static bool add_lasting(JSContext *ctx, JSValueConst host) {
+  JSRuntime *runtime = JS_GetRuntime(ctx);
+  JS_SetGCThreshold(runtime, LASTING_GC_THRESHOLD);
+  JS_SetHostPromiseRejectionTracker(runtime, track_rejection, NULL);
+  return !JS_AddIntrinsicProxy(ctx) && !JS_AddIntrinsicPromise(ctx) && !JS_AddIntrinsicWeakRef(ctx) &&
+         JS_SetPropertyFunctionList(ctx, host, lasting_functions,
+                                    sizeof lasting_functions / sizeof *lasting_functions) >= 0;
+}
+
 static _Noreturn void run_main(void) {
-  JSRuntime *runtime = new_runtime();
+  bool is_plugin = program == programs;
+  JSRuntime *runtime = new_runtime(!is_plugin);
   if (runtime == NULL) give_up(NULL);
-  JS_SetMemoryLimit(runtime, MEMORY_LIMIT);
+  if (is_plugin) JS_SetMemoryLimit(runtime, MEMORY_LIMIT);
+  else limit_memory(MEMORY_LIMIT);
   JS_SetGCThreshold(runtime, GC_THRESHOLD);
   JS_SetMaxStackSize(runtime, STACK_SIZE - STACK_GUARD - STACK_OF_C);
   JSContext *ctx = JS_NewContextRaw(runtime);
@@ -596,9 +720,11 @@ static _Noreturn void run_main(void) {
   if (JS_IsException(host) ||
       JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
       JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 ||
+      (!is_plugin && !add_lasting(ctx, host)) ||
       JS_SetPropertyStr(ctx, global, "host", host) < 0)
     give_up(ctx);
-  if (!JS_IsException(load(ctx, "main"))) JS_ThrowInternalError(ctx, "the main script ended without an exit status");
+  if (!JS_IsException(evaluate(ctx, program)))
+    JS_ThrowInternalError(ctx, "the main script ended without an exit status");
   give_up(ctx);
 }
 
@@ -620,7 +746,14 @@ static void end_at_once(int number) {
   _exit(0);
 }
 
-int main(void) {
+static _Noreturn void refuse(const char *name) {
+  dprintf(2, "linkerd-cni: error: no program \"%.100s\"; known are ", name);
+  for (const struct Script *known = programs + 1; known->name != NULL; known++)
+    dprintf(2, "%s%s", known->name, known[1].name == NULL ? "\n" : ", ");
+  _exit(2);
+}
+
+int main(int argc, char **argv) {
   started = now();
   /* The first process of a container gets no signal that it does not handle. */
   if (getpid() == 1) signal(SIGTERM, end_at_once), signal(SIGINT, end_at_once);
@@ -632,6 +765,11 @@ int main(void) {
   poll(standard, 3, 0);
   for (int i = 0; i < 3; i++)
     if ((standard[i].revents & POLLNVAL) != 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
+  if (argc > 1 && programs[1].name != NULL && getenv("CNI_COMMAND") == NULL) {
+    program = find(programs + 1, argv[1]);
+    if (program == NULL) refuse(argv[1]);
+    arguments = argv + 2;
+  }
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
   uint8_t *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (stack == MAP_FAILED || mprotect(stack, STACK_GUARD, PROT_NONE) != 0) give_up(NULL);

@@ -30,8 +30,8 @@ export interface Host {
   unlink(path: string, flags: number): number;
   /** access(2) with F_OK: 0 where the path leads to something. */
   access(path: string): number;
-  /** statx(2), links followed: fills `into` (256 bytes, the kernel's `struct statx`). */
-  statx(path: string, mask: number, into: Uint8Array): number;
+  /** statx(2): fills `into` (256 bytes, the kernel's `struct statx`). */
+  statx(path: string, flags: number, mask: number, into: Uint8Array): number;
   setns(descriptor: number, type: number): number;
   socket(domain: number, type: number, protocol: number): number;
   /** connect(2) and bind(2): `address` is a `struct sockaddr`. */
@@ -46,7 +46,7 @@ export interface Host {
   receive(socket: number, into: Uint8Array, flags: number): number;
   /** poll(2) of one descriptor; of none (-1) it sleeps. The events that happened, 0 when the time is over. */
   poll(descriptor: number, events: number, milliseconds: number): number;
-  /** poll(2) of up to 64 `struct pollfd`, whose `revents` are filled in. How many have any. */
+  /** poll(2) of an array of `struct pollfd` that is aligned as they are; `revents` are filled in. How many have any. */
   pollAll(descriptors: Uint8Array, milliseconds: number): number;
   /** Frees memory that only refers to itself, which the engine does by itself only above 64 MiB. */
   collect(): void;
@@ -70,6 +70,57 @@ export interface Host {
   load<Name extends keyof Scripts>(name: Name): Scripts[Name];
   /** Ends the process at once. */
   exit(status: number): never;
+}
+
+/**
+ * What programs other than the plugin have besides: the plugin's start does without it. The calls without a comment are
+ * those of the kernel.
+ */
+export interface LastingHost extends Host {
+  /** What follows the program's name on the command line. */
+  args(): readonly string[];
+  /** Each environment variable, as `NAME=value`. */
+  environment(): readonly string[];
+  /** Ends the program with a message once the engine's memory takes more bytes. @default 256 MiB */
+  limitMemory(bytes: number): void;
+  /** Runs what promises have made ready. @throws what a promise was rejected with that nothing handles */
+  runJobs(): void;
+  /** fork(2): 0 in the child. */
+  fork(): number;
+
+  pread(descriptor: number, into: Uint8Array, offset: number): number;
+  getdents(descriptor: number, into: Uint8Array): number;
+  fsync(descriptor: number): number;
+  fchmod(descriptor: number, mode: number): number;
+  closeRange(first: number, last: number): number;
+  /** pipe2(2): `into` takes two numbers of 32 bits, the end to read and the one to write. */
+  pipe(into: Uint8Array, flags: number): number;
+  /** access(2) */
+  accessAs(path: string, mode: number): number;
+  /** statfs(2): fills `into` (256 bytes, of which the kernel's `struct statfs` has 120). */
+  statfs(path: string, into: Uint8Array): number;
+  mkdir(path: string, mode: number): number;
+  symlink(target: string, path: string): number;
+  link(existing: string, path: string): number;
+  /** How many bytes of the link's target are in `into`. */
+  readlink(path: string, into: Uint8Array): number;
+  chown(path: string, uid: number, gid: number): number;
+  chdir(path: string): number;
+  inotifyInit(flags: number): number;
+  inotifyAdd(descriptor: number, path: string, mask: number): number;
+  inotifyRemove(descriptor: number, watch: number): number;
+  getsockopt(socket: number, level: number, option: number, into: Uint8Array): number;
+  /** Fills `into` with a `struct sockaddr`. */
+  getsockname(socket: number, into: Uint8Array): number;
+  shutdown(socket: number, how: number): number;
+  getrandom(into: Uint8Array, flags: number): number;
+  /** rt_sigprocmask(2) and signalfd4(2): `mask` is 8 bytes, and `size` is 8. */
+  sigprocmask(how: number, mask: Uint8Array, size: number): number;
+  signalfd(descriptor: number, mask: Uint8Array, flags: number): number;
+  prctl(option: number, value: number): number;
+  kill(pid: number, signal: number): number;
+  /** wait4(2): `status` is 8 bytes, of which the first 4 are filled. */
+  wait(pid: number, status: Uint8Array, options: number): number;
 }
 
 /** The scripts in host/scripts, by their file names. */
@@ -113,6 +164,8 @@ export interface TlsFailure {
 export interface HostRun {
   /** Exit status; null where a signal ended it or it did not start. */
   readonly status: number | null;
+  /** The number of the signal that ended it. */
+  readonly signal?: number;
   readonly stdout: string;
   readonly stderr: string;
   /** Negated errno where it could not be started, printed more than 4 MiB (EFBIG) or the time was over; else 0. */

@@ -9,5 +9,6 @@ struct Script {
   size_t size;
 };
 
-/* Ended by one without a name. */
+/* Both ended by one without a name. The first program is the CNI plugin; programs load scripts by their names. */
+extern const struct Script programs[];
 extern const struct Script scripts[];

@@ -157,8 +157,8 @@ class SwappedHost extends FakeHost {
     return super.open(this.current(path));
   }
 
-  override statx(path: string, mask: number, into: Uint8Array): number {
-    return super.statx(this.current(path), mask, into);
+  override statx(path: string, flags: number, mask: number, into: Uint8Array): number {
+    return super.statx(this.current(path), flags, mask, into);
   }
 
   private current(path: string): string {

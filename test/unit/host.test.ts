@@ -133,9 +133,9 @@ describe("files", () => {
     await writeFile(path, "12345");
     await symlink(path, link);
     const [good, small, missing] = await host.run([
-      ["statx", link, 0x7ff, { size: 256 }],
-      ["statx", link, 0x7ff, { size: 255 }],
-      ["statx", `${link}x`, 0x7ff, { size: 256 }],
+      ["statx", link, 0, 0x7ff, { size: 256 }],
+      ["statx", link, 0, 0x7ff, { size: 255 }],
+      ["statx", `${link}x`, 0, 0x7ff, { size: 256 }],
     ]);
     expect([good?.returned, small?.returned, missing?.returned]).toEqual([0, -EFAULT, -ENOENT]);
     expect(Buffer.from(good?.filled[0] ?? []).readBigUInt64LE(0x28)).toBe(5n);

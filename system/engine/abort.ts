@@ -1,0 +1,86 @@
+/** AbortController and AbortSignal, as far as programs use them. */
+
+type Listener = (this: Signal) => void;
+
+function named(name: string, message: string): Error {
+  return Object.assign(new Error(message), { name });
+}
+
+/** What a listener throws ends the program, but not the other listeners' calls. */
+function callSafely(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+/** What makes a signal abort; no member, so that only its controller has it. */
+const aborting = new WeakMap<Signal, (reason: unknown) => void>();
+
+/** The global AbortSignal. */
+export class Signal {
+  private readonly listeners = new Set<Listener>();
+  private state: { readonly reason: unknown } | undefined;
+
+  constructor() {
+    aborting.set(this, (reason) => {
+      if (this.state !== undefined) return;
+      this.state = { reason };
+      const listeners = [...this.listeners];
+      this.listeners.clear();
+      for (const listener of listeners) callSafely(() => listener.call(this));
+    });
+  }
+
+  /** A signal that aborts after so many milliseconds, with a TimeoutError. */
+  static timeout(milliseconds: number): Signal {
+    const signal = new Signal();
+    setTimeout(
+      () => aborting.get(signal)?.(named("TimeoutError", "The operation was aborted due to timeout")),
+      milliseconds,
+    );
+    return signal;
+  }
+
+  /** A signal that has aborted. */
+  static abort(reason?: unknown): Signal {
+    const controller = new Controller();
+    controller.abort(reason);
+    return controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.state !== undefined;
+  }
+
+  /** Undefined until it aborts. */
+  get reason(): unknown {
+    return this.state?.reason;
+  }
+
+  throwIfAborted(): void {
+    if (this.state !== undefined) throw this.state.reason;
+  }
+
+  /** Each listener is called once: a signal aborts but once. */
+  addEventListener(type: string, listener: Listener): void {
+    if (type === "abort" && this.state === undefined) this.listeners.add(listener);
+  }
+
+  removeEventListener(type: string, listener: Listener): void {
+    if (type === "abort") this.listeners.delete(listener);
+  }
+}
+
+/** The global AbortController. */
+export class Controller {
+  readonly signal = new Signal();
+
+  /** @param reason default: an AbortError */
+  abort(reason: unknown = named("AbortError", "This operation was aborted")): void {
+    aborting.get(this.signal)?.(reason);
+  }
+}

@@ -1,0 +1,21 @@
+/** The globals that every JavaScript runtime has and the engine does not. The build puts this before each program. */
+import { Controller, Signal } from "./abort";
+import { Decoder, Encoder } from "./encoding";
+import { host } from "./host";
+import { clearTimer, setTimer } from "./loop";
+import { SearchParams } from "./search-params";
+import type { Timer } from "./timers";
+
+Object.assign(globalThis, {
+  setTimeout: (callback: (...args: unknown[]) => void, milliseconds = 1, ...args: unknown[]) =>
+    setTimer(() => callback(...args), milliseconds),
+  clearTimeout: (timer?: Timer) => {
+    if (timer !== undefined && timer !== null) clearTimer(timer);
+  },
+  AbortController: Controller,
+  AbortSignal: Signal,
+  TextEncoder: Encoder,
+  TextDecoder: Decoder,
+  URLSearchParams: SearchParams,
+  performance: { now: () => host.elapsed() },
+});

@@ -1,0 +1,223 @@
+/** The event loop of a program: promises, timers, and one table of descriptors that are waited for. */
+import { concat } from "../../host/bytes";
+import { checked, Errno } from "../../host/errno";
+import { Poll } from "../../host/poll";
+import { host } from "./host";
+import { type Timer, Timers } from "./timers";
+
+const timers = new Timers(() => host.elapsed());
+
+/** Runs a callback later. */
+export const setTimer = (run: () => void, milliseconds: number): Timer => timers.set(run, milliseconds);
+export const clearTimer = (timer: Timer): void => timers.clear(timer);
+
+interface Waiting {
+  readonly descriptor: number;
+  readonly events: number;
+  readonly resolve: () => void;
+}
+
+const waiting = new Set<Waiting>();
+
+/**
+ * Resolves once a descriptor has something to read (or its other side is gone), or takes something to write. Who closes a
+ * descriptor ends what waits for it before, by the signal; then this rejects with the signal's reason.
+ */
+export function ready(descriptor: number, events: "read" | "write", signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const abort = () => {
+      waiting.delete(one);
+      reject(signal?.reason);
+    };
+    const one = {
+      descriptor,
+      events: events === "read" ? Poll.input : Poll.output,
+      resolve: () => {
+        waiting.delete(one);
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      },
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    waiting.add(one);
+  });
+}
+
+/** Numbers of signals that x64 and arm64 share, from the kernel's asm-generic/signal.h. */
+export const Signals = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+  SIGCHLD: 17,
+  SIGXCPU: 24,
+  SIGXFSZ: 25,
+  SIGSYS: 31,
+} as const;
+
+const SIG_BLOCK = 0;
+/** Of `struct signalfd_siginfo`, whose first member is the signal's number. */
+const SIGNAL_SIZE = 128;
+const SIGNALFD_FLAGS = 0x80800; // SFD_CLOEXEC, SFD_NONBLOCK
+
+const callbacks = new Map<number, () => void>();
+let signals = -1;
+
+/** Calls back for each signal of a kind from now on, in place of what the signal does by itself. */
+export function onSignal(signal: number, callback: () => void): void {
+  callbacks.set(signal, callback);
+  let mask = 0;
+  for (const number of callbacks.keys()) mask |= 1 << (number - 1);
+  const bytes = new Uint8Array(Uint32Array.of(mask, 0).buffer);
+  checked("block signals", host.sigprocmask(SIG_BLOCK, bytes, bytes.length));
+  signals = checked("take signals", host.signalfd(signals, bytes, SIGNALFD_FLAGS));
+}
+
+function takeSignals(): void {
+  const taken = new Uint32Array(SIGNAL_SIZE / 4);
+  while (host.read(signals, new Uint8Array(taken.buffer)) === SIGNAL_SIZE) {
+    callbacks.get(taken[0] ?? 0)?.();
+    host.runJobs();
+  }
+}
+
+/** A `struct pollfd` as two numbers: the descriptor; the events that are waited for and, above them, those that happened. */
+let table = new Int32Array(32);
+
+/** Waits for the next descriptor or signal; for so many milliseconds at most. */
+function poll(milliseconds: number): void {
+  const polled = [...waiting];
+  if (table.length < polled.length * 2 + 2) table = new Int32Array(polled.length * 4);
+  table[0] = signals;
+  table[1] = Poll.input;
+  for (const [index, { descriptor, events }] of polled.entries()) {
+    table[index * 2 + 2] = descriptor;
+    table[index * 2 + 3] = events;
+  }
+  const bytes = new Uint8Array(table.buffer, 0, (polled.length + 1) * 8);
+  checked("poll", host.pollAll(bytes, milliseconds));
+  const happened = (index: number) => (table[index * 2 + 1] ?? 0) >>> 16 !== 0;
+  const isSignalled = happened(0);
+  for (const [index, one] of polled.entries()) if (happened(index + 1)) one.resolve();
+  host.runJobs();
+  if (isSignalled) takeSignals();
+}
+
+/**
+ * Runs a program and ends the process with the status that it resolves to. What it rejects with, or any promise that
+ * nothing handles, ends the process with a message and status 1.
+ */
+export function run(main: () => Promise<number>): never {
+  let status: number | undefined;
+  void main().then((ended) => {
+    status = ended;
+  });
+  for (;;) {
+    host.runJobs();
+    timers.runDue(() => host.runJobs());
+    if (status !== undefined) host.exit(status);
+    const left = timers.untilNext();
+    if (left === undefined && waiting.size === 0 && signals < 0)
+      throw new Error("the program waits for nothing and has not ended");
+    poll(left ?? Number.POSITIVE_INFINITY);
+  }
+}
+
+const PR_SET_PDEATHSIG = 1;
+const O_CLOEXEC = 0x80000;
+const WNOHANG = 1;
+const LAST_DESCRIPTOR = 2 ** 32 - 1;
+/** Descriptors that may be open where the kernel (before 5.9) does not close ranges. */
+const MANY = 4096;
+const CHUNK = 64 * 1024;
+
+/** What a child sends back, as JSON. */
+type Answer = { readonly value?: unknown } | { readonly error: { readonly message: string; readonly code?: string } };
+
+/** Closes what the child does not need: others wait for the end of a pipe or connection. */
+function closeAllBut(kept: number): void {
+  host.closeRange(3, kept - 1);
+  if (host.closeRange(kept + 1, LAST_DESCRIPTOR) !== -Errno.ENOSYS) return;
+  for (let descriptor = 3; descriptor < MANY; descriptor++) if (descriptor !== kept) host.close(descriptor);
+}
+
+function answerOf(work: () => unknown): Answer {
+  try {
+    return { value: work() };
+  } catch (error) {
+    if (!(error instanceof Error)) return { error: { message: String(error) } };
+    const { message, code } = error as Error & { readonly code?: string };
+    return { error: { message, ...(code === undefined ? {} : { code }) } };
+  }
+}
+
+/** What the child does: it never returns. */
+function beChild(work: () => unknown, out: number): never {
+  host.prctl(PR_SET_PDEATHSIG, Signals.SIGKILL);
+  closeAllBut(out);
+  let bytes = host.encode(JSON.stringify(answerOf(work)));
+  for (let written = 0; written >= 0 && bytes.length > 0; bytes = bytes.subarray(Math.max(0, written)))
+    written = host.write(out, bytes);
+  host.exit(0);
+}
+
+async function readToEnd(descriptor: number, signal: AbortSignal): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (;;) {
+    await ready(descriptor, "read", signal);
+    const into = new Uint8Array(CHUNK);
+    const size = checked("read a child's answer", host.read(descriptor, into));
+    if (size === 0) return concat(parts);
+    parts.push(into.slice(0, size));
+  }
+}
+
+const reap = () => {
+  const status = new Uint8Array(8);
+  while (host.wait(-1, status, WNOHANG) > 0);
+};
+
+/**
+ * Runs a function in a child process and gives what it returned, as JSON has it: the kernel may let it wait for long, and
+ * other work goes on. The child has a copy of the memory, and no descriptor but the usual three; it ends with this
+ * process, and at the time limit, though what the kernel does for it may go on.
+ * @param timeoutMs default: no limit
+ * @throws what the function threw: its message, and its code where it has one; with code ETIMEDOUT at the time limit
+ */
+export async function inChild<T>(work: () => T, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<T> {
+  if (!callbacks.has(Signals.SIGCHLD)) onSignal(Signals.SIGCHLD, reap);
+  const ends = new Int32Array(2);
+  checked("make a pipe", host.pipe(new Uint8Array(ends.buffer), O_CLOEXEC));
+  const [from = -1, to = -1] = ends;
+  const child = host.fork();
+  if (child === 0) beChild(work, to);
+  host.close(to);
+  const end = new AbortController();
+  const kill = () => {
+    host.kill(child, Signals.SIGKILL);
+    end.abort(Object.assign(new Error(`ETIMEDOUT: no answer within ${timeoutMs} ms`), { code: "ETIMEDOUT" }));
+  };
+  const timer = timeoutMs === undefined || child < 0 ? undefined : setTimeout(kill, timeoutMs);
+  try {
+    checked("start a process", child);
+    const text = host.decode(await readToEnd(from, end.signal));
+    if (text === "") throw new Error("a child process ended without an answer");
+    const made = JSON.parse(text) as Answer;
+    if (!("error" in made)) return made.value as T;
+    const { message, ...rest } = made.error;
+    throw Object.assign(new Error(message), rest);
+  } finally {
+    clearTimeout(timer);
+    host.close(from);
+  }
+}

@@ -1,0 +1,63 @@
+/** Timers in the order in which they come due; those of one moment in the order in which they were set. */
+
+/** A timer that was set. */
+export interface Timer {
+  /** Milliseconds of {@link Timers}' clock. */
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** As Node does: at least a millisecond, also for what is no number or too large a one. */
+const MAX_MS = 2 ** 31 - 1;
+
+export class Timers {
+  private readonly waiting: Timer[] = [];
+  private order = 0;
+
+  /** @param now milliseconds of a clock that only goes forward */
+  constructor(private readonly now: () => number) {}
+
+  set(run: () => void, milliseconds: number): Timer {
+    const delay = milliseconds >= 1 && milliseconds <= MAX_MS ? milliseconds : 1;
+    const timer = { at: this.now() + delay, order: this.order++, run };
+    this.waiting.splice(this.placeOf(timer), 0, timer);
+    return timer;
+  }
+
+  /** Nothing happens for a timer that has run or was cleared. */
+  clear(timer: Timer): void {
+    const place = this.placeOf(timer);
+    if (this.waiting[place] === timer) this.waiting.splice(place, 1);
+  }
+
+  /** Milliseconds until the next is due, 0 when one is; undefined without any. */
+  untilNext(): number | undefined {
+    const next = this.waiting[0];
+    return next && Math.max(0, next.at - this.now());
+  }
+
+  /** Runs those that are due, not those that they set. After each it runs `after`. */
+  runDue(after: () => void): void {
+    const [now, last] = [this.now(), this.order];
+    for (;;) {
+      const next = this.waiting[0];
+      if (next === undefined || next.at > now || next.order >= last) return;
+      this.waiting.shift();
+      next.run();
+      after();
+    }
+  }
+
+  /** Where it stands, or would stand. */
+  private placeOf(timer: Timer): number {
+    let [low, high] = [0, this.waiting.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = this.waiting[middle] as Timer;
+      if (other.at < timer.at || (other.at === timer.at && other.order < timer.order)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
