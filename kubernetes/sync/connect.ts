@@ -1,8 +1,8 @@
 /** Verified connections to an API server. */
-import type { ApiServer } from "../../kubernetes/api-server";
-import { Errno } from "../errno";
-import { readText } from "../files";
-import type { Host, TlsFailure } from "../port";
+import { Errno } from "../../host/errno";
+import { readText } from "../../host/files";
+import type { Host, TlsFailure } from "../../host/port";
+import type { ApiServer } from "../api-server";
 
 /** There is no connection; `dropped` where the server closed it after it was made. */
 export class ConnectionFailed extends Error {
