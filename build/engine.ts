@@ -44,15 +44,14 @@ export function compilerFolder(): string {
 
 /** The files of the engine that are needed: the rest are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
-/** The files of TLS of which nothing is linked: a client alone, which makes no certificates and stores nothing. */
+/** The files of TLS of which nothing is linked: certificates are made by scripts, and nothing is stored. */
 const UNUSED_TLS_FILES =
   "bignum_mod bignum_mod_raw block_cipher ctr_drbg debug ecp_curves_new entropy entropy_poll hkdf hmac_drbg lmots lms \
-memory_buffer_alloc mps_reader mps_trace net_sockets padlock pkcs7 pkwrite psa_crypto_random psa_crypto_se \
-psa_crypto_storage psa_its_file ssl_cache ssl_cookie ssl_debug_helpers_generated ssl_ticket ssl_tls12_server \
-ssl_tls13_server threading timing version version_features x509_create x509_crl x509_csr x509write x509write_crt \
-x509write_csr".split(" ");
+memory_buffer_alloc mps_reader mps_trace net_sockets padlock pkcs7 psa_crypto_random psa_crypto_se psa_crypto_storage \
+psa_its_file ssl_cache ssl_cookie ssl_debug_helpers_generated ssl_ticket threading timing version version_features \
+x509_create x509_crl x509_csr x509write x509write_crt x509write_csr".split(" ");
 const HOST = join(root, "host");
-const HOST_FILES = ["main.c", "arena.c", "trust.c"];
+const HOST_FILES = ["main.c", "arena.c", "keys.c", "trust.c"];
 const TLS = join(HOST, "tls.c");
 
 /** One way to compile C: each has a library of its own. */

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { generate } from "selfsigned";
+import { authority } from "../system/certificates.testing";
 
 /** An object as the API serves it; only what the plugin reads. */
 export interface ApiObject {
@@ -26,14 +26,7 @@ export class ApiServer {
   ) {}
 
   static async start(objects: ReadonlyMap<string, ApiObject>, token: string): Promise<ApiServer> {
-    const { cert, private: key } = await generate([{ name: "commonName", value: "demo API server" }], {
-      algorithm: "sha256",
-      keyType: "ec",
-      extensions: [
-        { name: "basicConstraints", cA: true },
-        { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
-      ],
-    });
+    const { cert, key } = authority("demo API server", { names: ["127.0.0.1"] });
     const server = createServer({ cert, key });
     const api = new ApiServer(server, cert, token);
     server.on("request", (request, response) => {

@@ -1,7 +1,8 @@
 /*
- * The engine's memory: one mapping whose pages the kernel makes at once, handed out from its front; what does not fit
- * is malloc's. Most calls need no more, and with it none of malloc's system calls and none of the page faults: a
- * fourth of a millisecond. Only its last block can grow or be given back; the others stay until the process ends.
+ * The memory of engine and TLS: one mapping whose pages the kernel makes at once, handed out from its front; what does
+ * not fit is malloc's. Most calls need no more, and with it none of malloc's system calls and none of the page faults:
+ * a fourth of a millisecond, and half of one for a TLS handshake. Only its last block can grow. A small one that is
+ * given back is handed out again for the same size; a large one stays unused until the process ends.
  */
 #include "arena.h"
 
@@ -31,8 +32,14 @@ static uint8_t *arena, *next, *end;
 
 struct Block {
   size_t size;
+  /* While it is free: the next of its size. */
+  struct Block *other;
   _Alignas(16) uint8_t bytes[];
 };
+
+/* Blocks that were given back, by their size in 16 bytes; larger ones are left. */
+#define SIZES 64
+static struct Block *given_back[SIZES];
 
 static bool is_in_arena(const void *bytes) {
   return (uintptr_t)bytes >= (uintptr_t)arena && (uintptr_t)bytes < (uintptr_t)end;
@@ -52,18 +59,28 @@ READS_HEADS static bool place(struct Block *block, size_t size) {
   return true;
 }
 
+/* A block of the arena; NULL where there is none. */
+READS_HEADS static void *take(size_t size) {
+  size_t at = (size + 15) / 16;
+  struct Block *block = at < SIZES ? given_back[at] : NULL;
+  if (block == NULL) return place(block = (struct Block *)next, size) ? block->bytes : NULL;
+  given_back[at] = block->other;
+  ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->size);
+  return block->bytes;
+}
+
 static void *arena_malloc(void *opaque, size_t size) {
   (void)opaque;
-  struct Block *block = (struct Block *)next;
-  return place(block, size) ? block->bytes : malloc(size);
+  void *bytes = take(size);
+  return bytes != NULL ? bytes : malloc(size);
 }
 
 static void *arena_calloc(void *opaque, size_t count, size_t size) {
   (void)opaque;
   size_t total;
-  struct Block *block = (struct Block *)next;
   if (__builtin_mul_overflow(count, size, &total)) return NULL;
-  return place(block, total) ? memset(block->bytes, 0, total) : calloc(count, size);
+  void *bytes = take(total);
+  return bytes != NULL ? memset(bytes, 0, total) : calloc(count, size);
 }
 
 READS_HEADS static void arena_free(void *opaque, void *bytes) {
@@ -74,7 +91,9 @@ READS_HEADS static void arena_free(void *opaque, void *bytes) {
   }
   struct Block *block = block_of(bytes);
   ASAN_POISON_MEMORY_REGION(bytes, block->size);
+  size_t at = block->size / 16;
   if (block->bytes + block->size == next) next = (uint8_t *)block;
+  else if (at < SIZES) block->other = given_back[at], given_back[at] = block;
 }
 
 READS_HEADS static void *arena_realloc(void *opaque, void *bytes, size_t size) {
@@ -84,7 +103,7 @@ READS_HEADS static void *arena_realloc(void *opaque, void *bytes, size_t size) {
   void *moved = arena_malloc(opaque, size);
   if (moved == NULL) return NULL;
   memcpy(moved, bytes, block->size);
-  ASAN_POISON_MEMORY_REGION(bytes, block->size);
+  arena_free(opaque, bytes);
   return moved;
 }
 
@@ -126,11 +145,22 @@ static void *counted_realloc(void *opaque, void *bytes, size_t size) {
   return counted(arena_realloc(opaque, bytes, size));
 }
 
+static const JSMallocFunctions
+    plain = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size},
+    counting = {counted_calloc, counted_malloc, counted_free, counted_realloc, arena_usable_size};
+static const JSMallocFunctions *functions = &plain;
+
+/* The memory of TLS. */
+void *tls_calloc(size_t count, size_t size) {
+  return functions->js_calloc(NULL, count, size);
+}
+
+void tls_free(void *bytes) {
+  functions->js_free(NULL, bytes);
+}
+
 JSRuntime *new_runtime(bool is_counted) {
-  static const JSMallocFunctions
-      plain = {arena_calloc, arena_malloc, arena_free, arena_realloc, arena_usable_size},
-      counting = {counted_calloc, counted_malloc, counted_free, counted_realloc, arena_usable_size};
-  const JSMallocFunctions *functions = is_counted ? &counting : &plain;
+  if (is_counted) functions = &counting;
   void *made = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (made == MAP_FAILED) return JS_NewRuntime2(functions, NULL);
   arena = next = made, end = arena + ARENA_SIZE;

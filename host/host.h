@@ -20,3 +20,5 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
 
 extern const JSCFunctionListEntry tls_functions[];
 extern const int tls_functions_count;
+extern const JSCFunctionListEntry key_functions[];
+extern const int key_functions_count;

@@ -701,7 +701,8 @@ static bool add_lasting(JSContext *ctx, JSValueConst host) {
   JS_SetHostPromiseRejectionTracker(runtime, track_rejection, NULL);
   return !JS_AddIntrinsicProxy(ctx) && !JS_AddIntrinsicPromise(ctx) && !JS_AddIntrinsicWeakRef(ctx) &&
          JS_SetPropertyFunctionList(ctx, host, lasting_functions,
-                                    sizeof lasting_functions / sizeof *lasting_functions) >= 0;
+                                    sizeof lasting_functions / sizeof *lasting_functions) >= 0 &&
+         JS_SetPropertyFunctionList(ctx, host, key_functions, key_functions_count) >= 0;
 }
 
 static _Noreturn void run_main(void) {

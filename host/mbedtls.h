@@ -1,6 +1,6 @@
-/* What the plugin's TLS differs in from the configuration that Mbed TLS comes with. */
+/* How our TLS differs from the configuration that Mbed TLS comes with. */
 
-/* Random bytes are the kernel's: see mbedtls_psa_external_get_random in tls.c. */
+/* Random bytes are the kernel's: see mbedtls_psa_external_get_random in keys.c. */
 #define MBEDTLS_PSA_CRYPTO_EXTERNAL_RNG
 #undef MBEDTLS_ENTROPY_C
 #undef MBEDTLS_CTR_DRBG_C
@@ -17,11 +17,24 @@
 #pragma weak mbedtls_x509_crt_parse_der
 #endif
 
-/* A client alone, over a stream. */
-#undef MBEDTLS_SSL_SRV_C
+/* Connections over a stream, none of which goes on with the session of another. */
+#undef MBEDTLS_SSL_SESSION_TICKETS
 #undef MBEDTLS_SSL_CACHE_C
 #undef MBEDTLS_SSL_COOKIE_C
 #undef MBEDTLS_SSL_TICKET_C
+#undef MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_ENABLED
+#undef MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL_ENABLED
+
+/* What was sent stays secret when a server's key does not: keys are agreed on by curves alone, as with Go. */
+#undef MBEDTLS_KEY_EXCHANGE_PSK_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_DHE_PSK_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_ECDHE_PSK_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_RSA_PSK_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_RSA_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_DHE_RSA_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_ECDH_ECDSA_ENABLED
+#undef MBEDTLS_KEY_EXCHANGE_ECDH_RSA_ENABLED
+
 #undef MBEDTLS_SSL_PROTO_DTLS
 #undef MBEDTLS_SSL_DTLS_CONNECTION_ID
 #undef MBEDTLS_SSL_DTLS_CONNECTION_ID_COMPAT
@@ -33,3 +46,11 @@
 #undef MBEDTLS_TIMING_C
 #undef MBEDTLS_DEBUG_C
 #undef MBEDTLS_SELF_TEST
+
+/* Memory is the engine's: see arena.c. */
+#include <stddef.h>
+#define MBEDTLS_PLATFORM_MEMORY
+#define MBEDTLS_PLATFORM_CALLOC_MACRO tls_calloc
+#define MBEDTLS_PLATFORM_FREE_MACRO tls_free
+void *tls_calloc(size_t count, size_t size);
+void tls_free(void *bytes);

@@ -1,5 +1,5 @@
 /**
- * What a program asks of the machine it runs on: system calls, one TLS connection, programs. The executable's C part
+ * What a program asks of the machine it runs on: system calls, TLS, keys, programs. The executable's C part
  * (host/*.c) provides it as the global `host`; tests provide a fake.
  *
  * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
@@ -76,7 +76,7 @@ export interface Host {
  * What programs other than the plugin have besides: the plugin's start does without it. The calls without a comment are
  * those of the kernel.
  */
-export interface LastingHost extends Host {
+export interface LastingHost extends Host, TlsHost {
   /** What follows the program's name on the command line. */
   args(): readonly string[];
   /** Each environment variable, as `NAME=value`. */
@@ -128,6 +128,54 @@ export interface Scripts {
   yaml: typeof import("./scripts/yaml");
   certificates: typeof import("./scripts/certificates");
 }
+
+/** TLS connections of an event loop, and keys. */
+export interface TlsHost {
+  /**
+   * A TLS client on a connected socket that does not block, which the connection takes over; a failure leaves the
+   * socket to the caller. `addresses`, `port` and `judge` of the server do not matter here. The connection ends when
+   * nothing holds it any more.
+   */
+  tlsClient(socket: number, server: Omit<TlsServer, "addresses" | "port" | "judge">): TlsConnection | TlsFailure;
+  /** A certificate (PEM: the server's first, then those that lead to its authority) with its key; or why it cannot be shown. */
+  tlsServer(certificate: string, key: string): TlsIdentity | string;
+  /** A TLS server on a connection that was accepted and does not block, which it takes over. It needs the identity from now on. */
+  tlsAccept(socket: number, identity: TlsIdentity): TlsConnection;
+  /**
+   * Goes on with a handshake: undefined once it is complete, what the socket has to be ready for first, or why it failed.
+   * @param judge see {@link TlsServer.judge}; a server's connection needs none
+   */
+  tlsHandshake(connection: TlsConnection, judge?: TlsServer["judge"]): undefined | TlsWants | TlsFailure;
+  /** Bytes that were sent, at least one; where it waits, the next call has to be for the same bytes. */
+  tlsWrite(connection: TlsConnection, bytes: Uint8Array): number | TlsWants;
+  /** Bytes that were received; 0 where the other end ended the connection. Read until it waits before polling the socket. */
+  tlsRead(connection: TlsConnection, into: Uint8Array): number | TlsWants;
+  /** Ends a connection, and says so to the other end as far as the socket takes it at once. */
+  tlsEnd(connection: TlsConnection): void;
+
+  /** SHA-2 of that many bits: 256, 384 or 512. */
+  hash(bytes: Uint8Array, bits: number): Uint8Array;
+  /** A new key of P-256: 32 bytes of its number, and 65 of its point (0x04, x, y). */
+  keyGenerate(): Uint8Array;
+  /** SubjectPublicKeyInfo (DER) of a private key (PEM). @throws TypeError in the TLS library's words */
+  keyPublic(key: string): Uint8Array;
+  /** Signs the SHA-2 of some bytes: ECDSA (DER) or RSA (PKCS#1 v1.5). */
+  keySign(key: string, bytes: Uint8Array, bits: number): Uint8Array;
+  /** Whether the signature is one of the bytes; false where the public key cannot be read. */
+  keyVerify(publicKey: Uint8Array, bytes: Uint8Array, signature: Uint8Array, bits: number): boolean;
+}
+
+declare const handle: unique symbol;
+/** An encrypted connection of the C part. */
+export interface TlsConnection {
+  readonly [handle]: "connection";
+}
+/** What a TLS server shows, which its connections share. */
+export interface TlsIdentity {
+  readonly [handle]: "identity";
+}
+/** What a socket has to be ready for before a call can go on. */
+export type TlsWants = "read" | "write";
 
 /** Where to connect, and what to trust there. */
 export interface TlsServer {

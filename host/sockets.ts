@@ -8,6 +8,9 @@ const SOCK_CLOEXEC = 0x80000;
 const SOCK_NONBLOCK = 0x800;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
+const IPPROTO_TCP = 6;
+const TCP_NODELAY = 1;
+const EINPROGRESS = 115;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 /** Connections that wait to be taken: whoever comes beyond them tries again after a second. */
@@ -40,32 +43,64 @@ export function connectUnix(host: Host, path: string): number {
   return opened(host, AF.unix, (socket) => checked(`connect to ${path}`, host.connect(socket, address)));
 }
 
-/** Where to listen on every address: the kernel's `struct sockaddr_in6`, or `sockaddr_in`. */
-function everyAddress(family: number, port: number): Uint8Array {
-  const address = new Uint8Array(family === AF.inet6 ? 28 : 16);
-  address[0] = family;
-  address[2] = port >> 8;
-  address[3] = port;
-  return address;
+const EVERY_ADDRESS = new Uint8Array(16);
+const EVERY_IPV4_ADDRESS = new Uint8Array(4);
+const MAPPED = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
+
+/** A port of an address of 4 or 16 bytes as the kernel's `struct sockaddr_in6` or `sockaddr_in`. */
+function nameOf(address: Uint8Array, port: number): Uint8Array {
+  const isV6 = address.length === EVERY_ADDRESS.length;
+  const name = new Uint8Array(isV6 ? 28 : 16);
+  name[0] = isV6 ? AF.inet6 : AF.inet;
+  name[2] = port >> 8;
+  name[3] = port;
+  name.set(address, isV6 ? 8 : 4);
+  return name;
 }
 
-function listenOn(host: Host, family: number, port: number): number {
-  return opened(host, family, (socket) => {
+/**
+ * Begins a connection, which is complete once the socket can be written to and has no SO_ERROR. An IPv4-mapped
+ * address is the IPv4 address. @throws SystemError
+ */
+export function beginConnection(host: Host, address: Uint8Array, port: number): number {
+  const isMapped = address.length > MAPPED.length && MAPPED.every((byte, at) => address[at] === byte);
+  const name = nameOf(isMapped ? address.subarray(MAPPED.length) : address, port);
+  return opened(host, name[0] ?? 0, (socket) => {
+    sendAtOnce(host, socket);
+    const result = host.connect(socket, name);
+    if (result !== -EINPROGRESS) checked("connect", result);
+  });
+}
+
+/** Has a socket not wait for more to send. */
+export function sendAtOnce(host: Host, socket: number): void {
+  host.setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, ON);
+}
+
+function listenOn(host: Host, address: Uint8Array, port: number): number {
+  const name = nameOf(address, port);
+  const isEvery = address === EVERY_ADDRESS;
+  return opened(host, name[0] ?? 0, (socket) => {
     host.setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, ON);
-    if (family === AF.inet6) checked("set a socket up", host.setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, OFF));
-    checked(`listen on port ${port}`, host.bind(socket, everyAddress(family, port)));
+    if (isEvery) checked("set a socket up", host.setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, OFF));
+    checked(`listen on port ${port}`, host.bind(socket, name));
     checked(`listen on port ${port}`, host.listen(socket, BACKLOG));
   });
 }
 
-/** Listens on a port of every address; of IPv4 alone where there is no IPv6. @throws SystemError */
-export function listenTcp(host: Host, port: number): number {
+/**
+ * Listens on a port.
+ * @param address 4 or 16 bytes; default: every address, of IPv4 alone if there is no IPv6
+ * @throws SystemError
+ */
+export function listenTcp(host: Host, port: number, address?: Uint8Array): number {
+  if (address !== undefined) return listenOn(host, address, port);
   try {
-    return listenOn(host, AF.inet6, port);
+    return listenOn(host, EVERY_ADDRESS, port);
   } catch (error) {
     const isMissing = error instanceof SystemError && MISSING.includes(error.errno);
     if (!isMissing) throw error;
-    return listenOn(host, AF.inet, port);
+    return listenOn(host, EVERY_IPV4_ADDRESS, port);
   }
 }
 

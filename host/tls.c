@@ -1,4 +1,4 @@
-/* One TLS connection by Mbed TLS, whose calls block until a deadline. */
+/* TLS by Mbed TLS: the one connection of the plugin, whose calls block until a deadline, and those of an event loop. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <mbedtls/error.h>
@@ -12,7 +12,6 @@
 #include <psa/crypto.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,88 +22,123 @@
 #define DIALLED 8
 #define STAGGER 250
 
-static struct {
-  bool is_open;
+/* How many milliseconds one call of the event loop takes at most for what the other end sends. */
+#define SLICE 20
+/* How many milliseconds other paths to an authority are looked for. */
+#define VERIFY 1000
+
+/* How connections are made: each client has its own, those of a server share one. */
+struct Settings {
+  int users;
+  mbedtls_ssl_config config;
+  mbedtls_x509_crt own;
+  mbedtls_pk_context key;
+  /* Of a client alone. */
+  struct Trust trust;
+};
+
+struct Connection {
   int fd;
   /* Negated errno of the socket's last failure. */
   int error;
   /* When the call at hand has to be over. */
   double end;
-  struct Trust trust;
   /* Of the record at hand, and the number of an alert that came unencrypted. */
   uint8_t header[5];
   int alert;
   mbedtls_ssl_context ssl;
-  mbedtls_ssl_config config;
-  mbedtls_x509_crt own;
-  mbedtls_pk_context key;
-} tls;
+  struct Settings *settings;
+};
 
-psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into,
-                                             size_t size, size_t *made) {
-  (void)context;
-  for (*made = 0; *made < size;) {
-    ssize_t got = getrandom(into + *made, size - *made, 0);
-    if (got > 0) *made += (size_t)got;
-    else if (errno != EINTR) return PSA_ERROR_INSUFFICIENT_ENTROPY;
-  }
-  return PSA_SUCCESS;
-}
+/* The plugin's. */
+static struct Connection *only;
 
-/* The socket failed, or the time is over: tls.error says how. */
+/* The socket failed, or the time is over: connection->error says how. */
 enum { BROKEN = MBEDTLS_ERR_NET_CONN_RESET };
 
-static int broken(int error) {
-  tls.error = -error;
+static int broken(struct Connection *connection, int error) {
+  connection->error = -error;
   return BROKEN;
 }
 
-/* Mbed TLS reads on within one call while a server sends what means nothing: this is where the time is looked at. */
+/*
+ * Mbed TLS reads on within one call while the other end sends what means nothing: this is where the time is looked at.
+ * What wants to go on after it waits for the socket, for as long as it may.
+ */
 static int on_send(void *context, const unsigned char *bytes, size_t size) {
-  (void)context;
-  if (until(tls.end) == 0) return broken(ETIMEDOUT);
-  ssize_t sent = send(tls.fd, bytes, size, MSG_NOSIGNAL);
+  struct Connection *connection = context;
+  if (until(connection->end) == 0) return MBEDTLS_ERR_SSL_WANT_WRITE;
+  ssize_t sent = send(connection->fd, bytes, size, MSG_NOSIGNAL);
   if (sent >= 0) return (int)sent;
-  return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : broken(errno);
+  return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : broken(connection, errno);
 }
 
 static int on_receive(void *context, unsigned char *into, size_t size) {
-  (void)context;
-  if (until(tls.end) == 0) return broken(ETIMEDOUT);
-  ssize_t got = recv(tls.fd, into, size, 0);
+  struct Connection *connection = context;
+  uint8_t *header = connection->header;
+  if (until(connection->end) == 0) return MBEDTLS_ERR_SSL_WANT_READ;
+  ssize_t got = recv(connection->fd, into, size, 0);
   /* The library asks for the five bytes of a record's header first, and does not tell the number of an alert. */
-  if (got == sizeof tls.header && size == sizeof tls.header) memcpy(tls.header, into, sizeof tls.header);
-  else if (got == 2 && size == 2 && tls.header[0] == MBEDTLS_SSL_MSG_ALERT) tls.alert = into[1];
+  if (got == sizeof connection->header && size == sizeof connection->header) memcpy(header, into, (size_t)got);
+  else if (got == 2 && size == 2 && header[0] == MBEDTLS_SSL_MSG_ALERT) connection->alert = into[1];
   if (got >= 0) return (int)got;
-  return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(errno);
+  return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(connection, errno);
 }
 
-static int wait_for(short events) {
-  struct pollfd socket = {.fd = tls.fd, .events = events};
+static int wait_for(struct Connection *connection, short events) {
+  struct pollfd socket = {.fd = connection->fd, .events = events};
   int ready;
-  do ready = poll(&socket, 1, until(tls.end));
+  do ready = until(connection->end) == 0 ? 0 : poll(&socket, 1, until(connection->end));
   while (ready < 0 && errno == EINTR);
-  return ready > 0 ? 0 : broken(ready == 0 ? ETIMEDOUT : errno);
+  return ready > 0 ? 0 : broken(connection, ready == 0 ? ETIMEDOUT : errno);
 }
 
 /* Whether a call of Mbed TLS is to be made again: waits for what it wants. Else its result is the last. */
-static bool goes_on(int *result) {
-  if (*result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) return true;
+static bool goes_on(struct Connection *connection, int *result) {
   if (*result != MBEDTLS_ERR_SSL_WANT_READ && *result != MBEDTLS_ERR_SSL_WANT_WRITE) return false;
-  int failure = wait_for(*result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT);
+  int failure = wait_for(connection, *result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT);
   if (failure != 0) *result = failure;
   return failure == 0;
 }
 
-static void disconnect(void) {
-  if (!tls.is_open) return;
-  if (tls.fd >= 0) close(tls.fd);
-  mbedtls_ssl_free(&tls.ssl);
-  mbedtls_ssl_config_free(&tls.config);
-  mbedtls_x509_crt_free(&tls.trust.authorities);
-  mbedtls_x509_crt_free(&tls.own);
-  mbedtls_pk_free(&tls.key);
-  tls.is_open = false;
+/* NULL where there is no memory. */
+static struct Settings *new_settings(void) {
+  struct Settings *settings = tls_calloc(1, sizeof *settings);
+  if (settings == NULL) return NULL;
+  settings->users = 1;
+  mbedtls_ssl_config_init(&settings->config);
+  mbedtls_x509_crt_init(&settings->trust.authorities), mbedtls_x509_crt_init(&settings->own);
+  mbedtls_pk_init(&settings->key);
+  return settings;
+}
+
+static void leave(struct Settings *settings) {
+  if (settings == NULL || --settings->users > 0) return;
+  mbedtls_ssl_config_free(&settings->config);
+  mbedtls_x509_crt_free(&settings->trust.authorities), mbedtls_x509_crt_free(&settings->own);
+  mbedtls_pk_free(&settings->key);
+  tls_free(settings);
+}
+
+/* A connection without a socket yet, whose settings it takes; NULL where there is no memory. */
+static struct Connection *new_connection(struct Settings *settings) {
+  struct Connection *connection = settings == NULL ? NULL : tls_calloc(1, sizeof *connection);
+  if (connection == NULL) {
+    leave(settings);
+    return NULL;
+  }
+  connection->fd = -1, connection->settings = settings;
+  mbedtls_ssl_init(&connection->ssl);
+  mbedtls_ssl_set_bio(&connection->ssl, connection, on_send, on_receive, NULL);
+  return connection;
+}
+
+static void disconnect(struct Connection *connection) {
+  if (connection == NULL) return;
+  if (connection->fd >= 0) close(connection->fd);
+  mbedtls_ssl_free(&connection->ssl);
+  leave(connection->settings);
+  tls_free(connection);
 }
 
 struct Failure {
@@ -114,13 +148,19 @@ struct Failure {
 };
 
 static bool fail(struct Failure *failure, const char *step, int error) {
-  failure->step = step;
-  failure->error = error == BROKEN ? tls.error : error == MBEDTLS_ERR_SSL_CONN_EOF ? -ECONNRESET : 0;
-  if (failure->error == 0) mbedtls_strerror(error, failure->text, sizeof failure->text);
+  failure->step = step, failure->error = 0;
+  mbedtls_strerror(error, failure->text, sizeof failure->text);
+  return false;
+}
+
+static bool fail_on(const struct Connection *connection, struct Failure *failure, const char *step, int error) {
+  fail(failure, step, error);
   size_t length = strlen(failure->text);
-  /* The number of the alert is all that a server says. */
-  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE && tls.alert > 0)
-    snprintf(failure->text + length, sizeof failure->text - length, " (alert %d)", tls.alert);
+  /* The number of the alert is all that the other end says. */
+  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE && connection->alert > 0)
+    snprintf(failure->text + length, sizeof failure->text - length, " (alert %d)", connection->alert);
+  failure->error = error == BROKEN ? connection->error : error == MBEDTLS_ERR_SSL_CONN_EOF ? -ECONNRESET : 0;
+  if (failure->error != 0) failure->text[0] = 0;
   return false;
 }
 
@@ -150,10 +190,10 @@ static int begin_connection(const char *address, const char *port) {
  * Connects to the first of the addresses, a line each, that takes the connection. The next one is tried beside those
  * before when one has failed, or has not answered for a while (RFC 8305).
  */
-static bool dial(const char *addresses, const char *port, struct Failure *failure) {
+static bool dial(struct Connection *connection, const char *addresses, const char *port, struct Failure *failure) {
   struct pollfd tried[DIALLED];
   int count = 0, open = 0, error = EINVAL;
-  while (tls.fd < 0 && (*addresses != 0 || open > 0)) {
+  while (connection->fd < 0 && (*addresses != 0 || open > 0)) {
     if (*addresses != 0) {
       char address[INET6_ADDRSTRLEN + 20];
       size_t length = strcspn(addresses, "\n");
@@ -168,54 +208,54 @@ static bool dial(const char *addresses, const char *port, struct Failure *failur
       if (count == DIALLED) addresses = "";
     }
     double limit = now() + STAGGER;
-    int ready = poll(tried, (nfds_t)count, until(*addresses != 0 && limit < tls.end ? limit : tls.end));
+    int ready = poll(tried, (nfds_t)count, until(*addresses != 0 && limit < connection->end ? limit : connection->end));
     if (ready < 0 && errno != EINTR) error = errno;
-    if (ready == 0 && until(tls.end) == 0) error = ETIMEDOUT;
-    if ((ready < 0 && errno != EINTR) || (ready == 0 && until(tls.end) == 0)) break;
-    for (int i = 0; i < count && ready > 0 && tls.fd < 0; i++) {
+    if (ready == 0 && until(connection->end) == 0) error = ETIMEDOUT;
+    if ((ready < 0 && errno != EINTR) || (ready == 0 && until(connection->end) == 0)) break;
+    for (int i = 0; i < count && ready > 0 && connection->fd < 0; i++) {
       if (tried[i].fd < 0 || tried[i].revents == 0) continue;
       int failed = 0;
       socklen_t size = sizeof failed;
       if (getsockopt(tried[i].fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0) failed = errno;
-      if (failed == 0) tls.fd = tried[i].fd;
+      if (failed == 0) connection->fd = tried[i].fd;
       else error = failed, close(tried[i].fd);
       tried[i].fd = -1, open--;
     }
   }
   for (int i = 0; i < count; i++)
     if (tried[i].fd >= 0) close(tried[i].fd);
-  return tls.fd >= 0 || fail(failure, "connect", broken(error));
+  return connection->fd >= 0 || fail_on(connection, failure, "connect", broken(connection, error));
 }
 
-static int configure(bool is_verified) {
-  int error = mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
-                                          MBEDTLS_SSL_PRESET_DEFAULT);
-  mbedtls_ssl_conf_rng(&tls.config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
-  mbedtls_ssl_conf_authmode(&tls.config, is_verified ? MBEDTLS_SSL_VERIFY_REQUIRED : MBEDTLS_SSL_VERIFY_NONE);
-  mbedtls_ssl_conf_ca_chain(&tls.config, &tls.trust.authorities, NULL);
-  if (is_verified) mbedtls_ssl_conf_verify(&tls.config, trust_certificate, &tls.trust);
+static int configure(struct Settings *settings, int role, int verification) {
+  mbedtls_ssl_config *config = &settings->config;
+  if (psa_crypto_init() != PSA_SUCCESS) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;
+  int error = mbedtls_ssl_config_defaults(config, role, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+  mbedtls_ssl_conf_rng(config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+  mbedtls_ssl_conf_authmode(config, verification);
   return error;
 }
 
-/* The configuration is as it stays. */
-static int set_up(void) {
-  int error = mbedtls_ssl_setup(&tls.ssl, &tls.config);
-  mbedtls_ssl_set_bio(&tls.ssl, NULL, on_send, on_receive, NULL);
-  /* An address is no name to ask a server for (RFC 6066). */
-  return error != 0 ? error : mbedtls_ssl_set_hostname(&tls.ssl, tls.trust.address_size > 0 ? NULL : tls.trust.name);
+/* A certificate with those that lead to its authority, and its key: what this end shows. Sizes do not count the NUL. */
+static int use_pair(struct Settings *settings, const char *certificate, size_t certificate_size, const char *key,
+                    size_t key_size) {
+  int (*random)(void *, unsigned char *, size_t) = mbedtls_psa_get_random;
+  int error = mbedtls_x509_crt_parse(&settings->own, (const uint8_t *)certificate, certificate_size + 1);
+  if (error == 0)
+    error = mbedtls_pk_parse_key(&settings->key, (const uint8_t *)key, key_size + 1, NULL, 0, random,
+                                 MBEDTLS_PSA_RANDOM_STATE);
+  if (error == 0) error = mbedtls_pk_check_pair(&settings->own.pk, &settings->key, random, MBEDTLS_PSA_RANDOM_STATE);
+  return error == 0 ? mbedtls_ssl_conf_own_cert(&settings->config, &settings->own, &settings->key) : error;
 }
 
-static bool shake_hands(struct Failure *failure) {
-  int result;
-  do result = mbedtls_ssl_handshake(&tls.ssl);
-  while (goes_on(&result));
-  if (result == 0) return true;
-  uint32_t wrong = mbedtls_ssl_get_verify_result(&tls.ssl);
+/* How a handshake failed. */
+static bool fail_handshake(const struct Connection *connection, int result, struct Failure *failure) {
+  uint32_t wrong = mbedtls_ssl_get_verify_result(&connection->ssl);
   bool is_unverified = result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == MBEDTLS_ERR_SSL_BAD_CERTIFICATE;
-  if (!is_unverified || wrong == 0 || wrong == (uint32_t)-1) return fail(failure, "handshake", result);
+  if (!is_unverified || wrong == 0 || wrong == (uint32_t)-1) return fail_on(connection, failure, "handshake", result);
   failure->step = "verify", failure->error = 0;
   if (wrong == MBEDTLS_X509_BADCERT_OTHER) {
-    snprintf(failure->text, sizeof failure->text, "%s", tls.trust.problem);
+    snprintf(failure->text, sizeof failure->text, "%s", connection->settings->trust.problem);
     return false;
   }
   int length = mbedtls_x509_crt_verify_info(failure->text, sizeof failure->text, "", wrong);
@@ -224,71 +264,117 @@ static bool shake_hands(struct Failure *failure) {
   return false;
 }
 
-enum { ADDRESSES, NAME, CA, CERTIFICATE, KEY, TEXTS };
-static const char *const texts_of_server[TEXTS] = {"addresses", "name", "ca", "certificate", "key"};
+enum { NAME, CA, CERTIFICATE, KEY, TEXTS };
+static const char *const texts_of_server[TEXTS] = {"name", "ca", "certificate", "key"};
 
-static bool open_connection(const char **text, const size_t *size, const char *port, bool is_insecure,
-                            struct Failure *failure) {
-  tls.is_open = true, tls.fd = -1, tls.alert = 0;
-  mbedtls_ssl_init(&tls.ssl), mbedtls_ssl_config_init(&tls.config);
-  mbedtls_x509_crt_init(&tls.trust.authorities), mbedtls_x509_crt_init(&tls.own), mbedtls_pk_init(&tls.key);
-  trust_name(&tls.trust, text[NAME]);
-  int error = psa_crypto_init() == PSA_SUCCESS ? configure(!is_insecure) : MBEDTLS_ERR_ERROR_GENERIC_ERROR;
+static bool prepare(struct Connection *connection, const char **text, const size_t *size, bool is_insecure,
+                    struct Failure *failure) {
+  struct Settings *settings = connection->settings;
+  struct Trust *trust = &settings->trust;
+  int error = configure(settings, MBEDTLS_SSL_IS_CLIENT,
+                        is_insecure ? MBEDTLS_SSL_VERIFY_NONE : MBEDTLS_SSL_VERIFY_REQUIRED);
+  if (error == 0 && !trust_name(trust, text[NAME])) error = MBEDTLS_ERR_SSL_BAD_INPUT_DATA;
   if (error != 0) return fail(failure, "handshake", error);
+  mbedtls_ssl_conf_ca_chain(&settings->config, &trust->authorities, NULL);
+  if (!is_insecure) mbedtls_ssl_conf_verify(&settings->config, trust_certificate, trust);
   /* The sizes count the NUL: only then PEM is looked for. One authority that can be read is enough. */
-  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&tls.trust.authorities, (const uint8_t *)text[CA], size[CA] + 1);
+  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&trust->authorities, (const uint8_t *)text[CA], size[CA] + 1);
   if (error < 0) return fail(failure, "ca", error);
-  if (size[CERTIFICATE] > 0) {
-    int (*random)(void *, unsigned char *, size_t) = mbedtls_psa_get_random;
-    const uint8_t *key = (const uint8_t *)text[KEY];
-    error = mbedtls_x509_crt_parse(&tls.own, (const uint8_t *)text[CERTIFICATE], size[CERTIFICATE] + 1);
-    if (error == 0) error = mbedtls_pk_parse_key(&tls.key, key, size[KEY] + 1, NULL, 0, random, MBEDTLS_PSA_RANDOM_STATE);
-    if (error == 0) error = mbedtls_pk_check_pair(&tls.own.pk, &tls.key, random, MBEDTLS_PSA_RANDOM_STATE);
-    if (error == 0) error = mbedtls_ssl_conf_own_cert(&tls.config, &tls.own, &tls.key);
-    if (error != 0) return fail(failure, "certificate", error);
+  error = 0;
+  if (size[CERTIFICATE] > 0) error = use_pair(settings, text[CERTIFICATE], size[CERTIFICATE], text[KEY], size[KEY]);
+  if (error != 0) return fail(failure, "certificate", error);
+  error = mbedtls_ssl_setup(&connection->ssl, &settings->config);
+  /* An address is no name to ask a server for (RFC 6066). */
+  if (error == 0) error = mbedtls_ssl_set_hostname(&connection->ssl, trust->address_size > 0 ? NULL : trust->name);
+  return error == 0 || fail(failure, "handshake", error);
+}
+
+/* Texts that are members of an object; false where one threw. They are freed by free_members in either case. */
+static bool members_of(JSContext *ctx, JSValueConst object, const char *const *names, int count, const char **text,
+                       size_t *size, bool *is_terminated) {
+  for (int i = 0; i < count; i++) {
+    JSValue value = JS_GetPropertyStr(ctx, object, names[i]);
+    text[i] = JS_IsException(value) ? NULL : utf8_of(ctx, value, &size[i]);
+    JS_FreeValue(ctx, value);
+    if (text[i] == NULL) return false;
+    /* Names and addresses end at a NUL for whoever reads them here. */
+    if (strlen(text[i]) != size[i]) *is_terminated = false;
   }
-  if ((error = set_up()) != 0) return fail(failure, "handshake", error);
-  return dial(text[ADDRESSES], port, failure) && shake_hands(failure);
+  return true;
+}
+
+static void free_members(JSContext *ctx, const char **text, int count) {
+  for (int i = 0; i < count; i++)
+    if (text[i] != NULL) JS_FreeCString(ctx, text[i]);
+}
+
+/* A client's connection to a TlsServer; NULL where it threw, or failed: then the failure has a step. */
+static struct Connection *client_of(JSContext *ctx, JSValueConst server, struct Failure *failure) {
+  const char *text[TEXTS] = {NULL};
+  size_t size[TEXTS];
+  bool is_terminated = true;
+  struct Connection *connection = NULL;
+  JSValue insecure = JS_GetPropertyStr(ctx, server, "insecure");
+  if (!JS_IsException(insecure) && members_of(ctx, server, texts_of_server, TEXTS, text, size, &is_terminated)) {
+    connection = new_connection(new_settings());
+    if (connection == NULL) JS_ThrowOutOfMemory(ctx);
+    else if (!is_terminated || !prepare(connection, text, size, JS_ToBool(ctx, insecure) == 1, failure)) {
+      if (!is_terminated) failure->step = "connect", failure->error = -EINVAL;
+      disconnect(connection), connection = NULL;
+    }
+  }
+  free_members(ctx, text, TEXTS);
+  JS_FreeValue(ctx, insecure);
+  return connection;
+}
+
+static JSValue failure_of(JSContext *ctx, const struct Failure *failure) {
+  const char *names[] = {"step", "error", "text"};
+  JSValue values[] = {JS_NewString(ctx, failure->step), JS_NewInt32(ctx, failure->error),
+                      JS_NewString(ctx, failure->text)};
+  return object_of(ctx, 3, names, values);
+}
+
+/* A result of reading or writing; negated errno where it is an error. */
+static int outcome_of(const struct Connection *connection, int result, bool is_send) {
+  if (result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || result == MBEDTLS_ERR_SSL_CONN_EOF) return is_send ? -EPIPE : 0;
+  return result >= 0 ? result : result == BROKEN ? connection->error : -EPROTO;
 }
 
 /* tlsConnect(server, milliseconds) */
 static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
-  const char *text[TEXTS] = {NULL};
-  size_t size[TEXTS];
-  double port_number, milliseconds;
+  static const char *const name = "addresses";
+  double milliseconds, port_number = 0;
+  const char *addresses = NULL;
+  size_t size;
   char port[16];
+  bool is_terminated = true, is_open = false;
   struct Failure failure = {0};
-  bool is_whole = number_of(ctx, argv[1], &milliseconds), is_open = false, is_terminated = true;
-  tls.end = is_whole ? now() + milliseconds : 0;
-  for (int i = 0; i < TEXTS && is_whole; i++) {
-    JSValue value = JS_GetPropertyStr(ctx, argv[0], texts_of_server[i]);
-    is_whole = !JS_IsException(value) && (text[i] = utf8_of(ctx, value, &size[i])) != NULL;
-    /* Names and addresses end at a NUL for whoever reads them here. */
-    if (is_whole && strlen(text[i]) != size[i]) is_terminated = false;
-    JS_FreeValue(ctx, value);
-  }
-  JSValue port_value = is_whole ? JS_GetPropertyStr(ctx, argv[0], "port") : JS_EXCEPTION;
-  JSValue insecure = is_whole ? JS_GetPropertyStr(ctx, argv[0], "insecure") : JS_EXCEPTION;
-  JSValue judge = is_whole ? JS_GetPropertyStr(ctx, argv[0], "judge") : JS_EXCEPTION;
-  is_whole = is_whole && !JS_IsException(port_value) && !JS_IsException(insecure) && !JS_IsException(judge) &&
-             number_of(ctx, port_value, &port_number);
-  if (is_whole) {
-    disconnect();
-    tls.trust = (struct Trust){.ctx = ctx, .judge = judge, .end = tls.end};
+  if (!number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
+  double end = now() + milliseconds;
+  JSValue judge = JS_GetPropertyStr(ctx, argv[0], "judge"), port_value = JS_GetPropertyStr(ctx, argv[0], "port");
+  disconnect(only), only = NULL;
+  if (!JS_IsException(judge) && !JS_IsException(port_value) && number_of(ctx, port_value, &port_number) &&
+      members_of(ctx, argv[0], &name, 1, &addresses, &size, &is_terminated))
+    only = client_of(ctx, argv[0], &failure);
+  if (only != NULL) {
+    struct Trust *trust = &only->settings->trust;
+    only->end = trust->end = end, trust->ctx = ctx, trust->judge = judge;
     snprintf(port, sizeof port, "%.0f", port_number);
-    is_open = is_terminated ? open_connection(text, size, port, JS_ToBool(ctx, insecure) == 1, &failure)
-                            : fail(&failure, "connect", broken(EINVAL));
-    if (!is_open) disconnect();
+    is_open = is_terminated ? dial(only, addresses, port, &failure)
+                            : fail_on(only, &failure, "connect", broken(only, EINVAL));
+    int result = 0;
+    if (is_open) {
+      do result = mbedtls_ssl_handshake(&only->ssl);
+      while (goes_on(only, &result));
+    }
+    if (result != 0) is_open = fail_handshake(only, result, &failure);
+    if (!is_open) disconnect(only), only = NULL;
   }
-  for (int i = 0; i < TEXTS; i++)
-    if (text[i] != NULL) JS_FreeCString(ctx, text[i]);
-  JS_FreeValue(ctx, insecure), JS_FreeValue(ctx, judge);
-  if (!is_whole) return JS_EXCEPTION;
-  if (is_open) return JS_UNDEFINED;
-  const char *names[] = {"step", "error", "text"};
-  JSValue values[] = {JS_NewString(ctx, failure.step), JS_NewInt32(ctx, failure.error), JS_NewString(ctx, failure.text)};
-  return object_of(ctx, 3, names, values);
+  free_members(ctx, &addresses, 1);
+  JS_FreeValue(ctx, judge), JS_FreeValue(ctx, port_value);
+  return is_open ? JS_UNDEFINED : failure.step == NULL ? JS_EXCEPTION : failure_of(ctx, &failure);
 }
 
 /* tlsSend(bytes, milliseconds), tlsReceive(into, milliseconds) */
@@ -298,22 +384,162 @@ static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValue
   double milliseconds;
   uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
   if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
-  if (!tls.is_open) return JS_NewInt32(ctx, -ENOTCONN);
-  tls.end = now() + milliseconds;
+  if (only == NULL) return JS_NewInt32(ctx, -ENOTCONN);
+  only->end = now() + milliseconds;
   int result;
-  do result = is_send ? mbedtls_ssl_write(&tls.ssl, bytes, size) : mbedtls_ssl_read(&tls.ssl, bytes, size);
-  while (goes_on(&result));
-  if (result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || result == MBEDTLS_ERR_SSL_CONN_EOF) result = is_send ? -EPIPE : 0;
-  else if (result < 0) result = result == BROKEN ? tls.error : -EPROTO;
-  return JS_NewInt32(ctx, result);
+  do result = is_send ? mbedtls_ssl_write(&only->ssl, bytes, size) : mbedtls_ssl_read(&only->ssl, bytes, size);
+  while (goes_on(only, &result));
+  return JS_NewInt32(ctx, outcome_of(only, result, is_send));
+}
+
+/* Says that it ends, as far as the socket takes it, and ends. */
+static void part(struct Connection *connection) {
+  if (connection == NULL) return;
+  connection->end = now() + SLICE;
+  mbedtls_ssl_close_notify(&connection->ssl);
+  disconnect(connection);
 }
 
 static JSValue tls_close(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)ctx, (void)self, (void)argc, (void)argv;
-  /* Without waiting: the socket does not block. */
-  tls.end = now() + 1000;
-  if (tls.is_open) mbedtls_ssl_close_notify(&tls.ssl);
-  disconnect();
+  part(only), only = NULL;
+  return JS_UNDEFINED;
+}
+
+/* Objects of the scripts: a connection, and the settings that a server's connections share. */
+static JSClassID connections, servers;
+
+static void finalize_connection(JSRuntime *runtime, JSValueConst object) {
+  (void)runtime;
+  disconnect(JS_GetOpaque(object, connections));
+}
+
+static void finalize_server(JSRuntime *runtime, JSValueConst object) {
+  (void)runtime;
+  leave(JS_GetOpaque(object, servers));
+}
+
+/* An object that has what it is given, or frees it where there is no memory. */
+static JSValue handle_of(JSContext *ctx, JSClassID *class, const JSClassDef *definition, void *opaque) {
+  JSRuntime *runtime = JS_GetRuntime(ctx);
+  JS_NewClassID(runtime, class);
+  JSValue object = JS_EXCEPTION;
+  if (JS_IsRegisteredClass(runtime, *class) || JS_NewClass(runtime, *class, definition) == 0)
+    object = JS_NewObjectProtoClass(ctx, JS_NULL, *class);
+  if (!JS_IsException(object)) JS_SetOpaque(object, opaque);
+  return object;
+}
+
+static JSValue connection_handle(JSContext *ctx, struct Connection *connection) {
+  static const JSClassDef definition = {.class_name = "TlsConnection", .finalizer = finalize_connection};
+  JSValue object = handle_of(ctx, &connections, &definition, connection);
+  if (JS_IsException(object)) connection->fd = -1, disconnect(connection);
+  return object;
+}
+
+/* tlsClient(socket, server): a connection, which takes the socket, or a failure */
+static JSValue tls_client(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  double socket;
+  struct Failure failure = {0};
+  if (!number_of(ctx, argv[0], &socket)) return JS_EXCEPTION;
+  struct Connection *connection = client_of(ctx, argv[1], &failure);
+  if (connection == NULL) return failure.step == NULL ? JS_EXCEPTION : failure_of(ctx, &failure);
+  connection->fd = (int)socket;
+  return connection_handle(ctx, connection);
+}
+
+/* tlsServer(certificate, key): what tlsAccept takes, or what is wrong with them */
+static JSValue tls_server(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  static const JSClassDef definition = {.class_name = "TlsServer", .finalizer = finalize_server};
+  static const char *protocols[] = {"http/1.1", NULL};
+  struct Failure failure = {0};
+  size_t certificate_size, key_size;
+  JSValue made = JS_EXCEPTION;
+  const char *certificate = utf8_of(ctx, argv[0], &certificate_size);
+  const char *key = certificate == NULL ? NULL : utf8_of(ctx, argv[1], &key_size);
+  struct Settings *settings = key == NULL ? NULL : new_settings();
+  if (settings == NULL && key != NULL) JS_ThrowOutOfMemory(ctx);
+  if (settings != NULL) {
+    int error = configure(settings, MBEDTLS_SSL_IS_SERVER, MBEDTLS_SSL_VERIFY_NONE);
+    if (error == 0) error = mbedtls_ssl_conf_alpn_protocols(&settings->config, protocols);
+    if (error == 0) error = use_pair(settings, certificate, certificate_size, key, key_size);
+    if (error != 0) fail(&failure, "certificate", error), made = JS_NewString(ctx, failure.text);
+    else made = handle_of(ctx, &servers, &definition, settings);
+    if (error != 0 || JS_IsException(made)) leave(settings);
+  }
+  if (certificate != NULL) JS_FreeCString(ctx, certificate);
+  if (key != NULL) JS_FreeCString(ctx, key);
+  return made;
+}
+
+/* tlsAccept(socket, server): a connection, which takes the socket */
+static JSValue tls_accept(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  double socket;
+  struct Settings *settings = JS_GetOpaque2(ctx, argv[1], servers);
+  if (settings == NULL || !number_of(ctx, argv[0], &socket)) return JS_EXCEPTION;
+  settings->users++;
+  struct Connection *connection = new_connection(settings);
+  if (connection == NULL || mbedtls_ssl_setup(&connection->ssl, &settings->config) != 0) {
+    disconnect(connection);
+    return JS_ThrowOutOfMemory(ctx);
+  }
+  connection->fd = (int)socket;
+  return connection_handle(ctx, connection);
+}
+
+/* What a call waits for: "read" or "write"; undefined where it does not. */
+static JSValue wanted(JSContext *ctx, int result) {
+  if (result == MBEDTLS_ERR_SSL_WANT_READ) return JS_NewString(ctx, "read");
+  return result == MBEDTLS_ERR_SSL_WANT_WRITE ? JS_NewString(ctx, "write") : JS_UNDEFINED;
+}
+
+/* tlsHandshake(connection, judge): undefined once it is complete, what it waits for, or a failure */
+static JSValue tls_handshake(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  struct Failure failure;
+  struct Connection *connection = JS_GetOpaque2(ctx, argv[0], connections);
+  if (connection == NULL) return JS_EXCEPTION;
+  struct Settings *settings = connection->settings;
+  settings->trust.ctx = ctx, settings->trust.judge = argv[1], settings->trust.end = now() + VERIFY;
+  connection->end = now() + SLICE;
+  int result = mbedtls_ssl_handshake(&connection->ssl);
+  JSValue waits = wanted(ctx, result);
+  if (!JS_IsUndefined(waits)) return waits;
+  if (result != 0) {
+    fail_handshake(connection, result, &failure);
+    return failure_of(ctx, &failure);
+  }
+  /* A client needs neither authorities nor its own key any more. */
+  mbedtls_x509_crt_free(&settings->trust.authorities);
+  if (mbedtls_ssl_conf_get_endpoint(&settings->config) == MBEDTLS_SSL_IS_CLIENT)
+    mbedtls_x509_crt_free(&settings->own), mbedtls_pk_free(&settings->key);
+  return JS_UNDEFINED;
+}
+
+/* tlsWrite(connection, bytes), tlsRead(connection, into): how many, or what it waits for */
+static JSValue tls_move(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int is_send) {
+  (void)self, (void)argc;
+  size_t size;
+  struct Connection *connection = JS_GetOpaque2(ctx, argv[0], connections);
+  uint8_t *bytes = connection == NULL ? NULL : JS_GetUint8Array(ctx, &size, argv[1]);
+  if (bytes == NULL) return JS_EXCEPTION;
+  connection->end = now() + SLICE;
+  mbedtls_ssl_context *ssl = &connection->ssl;
+  int result = is_send ? mbedtls_ssl_write(ssl, bytes, size) : mbedtls_ssl_read(ssl, bytes, size);
+  JSValue waits = wanted(ctx, result);
+  return JS_IsUndefined(waits) ? JS_NewInt32(ctx, outcome_of(connection, result, is_send)) : waits;
+}
+
+/* tlsEnd(connection): it is none any more, and its socket is closed */
+static JSValue tls_end(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  struct Connection *connection = JS_GetOpaque2(ctx, argv[0], connections);
+  if (connection == NULL) return JS_EXCEPTION;
+  JS_SetOpaque(argv[0], NULL);
+  part(connection);
   return JS_UNDEFINED;
 }
 
@@ -322,5 +548,12 @@ const JSCFunctionListEntry tls_functions[] = {
     JS_CFUNC_MAGIC_DEF("tlsSend", 2, tls_transfer, true),
     JS_CFUNC_MAGIC_DEF("tlsReceive", 2, tls_transfer, false),
     JS_CFUNC_DEF("tlsClose", 0, tls_close),
+    JS_CFUNC_DEF("tlsClient", 2, tls_client),
+    JS_CFUNC_DEF("tlsServer", 2, tls_server),
+    JS_CFUNC_DEF("tlsAccept", 2, tls_accept),
+    JS_CFUNC_DEF("tlsHandshake", 2, tls_handshake),
+    JS_CFUNC_MAGIC_DEF("tlsWrite", 2, tls_move, true),
+    JS_CFUNC_MAGIC_DEF("tlsRead", 2, tls_move, false),
+    JS_CFUNC_DEF("tlsEnd", 1, tls_end),
 };
 const int tls_functions_count = sizeof tls_functions / sizeof *tls_functions;

@@ -39,9 +39,9 @@ static size_t address_of(const char *text, uint8_t *address) {
   return 4;
 }
 
-void trust_name(struct Trust *trust, const char *name) {
-  trust->name = name;
+bool trust_name(struct Trust *trust, const char *name) {
   trust->address_size = address_of(name, trust->address);
+  return snprintf(trust->name, sizeof trust->name, "%s", name) < (int)sizeof trust->name;
 }
 
 static bool is_equal(const mbedtls_x509_buf *one, const mbedtls_x509_buf *other) {

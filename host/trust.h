@@ -10,7 +10,7 @@
 struct Trust {
   mbedtls_x509_crt authorities;
   /* The server's name: where it is an address, the certificate must be for this address. */
-  const char *name;
+  char name[256];
   uint8_t address[16];
   size_t address_size;
   /* A function of the scripts that tells what the library does not check: `judge(chain)` gives what is wrong. */
@@ -28,7 +28,7 @@ struct Trust {
   char problem[512];
 };
 
-/* Takes the name, which has to stay. */
-void trust_name(struct Trust *trust, const char *name);
+/* Sets the name; false where it is too long for one. */
+bool trust_name(struct Trust *trust, const char *name);
 /* A callback of mbedtls_x509_crt_verify and mbedtls_ssl_conf_verify, whose context is a struct Trust. */
 int trust_certificate(void *trust, mbedtls_x509_crt *certificate, int depth, uint32_t *flags);

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { generate } from "selfsigned";
+import { certificate } from "../system/certificates.testing";
 import { httpsTransport } from "./transport";
 
 let server: Server;
@@ -10,13 +10,9 @@ const asked: (string | undefined)[] = [];
 let answerSlow: () => void = () => undefined;
 
 beforeAll(async () => {
-  const altNames = [{ type: 7, ip: "127.0.0.1" } as const];
-  const made = await generate([{ name: "commonName", value: "api" }], {
-    keyType: "ec",
-    extensions: [{ name: "subjectAltName", altNames }],
-  });
+  const made = certificate({ subject: "api", names: ["127.0.0.1"] });
   cert = made.cert;
-  server = createServer({ cert, key: made.private }, (request, response) => {
+  server = createServer({ cert, key: made.key }, (request, response) => {
     asked.push(request.headers.authorization);
     if (request.url === "/slow") answerSlow = () => response.end("slow");
     else response.end("fast");

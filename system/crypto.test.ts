@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
-import { authority, certificate, type KeyKind } from "../test/support/certificates";
+import { authority, certificate, type KeyKind } from "./certificates.testing";
 import {
   generateKey,
   type Hash,

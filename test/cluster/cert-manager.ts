@@ -1,4 +1,4 @@
-import { generate } from "selfsigned";
+import { certificate } from "../../system/certificates.testing";
 import type { Kubectl } from "./pods";
 
 const definition = (kind: string) => {
@@ -47,18 +47,13 @@ export class CertManager {
     const [namespace = "", name = ""] = (metadata.annotations["cert-manager.io/inject-ca-from"] ?? "").split("/");
     const { spec } = await this.kubectl.json<Certificate>("get", "certificate", name, `--namespace=${namespace}`);
     await this.kubectl.run("get", spec.issuerRef.kind, spec.issuerRef.name, `--namespace=${namespace}`);
-    const altNames = spec.dnsNames.map((value) => ({ type: 2, value }) as const);
-    const made = await generate([{ name: "commonName", value: name }], {
-      algorithm: "sha256",
-      keyType: "ec",
-      extensions: [{ name: "subjectAltName", altNames }],
-    });
+    const made = certificate({ subject: name, names: spec.dnsNames });
     await this.kubectl.apply({
       apiVersion: "v1",
       kind: "Secret",
       type: "kubernetes.io/tls",
       metadata: { name: spec.secretName, namespace },
-      data: { "tls.crt": base64(made.cert), "tls.key": base64(made.private), "ca.crt": base64(made.cert) },
+      data: { "tls.crt": base64(made.cert), "tls.key": base64(made.key), "ca.crt": base64(made.cert) },
     });
     const path = (_: object, index: number) => `/webhooks/${index}/clientConfig/caBundle`;
     const patch = webhooks.map(path).map((each) => ({ op: "add", path: each, value: base64(made.cert) }));

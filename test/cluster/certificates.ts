@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generate } from "selfsigned";
+import { authority } from "../../system/certificates.testing";
 import { API_SERVER, API_SERVICE, NODE } from "./addresses";
 import { paths } from "./paths";
 
@@ -31,20 +31,9 @@ export async function makeCredentials(): Promise<void> {
   for (const directory of [paths.certificates, paths.kubeconfigs]) {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   }
-  const { cert, private: key } = await generate([{ name: "commonName", value: "test cluster" }], {
-    algorithm: "sha256",
-    keyType: "ec",
-    extensions: [
-      { name: "basicConstraints", cA: true },
-      {
-        name: "subjectAltName",
-        altNames: [
-          ...[NODE.address, API_SERVICE, "127.0.0.1"].map((ip) => ({ type: 7, ip }) as const),
-          ...["kubernetes", "kubernetes.default.svc"].map((value) => ({ type: 2, value }) as const),
-        ],
-      },
-    ],
-  });
+  const names = [NODE.address, API_SERVICE, "127.0.0.1", "kubernetes", "kubernetes.default.svc"];
+  // It is kept for as long as the cluster's files.
+  const { cert, key } = authority("test cluster", { names, toDay: 365 });
   await writeFile(credentials.certificate, cert);
   await writeFile(credentials.key, key, { mode: 0o600 });
   await makeAccountsKey();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { stringify } from "yaml";
-import { authority, certificate } from "../support/certificates";
+import { authority, certificate } from "../../system/certificates.testing";
 import { Node } from "../support/netns";
 import { TlsServer } from "../support/tls-server";
 import { calls, type MadeUp, type Surroundings } from "./calls";

@@ -20,7 +20,7 @@ class Injector {
   ) {}
 
   static async start(): Promise<Injector> {
-    const { cert, key } = await certificateFor("injector");
+    const { cert, key } = certificateFor("injector");
     const patch = [
       { op: "add", path: "/metadata/annotations/linkerd.io~1proxy-version", value: "edge" },
       { op: "add", path: "/spec/containers/-", value: { name: "linkerd-proxy", image: "none" } },

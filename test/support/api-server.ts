@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { generate } from "selfsigned";
+import { authority } from "../../system/certificates.testing";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -41,14 +41,7 @@ export class ApiStub {
 
   /** @param address its certificate's; one of IPv6 is also what it listens on */
   static async start(answer: Answer, address = "127.0.0.1"): Promise<ApiStub> {
-    const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
-      algorithm: "sha256",
-      keyType: "ec",
-      extensions: [
-        { name: "basicConstraints", cA: true },
-        { name: "subjectAltName", altNames: [{ type: 7, ip: address }] },
-      ],
-    });
+    const { cert, key } = authority("test API server", { names: [address] });
     const server = createServer({ cert, key });
     const stub = new ApiStub(server, cert, answer);
     server.on("request", (request, response) => {

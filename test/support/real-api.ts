@@ -4,9 +4,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { generate } from "selfsigned";
 import type { ApiServer } from "../../kubernetes/api-server";
 import { type ApiRequest, httpsTransport } from "../../kubernetes/transport";
+import { authority } from "../../system/certificates.testing";
 import { paths } from "../cluster/paths";
 import { until } from "./controllers";
 import { freePort } from "./ports";
@@ -58,14 +58,7 @@ export class RealApi {
 
   /** Starts both; `account` is the user of the second token. */
   static async start(account: string): Promise<RealApi> {
-    const { cert, private: key } = await generate([{ name: "commonName", value: "test API server" }], {
-      algorithm: "sha256",
-      keyType: "ec",
-      extensions: [
-        { name: "basicConstraints", cA: true },
-        { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
-      ],
-    });
+    const { cert, key } = authority("test API server", { names: ["127.0.0.1"] });
     const place = { host: "127.0.0.1", port: await freePort(), ca: cert };
     const api = new RealApi({ ...place, token: "admin" }, { ...place, token: "account" });
     const accounts = generateKeyPairSync("ec", {

@@ -8,27 +8,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { connect, type TLSSocket } from "node:tls";
-import { generate } from "selfsigned";
 import { bundle } from "../../build/bundle";
 import { hostRuntime } from "../../build/runtime";
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import type { ServerLimits } from "../../controllers/multus/webhook/server";
+import { authority } from "../../system/certificates.testing";
 import type { Order } from "./webhook-main";
 
 export const RUNTIMES = { node: () => process.execPath, bun: hostRuntime } as const;
 
 /** A certificate for 127.0.0.1, known by its common name. */
-export async function certificateFor(name: string): Promise<TlsPair> {
-  const { cert, private: key } = await generate([{ name: "commonName", value: name }], {
-    algorithm: "sha256",
-    keyType: "ec",
-    extensions: [
-      { name: "basicConstraints", cA: true },
-      { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
-    ],
-  });
-  return { cert, key };
-}
+export const certificateFor = (name: string): TlsPair => authority(name, { names: ["127.0.0.1"] });
 
 export interface Answer {
   readonly status: number;

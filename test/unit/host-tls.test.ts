@@ -11,8 +11,8 @@ import {
 import { constants } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
-import { generate } from "selfsigned";
 import type { TlsFailure } from "../../host/port";
+import { type Issued, certificate as issue, type KeyKind } from "../../system/certificates.testing";
 import { HostProgram, type Step, type StepResult, type StepServer } from "../support/host";
 import { namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
@@ -23,64 +23,55 @@ const { ECONNREFUSED, ECONNRESET, EINVAL, ENOTCONN, ETIMEDOUT } = constants.errn
 const LIMIT = 30_000;
 const DAY = 24 * 60 * 60 * 1000;
 
-interface Pair {
-  readonly cert: string;
-  readonly key: string;
+interface Name {
+  readonly kind: "dnsNames" | "names";
+  readonly value: string;
 }
-
-type Name = { readonly type: 2; readonly value: string } | { readonly type: 7; readonly ip: string };
-const dns = (value: string): Name => ({ type: 2, value });
-const ip = (value: string): Name => ({ type: 7, ip: value });
+const dns = (value: string): Name => ({ kind: "dnsNames", value });
+const ip = (value: string): Name => ({ kind: "names", value });
 
 interface CertificateOptions {
   readonly names?: readonly Name[];
-  readonly issuer?: Pair;
+  readonly issuer?: Issued;
   readonly isCa?: boolean;
   readonly from?: Date;
   readonly to?: Date;
-  readonly keyType?: "ec" | "rsa";
-  readonly algorithm?: string;
+  readonly key?: KeyKind;
+  readonly hash?: "sha1" | "sha256";
   readonly cn?: string;
 }
 
-async function certificate(options: CertificateOptions = {}): Promise<Pair> {
-  const {
-    names = [],
-    issuer,
-    isCa = false,
-    keyType = "ec",
-    algorithm = "sha256",
-    cn = `test ${Math.random()}`,
-  } = options;
+const day = (date: Date) => (date.getTime() - Date.now()) / DAY;
+
+function certificate(options: CertificateOptions = {}): Issued {
+  const { names = [], issuer, isCa = false, key = "P-256", hash = "sha256", cn = `test ${Math.random()}` } = options;
   const { from = new Date(Date.now() - DAY), to = new Date(Date.now() + DAY) } = options;
-  const { cert, private: key } = await generate([{ name: "commonName", value: cn }], {
-    keyType,
-    algorithm,
-    notBeforeDate: from,
-    notAfterDate: to,
-    extensions: [
-      { name: "basicConstraints", cA: isCa, critical: true },
-      ...(names.length > 0 ? [{ name: "subjectAltName" as const, altNames: [...names] }] : []),
-    ],
-    ...(issuer === undefined ? {} : { ca: issuer }),
+  const of = (wanted: Name["kind"]) => names.filter(({ kind }) => kind === wanted).map(({ value }) => value);
+  return issue({
+    subject: cn,
+    key,
+    hash,
+    isAuthority: isCa,
+    ...{ names: of("names"), dnsNames: of("dnsNames") },
+    ...{ fromDay: day(from), toDay: day(to) },
+    ...(issuer === undefined ? {} : { by: issuer }),
   });
-  return { cert: `${cert.trim()}\n`, key };
 }
 
 let host: HostProgram;
-let authority: Pair;
-let good: Pair;
-let client: Pair;
+let authority: Issued;
+let good: Issued;
+let client: Issued;
 const open: (Server | Socket)[] = [];
 
 beforeAll(async () => {
   host = await HostProgram.build();
-  authority = await certificate({ isCa: true });
-  good = await certificate({
+  authority = certificate({ isCa: true });
+  good = certificate({
     issuer: authority,
     names: [ip("127.0.0.1"), ip("::1"), dns("api.example"), dns("*.wild.example")],
   });
-  client = await certificate({ issuer: authority });
+  client = certificate({ issuer: authority });
 });
 afterEach(() => {
   for (const each of open.splice(0)) "close" in each ? each.close() : each.destroy();
@@ -177,10 +168,10 @@ describe("trust", () => {
   });
 
   it("takes keys of RSA, and chains in any order", async () => {
-    const trusted = await certificate({ isCa: true, keyType: "rsa" });
-    const intermediate = await certificate({ isCa: true, issuer: trusted, keyType: "rsa" });
-    const other = await certificate({ isCa: true });
-    const leaf = await certificate({ issuer: intermediate, names: [ip("127.0.0.1")], keyType: "rsa" });
+    const trusted = certificate({ isCa: true, key: "rsa" });
+    const intermediate = certificate({ isCa: true, issuer: trusted, key: "rsa" });
+    const other = certificate({ isCa: true });
+    const leaf = certificate({ issuer: intermediate, names: [ip("127.0.0.1")], key: "rsa" });
     const chain = { cert: leaf.cert + other.cert + intermediate.cert, key: leaf.key };
     expect(await exchange(server(await serve(chain), { ca: trusted.cert }))).toBe("sent");
     expect(await exchange(server(await serve(chain), { ca: other.cert + trusted.cert }))).toBe("sent");
@@ -189,7 +180,7 @@ describe("trust", () => {
   });
 
   it("takes a certificate that is its own authority", async () => {
-    const own = await certificate({ isCa: true, names: [ip("127.0.0.1")] });
+    const own = certificate({ isCa: true, names: [ip("127.0.0.1")] });
     expect(await exchange(server(await serve(own), { ca: own.cert }))).toBe("sent");
   });
 
@@ -211,15 +202,15 @@ describe("trust", () => {
     ["whose common name alone is the address", { cn: "127.0.0.1" }, {}, NAME_MISMATCH],
     ["that expired", { names: [ip("127.0.0.1")], to: new Date(Date.now() - 1000) }, {}, /expired/],
     ["that is not valid yet", { names: [ip("127.0.0.1")], from: new Date(Date.now() + DAY / 2) }, {}, /future/],
-    ["signed by SHA-1", { names: [ip("127.0.0.1")], algorithm: "sha1" }, {}, /unacceptable hash/],
+    ["signed by SHA-1", { names: [ip("127.0.0.1")], hash: "sha1" }, {}, /unacceptable hash/],
   ])("refuses a certificate %s", async (_, options, changes, text) => {
-    const pair = await certificate({ ...options, issuer: authority });
+    const pair = certificate({ ...options, issuer: authority });
     const failure = await exchange(server(await serve({ ...pair, ciphers: "DEFAULT@SECLEVEL=0" }), changes));
     expect(failure).toEqual({ step: "verify", error: 0, text: expect.stringMatching(text) });
   });
 
   it("says everything that is wrong with a certificate", async () => {
-    const pair = await certificate({ names: [dns("other")], to: new Date(Date.now() - 1000) });
+    const pair = certificate({ names: [dns("other")], to: new Date(Date.now() - 1000) });
     expect(await exchange(server(await serve(pair)))).toMatchObject({
       step: "verify",
       text: expect.stringMatching(/expired.*does not match.*not correctly signed by the trusted CA/),
@@ -229,10 +220,10 @@ describe("trust", () => {
   it("refuses another authority, one of the same name, and trusts none where none is given", async () => {
     const port = await serve();
     const untrusted = { step: "verify", error: 0, text: expect.stringContaining("trusted CA") };
-    expect(await exchange(server(port, { ca: (await certificate({ isCa: true })).cert }))).toEqual(untrusted);
+    expect(await exchange(server(port, { ca: certificate({ isCa: true }).cert }))).toEqual(untrusted);
     const named = { isCa: true, cn: "the same" };
-    const [first, second] = [await certificate(named), await certificate(named)];
-    const leaf = await certificate({ issuer: first, names: [ip("127.0.0.1")] });
+    const [first, second] = [certificate(named), certificate(named)];
+    const leaf = certificate({ issuer: first, names: [ip("127.0.0.1")] });
     expect(await exchange(server(await serve(leaf), { ca: second.cert }))).toEqual(untrusted);
     expect(await exchange(server(await serve(leaf), { ca: second.cert + first.cert }))).toBe("sent");
     expect(await exchange(server(port, { ca: "" }))).toEqual(untrusted);
@@ -240,23 +231,23 @@ describe("trust", () => {
 
   it("tries some of the paths that many certificates of one name make, and no more", async () => {
     const named = { isCa: true, cn: "the same" };
-    const many = await Promise.all(Array.from({ length: 20 }, () => certificate(named)));
-    const leaf = await certificate({ issuer: many[0]!, names: [ip("127.0.0.1")] });
+    const many = Array.from({ length: 20 }, () => certificate(named));
+    const leaf = certificate({ issuer: many[0]!, names: [ip("127.0.0.1")] });
     // The library follows the first of that name, whose own issuer is not there.
-    const first = await certificate({ ...named, issuer: await certificate({ isCa: true, cn: "absent" }) });
+    const first = certificate({ ...named, issuer: certificate({ isCa: true, cn: "absent" }) });
     const cert = [leaf, first, ...many].map((each) => each.cert).join("");
     expect(await exchange(server(await serve({ cert, key: leaf.key })))).toMatchObject({ step: "verify" });
   });
 
   it("refuses an issuer that is no authority", async () => {
-    const intermediate = await certificate({ issuer: authority });
-    const leaf = await certificate({ issuer: intermediate, names: [ip("127.0.0.1")] });
+    const intermediate = certificate({ issuer: authority });
+    const leaf = certificate({ issuer: intermediate, names: [ip("127.0.0.1")] });
     const chain = { cert: leaf.cert + intermediate.cert, key: leaf.key };
     expect(await exchange(server(await serve(chain)))).toMatchObject({ step: "verify" });
   });
 
   it("verifies nothing where it is told so", async () => {
-    const expired = await certificate({ names: [dns("other")], to: new Date(Date.now() - 1000) });
+    const expired = certificate({ names: [dns("other")], to: new Date(Date.now() - 1000) });
     for (const options of [{ maxVersion: "TLSv1.2" }, { minVersion: "TLSv1.3" }] as const)
       expect(await exchange(server(await serve({ ...expired, ...options }), { insecure: true, ca: "" }))).toBe("sent");
   });
@@ -274,10 +265,10 @@ describe("client certificates", () => {
   const versions = [{ maxVersion: "TLSv1.2" }, { minVersion: "TLSv1.3" }] as const;
 
   it.each(versions)("are shown, with %j", async (version) => {
-    const rsa = await certificate({ isCa: true, keyType: "rsa" });
+    const rsa = certificate({ isCa: true, key: "rsa" });
     const options = { ...version, requestCert: true, rejectUnauthorized: true, ca: [authority.cert, rsa.cert] };
     const port = await serve(options, (socket) => socket.end(socket.getPeerCertificate().fingerprint256));
-    for (const pair of [client, await certificate({ issuer: rsa, keyType: "rsa" })]) {
+    for (const pair of [client, certificate({ issuer: rsa, key: "rsa" })]) {
       const shown = await exchange(server(port, { certificate: pair.cert, key: pair.key }));
       expect(shown).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/);
     }
@@ -533,7 +524,7 @@ describe("a connection", () => {
 
   it("may follow another, and leaves nothing behind", async () => {
     const port = await serve();
-    const [refusing, silent] = [await serve(await certificate()), await serveTcp((socket) => socket.end())];
+    const [refusing, silent] = [await serve(certificate()), await serveTcp((socket) => socket.end())];
     const servers = [
       server(port, { certificate: client.cert, key: client.key }),
       server(refusing),
@@ -568,7 +559,7 @@ describe("a connection", () => {
   });
 
   it("is not there before it was made, or after it was closed or failed", async () => {
-    const refusing = await serve(await certificate());
+    const refusing = await serve(certificate());
     const transfer: Step[] = [
       ["tlsSend", utf8("x"), 10],
       ["tlsReceive", { size: 1 }, 10],

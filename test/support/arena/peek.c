@@ -1,15 +1,5 @@
 /* In place of host/tls.c: reads memory that no block holds, which a sanitizer has to notice. */
-#include <psa/crypto.h>
-
 #include "host.h"
-
-/* The library asks for it where it is linked without optimization; nothing here needs a random number. */
-psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into, size_t size,
-                                             size_t *made) {
-  (void)context, (void)into, (void)size;
-  *made = 0;
-  return PSA_ERROR_INSUFFICIENT_ENTROPY;
-}
 
 /* peek(size, at): the byte at an offset of a new block */
 static JSValue peek(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {

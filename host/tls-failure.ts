@@ -1,0 +1,48 @@
+/** Why there is no TLS connection, in words for those who operate the server or issue its certificate. */
+import { Errno } from "./errno";
+import type { TlsFailure } from "./port";
+
+const refusals: Readonly<Record<number, string>> = {
+  [Errno.ECONNREFUSED]: "connection refused",
+  [Errno.ECONNRESET]: "the connection was reset",
+  [Errno.ENETUNREACH]: "no route to it",
+  [Errno.EHOSTUNREACH]: "no route to it",
+  // What a route of type `blackhole` answers.
+  [Errno.EINVAL]: "no route to it",
+  [Errno.EACCES]: "the node forbids the connection",
+  [Errno.EPERM]: "the node forbids the connection",
+};
+
+/** What messages of the TLS library mean for those who issue certificates. */
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  // RFC 8446, section 6.2: handshake_failure has several causes.
+  [
+    /alert 40\b/,
+    "server and client have no version of TLS, cipher suite or key type in common (TLS 1.2 and 1.3 with AES-GCM or ChaCha20; keys of RSA or ECDSA, not Ed25519)",
+  ],
+  [/algorithm \(oid\) is unsupported/, "Ed25519 is not supported: use RSA or ECDSA"],
+  [/unacceptable hash/, "SHA-1 is not accepted: use SHA-256"],
+];
+
+function explained(text: string): string {
+  const hint = HINTS.find(([pattern]) => pattern.test(text))?.[1];
+  return hint === undefined ? text : `${text}; ${hint}`;
+}
+
+/** @param limitMs the time that there was for the connection */
+export function reasonOf({ step, error, text: given }: TlsFailure, limitMs: number): string {
+  const text = explained(given);
+  if (error === -Errno.ETIMEDOUT) return `no connection within ${limitMs} ms`;
+  switch (step) {
+    case "ca":
+      return `the kubeconfig's certificate authority cannot be read: ${text}`;
+    case "certificate":
+      return `the kubeconfig's client certificate cannot be used: ${text}`;
+    case "verify":
+      return `its certificate is not trusted: ${text}`;
+    case "connect":
+      return refusals[-error] ?? `cannot connect: error ${-error}`;
+    case "handshake":
+      return error < 0 ? "the connection broke during the TLS handshake" : `the TLS handshake failed: ${text}`;
+  }
+}

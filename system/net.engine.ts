@@ -1,0 +1,397 @@
+/** Connections, by the C host: net.ts has the same by Node's modules, and says more. */
+import { parseAddress } from "../cni/subnets";
+import { checked, Errno, SystemError } from "../host/errno";
+import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
+import type { TlsConnection, TlsFailure, TlsIdentity, TlsWants } from "../host/port";
+import { beginConnection, listenTcp as listenOn, sendAtOnce } from "../host/sockets";
+import { reasonOf } from "../host/tls-failure";
+import { host } from "./engine/host";
+import { inChild, ready } from "./engine/loop";
+import type {
+  Connection,
+  ConnectOptions,
+  ListenAddress,
+  Listener,
+  NetFailure,
+  TcpTarget,
+  TlsListener,
+  TlsListenOptions,
+  TlsPair,
+  TlsTarget,
+} from "./net";
+
+/** There is no connection, or no longer. */
+export class NetError extends Error {
+  override readonly name = "NetError";
+  /** @param code as `ECONNREFUSED`, where there is one */
+  constructor(
+    message: string,
+    readonly kind: NetFailure,
+    readonly code?: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** How long an address has before the next is tried, too (RFC 8305). */
+const STAGGER_MS = 250;
+/** How many addresses of a host are tried. */
+const MOST_ADDRESSES = 8;
+/** Connections that a listener takes before other work goes on. */
+const BATCH = 32;
+/** Milliseconds until a listener tries again that has no descriptor or memory for a connection. */
+const PAUSE_MS = 100;
+/** Handshakes under way; the oldest makes room for a new one. */
+const MOST_HANDSHAKES = 512;
+/** Milliseconds after its time limit that a child process has to say so itself. */
+const CHILD_MS = 500;
+/** Milliseconds to look up the address of a listener. */
+const LOOKUP_MS = 5_000;
+const ECONNABORTED = 103;
+const SOL_SOCKET = 1;
+const SO_ERROR = 4;
+const ACCEPT_FLAGS = 0x80800; // SOCK_CLOEXEC, SOCK_NONBLOCK
+const MSG_NOSIGNAL = 0x4000;
+
+const codeOf = (errno: number) => new SystemError("", errno).code;
+
+/** What was received last: each connection takes its bytes away at once, and none has a buffer of its own. */
+const received = new Uint8Array(16_384);
+
+/** How a connection moves bytes, without waiting; a count below zero is a negated errno. */
+interface Channel {
+  readonly socket: number;
+  send(bytes: Uint8Array): number | TlsWants;
+  receive(into: Uint8Array): number | TlsWants;
+  close(): void;
+}
+
+const wants = (result: number, what: TlsWants) => (result === -Errno.EAGAIN ? what : result);
+
+function tcpChannel(socket: number): Channel {
+  return {
+    socket,
+    send: (bytes) => wants(host.send(socket, bytes, MSG_NOSIGNAL), "write"),
+    receive: (into) => wants(host.receive(socket, into, 0), "read"),
+    close: () => void host.close(socket),
+  };
+}
+
+function tlsChannel(socket: number, connection: TlsConnection): Channel {
+  return {
+    socket,
+    send: (bytes) => host.tlsWrite(connection, bytes),
+    receive: (into) => host.tlsRead(connection, into),
+    close: () => host.tlsEnd(connection),
+  };
+}
+
+class EngineConnection implements Connection {
+  private readonly end = new AbortController();
+  private written: Promise<void> = Promise.resolve();
+
+  constructor(private readonly channel: Channel) {}
+
+  async read(): Promise<Uint8Array | undefined> {
+    let bytes: Uint8Array | undefined;
+    await this.moved(() => {
+      const size = this.channel.receive(received);
+      if (typeof size === "number" && size > 0) bytes = received.slice(0, size);
+      return size;
+    });
+    return bytes;
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    const write = async () => {
+      for (let at = 0; at < bytes.length; ) at += await this.moved(() => this.channel.send(bytes.subarray(at)));
+    };
+    const done = this.written.then(write);
+    this.written = done.catch(() => undefined);
+    return done;
+  }
+
+  close(): void {
+    if (this.end.signal.aborted) return;
+    this.end.abort(new NetError("the connection is closed", "closed"));
+    this.channel.close();
+  }
+
+  /** How many bytes a call moved, once the socket lets it. */
+  private async moved(move: () => number | TlsWants): Promise<number> {
+    const { signal } = this.end;
+    for (;;) {
+      if (signal.aborted) throw signal.reason;
+      const result = move();
+      if (typeof result === "string") await ready(this.channel.socket, result, signal);
+      else if (result >= 0) return result;
+      else throw new NetError(`the connection broke: ${codeOf(-result)}`, "closed", codeOf(-result));
+    }
+  }
+}
+
+/** A connection that is being made. */
+interface Attempt {
+  /** Which step is under way: an attempt that takes too long failed there. */
+  kind: NetFailure;
+  readonly signal: AbortSignal;
+  /** Milliseconds that are left. */
+  left(): number;
+}
+
+async function attempted<T>(
+  { deadlineMs, signal }: ConnectOptions,
+  kind: NetFailure,
+  work: (attempt: Attempt) => Promise<T>,
+): Promise<T> {
+  const end = new AbortController();
+  const deadline = host.elapsed() + deadlineMs;
+  const attempt = { kind, signal: end.signal, left: () => Math.max(1, Math.ceil(deadline - host.elapsed())) };
+  const late = () => end.abort(new NetError(`no connection within ${deadlineMs} ms`, attempt.kind, "ETIMEDOUT"));
+  const abort = () => end.abort(new NetError("the connection is no longer wanted", "closed"));
+  const timer = setTimeout(late, deadlineMs);
+  if (signal?.aborted) abort();
+  else signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await work(attempt);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** What a promise gives, unless the signal comes first. */
+function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    promise.then(resolve, reject);
+  });
+}
+
+async function addressesOf(name: string, { left, signal }: Attempt): Promise<readonly string[]> {
+  const known = knownAddresses(host, name);
+  if (known.length > 0) return known;
+  const limit = left();
+  const found = inChild(() => host.resolve(name, limit), { timeoutMs: limit + CHILD_MS });
+  try {
+    return resolvedAddresses(name, await unless(signal, found), limit);
+  } catch (error) {
+    if (error instanceof NetError) throw error;
+    throw new NetError((error as Error).message, "resolve", undefined, { cause: error });
+  }
+}
+
+/** The bytes of an address; none for what is not one: the kernel then says that it is invalid. */
+const bytesOf = (address: string) => Uint8Array.from(parseAddress(address) ?? []);
+
+/** A socket that is connected to one address. @throws SystemError */
+async function connected(address: Uint8Array, port: number, signal: AbortSignal): Promise<number> {
+  const socket = beginConnection(host, address, port);
+  try {
+    await ready(socket, "write", signal);
+    const failed = new Int32Array(1);
+    checked("connect", host.getsockopt(socket, SOL_SOCKET, SO_ERROR, new Uint8Array(failed.buffer)));
+    checked("connect", -(failed[0] ?? 0));
+    return socket;
+  } catch (error) {
+    host.close(socket);
+    throw error;
+  }
+}
+
+/** A socket that is connected to the first address that takes it; the next is tried while those before do not answer. */
+function dialled(addresses: readonly Uint8Array[], port: number, signal: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const others = new AbortController();
+    let [next, open] = [0, 0];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const finish = (settle: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+      others.abort();
+      settle();
+    };
+    const abort = () => finish(() => reject(signal.reason));
+    const start = () => {
+      clearTimeout(timer);
+      const address = addresses[next++];
+      if (address === undefined) return;
+      open += 1;
+      if (next < addresses.length) timer = setTimeout(start, STAGGER_MS);
+      connected(address, port, others.signal).then(
+        (socket) => {
+          if (others.signal.aborted) host.close(socket);
+          else finish(() => resolve(socket));
+        },
+        (error) => {
+          open -= 1;
+          if (others.signal.aborted) return;
+          if (next < addresses.length) start();
+          else if (open === 0) finish(() => reject(error));
+        },
+      );
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    start();
+  });
+}
+
+function failure(problem: TlsFailure, attempt: Attempt): NetError {
+  const code = problem.error < 0 ? codeOf(-problem.error) : undefined;
+  return new NetError(reasonOf(problem, attempt.left()), problem.step, code);
+}
+
+async function connectSocket({ host: name, port }: TcpTarget, attempt: Attempt): Promise<number> {
+  attempt.kind = "resolve";
+  const addresses = (await addressesOf(name, attempt)).slice(0, MOST_ADDRESSES).map(bytesOf);
+  attempt.kind = "connect";
+  try {
+    return await dialled(addresses, port, attempt.signal);
+  } catch (error) {
+    if (!(error instanceof SystemError)) throw error;
+    throw failure({ step: "connect", error: -error.errno, text: "" }, attempt);
+  }
+}
+
+/** @throws NetError */
+export function connectTcp(to: TcpTarget, options: ConnectOptions): Promise<Connection> {
+  return attempted(
+    options,
+    "resolve",
+    async (attempt) => new EngineConnection(tcpChannel(await connectSocket(to, attempt))),
+  );
+}
+
+const judge = (chain: readonly Uint8Array[]) => host.load("certificates").problemOf(chain);
+
+/** Completes a handshake, or ends the connection. */
+async function handshaken(socket: number, connection: TlsConnection, attempt: Attempt): Promise<Connection> {
+  attempt.kind = "handshake";
+  try {
+    for (;;) {
+      if (attempt.signal.aborted) throw attempt.signal.reason;
+      const result = host.tlsHandshake(connection, judge);
+      if (result === undefined) return new EngineConnection(tlsChannel(socket, connection));
+      if (typeof result !== "string") throw failure(result, attempt);
+      await ready(socket, result, attempt.signal);
+    }
+  } catch (error) {
+    host.tlsEnd(connection);
+    throw error;
+  }
+}
+
+/** Connects and verifies the server as the target says. @throws NetError */
+export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
+  const { ca, certificate, insecure = false, serverName = to.host } = to;
+  return attempted(options, "resolve", async (attempt) => {
+    const socket = await connectSocket(to, attempt);
+    const made = host.tlsClient(socket, {
+      name: serverName,
+      ca: ca ?? (insecure ? "" : systemAuthorities(host)),
+      certificate: certificate?.cert ?? "",
+      key: certificate?.key ?? "",
+      insecure,
+    });
+    if (!("step" in made)) return handshaken(socket, made, attempt);
+    host.close(socket);
+    throw failure(made, attempt);
+  });
+}
+
+/** Takes connections until the signal comes. */
+async function acceptAll(listening: number, signal: AbortSignal, taken: (socket: number) => void): Promise<void> {
+  for (;;) {
+    await ready(listening, "read", signal);
+    for (let count = 0; count < BATCH && !signal.aborted; count++) {
+      const socket = host.accept(listening, ACCEPT_FLAGS);
+      if (socket === -Errno.EAGAIN) break;
+      if (socket === -ECONNABORTED) continue;
+      if (socket < 0) {
+        // There are too many descriptors, or too little memory: the connection waits, and may not be asked for at once.
+        await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
+        break;
+      }
+      sendAtOnce(host, socket);
+      taken(socket);
+    }
+  }
+}
+
+async function listenSocket({ host: name, port }: ListenAddress): Promise<number> {
+  if (name === undefined) return listenOn(host, port);
+  const attempt = { kind: "resolve" as const, signal: new AbortController().signal, left: () => LOOKUP_MS };
+  const [text = ""] = await addressesOf(name, attempt);
+  return listenOn(host, port, bytesOf(text));
+}
+
+async function listening(at: ListenAddress, taken: (socket: number) => void): Promise<Listener> {
+  const socket = await listenSocket(at);
+  const end = new AbortController();
+  const bound = new Uint8Array(28);
+  host.getsockname(socket, bound);
+  acceptAll(socket, end.signal, taken).catch((error) => {
+    if (!end.signal.aborted) throw error;
+  });
+  return {
+    port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0),
+    close: () => {
+      if (end.signal.aborted) return;
+      end.abort();
+      host.close(socket);
+    },
+  };
+}
+
+/** @param taken gets each connection @throws SystemError if the port is taken */
+export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
+  return listening(at, (socket) => taken(new EngineConnection(tcpChannel(socket))));
+}
+
+/** @throws Error in the TLS library's words */
+function identityOf({ cert, key }: TlsPair): TlsIdentity {
+  const made = host.tlsServer(cert, key);
+  if (typeof made === "string") throw new Error(made);
+  return made;
+}
+
+/**
+ * Listens for TLS 1.2 and 1.3.
+ * @param taken gets each connection once its handshake is done
+ * @throws Error if the port is taken or TLS refuses the pair
+ */
+export async function listenTls(
+  at: ListenAddress,
+  pair: TlsPair,
+  { handshakeMs }: TlsListenOptions,
+  taken: (connection: Connection) => void,
+): Promise<TlsListener> {
+  let identity = identityOf(pair);
+  const shaking = new Set<AbortController>();
+  const shakeHands = async (socket: number, end: AbortController) => {
+    const connection = host.tlsAccept(socket, identity);
+    try {
+      const options = { deadlineMs: handshakeMs, signal: end.signal };
+      taken(await attempted(options, "handshake", (attempt) => handshaken(socket, connection, attempt)));
+    } catch (error) {
+      if (!(error instanceof NetError)) throw error;
+    } finally {
+      shaking.delete(end);
+    }
+  };
+  const listener = await listening(at, (socket) => {
+    const end = new AbortController();
+    shaking.add(end);
+    const [oldest] = shaking;
+    if (shaking.size > MOST_HANDSHAKES) oldest?.abort();
+    void shakeHands(socket, end);
+  });
+  return {
+    ...listener,
+    use: (next) => {
+      identity = identityOf(next);
+    },
+  };
+}

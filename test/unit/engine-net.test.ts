@@ -1,0 +1,448 @@
+/** Connections and keys of the engine, on the real executable against Node's TLS, and the other way about. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket, connect as tcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type ConnectionOptions, connect, createServer, type TLSSocket, type TlsOptions } from "node:tls";
+import { buildExecutable } from "../../build/engine";
+import { root } from "../../build/paths";
+import { PLUGIN_SCRIPTS } from "../../build/programs";
+import { authority, certificate, type Issued } from "../../system/certificates.testing";
+import { sanitized } from "../support/host";
+
+jest.setTimeout(600_000);
+
+let directory: string;
+let executable: string;
+let ca: Issued;
+let ec: Issued;
+let rsa: Issued;
+const ends: (() => void)[] = [];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "engine-net-"));
+  executable = join(directory, "programs");
+  const program = join(root, "test", "support", "programs", "net.ts");
+  const steps = join(root, "test", "support", "host-steps", "main.ts");
+  await buildExecutable(executable, { main: steps, programs: { net: program }, scripts: PLUGIN_SCRIPTS, sanitized });
+  ca = authority("test authority");
+  const names = ["127.0.0.1", "api.example"];
+  ec = certificate({ subject: "ec", by: ca, names });
+  rsa = certificate({ subject: "rsa", by: ca, names, key: "rsa" });
+});
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+interface Running {
+  readonly child: ChildProcess;
+  /** The next line it prints. */
+  line(): Promise<unknown>;
+  tell(order: unknown): Promise<unknown>;
+}
+
+/** Starts a program; what it writes to stderr fails the test. */
+function start(args: readonly string[], before = ":"): Running {
+  const child = spawn("/bin/sh", ["-c", `${before}; exec "$0" net "$@"`, executable, ...args], { env: {} });
+  let problems = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    problems += text;
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  ends.push(() => child.kill());
+  const line = async () => {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error(`the program ended: ${problems}`);
+    return JSON.parse(value);
+  };
+  const tell = (order: unknown) => {
+    child.stdin.write(`${JSON.stringify(order)}\n`);
+    return line();
+  };
+  return { child, line, tell };
+}
+
+async function serving(pair: Issued | null = ec, handshakeMs = 30_000, before?: string) {
+  const server = start(
+    ["serve", JSON.stringify({ host: "127.0.0.1", port: 0 }), JSON.stringify(pair), `${handshakeMs}`],
+    before,
+  );
+  const { port } = (await server.line()) as { port: number };
+  return { ...server, port };
+}
+
+interface Made {
+  readonly made: readonly unknown[];
+  readonly before: number;
+  readonly after: number;
+}
+
+const asked = async (order: object) => (await start(["connect", JSON.stringify(order)]).line()) as Made;
+const connected = async (order: object) => (await asked(order)).made;
+
+async function listen(server: Server): Promise<number> {
+  server.on("connection", (socket: Socket) => {
+    socket.on("error", () => {});
+    ends.push(() => socket.destroy());
+  });
+  ends.push(() => server.close());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+const echo = (socket: TLSSocket) => {
+  socket.on("error", () => {});
+  socket.pipe(socket);
+};
+
+function nodeServer(options: TlsOptions, taken: (socket: TLSSocket) => void = echo): Promise<number> {
+  const server = createServer(options, taken);
+  server.on("tlsClientError", () => {});
+  return listen(server);
+}
+
+const target = (port: number, changes: object = {}) => ({ host: "127.0.0.1", port, ca: ca.cert, ...changes });
+
+/** Connects as Node does; what the server showed and echoed. */
+async function client(port: number, options: ConnectionOptions = {}, size = 100): Promise<TLSSocket> {
+  const socket = connect({ port, host: "127.0.0.1", ca: ca.cert, ...options });
+  ends.push(() => socket.destroy());
+  await once(socket, "secureConnect");
+  await echoed(socket, size);
+  return socket;
+}
+
+async function echoed(socket: TLSSocket, size: number): Promise<void> {
+  const sent = Buffer.alloc(size, "a payload ");
+  const parts: Buffer[] = [];
+  let left = size;
+  socket.write(sent);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject);
+    socket.on("data", (bytes: Buffer) => {
+      parts.push(bytes);
+      left -= bytes.length;
+      if (left <= 0) resolve();
+    });
+  });
+  socket.removeAllListeners("data");
+  expect(Buffer.concat(parts).equals(sent)).toBe(true);
+}
+
+const versions = [
+  ["TLS 1.2", { maxVersion: "TLSv1.2" }],
+  ["TLS 1.3", { minVersion: "TLSv1.3" }],
+] as const;
+const keys = [
+  ["P-256", () => ec],
+  ["RSA", () => rsa],
+] as const;
+const kinds = versions.flatMap(([version, options]) =>
+  keys.map(([key, pair]) => [version, key, options, pair] as const),
+);
+
+describe("a client", () => {
+  it.each(kinds)("speaks %s with a server whose key is %s, 50 times at once", async (_version, _key, options, pair) => {
+    const port = await nodeServer({ ...pair(), ...options });
+    expect(await connected({ target: target(port), count: 50 })).toEqual(Array(50).fill("same"));
+  });
+
+  it.each(versions)("shows its certificate, with %s", async (_, options) => {
+    const own = certificate({ subject: "client", by: ca, purpose: "clientAuth" });
+    const port = await nodeServer({ ...ec, ...options, requestCert: true, rejectUnauthorized: true, ca: ca.cert });
+    expect(await connected({ target: target(port, { certificate: own }) })).toEqual(["same"]);
+    expect(await connected({ target: target(port) })).toEqual([
+      expect.objectContaining({ kind: expect.stringMatching(/handshake|closed/) }),
+    ]);
+  });
+
+  it("moves four mebibytes while it writes and reads", async () => {
+    const port = await nodeServer(ec);
+    expect(await connected({ target: target(port), size: 4 * 2 ** 20, count: 3 })).toEqual(Array(3).fill("same"));
+    const plain = await listen(createTcpServer((socket) => socket.pipe(socket)));
+    expect(await connected({ target: target(plain), plain: true, size: 4 * 2 ** 20 })).toEqual(["same"]);
+  });
+
+  it("says why a server is not trusted", async () => {
+    const other = authority("other");
+    const port = await nodeServer(ec);
+    const untrusted = { kind: "verify", message: expect.stringContaining("its certificate is not trusted: ") };
+    expect(await connected({ target: target(port, { ca: other.cert }) })).toEqual([untrusted]);
+    expect(await connected({ target: target(port, { serverName: "other.example" }) })).toEqual([untrusted]);
+    expect(await connected({ target: target(port, { ca: other.cert, insecure: true }) })).toEqual(["same"]);
+    expect(await connected({ target: target(port, { serverName: "api.example" }) })).toEqual(["same"]);
+    const strict = authority("strict", { constraints: { excluded: ["example"] } });
+    const inside = certificate({ subject: "x", by: strict, names: ["127.0.0.1", "api.example"] });
+    expect(await connected({ target: target(await nodeServer(inside), { ca: strict.cert }) })).toEqual([
+      { kind: "verify", message: expect.stringContaining("a name constraint excludes it") },
+    ]);
+  });
+
+  it("says what it cannot read", async () => {
+    const port = await nodeServer(ec);
+    expect(await connected({ target: target(port, { ca: "no PEM" }) })).toEqual([
+      { kind: "ca", message: expect.stringContaining("certificate authority cannot be read") },
+    ]);
+    expect(await connected({ target: target(port, { certificate: { cert: ec.cert, key: rsa.key } }) })).toEqual([
+      { kind: "certificate", message: expect.stringContaining("client certificate cannot be used") },
+    ]);
+  });
+
+  it.each<[string, (socket: Socket) => void, object]>([
+    ["closes at once", (socket) => socket.end(), { kind: "handshake", code: "ECONNRESET" }],
+    [
+      "resets the connection",
+      (socket) => socket.once("data", () => socket.resetAndDestroy()),
+      { kind: "handshake", code: "ECONNRESET" },
+    ],
+    ["answers what is not TLS", (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), { kind: "handshake" }],
+    ["sends half of its answer", (socket) => socket.write(Buffer.from("16030300", "hex")), { code: "ETIMEDOUT" }],
+  ])("fails where the server %s, and others go on", async (_, serve, expected) => {
+    const bad = await listen(createTcpServer(serve));
+    const [failed] = await connected({ target: target(bad), deadlineMs: 1000 });
+    expect(failed).toMatchObject(expected);
+  });
+
+  it("says that nothing listens, that there is no such host, and that it is no longer wanted", async () => {
+    const closed = createTcpServer();
+    const port = await listen(closed);
+    closed.close();
+    for (const plain of [true, false])
+      expect(await connected({ target: target(port), plain })).toEqual([
+        { kind: "connect", code: "ECONNREFUSED", message: "connection refused" },
+      ]);
+    expect(await connected({ target: target(port, { host: "host.invalid" }) })).toEqual([
+      { kind: "resolve", message: expect.stringContaining("its host name cannot be resolved: host.invalid") },
+    ]);
+    const silent = await listen(createTcpServer(() => {}));
+    expect(await connected({ target: target(silent), abortMs: 50 })).toEqual([
+      { kind: "closed", message: "the connection is no longer wanted" },
+    ]);
+    expect(await connected({ target: target(silent), deadlineMs: 50 })).toEqual([
+      { kind: "handshake", code: "ETIMEDOUT", message: "no connection within 50 ms" },
+    ]);
+  });
+
+  it("ends what waits when it is closed", async () => {
+    const port = await nodeServer(ec);
+    const closed = { kind: "closed", message: "the connection is closed" };
+    expect(await start(["reading", JSON.stringify(target(port))]).line()).toEqual([closed, closed]);
+  });
+
+  it("says that the connection was reset", async () => {
+    const port = await nodeServer(ec, (socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => (socket as unknown as { _parent: Socket })._parent.resetAndDestroy());
+    });
+    expect(await connected({ target: target(port) })).toEqual([
+      { kind: "closed", code: "ECONNRESET", message: "the connection broke: ECONNRESET" },
+    ]);
+  });
+});
+
+describe("a server", () => {
+  it.each(kinds)("speaks %s with a key of %s, to 50 clients at once", async (_version, _key, options, pair) => {
+    const server = await serving(pair());
+    await Promise.all(Array.from({ length: 50 }, () => client(server.port, options)));
+    expect(await server.tell("state")).toMatchObject({ open: 50 });
+  });
+
+  it("agrees on HTTP/1.1 with those who ask", async () => {
+    const { port } = await serving();
+    const socket = await client(port, { ALPNProtocols: ["h2", "http/1.1"] });
+    expect(socket.alpnProtocol).toBe("http/1.1");
+    expect((await client(port)).alpnProtocol).toBe(false);
+    await expect(client(port, { ALPNProtocols: ["h2"] })).rejects.toThrow(/no application protocol/);
+  });
+
+  it("speaks no TLS older than 1.2, and no cipher without forward secrecy", async () => {
+    const { port } = await serving(rsa);
+    const old = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
+    await expect(client(port, old)).rejects.toThrow(/protocol version/);
+    await expect(client(port, { maxVersion: "TLSv1.2", ciphers: "AES128-GCM-SHA256" })).rejects.toThrow(/handshake/);
+  });
+
+  it("serves others beside half-sent handshakes, garbage, resets, and readers that do not read", async () => {
+    const { port, tell } = await serving(ec, 60_000);
+    const hello = Buffer.from("16030100c8010000c40303", "hex");
+    const raw = async (play: (socket: Socket) => void) => {
+      const socket = tcp(port, "127.0.0.1");
+      socket.on("error", () => {});
+      ends.push(() => socket.destroy());
+      await once(socket, "connect");
+      play(socket);
+    };
+    await Promise.all(
+      Array.from({ length: 20 }, () => [
+        raw((socket) => socket.write(hello)),
+        raw(() => {}),
+        raw((socket) => socket.write("GET / HTTP/1.1\r\n\r\n")),
+        raw((socket) => socket.write(hello, () => socket.resetAndDestroy())),
+      ]).flat(),
+    );
+    const deaf = await client(port);
+    deaf.pause();
+    deaf.write(Buffer.alloc(8 * 2 ** 20));
+    await Promise.all(Array.from({ length: 20 }, () => client(port, {}, 300_000)));
+    expect(await tell("state")).toMatchObject({ open: 21 });
+  });
+
+  it("ends a handshake that takes too long", async () => {
+    const { port } = await serving(ec, 200);
+    const socket = tcp(port, "127.0.0.1");
+    ends.push(() => socket.destroy());
+    socket.write(Buffer.from("1603", "hex"));
+    await once(socket, "close");
+    await client(port);
+  });
+
+  it("gives the place of the oldest handshake to a new one", async () => {
+    const { port } = await serving(ec, 600_000);
+    const sockets: Socket[] = [];
+    for (let count = 0; count < 512; count++) {
+      const socket = tcp(port, "127.0.0.1");
+      ends.push(() => socket.destroy());
+      sockets.push(socket);
+      await once(socket, "connect");
+    }
+    const closed = once(sockets[0] as Socket, "close");
+    sockets[0]?.resume();
+    await client(port);
+    await closed;
+  });
+
+  it("shows another certificate from now on, and those that are open stay", async () => {
+    const { port, tell } = await serving(ec);
+    const first = await client(port);
+    expect(await tell({ cert: rsa.cert, key: ec.key })).toEqual({ message: expect.stringMatching(/./) });
+    expect((await client(port)).getPeerCertificate().subject.CN).toBe("ec");
+    expect(await tell({ cert: rsa.cert, key: rsa.key })).toBe("done");
+    expect((await client(port)).getPeerCertificate().subject.CN).toBe("rsa");
+    await echoed(first, 100_000);
+    for (let time = 0; time < 20; time++) expect(await tell(time % 2 === 0 ? ec : rsa)).toBe("done");
+    await echoed(first, 1000);
+  });
+
+  it("waits while there are no descriptors, and goes on when there are", async () => {
+    const { port, tell, child } = await serving(ec, 30_000, "ulimit -n 20");
+    const open = await Promise.all(Array.from({ length: 10 }, () => client(port)));
+    const more = Array.from({ length: 10 }, () => {
+      const socket = tcp(port, "127.0.0.1");
+      ends.push(() => socket.destroy());
+      return socket;
+    });
+    await Promise.all(more.map((socket) => once(socket, "connect")));
+    const ticks = async () => {
+      const text = await import("node:fs/promises").then(({ readFile }) => readFile(`/proc/${child.pid}/stat`, "utf8"));
+      return Number(text.split(" ")[13]) + Number(text.split(" ")[14]);
+    };
+    const before = await ticks();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    if (!sanitized) expect((await ticks()) - before).toBeLessThan(30);
+    for (const socket of [...open, ...more]) socket.destroy();
+    await client(port);
+    expect(await tell("state")).toEqual(expect.anything());
+  });
+
+  it("takes no more once it is closed, and a port that is taken is an error", async () => {
+    const { port, tell } = await serving(null);
+    const at = JSON.stringify({ host: "127.0.0.1", port });
+    const taken = { message: expect.stringContaining("EADDRINUSE") };
+    expect(await start(["listenFails", at]).line()).toEqual(taken);
+    expect(await start(["listenFails", at, JSON.stringify(ec)]).line()).toEqual(taken);
+    const wrong = JSON.stringify({ cert: ec.cert, key: rsa.key });
+    expect(await start(["listenFails", at, wrong]).line()).not.toEqual(taken);
+    expect(await connected({ target: target(port), plain: true })).toEqual(["same"]);
+    expect(await tell("close")).toBe("done");
+    expect(await connected({ target: target(port), plain: true })).toEqual([
+      expect.objectContaining({ code: "ECONNREFUSED" }),
+    ]);
+  });
+
+  it("speaks with a client of the engine, and gives back what connections took", async () => {
+    const { port, tell } = await serving();
+    const rounds: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      expect(await connected({ target: target(port), count: 100 })).toEqual(Array(100).fill("same"));
+      const { resident } = (await tell("state")) as { resident: number };
+      rounds.push(resident);
+    }
+    const [first = 0, , last = 0] = rounds;
+    if (!sanitized) expect(last - first).toBeLessThan(1024);
+  });
+});
+
+describe("keys", () => {
+  const calls = async (...list: readonly (readonly (string | readonly number[])[])[]) =>
+    (await start(["crypto", JSON.stringify(list)]).line()) as unknown[];
+  const bytes = [...Buffer.from("some bytes")];
+
+  it("hashes, and makes random bytes and names", async () => {
+    const [hash, random, other, name] = await calls(["sha256", bytes], ["randomUUID"], ["randomUUID"], ["randomUUID"]);
+    expect(hash).toEqual([...createHash("sha256").update(Buffer.from(bytes)).digest()]);
+    expect(random).not.toEqual(other);
+    expect(name).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  it("makes keys that Node reads", async () => {
+    const [pem] = (await calls(["generateKey"])) as string[];
+    const key = createPrivateKey(pem ?? "");
+    expect(key.asymmetricKeyDetails).toEqual({ namedCurve: "prime256v1" });
+    expect(key.export({ type: "pkcs8", format: "pem" })).toBe(pem);
+    expect(verify("sha256", Buffer.from(bytes), createPublicKey(key), sign("sha256", Buffer.from(bytes), key))).toBe(
+      true,
+    );
+  });
+
+  const pairs = [
+    ["P-256, SEC 1", () => generateKeyPairSync("ec", { namedCurve: "P-256" }), "sec1"],
+    ["P-384, PKCS#8", () => generateKeyPairSync("ec", { namedCurve: "P-384" }), "pkcs8"],
+    ["P-521, PKCS#8", () => generateKeyPairSync("ec", { namedCurve: "P-521" }), "pkcs8"],
+    ["RSA, PKCS#8", () => generateKeyPairSync("rsa", { modulusLength: 2048 }), "pkcs8"],
+    ["RSA, PKCS#1", () => generateKeyPairSync("rsa", { modulusLength: 4096 }), "pkcs1"],
+  ] as const;
+
+  it.each(pairs)("signs and verifies as Node does: %s", async (_, make, type) => {
+    const { privateKey, publicKey } = make();
+    const pem = privateKey.export({ type: type as "pkcs8", format: "pem" }).toString();
+    const spki = [...publicKey.export({ type: "spki", format: "der" })];
+    const theirs = (hash: string) => [...sign(hash, Buffer.from(bytes), privateKey)];
+    const [own, signature, ...verified] = await calls(
+      ["publicKeyOf", pem],
+      ["sign", pem, bytes],
+      ["verify", spki, bytes, theirs("sha256")],
+      ["verify", spki, bytes, theirs("sha384"), "sha384"],
+      ["verify", spki, bytes, theirs("sha512"), "sha512"],
+      ["verify", spki, [1], theirs("sha256")],
+      ["verify", spki, bytes, theirs("sha256"), "sha384"],
+      ["verify", spki, bytes, [1, 2, 3]],
+      ["verify", [1, 2, 3], bytes, theirs("sha256")],
+    );
+    expect(own).toEqual(spki);
+    expect(verify("sha256", Buffer.from(bytes), publicKey, Buffer.from(signature as number[]))).toBe(true);
+    expect(verified).toEqual([true, true, true, false, false, false, false]);
+  });
+
+  it("says why a pair cannot be shown, and what is no key", async () => {
+    const chain = `${ec.cert}${ca.cert}`;
+    const made = await calls(
+      ["pairProblem", ec.cert, ec.key],
+      ["pairProblem", chain, ec.key],
+      ["pairProblem", rsa.cert, rsa.key],
+      ["pairProblem", ec.cert, rsa.key],
+      ["pairProblem", "", ""],
+      ["pairProblem", ec.cert, "no PEM"],
+      ["publicKeyOf", "secret text"],
+      ["sign", "secret text", bytes],
+    );
+    expect(made.slice(0, 3)).toEqual([null, null, null]);
+    for (const problem of made.slice(3, 6)) expect(problem).toMatch(/./);
+    for (const failed of made.slice(6)) expect(failed).toEqual({ error: expect.not.stringContaining("secret") });
+  });
+});
