@@ -13,6 +13,12 @@ export function write(text: string): void {
   process.stdout.write(text);
 }
 
+/**
+ * Ends the program with a message once its memory takes more bytes than this. By Node it has no effect.
+ * @default 256 MiB
+ */
+export function limitMemory(_bytes: number): void {}
+
 /** Calls back at each SIGTERM and SIGINT; from then on no such signal ends the process by itself. */
 export function onStop(stop: () => void): void {
   process.on("SIGTERM", stop);
