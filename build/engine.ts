@@ -215,8 +215,6 @@ const WRAPPED: BuildOptions = {
   resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
   minify: true,
   legalComments: "none",
-  // What reads flags, which neither executable has, is reached by nobody.
-  external: ["node:util"],
   logLevel: "warning",
   banner: { js: '(()=>{"use strict";var module={exports:{}};' },
   footer: { js: "return module.exports})()" },

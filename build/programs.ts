@@ -8,6 +8,8 @@ import { type Architecture, hostArchitecture } from "./runtime";
 export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
 export const PLUGIN_SCRIPTS = join(root, "host", "scripts");
 export const NRI_ENTRY = join(root, "nri", "main.ts");
+/** The other programs of the plugin's executable, by the argument that chooses them. */
+const PROGRAMS = { nri: NRI_ENTRY };
 const INSTALLER_ENTRY = join(root, "installer", "main.ts");
 const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
 
@@ -19,9 +21,11 @@ export async function entries(): Promise<readonly string[]> {
 /** Paths of the image's programs. */
 export type Programs = Readonly<Record<"plugin" | "nri" | "installer" | "controllers", string>>;
 
-/** Builds the plugin's executable. @default architecture this machine's */
+const PLUGIN = { main: PLUGIN_ENTRY, programs: PROGRAMS, scripts: PLUGIN_SCRIPTS };
+
+/** Builds the plugin's executable, which has the other programs, too. @default architecture this machine's */
 export function buildPlugin(path: string = outputs.plugin, architecture: Architecture = hostArchitecture()) {
-  return buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, architecture });
+  return buildExecutable(path, { ...PLUGIN, architecture });
 }
 
 /** Builds the NRI plugin's executable. @default architecture this machine's */
@@ -31,7 +35,7 @@ export function buildNri(path: string = outputs.nri, architecture: Architecture 
 
 /** Builds the plugin for tests that look for errors of its C part: it ends with a report where one is made. */
 export async function buildSanitizedPlugin(path: string = join(cache, "sanitized", "linkerd-cni")): Promise<string> {
-  await buildExecutable(path, { main: PLUGIN_ENTRY, scripts: PLUGIN_SCRIPTS, sanitized: true });
+  await buildExecutable(path, { ...PLUGIN, sanitized: true });
   return path;
 }
 

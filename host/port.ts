@@ -108,6 +108,7 @@ export interface LastingHost extends Host, TlsHost {
   chdir(path: string): number;
   inotifyInit(flags: number): number;
   inotifyAdd(descriptor: number, path: string, mask: number): number;
+  inotifyRemove(descriptor: number, watch: number): number;
   getsockopt(socket: number, level: number, option: number, into: Uint8Array): number;
   /** Fills `into` with a `struct sockaddr`. */
   getsockname(socket: number, into: Uint8Array): number;

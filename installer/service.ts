@@ -1,13 +1,13 @@
-import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import { AdminPath, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { readApiServer } from "../kubernetes/in-cluster";
-import { fetchTransport as transport } from "../kubernetes/transport";
+import { httpsTransport as transport } from "../kubernetes/transport";
 import { systemClock } from "../process/clock";
 import { type Answer, type HttpServer, health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
+import { readFileSync } from "../system/fs";
+import { dirname } from "../system/path";
 import { AccessCheck } from "./api/access";
 import { Credentials } from "./api/credentials";
 import { kubeconfig } from "./api/kubeconfig";

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { isConfigName } from "../cni/conflist/read";
 import {
   CALL_LOG,
@@ -14,6 +13,7 @@ import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
 import { LOG_FORMATS, type LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
+import { join } from "../system/path";
 import type { PluginAccount } from "./api/credentials";
 
 /** A directory of the node: where the node has it, and where it is mounted here. */

@@ -1,6 +1,6 @@
-import { StringDecoder } from "node:string_decoder";
 import { printable } from "../cni/errors";
 import type { Clock } from "../process/clock";
+import { utf8 } from "../system/bytes";
 import type { KubernetesClient } from "./client";
 import { isAlreadyExists } from "./errors";
 import { resources } from "./resources";
@@ -36,7 +36,7 @@ const LONGEST_NOTE = 1_024;
 const LONGEST_INSTANCE = 128;
 
 /** The beginning of a text in so many bytes, in whole characters. */
-const cut = (text: string, most: number) => new StringDecoder().write(Buffer.from(text).subarray(0, most));
+const cut = (text: string, most: number) => new TextDecoder().decode(utf8(text).subarray(0, most), { stream: true });
 
 /** The beginning of a name that may be part of another: each part ends in a letter or a digit. */
 const cutName = (name: string, most: number) => name.slice(0, most).replace(/[-.]+$/, "");

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { ApiServerVariable, SERVICE_ACCOUNT_DIR } from "../cni/contract";
 import type { SettingsReader } from "../process/settings";
+import { readFileSync } from "../system/fs";
+import { join } from "../system/path";
 import type { ApiServer } from "./api-server";
 
 /** Where a pod finds its API server and its identity. */

@@ -13,10 +13,7 @@ const RENEW_AT = 0.8;
  * Reads the claims; undefined where it is no token with a subject and an end.
  * @param decodeBase64 the text that stands in base64, of the alphabet for URLs
  */
-export function readClaims(
-  token: string,
-  decodeBase64 = (text: string) => Buffer.from(text, "base64url").toString("utf8"),
-): TokenClaims | undefined {
+export function readClaims(token: string, decodeBase64: (text: string) => string): TokenClaims | undefined {
   try {
     const { sub, iat, exp } = JSON.parse(decodeBase64(token.split(".")[1] ?? "")) as Record<string, unknown>;
     if (typeof sub !== "string" || typeof iat !== "number" || typeof exp !== "number") return undefined;

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
-
 /** Time and chance; tests give their own. */
 export interface Clock {
   /** Milliseconds that never go back. */
@@ -12,9 +10,23 @@ export interface Clock {
   readonly random: () => number;
 }
 
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      // A signal lives longer than a pause.
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => new Date(),
-  sleep: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined),
+  sleep,
   random: Math.random,
 };

@@ -13,6 +13,7 @@ interface Sources<F extends FlagTable> {
 }
 
 const MAX_PORT = 65_535;
+const HTTP_URL = /^http:\/\/(?:\[[\da-f:.]+\]|[^\s/?#@:[\]]+)(?::\d{1,5})?(?:[/?#]\S*)?$/i;
 const ADDRESS = /^(?:\[(?<v6>[^\]]+)\]|(?<name>[^:]*)):(?<port>\d{1,5})$/;
 
 /** As Go reads booleans. */
@@ -82,8 +83,7 @@ export class Setting {
   }
 
   httpUrl(): string {
-    const isHttp = URL.canParse(this.value) && new URL(this.value).protocol === "http:";
-    if (!isHttp) this.refuse("a URL such as http://127.0.0.1:9991/ready");
+    if (!HTTP_URL.test(this.value)) this.refuse("a URL such as http://127.0.0.1:9991/ready");
     return this.value;
   }
 
@@ -136,54 +136,31 @@ export class SettingsReader<F extends FlagTable = Record<never, string>> {
   }
 }
 
-/** What `node:util` says of one argument. */
-type Token = ReturnType<typeof tokensOf>[number];
+/** A flag as Go programs take it, with one dash or two. */
+const FLAG = /^--?(?<name>[^-=][^=]*)(?:=(?<value>.*))?$/s;
 
-function tokensOf(args: readonly string[], table: FlagTable) {
-  // Loaded only here, for processes that are given flags.
-  const { parseArgs } = require("node:util") as typeof import("node:util");
-  const options = Object.fromEntries(Object.keys(table).map((name) => [name, { type: "string" as const }]));
-  return parseArgs({ args: spelledOut(args, table), options, strict: false, tokens: true }).tokens;
-}
-
-const NAME = /^--?(?<name>[^-=][^=]*)$/;
-
-/** Every flag with two dashes, as Go programs take one, too, and with a value, which a boolean flag may lack. */
-function spelledOut(args: readonly string[], table: FlagTable): string[] {
-  const rest = [...args];
-  const spelled: string[] = [];
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    const name = NAME.exec(arg)?.groups?.["name"] ?? "";
-    const type = Object.hasOwn(table, name) ? typeof table[name] : undefined;
-    if (type === "boolean") spelled.push(`--${name}=${BOOLEANS.has(rest[0] ?? "") ? rest.shift() : "true"}`);
-    else if (type === "string" && rest[0] !== undefined) spelled.push(`--${name}=${rest.shift()}`);
-    else spelled.push(arg.replace(/^-(?=[^-=])/, "--"));
-  }
-  return spelled;
-}
-
+/** The values of the flags that are given; of one that is given twice, the last. */
 function parseFlags(args: readonly string[], table: FlagTable, problems: string[]): Record<string, string> {
   const values: Record<string, string> = {};
-  let unknownAt = -2;
-  for (const token of tokensOf(args, table)) {
-    // What follows an unknown flag is its value, and no mistake of its own.
-    if (token.kind === "positional" && token.index === unknownAt + 1) continue;
-    const problem = problemOf(token, table);
-    if (problem !== undefined) problems.push(problem);
-    else if (token.kind === "option") values[token.name] = token.value ?? "";
-    if (token.kind === "option" && problem !== undefined && token.value === undefined) unknownAt = token.index;
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const { name, value } = FLAG.exec(arg)?.groups ?? {};
+    if (name === undefined) {
+      problems.push(`${JSON.stringify(arg)} is not a flag: flags are --name value or --name=value`);
+    } else if (!Object.hasOwn(table, name)) {
+      const known = Object.keys(table).map((each) => `--${each}`);
+      problems.push(`--${name} is not known; known are ${known.join(", ")}`);
+      // What follows is its value, and no mistake of its own.
+      if (value === undefined && rest[0]?.startsWith("-") === false) rest.shift();
+    } else if (value !== undefined) {
+      values[name] = value;
+    } else if (typeof table[name] === "boolean") {
+      values[name] = BOOLEANS.has(rest[0] ?? "") ? String(rest.shift()) : "true";
+    } else if (rest[0] !== undefined) {
+      values[name] = String(rest.shift());
+    } else {
+      problems.push(`--${name} has no value: write --${name}=VALUE`);
+    }
   }
   return values;
 }
-
-function problemOf(token: Token, table: FlagTable): string | undefined {
-  if (token.kind === "positional") return notAFlag(token.value);
-  if (token.kind === "option-terminator") return notAFlag("--");
-  if (!Object.hasOwn(table, token.name)) {
-    const known = Object.keys(table).map((each) => `--${each}`);
-    return `--${token.name} is not known; known are ${known.join(", ")}`;
-  }
-  return token.value === undefined ? `--${token.name} has no value: write --${token.name}=VALUE` : undefined;
-}
-
-const notAFlag = (arg: string) => `${JSON.stringify(arg)} is not a flag: flags are --name value or --name=value`;

@@ -25,7 +25,11 @@ export function isConfigName(name: string): boolean {
 
 /** The order of file names in which runtimes look for their configuration: that of their bytes. */
 export function compareNames(left: string, right: string): number {
-  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+  // UTF-8 keeps the order of code points; UTF-16 does not.
+  const [ours, theirs] = [[...left], [...right]];
+  const at = ours.findIndex((character, index) => character !== theirs[index]);
+  if (at < 0) return ours.length - theirs.length;
+  return (ours[at]?.codePointAt(0) ?? 0) - (theirs[at]?.codePointAt(0) ?? -1);
 }
 
 const invalid = (reason: string): Config => ({ kind: "invalid", reason });

@@ -4,7 +4,11 @@ import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import type { Counter } from "../../process/metrics";
+import { fromBase64, textOf } from "../../system/bytes";
 import type { Access, Verdict } from "./access";
+
+/** The text that stands in base64 of the alphabet for URLs. */
+const decoded = (text: string) => textOf(fromBase64(text.replaceAll("-", "+").replaceAll("_", "/")));
 
 /** The service account of the plugin, which may do less than the installer's own. */
 export interface PluginAccount {
@@ -52,7 +56,7 @@ export class Credentials {
     private readonly deps: Deps,
     known: string | undefined,
   ) {
-    const claims = known === undefined ? undefined : readClaims(known);
+    const claims = known === undefined ? undefined : readClaims(known, decoded);
     if (known !== undefined && claims?.subject === this.subject())
       this.minted = { token: known, claims: this.told(claims) };
   }
@@ -185,7 +189,7 @@ function outcomeOf(status: number, body: string): Outcome {
   if (status >= 500 || PASSING.includes(status)) return { silent: `the API server answers ${status}` };
   if (status !== 200 && status !== 201) return { refused: `the API server answers ${status}` };
   const { status: given } = JSON.parse(body) as { status?: { token?: string } };
-  const claims = readClaims(given?.token ?? "");
+  const claims = readClaims(given?.token ?? "", decoded);
   return given?.token === undefined || claims === undefined
     ? { refused: "the answer has no token with an expiry" }
     : { token: given.token, claims };

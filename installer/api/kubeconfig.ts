@@ -1,4 +1,5 @@
 import { type ApiServer, authority } from "../../kubernetes/api-server";
+import { base64, utf8 } from "../../system/bytes";
 
 /**
  * The plugin's kubeconfig. Written as JSON, which is YAML too, so that the plugin reads it without a YAML parser and
@@ -7,7 +8,7 @@ import { type ApiServer, authority } from "../../kubernetes/api-server";
 export function kubeconfig(server: ApiServer & { readonly token: string; readonly ca: string }): string {
   const cluster = {
     server: `https://${authority(server)}`,
-    "certificate-authority-data": Buffer.from(server.ca).toString("base64"),
+    "certificate-authority-data": base64(utf8(server.ca)),
   };
   const value = {
     apiVersion: "v1",

@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
 import type { Log } from "../../process/log";
+import { statSync } from "../../system/fs";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
 import { isAsSeen } from "../state/observe";

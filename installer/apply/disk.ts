@@ -1,5 +1,5 @@
-import * as fs from "node:fs/promises";
-import { dirname } from "node:path";
+import * as fs from "../../system/fs";
+import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
 import { TEMPORARY } from "../state/paths";
@@ -29,57 +29,30 @@ export interface Disk {
   settle(path: string): Promise<void>;
 }
 
-async function withFile(
-  path: string,
-  flags: string,
-  mode: number,
-  use: (file: fs.FileHandle) => Promise<void>,
-): Promise<void> {
-  const file = await fs.open(path, flags, mode);
-  try {
-    await use(file);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function giveIfAllowed(file: fs.FileHandle, { uid, gid }: Owner): Promise<void> {
-  try {
-    await file.chown(uid, gid);
-  } catch {
-    // The content is what counts; who compares the two says so.
-  }
-}
-
 /** Does what may fail with one of these codes. */
 async function except(codes: readonly string[], result: Promise<unknown>): Promise<void> {
   try {
     await result;
   } catch (error) {
-    if (!codes.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!codes.includes((error as { readonly code?: string }).code ?? "")) throw error;
   }
 }
 
 /** The node's own file system. */
 export const nodeDisk: Disk = {
-  create: (path, bytes, mode, owner) =>
-    withFile(path, "wx", mode, async (file) => {
-      await file.writeFile(bytes);
-      if (owner !== undefined) await giveIfAllowed(file, owner);
-      await file.chmod(mode);
-    }),
-  copy: async (from, path, mode) => {
-    await fs.copyFile(from, path, fs.constants.COPYFILE_EXCL);
-    await withFile(path, "r", mode, (file) => file.chmod(mode));
+  create: async (path, bytes, mode, owner) => {
+    await fs.createFile(path, bytes, mode);
+    // The content is what counts; who compares the owners says so.
+    if (owner !== undefined) await fs.chown(path, owner.uid, owner.gid).catch(() => undefined);
   },
+  copy: fs.copyFile,
   name: (path, existing) => fs.link(existing, path),
   link: (path, target) => fs.symlink(target, path),
-  rename: (from, to) => fs.rename(from, to),
+  rename: fs.rename,
   makeDirectory: (path) => except(["EEXIST"], fs.mkdir(path, 0o700)),
   removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], fs.rmdir(path)),
   remove: (path) => except(["ENOENT"], fs.unlink(path)),
-  settle: (path) => withFile(path, "r", 0, async () => undefined),
+  settle: fs.sync,
 };
 
 /** Somebody has changed a file since the change of it was planned, which would undo his work. */

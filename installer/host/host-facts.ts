@@ -1,10 +1,9 @@
-import * as fs from "node:fs";
+import { textOf } from "../../system/bytes";
+import * as fs from "../../system/fs";
 import { mountOf, readMountinfo } from "../state/mounts";
 import type { Paths } from "../state/paths";
+import { gunzip } from "./gunzip";
 import type { HostFacts } from "./preflight";
-
-/** The runtime's own; loading `node:zlib` would cost each node 2 MB more. */
-declare const Bun: { gunzipSync(bytes: Uint8Array): Uint8Array };
 
 type Directory = HostFacts["directories"][number];
 
@@ -48,7 +47,7 @@ const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: fal
 /** How the kernel was built, where it tells. */
 function kernelConfiguration(): string | undefined {
   try {
-    return Buffer.from(Bun.gunzipSync(fs.readFileSync("/proc/config.gz"))).toString("latin1");
+    return textOf(gunzip(fs.readFileSync("/proc/config.gz")));
   } catch {
     return undefined;
   }

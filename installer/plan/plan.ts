@@ -1,8 +1,9 @@
-import { join } from "node:path";
 import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { equal, textOf, utf8 } from "../../system/bytes";
+import { join } from "../../system/path";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
@@ -61,7 +62,7 @@ const EMPTY = new Uint8Array();
 
 function parseLoosely(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+    return JSON.parse(textOf(bytes));
   } catch {
     return undefined;
   }
@@ -69,7 +70,7 @@ function parseLoosely(bytes: Uint8Array): unknown {
 
 /** The original's very bytes, unless somebody has changed the content since they were kept. */
 function withoutUs(text: string, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
-  const stripped = Buffer.from(text);
+  const stripped = utf8(text);
   if (original?.bytes === undefined) return stripped;
   // Behind a link the owner goes on writing: what is new there counts more than what others add to the list.
   if (original.target !== undefined && madeOf !== digest(original.bytes)) return original.bytes;
@@ -207,8 +208,7 @@ interface Chaining {
   readonly made?: Readonly<Record<string, string>>;
 }
 
-const same = (left: Uint8Array | undefined, right: Uint8Array): boolean =>
-  left !== undefined && Buffer.compare(left, right) === 0;
+const same = (left: Uint8Array | undefined, right: Uint8Array): boolean => left !== undefined && equal(left, right);
 
 const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
 
@@ -249,7 +249,7 @@ function chainList(context: Context, active: Pristine, file: FoundFile, stanza: 
   if (active.config.kind !== "list") return { ...chaining, changes: [] };
   const asWanted = now?.kind === "list" && isChained(now, stanza) && sameText(unchained(now), active.config.text);
   if (asWanted) return { ...chaining, changes: [] };
-  const bytes = Buffer.from(chained(active.config, stanza));
+  const bytes = utf8(chained(active.config, stanza));
   return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
 }
 
@@ -273,7 +273,7 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
   const { netDir } = context.paths;
   const path = join(netDir, originalName(active.name));
   const name = active.made?.name ?? madeName(context, active.name);
-  const bytes = Buffer.from(listOf(active.config, active.name, stanza));
+  const bytes = utf8(listOf(active.config, active.name, stanza));
   const there = context.state.configs.find((file) => file.name === name);
   const write = same(there?.bytes, bytes) ? [] : [put(context, name, bytes, active.file ?? there)];
   const aside: readonly Change[] =
@@ -397,7 +397,7 @@ function pluginInPlace({ paths, state }: Context): readonly Change[] {
 }
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
-  const bytes = Buffer.from(text);
+  const bytes = utf8(text);
   if (same(state.kubeconfig?.bytes, bytes) && state.kubeconfig?.mode === PRIVATE) return [];
   return [{ do: "write", path: paths.kubeconfig, bytes, mode: PRIVATE }];
 }

@@ -1,6 +1,7 @@
-import { join } from "node:path";
 import { compareNames, readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { textOf } from "../../system/bytes";
+import { join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
 import type { Change } from "./change";
@@ -20,7 +21,7 @@ function verdict({ name, bytes }: FoundFile, state: NodeState): "calls" | "unfin
   const wasOurs = state.originals.has(name) || madeLists(state)[name] !== undefined;
   if (bytes === undefined) return wasOurs ? "calls" : "fine";
   // Wherever it stands: also in what Multus delegates to.
-  if (callsPlugin.test(Buffer.from(bytes).toString("utf8"))) return "calls";
+  if (callsPlugin.test(textOf(bytes))) return "calls";
   return wasOurs && readConfig(name, bytes).kind === "invalid" ? "unfinished" : "fine";
 }
 

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
-import { basename, join } from "node:path";
 import { reasonOf } from "../../cni/errors";
 import type { Log } from "../../process/log";
+import { readFileSync } from "../../system/fs";
+import { basename, join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";

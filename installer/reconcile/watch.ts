@@ -1,10 +1,5 @@
-import { statSync, watch as watchDirectory } from "node:fs";
 import { reasonOf } from "../../cni/errors";
-
-type Watch = (
-  directory: string,
-  changed: () => void,
-) => { close(): void; on(event: "error", listener: (error: Error) => void): unknown };
+import { statSync, type Watch, watch as watchDirectory } from "../../system/fs";
 
 interface Armed {
   readonly inode: number;
@@ -20,13 +15,13 @@ const BURST_MS = 40;
  */
 export class Watcher {
   private readonly armed = new Map<string, Armed>();
-  private timer: NodeJS.Timeout | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly refused = new Map<string, string>();
 
   constructor(
     private readonly directories: () => readonly string[],
     private readonly changed: () => void,
-    private readonly watch: Watch = (directory, listener) => watchDirectory(directory, listener),
+    private readonly watch: (directory: string, changed: () => void) => Watch = watchDirectory,
   ) {}
 
   /** Sets up what is not, or no longer, watched. Tells the directories that cannot be watched, and why. */

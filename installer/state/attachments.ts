@@ -1,7 +1,8 @@
-import * as fs from "node:fs";
-import { join } from "node:path";
 import { attachmentName } from "../../cni/attachments";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { fromBase64, textOf } from "../../system/bytes";
+import * as fs from "../../system/fs";
+import { join } from "../../system/path";
 
 /** What libcni keeps of an attachment, as far as it matters here. */
 interface Cached {
@@ -17,7 +18,7 @@ function attachmentIn(path: string): readonly string[] {
   try {
     const { containerId, ifName, config = "" } = JSON.parse(fs.readFileSync(path, "utf8")) as Cached;
     if (containerId === undefined || ifName === undefined) return [];
-    return callsPlugin.test(Buffer.from(config, "base64").toString()) ? [attachmentName(containerId, ifName)] : [];
+    return callsPlugin.test(textOf(fromBase64(config))) ? [attachmentName(containerId, ifName)] : [];
   } catch {
     return []; // it has just ended, or libcni cannot read it, either
   }
@@ -27,7 +28,7 @@ function namesIn(directory: string): readonly string[] {
   try {
     return fs.readdirSync(directory);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if ((error as { readonly code?: string }).code === "ENOENT") return [];
     throw error;
   }
 }

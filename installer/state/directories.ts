@@ -1,5 +1,6 @@
-import * as fs from "node:fs";
-import { dirname } from "node:path";
+import { utf8 } from "../../system/bytes";
+import * as fs from "../../system/fs";
+import { dirname } from "../../system/path";
 import type { Paths } from "./paths";
 
 /** A directory of the node. */
@@ -54,5 +55,5 @@ export function directoriesToNote(paths: Paths): Uint8Array | undefined {
   if (!fs.existsSync(dirname(paths.directories))) return undefined;
   const text = `${JSON.stringify(ours(paths))}\n`;
   const found = fs.existsSync(paths.directories) ? fs.readFileSync(paths.directories, "utf8") : "";
-  return found === text ? undefined : Buffer.from(text);
+  return found === text ? undefined : utf8(text);
 }

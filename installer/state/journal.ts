@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto";
+import { hex, textOf, utf8 } from "../../system/bytes";
+import { sha256 } from "../../system/crypto";
 
 /** What the installer must know after a crash and cannot see in the node's files themselves. */
 export interface Journal {
@@ -20,7 +21,7 @@ export interface Journal {
 }
 
 /** Tells one content from another. */
-export const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
 
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
@@ -52,14 +53,14 @@ export function nameOfOriginal(name: string): string | undefined {
 }
 
 export function encodeJournal(journal: Journal): Uint8Array {
-  return Buffer.from(`${JSON.stringify(journal, null, 2)}\n`);
+  return utf8(`${JSON.stringify(journal, null, 2)}\n`);
 }
 
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
     const { version, owner, left, former, failed, unchained, made, links } = JSON.parse(
-      Buffer.from(bytes).toString("utf8"),
+      textOf(bytes),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
     return {

@@ -1,3 +1,4 @@
+import { textOf } from "../../system/bytes";
 import type { FoundFile } from "./node-state";
 
 /** The token of a kubeconfig; undefined where it holds none. */
@@ -12,5 +13,5 @@ export function tokenIn(text: string): string | undefined {
 
 /** The same of a kubeconfig that lies on the node. */
 export function tokenOf(file: FoundFile | undefined): string | undefined {
-  return file?.bytes === undefined ? undefined : tokenIn(Buffer.from(file.bytes).toString("utf8"));
+  return file?.bytes === undefined ? undefined : tokenIn(textOf(file.bytes));
 }

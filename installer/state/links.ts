@@ -1,6 +1,6 @@
-import * as fs from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
 import { isConfigName } from "../../cni/conflist/read";
+import * as fs from "../../system/fs";
+import { dirname, join, resolve } from "../../system/path";
 import { nameOfOriginal } from "./journal";
 
 /** Where the node's files are seen from here. */
@@ -24,7 +24,7 @@ const MOST_LINKS = 40;
 
 /** Follows links as the node does: an absolute one begins at the node's root and not at this container's. */
 export function locate(path: string, { mountPrefix, mounted }: View): Located {
-  let onNode = mountPrefix === "" ? path : join("/", relative(mountPrefix, path));
+  let onNode = mountPrefix === "" ? path : path.slice(join(mountPrefix).length);
   for (let links = 0; ; links += 1) {
     const here = join(mountPrefix === "" ? "/" : mountPrefix, onNode);
     const found = fs.lstatSync(here, { throwIfNoEntry: false });

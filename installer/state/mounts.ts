@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync } from "../../system/fs";
 
 /** One line of /proc/self/mountinfo. */
 export interface Mount {

@@ -1,7 +1,8 @@
-import * as fs from "node:fs";
-import { basename, join } from "node:path";
 import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
+import { equal } from "../../system/bytes";
+import * as fs from "../../system/fs";
+import { basename, join } from "../../system/path";
 import { directoriesToNote } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { locate, type View } from "./links";
@@ -14,7 +15,7 @@ const READ_IT = "give the installer's container the capability DAC_OVERRIDE, or 
 
 /** Why a file cannot be read. The runtime, which may read everything, reads what is merely denied to us. */
 function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
-  const { code = "" } = error as NodeJS.ErrnoException;
+  const { code = "" } = error as { readonly code?: string };
   if (code === "ENOENT") return { problem: "is a link to a file that is not there" };
   if (code === "EACCES" || code === "EPERM") return { problem: `cannot be read (${code})`, hidden: READ_IT };
   return { problem: `cannot be read: ${reasonOf(error)}` };
@@ -48,7 +49,7 @@ function find(path: string, view: View): FoundFile | undefined {
 /** Whether a file still holds what it held. */
 export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
   const now = find(path, view)?.bytes;
-  return now === undefined || bytes === undefined ? now === bytes : Buffer.compare(now, bytes) === 0;
+  return now === undefined || bytes === undefined ? now === bytes : equal(now, bytes);
 }
 
 function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
@@ -61,11 +62,11 @@ function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
 function findAll(directory: string): readonly Remain[] {
   const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return [];
-  const inside = fs.readdirSync(directory, { recursive: true, withFileTypes: true }).map((entry) => ({
-    path: join(entry.parentPath, entry.name),
-    isDirectory: entry.isDirectory(),
-  }));
-  return [{ path: directory, isDirectory: true }, ...inside].reverse();
+  const inside = fs.readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    return entry.isDirectory() ? findAll(path) : [{ path, isDirectory: false }];
+  });
+  return [...inside, { path: directory, isDirectory: true }];
 }
 
 function isSetAside(name: string): boolean {

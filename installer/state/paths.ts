@@ -1,6 +1,6 @@
-import { dirname, join } from "node:path";
 import { ATTACHED } from "../../cni/attachments";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { dirname, join } from "../../system/path";
 import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
 import type { View } from "./links";

@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
-import * as fs from "node:fs";
-import { arch } from "node:os";
-import { dirname } from "node:path";
+import { equal } from "../../system/bytes";
+import { type Ended, run } from "../../system/child";
+import * as fs from "../../system/fs";
+import { dirname } from "../../system/path";
 import { mountOf, readMountinfo } from "./mounts";
 
 /** The plugin's files in the image and on the node. Answers are remembered until a file changes. */
@@ -29,12 +29,12 @@ function stamp(path: string): string | undefined {
 
 /** Compares block by block: the executable is larger than this container's memory may be. */
 function sameContent(left: number, right: number): boolean {
-  const [one, two] = [Buffer.alloc(BLOCK), Buffer.alloc(BLOCK)];
+  const [one, two] = [new Uint8Array(BLOCK), new Uint8Array(BLOCK)];
   for (;;) {
     const read = fs.readSync(left, one, 0, BLOCK, null);
     if (read !== fs.readSync(right, two, 0, BLOCK, null)) return false;
     if (read === 0) return true;
-    if (Buffer.compare(one.subarray(0, read), two.subarray(0, read)) !== 0) return false;
+    if (!equal(one.subarray(0, read), two.subarray(0, read))) return false;
   }
 }
 
@@ -54,7 +54,7 @@ function isExecutable(path: string): boolean {
 
 /** What the node lacks, by the code with which the kernel refuses to start a program. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  ENOEXEC: `it is made for another processor architecture than this node's, ${arch()} (ENOEXEC)`,
+  ENOEXEC: "it is made for another processor architecture than this node's (ENOEXEC)",
   EACCES: "the node refuses to execute it: a file system mounted noexec, or a policy such as SELinux (EACCES)",
   EPERM: "the node refuses to execute it: a policy such as fapolicyd or AppArmor (EPERM)",
   ENOENT: "the file, or the interpreter that it names, is missing (ENOENT)",
@@ -83,47 +83,20 @@ function isVersionDocument(text: string): boolean {
   }
 }
 
-function reasonOf(error: ReturnType<typeof asExit>, stdout: string, stderr: string): string | undefined {
-  const { code, signal, killed } = error;
-  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return `it prints more than ${VERSION_BYTES} bytes`;
-  if (typeof code === "string") return REFUSALS[code] ?? `it cannot be started (${code})`;
-  if (killed) return `no answer within ${VERSION_DEADLINE_MS} ms`;
+function reasonOf({ code, signal, error, timedOut, tooMuch, stdout, stderr }: Ended): string | undefined {
+  if (error !== undefined) return REFUSALS[error] ?? `it cannot be started (${error})`;
+  if (tooMuch) return `it prints more than ${VERSION_BYTES} bytes`;
+  if (timedOut) return `no answer within ${VERSION_DEADLINE_MS} ms`;
   if (signal !== undefined) return SIGNALS[signal] ?? `it was ended by ${signal}`;
   if (code === 0 && isVersionDocument(stdout)) return undefined;
   const printed = (stdout.trim() || stderr.trim()).slice(0, SHOWN);
   return `it exits with ${code} and prints ${printed === "" ? "nothing" : JSON.stringify(printed)}`;
 }
 
-/** How a program ended, or why it did not start: `code` is a number there, and the name of an error here. */
-function asExit(error: unknown): { code: number | string; signal?: string; killed: boolean } {
-  const { code, signal, killed } = (error ?? {}) as {
-    code?: number | string | null;
-    signal?: string;
-    killed?: boolean;
-  };
-  return { code: code ?? 0, killed: killed === true, ...(typeof signal === "string" ? { signal } : {}) };
-}
-
 /** Runs it as a container runtime does, with an environment that holds nothing else. */
-function askVersion(program: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const options = {
-      cwd: "/",
-      env: { CNI_COMMAND: "VERSION" },
-      timeout: VERSION_DEADLINE_MS,
-      maxBuffer: VERSION_BYTES,
-      killSignal: "SIGKILL",
-    } as const;
-    try {
-      const child = execFile(program, [], options, (error, stdout, stderr) =>
-        resolve(reasonOf(asExit(error), stdout, stderr)),
-      );
-      child.stdin?.end();
-    } catch (error) {
-      // Some runtimes tell at once that a program does not start.
-      resolve(reasonOf(asExit(error), "", ""));
-    }
-  });
+async function askVersion(program: string): Promise<string | undefined> {
+  const env = { CNI_COMMAND: "VERSION" };
+  return reasonOf(await run(program, [], { env, cwd: "/", timeoutMs: VERSION_DEADLINE_MS, maxBytes: VERSION_BYTES }));
 }
 
 /** The image's plugin, and the copies of it on the node. */

@@ -1,6 +1,7 @@
-import * as fs from "node:fs";
 import { NRI_VERB } from "../../cni/contract";
 import type { Log } from "../../process/log";
+import { textOf } from "../../system/bytes";
+import * as fs from "../../system/fs";
 import type { Instruments } from "./instruments";
 
 /** Most bytes that are read at once; what a flood leaves behind is read at the next look. */
@@ -60,12 +61,12 @@ export class Tail {
   }
 
   private read(path: string, length: number): string {
-    const buffer = Buffer.alloc(Math.min(length, MAX_READ));
+    const buffer = new Uint8Array(Math.min(length, MAX_READ));
     const descriptor = fs.openSync(path, "r");
     try {
       const read = fs.readSync(descriptor, buffer, 0, buffer.length, this.offset);
       this.offset += read;
-      return buffer.toString("utf8", 0, read);
+      return textOf(buffer.subarray(0, read));
     } finally {
       fs.closeSync(descriptor);
     }

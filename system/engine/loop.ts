@@ -44,8 +44,26 @@ export function ready(descriptor: number, events: "read" | "write", signal?: Abo
   });
 }
 
-/** Numbers of signals, from the kernel's asm-generic/signal.h. */
-export const Signals = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15, SIGCHLD: 17 } as const;
+/** Numbers of signals that x64 and arm64 share, from the kernel's asm-generic/signal.h. */
+export const Signals = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+  SIGCHLD: 17,
+  SIGXCPU: 24,
+  SIGXFSZ: 25,
+  SIGSYS: 31,
+} as const;
 
 const SIG_BLOCK = 0;
 /** Of `struct signalfd_siginfo`, whose first member is the signal's number. */

@@ -81,7 +81,7 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
 
   test("is of an account that may get what the plugin asks for, and nothing else", async () => {
     const token = await start();
-    const claims = readClaims(token);
+    const claims = readClaims(token, (text) => Buffer.from(text, "base64url").toString("utf8"));
     expect(claims).toMatchObject({ subject: `system:serviceaccount:${NAMESPACE}:linkerd-cni-plugin` });
     expect((claims?.expiresAt ?? 0) - (claims?.issuedAt ?? 0)).toBe(3_600_000);
     for (const path of ASKED) expect([path, (await ask(token, path)).status]).toEqual([path, 200]);

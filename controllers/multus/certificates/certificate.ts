@@ -1,5 +1,6 @@
+import { equal } from "../../../system/bytes";
 import { pairProblem, publicKeyOf } from "../../../system/crypto";
-import { isEqual, isFor, isIssuedBy, readCertificate, type Validity, type X509 } from "./x509";
+import { isFor, isIssuedBy, readCertificate, type Validity, type X509 } from "./x509";
 
 /** A certificate that clients are shown, with its key. */
 export interface TlsPair {
@@ -51,7 +52,7 @@ function readPublicKey(key: string): Uint8Array {
 export function readPair({ cert, key }: TlsPair, what: string): X509 {
   const certificate = attempt(`${what}.crt`, () => readCertificate(cert));
   const publicKey = attempt(`${what}.key`, () => readPublicKey(key));
-  if (!isEqual(publicKey, certificate.publicKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
+  if (!equal(publicKey, certificate.publicKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
   // Read as a server does, with the certificates that come after the first.
   const problem = pairProblem(cert, key);
   if (problem !== undefined) throw new Error(`${what}.crt and ${what}.key: ${problem}`);
@@ -63,7 +64,7 @@ export function readPair({ cert, key }: TlsPair, what: string): X509 {
  * @param between those that may lead to an authority; those that were tried are removed
  */
 function chainOf(leaf: X509, authorities: readonly X509[], between: Set<X509>): readonly X509[] | undefined {
-  const ca = authorities.find((each) => isEqual(each.der, leaf.der) || isIssuedBy(leaf, each));
+  const ca = authorities.find((each) => equal(each.der, leaf.der) || isIssuedBy(leaf, each));
   if (ca !== undefined) return [leaf, ca];
   for (const next of between) {
     if (!isIssuedBy(leaf, next)) continue;
@@ -110,7 +111,7 @@ export function readAuthority(key: string, certificates: readonly string[]): Aut
   for (const cert of key === "" ? [] : certificates) {
     try {
       const { isAuthority, publicKey, validFrom, validTo } = readCertificate(cert);
-      if (isAuthority && isEqual(publicKey, readPublicKey(key))) return { cert, key, validFrom, validTo };
+      if (isAuthority && equal(publicKey, readPublicKey(key))) return { cert, key, validFrom, validTo };
     } catch {
       // It cannot be read: it signs nothing.
     }

@@ -1,9 +1,9 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { reasonOf } from "../../../cni/errors";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import { Loop } from "../../../process/loop";
+import { readFileSync } from "../../../system/fs";
+import { join } from "../../../system/path";
 import { readPair, type TlsPair } from "./certificate";
 import type { ServedCertificate } from "./served";
 
@@ -29,17 +29,16 @@ export class MountedCertificate {
   /** Runs until the signal is given. */
   async run(): Promise<void> {
     await new Loop(async () => {
-      await this.check();
+      this.check();
       return CHECK_EVERY_MS;
     }, this.deps).run();
   }
 
-  private async check(): Promise<void> {
+  private check(): void {
     const { directory } = this;
     const { log, served } = this.deps;
     try {
-      const read = (name: string) => readFile(join(directory, name), "utf8");
-      const [cert, key] = await Promise.all([read("tls.crt"), read("tls.key")]);
+      const [cert = "", key = ""] = ["tls.crt", "tls.key"].map((name) => readFileSync(join(directory, name), "utf8"));
       const pair = { cert, key };
       // While the files are replaced one may be newer than the other.
       served.serve({ ...pair, validTo: readPair(pair, "tls").validTo });

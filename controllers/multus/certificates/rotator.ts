@@ -8,6 +8,7 @@ import { resources } from "../../../kubernetes/resources";
 import type { SecretObject } from "../../../kubernetes/types";
 import { Loop } from "../../../process/loop";
 import type { Registry } from "../../../process/metrics";
+import { textOf, utf8 } from "../../../system/bytes";
 import { CaBundle, CONFIGURATIONS } from "./ca-bundle";
 import {
   readAuthority,
@@ -62,13 +63,13 @@ interface Written {
 
 type Data = Readonly<Record<string, string | undefined>>;
 
-const encoded = (text: string) => base64(new TextEncoder().encode(text));
+const encoded = (text: string) => base64(utf8(text));
 /** The `caBundle`, and the Secret's `ca.crt`. */
 const bundleOf = (trusted: readonly string[]) => encoded(trusted.join(""));
 
 /** Reads the Secret's `data`. @throws where clients that call it by the DNS name would refuse what it serves */
 function decode(data: Data, name: string): RotationState {
-  const text = (key: string) => new TextDecoder().decode(fromBase64(data[key] ?? ""));
+  const text = (key: string) => textOf(fromBase64(data[key] ?? ""));
   const trusted = splitCertificates(text("ca.crt"));
   const pair = { cert: text("tls.crt"), key: text("tls.key") };
   return {

@@ -2,6 +2,7 @@
 import { fromBase64 } from "../../../host/base64";
 import { type Element, elements, inside, malformed, Tag } from "../../../host/der";
 import { certificateParts, Extension } from "../../../host/x509";
+import { equal } from "../../../system/bytes";
 import { type Hash, verify } from "../../../system/crypto";
 
 /** When something is valid, in milliseconds since 1970. */
@@ -32,9 +33,6 @@ const LONGEST = 100_000;
 const PEM = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
 
 const ascii = (bytes: Uint8Array) => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-
-export const isEqual = (one: Uint8Array, other: Uint8Array) =>
-  one.length === other.length && one.every((byte, at) => byte === other[at]);
 
 /** UTCTime is of the years 1950 to 2049 (RFC 5280, section 4.1.2.5). */
 function timeOf(element: Element | undefined): number {
@@ -109,6 +107,6 @@ const HASHES: Readonly<Record<string, Hash>> = {
 /** Whether an authority has signed a certificate. */
 export function isIssuedBy({ issuer, algorithm, signed, signature }: X509, by: X509): boolean {
   const hash = HASHES[algorithm];
-  if (!by.isAuthority || hash === undefined || !isEqual(issuer, by.subject)) return false;
+  if (!by.isAuthority || hash === undefined || !equal(issuer, by.subject)) return false;
   return verify(by.publicKey, signed, signature, hash);
 }

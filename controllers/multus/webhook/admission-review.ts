@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { PROXY } from "../../../cni/pod";
 import { base64 } from "../../../host/base64";
 import type { Log } from "../../../process/log";
+import { utf8 } from "../../../system/bytes";
 import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } from "./annotate";
 
 const API_VERSION = "admission.k8s.io/v1";
@@ -129,9 +130,7 @@ export async function answerReview(document: unknown, deps: ReviewDeps): Promise
     uid: request.uid,
     allowed: true,
     ...(warnings.length > 0 ? { warnings } : {}),
-    ...(patch.length > 0
-      ? { patchType: "JSONPatch", patch: base64(new TextEncoder().encode(JSON.stringify(patch))) }
-      : {}),
+    ...(patch.length > 0 ? { patchType: "JSONPatch", patch: base64(utf8(JSON.stringify(patch))) } : {}),
   };
 }
 

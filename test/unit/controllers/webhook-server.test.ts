@@ -80,7 +80,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
       "400: the review is not JSON: …",
       "400: the review is not JSON: …",
       "400: the document is not an object",
-      "400: the review is not JSON: …",
+      "413: the review is nested deeper than 100 levels",
       "400: apiVersion is not admission.k8s.io/v1",
       "400: request.resource is services: this webhook reviews pods",
       "500: namespace unknown: no answer",

@@ -1,0 +1,44 @@
+import { reasonOf } from "../cni/errors";
+import type { LogLevel } from "../cni/stanza";
+import { type Clock, systemClock } from "../process/clock";
+import { createLog, type Log, type LogFormat } from "../process/log";
+import type { Environment } from "../process/settings";
+import { args, environment, onStop, start, write } from "../system/program";
+
+interface LogSettings {
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+interface Deps<S> {
+  readonly settings: S;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Given when the process is asked to stop. */
+  readonly signal: AbortSignal;
+}
+
+/** How a program reads its settings, and how it runs. */
+interface Program<S extends LogSettings> {
+  readonly logger: string;
+  readonly readSettings: (args: readonly string[], environment: Environment) => S;
+  readonly run: (deps: Deps<S>) => Promise<void>;
+}
+
+/** Runs one of the controllers' programs; the exit status is 1 after an error, which is logged. */
+export function startProgram<S extends LogSettings>({ logger, readSettings, run }: Program<S>): void {
+  const stop = new AbortController();
+  onStop(() => stop.abort());
+  start(async () => {
+    let log = createLog("info", "plain", write, logger);
+    try {
+      const settings = readSettings(args, environment);
+      log = createLog(settings.logLevel, settings.logFormat, write, logger);
+      await run({ settings, log, clock: systemClock, signal: stop.signal });
+      return 0;
+    } catch (error) {
+      log.error(reasonOf(error));
+      return 1;
+    }
+  });
+}

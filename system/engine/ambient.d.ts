@@ -1,0 +1,42 @@
+/** The globals that programs on the engine have besides ECMAScript's own: those of ./globals.ts. */
+
+interface AbortSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  throwIfAborted(): void;
+  addEventListener(type: "abort", listener: (event: unknown) => void, options?: { readonly once?: boolean }): void;
+  removeEventListener(type: "abort", listener: (event: unknown) => void): void;
+}
+
+declare var AbortSignal: {
+  readonly prototype: AbortSignal;
+  timeout(milliseconds: number): AbortSignal;
+};
+
+declare class AbortController {
+  readonly signal: AbortSignal;
+  abort(reason?: unknown): void;
+}
+
+declare class TextEncoder {
+  encode(text?: string): Uint8Array<ArrayBuffer>;
+}
+
+declare class TextDecoder {
+  constructor(label?: "utf-8", options?: { readonly fatal?: boolean; readonly ignoreBOM?: boolean });
+  decode(bytes?: Uint8Array, options?: { readonly stream?: boolean }): string;
+}
+
+declare class URLSearchParams {
+  constructor(init?: Readonly<Record<string, string>> | Iterable<readonly [string, string]>);
+  toString(): string;
+}
+
+declare const performance: { now(): number };
+
+interface Timer {
+  readonly __timer: unique symbol;
+}
+declare function setTimeout(callback: () => void, milliseconds?: number): Timer;
+declare function clearTimeout(timer: Timer | undefined): void;
+declare function queueMicrotask(callback: () => void): void;

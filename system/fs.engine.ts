@@ -1,0 +1,329 @@
+/** Files, by the C host: what fs.ts describes. */
+import { concat } from "../host/bytes";
+import { Open } from "../host/files";
+import { failed } from "./engine/errors";
+import { host } from "./engine/host";
+import { inChild, ready } from "./engine/loop";
+import type { Dirent, Stats, Watch } from "./fs";
+
+export type { Dirent, Stats, Watch } from "./fs";
+
+/** The result of a call. @throws an Error as Node's, which names the call and its paths */
+function checked(result: number, call: string, ...paths: readonly string[]): number {
+  if (result >= 0) return result;
+  throw failed(-result, [call, paths.map((path) => `'${path}'`).join(" -> ")].join(" ").trim());
+}
+
+export const constants = { W_OK: 2, X_OK: 1 } as const;
+
+const AT_SYMLINK_NOFOLLOW = 0x100;
+const STATX_BASIC_STATS = 0x7ff;
+/** Where the members of `struct statx` stand, from the kernel's linux/stat.h. */
+const STATX = {
+  size: 256,
+  uid: 0x14,
+  gid: 0x18,
+  mode: 0x1c,
+  ino: 0x20,
+  bytes: 0x28,
+  ctime: 0x60,
+  mtime: 0x70,
+  dev: 0x88,
+};
+const TYPE = { mask: 0o170000, file: 0o100000, directory: 0o040000, link: 0o120000 };
+
+/** A number of 64 bits, which loses precision beyond 53, as Node's do. */
+const long = (view: DataView, at: number) => view.getUint32(at, true) + view.getInt32(at + 4, true) * 2 ** 32;
+
+function statsOf(view: DataView): Stats {
+  const time = (at: number) => long(view, at) * 1000 + view.getUint32(at + 8, true) / 1e6;
+  const mode = view.getUint16(STATX.mode, true);
+  const [major, minor] = [view.getUint32(STATX.dev, true), view.getUint32(STATX.dev + 4, true)];
+  const is = (type: number) => (mode & TYPE.mask) === type;
+  return {
+    dev: (minor & 0xff) + major * 0x100 + (minor >>> 8) * 0x100000,
+    ino: long(view, STATX.ino),
+    mode,
+    uid: view.getUint32(STATX.uid, true),
+    gid: view.getUint32(STATX.gid, true),
+    size: long(view, STATX.bytes),
+    mtimeMs: time(STATX.mtime),
+    ctimeMs: time(STATX.ctime),
+    isFile: () => is(TYPE.file),
+    isDirectory: () => is(TYPE.directory),
+    isSymbolicLink: () => is(TYPE.link),
+  };
+}
+
+interface StatSync {
+  (path: string): Stats;
+  (path: string, options: { readonly throwIfNoEntry: false }): Stats | undefined;
+}
+
+function statBy(call: string, flags: number): StatSync {
+  const stat = (path: string, options?: { readonly throwIfNoEntry: false }) => {
+    const view = new DataView(new ArrayBuffer(STATX.size));
+    try {
+      checked(host.statx(path, flags, STATX_BASIC_STATS, new Uint8Array(view.buffer)), call, path);
+    } catch (error) {
+      if (options !== undefined && (error as { code: string }).code === "ENOENT") return undefined;
+      throw error;
+    }
+    return statsOf(view);
+  };
+  return stat as StatSync;
+}
+
+export const statSync = statBy("stat", 0);
+export const lstatSync = statBy("lstat", AT_SYMLINK_NOFOLLOW);
+
+/** Opens a file for as long as work takes. */
+function withOpen<T>(path: string, flags: number, mode: number, work: (descriptor: number) => T): T {
+  const descriptor = checked(host.open(path, flags | Open.closeOnExec, mode), "open", path);
+  try {
+    return work(descriptor);
+  } finally {
+    host.close(descriptor);
+  }
+}
+
+const FIRST_CHUNK = 16 * 1024;
+const CHUNK = 128 * 1024;
+
+function readToEnd(descriptor: number): Uint8Array {
+  const parts: Uint8Array[] = [];
+  for (let size = FIRST_CHUNK; ; size = Math.min(2 * size, CHUNK)) {
+    const part = new Uint8Array(size);
+    const taken = checked(host.read(descriptor, part), "read");
+    if (taken === 0) return concat(parts);
+    parts.push(part.subarray(0, taken));
+  }
+}
+
+function readFile(path: string): Uint8Array;
+function readFile(path: string, encoding: "utf8"): string;
+function readFile(path: string, encoding?: "utf8"): Uint8Array | string {
+  const bytes = withOpen(path, Open.readOnly, 0, readToEnd);
+  return encoding === undefined ? bytes : host.decode(bytes);
+}
+export const readFileSync = readFile;
+
+/** Where the members of `struct linux_dirent64` stand. */
+const DIRENT = { length: 16, type: 18, name: 19 };
+const DT = { unknown: 0, directory: 4, link: 10 };
+
+interface Entry {
+  readonly name: string;
+  readonly type: number;
+}
+
+function entriesOf(bytes: Uint8Array): Entry[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const entries: Entry[] = [];
+  for (let at = 0; at < bytes.length; at += view.getUint16(at + DIRENT.length, true)) {
+    const name = bytes.subarray(at + DIRENT.name, bytes.indexOf(0, at + DIRENT.name));
+    entries.push({ name: host.decode(name), type: view.getUint8(at + DIRENT.type) });
+  }
+  return entries;
+}
+
+function entriesIn(path: string): readonly Entry[] {
+  const found: Entry[] = [];
+  // A path that leads to a FIFO does not block.
+  withOpen(path, Open.readOnly | Open.nonBlocking, 0, (descriptor) => {
+    const into = new Uint8Array(32 * 1024);
+    for (let size = -1; size !== 0; ) {
+      size = checked(host.getdents(descriptor, into), "scandir", path);
+      found.push(...entriesOf(into.subarray(0, size)));
+    }
+  });
+  const names = found.filter(({ name }) => name !== "." && name !== "..");
+  return names.sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function direntOf(directory: string, { name, type }: Entry): Dirent {
+  // Some file systems do not tell.
+  const stat = type === DT.unknown ? lstatSync(`${directory}/${name}`, { throwIfNoEntry: false }) : undefined;
+  return {
+    name,
+    isDirectory: () => stat?.isDirectory() ?? type === DT.directory,
+    isSymbolicLink: () => stat?.isSymbolicLink() ?? type === DT.link,
+  };
+}
+
+function readDirectory(path: string): string[];
+function readDirectory(path: string, options: { readonly withFileTypes: true }): Dirent[];
+function readDirectory(path: string, options?: { readonly withFileTypes: true }): string[] | Dirent[] {
+  const entries = entriesIn(path);
+  return options === undefined ? entries.map(({ name }) => name) : entries.map((entry) => direntOf(path, entry));
+}
+export const readdirSync = readDirectory;
+
+const LONGEST_PATH = 4096;
+
+export function readlinkSync(path: string): string {
+  const into = new Uint8Array(LONGEST_PATH);
+  return host.decode(into.subarray(0, checked(host.readlink(path, into), "readlink", path)));
+}
+
+const O_PATH = 0o10000000;
+
+export const realpathSync = (path: string): string =>
+  withOpen(path, O_PATH, 0, (descriptor) => readlinkSync(`/proc/self/fd/${descriptor}`));
+
+export const existsSync = (path: string): boolean => host.access(path) === 0;
+
+export function accessSync(path: string, mode: number): void {
+  checked(host.accessAs(path, mode), "access", path);
+}
+
+/** Where the members of `struct statfs` stand. */
+const STATFS = { size: 256, blockSize: 8, available: 32 };
+
+export function statfsSync(path: string): { readonly bavail: number; readonly bsize: number } {
+  const view = new DataView(new ArrayBuffer(STATFS.size));
+  checked(host.statfs(path, new Uint8Array(view.buffer)), "statfs", path);
+  return { bavail: long(view, STATFS.available), bsize: long(view, STATFS.blockSize) };
+}
+
+export const openSync = (path: string, _flags: "r"): number =>
+  checked(host.open(path, Open.readOnly | Open.closeOnExec, 0), "open", path);
+
+export function closeSync(descriptor: number): void {
+  checked(host.close(descriptor), "close");
+}
+
+export function readSync(
+  descriptor: number,
+  into: Uint8Array,
+  offset: number,
+  length: number,
+  position: number | null,
+): number {
+  const part = into.subarray(offset, offset + length);
+  return checked(position === null ? host.read(descriptor, part) : host.pread(descriptor, part, position), "read");
+}
+
+/** Flags and events of inotify(7). */
+const INOTIFY_FLAGS = 0x80800; // IN_CLOEXEC, IN_NONBLOCK
+/** What changes a directory's entries, or a file in it, or moves or removes itself. */
+const WATCHED = 0x0002 | 0x0004 | 0x0040 | 0x0080 | 0x0100 | 0x0200 | 0x0400 | 0x0800;
+const IN_IGNORED = 0x8000;
+/** Of `struct inotify_event` before its name, whose length is its last member. */
+const EVENT_SIZE = 16;
+
+interface Watcher {
+  readonly changed: () => void;
+  failed: (error: Error) => void;
+}
+
+/** Of every watch; the kernel has few instances, 128 for each user. */
+const watchers = new Map<number, Set<Watcher>>();
+let inotify = -1;
+
+function tell(watch: number, mask: number): void {
+  // Without a watch: events were lost.
+  const told = watch < 0 ? [...watchers.values()].flatMap((each) => [...each]) : [...(watchers.get(watch) ?? [])];
+  if (mask & IN_IGNORED) {
+    watchers.delete(watch);
+    for (const { failed } of told) failed(new Error("the directory was removed"));
+  }
+  for (const { changed } of told) changed();
+}
+
+async function tellEvents(): Promise<never> {
+  const bytes = new Uint8Array(CHUNK);
+  const view = new DataView(bytes.buffer);
+  for (;;) {
+    await ready(inotify, "read");
+    const size = host.read(inotify, bytes);
+    for (let at = 0; at < size; at += EVENT_SIZE + view.getUint32(at + 12, true))
+      tell(view.getInt32(at, true), view.getUint32(at + 4, true));
+  }
+}
+
+export function watch(directory: string, changed: () => void): Watch {
+  if (inotify < 0) {
+    inotify = checked(host.inotifyInit(INOTIFY_FLAGS), "watch", directory);
+    void tellEvents();
+  }
+  const id = checked(host.inotifyAdd(inotify, directory, WATCHED), "watch", directory);
+  const watcher: Watcher = { changed, failed: () => undefined };
+  const same = watchers.get(id) ?? new Set();
+  watchers.set(id, same.add(watcher));
+  return {
+    close: () => {
+      if (!same.delete(watcher) || same.size > 0 || watchers.get(id) !== same) return;
+      watchers.delete(id);
+      host.inotifyRemove(inotify, id);
+    },
+    on: (_, listener) => {
+      watcher.failed = listener;
+    },
+  };
+}
+
+// What changes files runs in a child process: on a slow disk each may take minutes.
+
+const inChildChecked = (call: string, work: () => number, ...paths: readonly string[]): Promise<void> =>
+  inChild(() => void checked(work(), call, ...paths));
+
+const AT_REMOVEDIR = 0x200;
+
+export const link = (existing: string, path: string) =>
+  inChildChecked("link", () => host.link(existing, path), existing, path);
+export const symlink = (target: string, path: string) =>
+  inChildChecked("symlink", () => host.symlink(target, path), target, path);
+export const rename = (from: string, to: string) => inChildChecked("rename", () => host.rename(from, to), from, to);
+export const unlink = (path: string) => inChildChecked("unlink", () => host.unlink(path, 0), path);
+export const mkdir = (path: string, mode: number) => inChildChecked("mkdir", () => host.mkdir(path, mode), path);
+export const rmdir = (path: string) => inChildChecked("rmdir", () => host.unlink(path, AT_REMOVEDIR), path);
+export const chown = (path: string, uid: number, gid: number) =>
+  inChildChecked("chown", () => host.chown(path, uid, gid), path);
+
+const O_EXCL = 0o200;
+const NEW_FILE = Open.writeOnly | Open.create | O_EXCL;
+
+function writeFully(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += checked(host.write(descriptor, bytes.subarray(at)), "write");
+}
+
+/** Gives a file its mode, and makes it safe on the disk. */
+function finish(descriptor: number, mode: number): void {
+  checked(host.fchmod(descriptor, mode), "fchmod");
+  checked(host.fsync(descriptor), "fsync");
+}
+
+export const createFile = (path: string, bytes: Uint8Array, mode: number): Promise<void> =>
+  inChild(() =>
+    withOpen(path, NEW_FILE, mode, (descriptor) => {
+      writeFully(descriptor, bytes);
+      finish(descriptor, mode);
+    }),
+  );
+
+function copyBytes(from: number, to: number): void {
+  const block = new Uint8Array(CHUNK);
+  for (let size = -1; size !== 0; ) {
+    size = checked(host.read(from, block), "read");
+    writeFully(to, block.subarray(0, size));
+  }
+}
+
+export const copyFile = (from: string, path: string, mode: number): Promise<void> =>
+  inChild(() =>
+    withOpen(from, Open.readOnly, 0, (source) =>
+      withOpen(path, NEW_FILE, mode, (descriptor) => {
+        try {
+          copyBytes(source, descriptor);
+          finish(descriptor, mode);
+        } catch (error) {
+          host.unlink(path, 0);
+          throw error;
+        }
+      }),
+    ),
+  );
+
+export const sync = (path: string): Promise<void> =>
+  inChild(() => withOpen(path, Open.readOnly, 0, (descriptor) => void checked(host.fsync(descriptor), "fsync")));

@@ -1,0 +1,9 @@
+/** Does one of the cases on the engine, and prints what it gave. */
+import { args, start, write } from "../../../system/program";
+import { cases } from "./cases";
+
+const [name = "", directory = ""] = args;
+start(async () => {
+  write(`${JSON.stringify(await cases[name]?.(directory))}\n`);
+  return 0;
+});
