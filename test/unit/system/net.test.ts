@@ -138,7 +138,7 @@ test("another certificate is shown to the connections that follow, and none that
 test("handshakes that do not end make room for others", async () => {
   const { port } = await listenSecurely();
   const crowd = new Crowd(port, "", 1_000);
-  await crowd.grown(2_000);
+  await crowd.grown(1_000);
   const connection = await connectTls({ host: HOST, port, ca: (await pairs)[0].cert }, options);
   expect(await exchange(connection, 10)).toBe(10);
   crowd.leave();
