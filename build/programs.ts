@@ -8,10 +8,16 @@ import { type Architecture, hostArchitecture } from "./runtime";
 export const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
 export const PLUGIN_SCRIPTS = join(root, "host", "scripts");
 export const NRI_ENTRY = join(root, "nri", "main.ts");
-/** The other programs of the plugin's executable, by the argument that chooses them. */
-const PROGRAMS = { nri: NRI_ENTRY };
 const INSTALLER_ENTRY = join(root, "installer", "main.ts");
 const CONTROLLERS_ENTRY = join(root, "controllers", "main.ts");
+/** The other programs of the plugin's executable, by the argument that chooses them. */
+const PROGRAMS = {
+  install: INSTALLER_ENTRY,
+  repair: join(root, "controllers", "repair", "main.ts"),
+  multus: join(root, "controllers", "multus", "main.ts"),
+  validate: join(root, "controllers", "validate.main.ts"),
+  nri: NRI_ENTRY,
+};
 
 /** The sources that the image's programs begin with: what their bundles hold is part of the image. */
 export async function entries(): Promise<readonly string[]> {
