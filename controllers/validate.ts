@@ -1,4 +1,3 @@
-import { connect, createServer, type Server } from "node:net";
 import { InstallerVariable, PodVariable } from "../cni/contract";
 import { decide } from "../cni/decide";
 import { reasonOf } from "../cni/errors";
@@ -9,6 +8,8 @@ import { FAMILIES, type Family } from "../cni/subnets";
 import type { Log, LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
 import { randomUUID } from "../system/crypto";
+import { Gathered } from "../system/http/message";
+import { connectTcp, type Listener, listenTcp, type NetError } from "../system/net";
 import { readStanza } from "./stanza";
 
 /** Settings of the validator. */
@@ -84,40 +85,43 @@ export function planValidation(stanza: Stanza, addresses: readonly string[]): Va
 }
 
 /** Answers every connection to a port with a text. @throws where the port is taken */
-async function answering(port: number, text: string): Promise<Server> {
-  const listen = (host: string) =>
-    new Promise<Server>((resolve, reject) => {
-      const server = createServer((socket) => void socket.on("error", () => undefined).end(text));
-      server.once("error", reject);
-      server.listen(port, host, () => resolve(server));
-    });
-  try {
-    return await listen("::"); // of both families
-  } catch {
-    return listen("0.0.0.0"); // a kernel without IPv6; a port that is taken fails again
-  }
+function answering(port: number, text: string): Promise<Listener> {
+  const bytes = new TextEncoder().encode(text);
+  return listenTcp({ port }, (connection) => {
+    const close = () => connection.close();
+    connection.write(bytes).then(close, close);
+  });
 }
 
 const DEADLINE_SECONDS = 5;
+/** More than a token has. */
+const LONGEST_ANSWER = 1024;
 
-/** What answers a connection. @throws where nobody does within {@link DEADLINE_SECONDS} */
-function answerOf(target: Target): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(target);
-    const end = (settle: () => void) => {
-      clearTimeout(timer);
-      socket.destroy();
-      settle();
-    };
-    const late = () => end(() => reject(new Error(`no answer within ${DEADLINE_SECONDS} s`)));
-    const timer = setTimeout(late, DEADLINE_SECONDS * 1000);
-    let answer = "";
-    socket.on("data", (chunk) => {
-      answer += chunk.toString();
-    });
-    socket.on("end", () => end(() => resolve(answer)));
-    socket.on("error", (error: NodeJS.ErrnoException) => end(() => reject(new Error(error.code ?? error.message))));
+/** What answers a connection. @throws where nothing does within {@link DEADLINE_SECONDS} */
+async function answerOf(target: Target): Promise<string> {
+  const deadlineMs = DEADLINE_SECONDS * 1000;
+  const late = `no answer within ${DEADLINE_SECONDS} s`;
+  const connection = await connectTcp(target, { deadlineMs }).catch((error: NetError) => {
+    throw new Error(error.code === "ETIMEDOUT" ? late : (error.code ?? error.message));
   });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    connection.close();
+  }, deadlineMs);
+  const received = new Gathered();
+  try {
+    for (let bytes = await connection.read(); bytes !== undefined; bytes = await connection.read()) {
+      received.add(bytes);
+      if (received.size > LONGEST_ANSWER) throw new Error("another host answered");
+    }
+    return new TextDecoder().decode(received.take());
+  } catch (error) {
+    throw isLate ? new Error(late) : error;
+  } finally {
+    clearTimeout(timer);
+    connection.close();
+  }
 }
 
 interface Deps {

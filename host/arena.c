@@ -1,8 +1,8 @@
 /*
  * The memory of engine and TLS: one mapping whose pages the kernel makes at once, handed out from its front; what does
  * not fit is malloc's. Most calls need no more, and with it none of malloc's system calls and none of the page faults:
- * a fourth of a millisecond, and half of one for a TLS handshake. Only its last block can grow. A small one that is
- * given back is handed out again for the same size; a large one stays unused until the process ends.
+ * a fourth of a millisecond, and one for a TLS handshake. Only its last block can grow. One that is given back is
+ * handed out again for the same size.
  */
 #include "arena.h"
 
@@ -15,8 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* As much as most calls need: what is not used costs, too. */
-#define ARENA_SIZE ((size_t)768 << 10)
+/* As much as every call needs that asks the API server. No huge page fits into it, of which most were not used. */
+#define ARENA_SIZE ((size_t)1536 << 10)
+/* What the kernel makes at once: as much as most other calls need; what is not used costs, too. */
+#define READY_SIZE ((size_t)768 << 10)
 
 /* A sanitizer is told what no block holds: the heads of blocks, what was freed, what was not handed out yet. */
 #ifdef __SANITIZE_ADDRESS__
@@ -37,9 +39,18 @@ struct Block {
   _Alignas(16) uint8_t bytes[];
 };
 
-/* Blocks that were given back, by their size in 16 bytes; larger ones are left. */
-#define SIZES 64
+/* Blocks that were given back, by their size: in steps of 16 bytes at first, then of 256; larger ones are left. */
+#define SIZES 192
 static struct Block *given_back[SIZES];
+
+static size_t rounded(size_t size) {
+  return size < 1024 ? (size + 15) & ~(size_t)15 : (size + 255) & ~(size_t)255;
+}
+
+static struct Block **others_of(size_t size) {
+  size_t at = size < 1024 ? size / 16 : 60 + size / 256;
+  return at < SIZES ? &given_back[at] : NULL;
+}
 
 static bool is_in_arena(const void *bytes) {
   return (uintptr_t)bytes >= (uintptr_t)arena && (uintptr_t)bytes < (uintptr_t)end;
@@ -51,20 +62,18 @@ static struct Block *block_of(const void *bytes) {
 
 /* Whether a block that begins there has room for so many bytes; then it is the last. */
 READS_HEADS static bool place(struct Block *block, size_t size) {
-  size_t rounded = (size + 15) & ~(size_t)15;
-  if (size > ARENA_SIZE || sizeof *block + rounded > (size_t)(end - (uint8_t *)block)) return false;
-  block->size = rounded;
-  next = block->bytes + rounded;
-  ASAN_UNPOISON_MEMORY_REGION(block->bytes, rounded);
+  if (size > ARENA_SIZE || sizeof *block + rounded(size) > (size_t)(end - (uint8_t *)block)) return false;
+  block->size = rounded(size);
+  next = block->bytes + block->size;
+  ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->size);
   return true;
 }
 
 /* A block of the arena; NULL where there is none. */
 READS_HEADS static void *take(size_t size) {
-  size_t at = (size + 15) / 16;
-  struct Block *block = at < SIZES ? given_back[at] : NULL;
-  if (block == NULL) return place(block = (struct Block *)next, size) ? block->bytes : NULL;
-  given_back[at] = block->other;
+  struct Block **others = size > ARENA_SIZE ? NULL : others_of(rounded(size)), *block = (struct Block *)next;
+  if (others == NULL || *others == NULL) return place(block, size) ? block->bytes : NULL;
+  block = *others, *others = block->other;
   ASAN_UNPOISON_MEMORY_REGION(block->bytes, block->size);
   return block->bytes;
 }
@@ -91,9 +100,9 @@ READS_HEADS static void arena_free(void *opaque, void *bytes) {
   }
   struct Block *block = block_of(bytes);
   ASAN_POISON_MEMORY_REGION(bytes, block->size);
-  size_t at = block->size / 16;
+  struct Block **others = others_of(block->size);
   if (block->bytes + block->size == next) next = (uint8_t *)block;
-  else if (at < SIZES) block->other = given_back[at], given_back[at] = block;
+  else if (others != NULL) block->other = *others, *others = block;
 }
 
 READS_HEADS static void *arena_realloc(void *opaque, void *bytes, size_t size) {
@@ -161,8 +170,10 @@ void tls_free(void *bytes) {
 
 JSRuntime *new_runtime(bool is_counted) {
   if (is_counted) functions = &counting;
-  void *made = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (made == MAP_FAILED) return JS_NewRuntime2(functions, NULL);
+  const int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
+  void *made = mmap(NULL, ARENA_SIZE, access, kind, -1, 0);
+  if (made == MAP_FAILED || mmap(made, READY_SIZE, access, kind | MAP_POPULATE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return JS_NewRuntime2(functions, NULL);
   arena = next = made, end = arena + ARENA_SIZE;
   ASAN_POISON_MEMORY_REGION(arena, ARENA_SIZE);
   return JS_NewRuntime2(functions, NULL);

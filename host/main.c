@@ -126,62 +126,64 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
  * NUL, `b` bytes and their length, `a` bytes and a pointer to their length, `s` 8 bytes, `x` 256 bytes, for a struct
  * statx or statfs; `d` and `0` are AT_FDCWD and 0, and no argument.
  */
-#define SYSTEM_CALLS(CALL)               \
-  CALL(open, "dpnn", SYS_openat)         \
-  CALL(read, "nb", SYS_read)             \
-  CALL(write, "nb", SYS_write)           \
-  CALL(seek, "nnn", SYS_lseek)           \
-  CALL(close, "n", SYS_close)            \
-  CALL(closeRange, "nn0", SYS_close_range) \
-  CALL(pread, "nbn", SYS_pread64)        \
-  CALL(getdents, "nb", SYS_getdents64)   \
-  CALL(fsync, "n", SYS_fsync)            \
-  CALL(fchmod, "nn", SYS_fchmod)         \
-  CALL(pipe, "sn", SYS_pipe2)            \
-  CALL(flock, "nn", SYS_flock)           \
-  CALL(rename, "dpdp", SYS_renameat)     \
-  CALL(unlink, "dpn", SYS_unlinkat)      \
-  CALL(access, "dp0", SYS_faccessat)     \
-  CALL(accessAs, "dpn", SYS_faccessat)   \
-  CALL(statx, "dpnnx", SYS_statx)        \
-  CALL(statfs, "px", SYS_statfs)         \
-  CALL(mkdir, "dpn", SYS_mkdirat)        \
-  CALL(symlink, "pdp", SYS_symlinkat)    \
-  CALL(link, "dpdp0", SYS_linkat)        \
-  CALL(readlink, "dpb", SYS_readlinkat)  \
-  CALL(chown, "dpnn0", SYS_fchownat)     \
-  CALL(chdir, "p", SYS_chdir)            \
-  CALL(inotifyInit, "n", SYS_inotify_init1) \
-  CALL(inotifyAdd, "npn", SYS_inotify_add_watch) \
-  CALL(inotifyRemove, "nn", SYS_inotify_rm_watch) \
-  CALL(setns, "nn", SYS_setns)           \
-  CALL(socket, "nnn", SYS_socket)        \
-  CALL(connect, "nb", SYS_connect)       \
-  CALL(bind, "nb", SYS_bind)             \
-  CALL(listen, "nn", SYS_listen)         \
-  CALL(accept, "n00n", SYS_accept4)      \
-  CALL(setsockopt, "nnnb", SYS_setsockopt) \
-  CALL(getsockopt, "nnna", SYS_getsockopt) \
-  CALL(getsockname, "na", SYS_getsockname) \
-  CALL(shutdown, "nn", SYS_shutdown)     \
-  CALL(send, "nbn00", SYS_sendto)        \
-  CALL(receive, "nbn00", SYS_recvfrom)   \
-  CALL(getrandom, "bn", SYS_getrandom)   \
-  CALL(sigprocmask, "ns0n", SYS_rt_sigprocmask) \
-  CALL(signalfd, "nbn", SYS_signalfd4)   \
-  CALL(prctl, "nn", SYS_prctl)           \
-  CALL(kill, "nn", SYS_kill)             \
-  CALL(wait, "nsn0", SYS_wait4)          \
+#define SYSTEM_CALLS(CALL)                  \
+  CALL(open, "dpnn", SYS_openat)            \
+  CALL(read, "nb", SYS_read)                \
+  CALL(write, "nb", SYS_write)              \
+  CALL(seek, "nnn", SYS_lseek)              \
+  CALL(close, "n", SYS_close)               \
+  CALL(flock, "nn", SYS_flock)              \
+  CALL(rename, "dpdp", SYS_renameat)        \
+  CALL(unlink, "dpn", SYS_unlinkat)         \
+  CALL(access, "dp0", SYS_faccessat)        \
+  CALL(statx, "dpnnx", SYS_statx)           \
+  CALL(setns, "nn", SYS_setns)              \
+  CALL(socket, "nnn", SYS_socket)           \
+  CALL(connect, "nb", SYS_connect)          \
+  CALL(bind, "nb", SYS_bind)                \
+  CALL(listen, "nn", SYS_listen)            \
+  CALL(accept, "n00n", SYS_accept4)         \
+  CALL(setsockopt, "nnnb", SYS_setsockopt)  \
+  CALL(send, "nbn00", SYS_sendto)           \
+  CALL(receive, "nbn00", SYS_recvfrom)      \
   CALL(exit, "n", SYS_exit_group)
+/* Those that the plugin does without. */
+#define LASTING_CALLS(CALL)                        \
+  CALL(closeRange, "nn0", SYS_close_range)         \
+  CALL(pread, "nbn", SYS_pread64)                  \
+  CALL(getdents, "nb", SYS_getdents64)             \
+  CALL(fsync, "n", SYS_fsync)                      \
+  CALL(fchmod, "nn", SYS_fchmod)                   \
+  CALL(pipe, "sn", SYS_pipe2)                      \
+  CALL(accessAs, "dpn", SYS_faccessat)             \
+  CALL(statfs, "px", SYS_statfs)                   \
+  CALL(mkdir, "dpn", SYS_mkdirat)                  \
+  CALL(symlink, "pdp", SYS_symlinkat)              \
+  CALL(link, "dpdp0", SYS_linkat)                  \
+  CALL(readlink, "dpb", SYS_readlinkat)            \
+  CALL(chown, "dpnn0", SYS_fchownat)               \
+  CALL(chdir, "p", SYS_chdir)                      \
+  CALL(inotifyInit, "n", SYS_inotify_init1)        \
+  CALL(inotifyAdd, "npn", SYS_inotify_add_watch)   \
+  CALL(inotifyRemove, "nn", SYS_inotify_rm_watch)  \
+  CALL(getsockopt, "nnna", SYS_getsockopt)         \
+  CALL(getsockname, "na", SYS_getsockname)         \
+  CALL(shutdown, "nn", SYS_shutdown)               \
+  CALL(getrandom, "bn", SYS_getrandom)             \
+  CALL(sigprocmask, "ns0n", SYS_rt_sigprocmask)    \
+  CALL(signalfd, "nbn", SYS_signalfd4)             \
+  CALL(prctl, "nn", SYS_prctl)                     \
+  CALL(kill, "nn", SYS_kill)                       \
+  CALL(wait, "nsn0", SYS_wait4)
 
 #define ARGUMENTS 4 /* at most */
 enum {
 #define INDEX(name, kinds, number) CALL_##name,
-  SYSTEM_CALLS(INDEX)
+  SYSTEM_CALLS(INDEX) LASTING_CALLS(INDEX)
 };
 static const struct { const char *kinds; long number; } system_calls[] = {
 #define ROW(name, kinds, number) {kinds, number},
-    SYSTEM_CALLS(ROW)
+    SYSTEM_CALLS(ROW) LASTING_CALLS(ROW)
 };
 
 static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int index) {
@@ -664,6 +666,7 @@ static const JSCFunctionListEntry functions[] = {
 
 /* What the plugin does without. */
 static const JSCFunctionListEntry lasting_functions[] = {
+    LASTING_CALLS(ENTRY)
     JS_CFUNC_DEF("args", 0, host_args),
     JS_CFUNC_DEF("environment", 0, host_environment),
     JS_CFUNC_DEF("fork", 0, host_fork),

@@ -1,7 +1,7 @@
 import { AdminPath, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { readApiServer } from "../kubernetes/in-cluster";
-import { fetchTransport as transport } from "../kubernetes/transport";
+import { httpsTransport as transport } from "../kubernetes/transport";
 import { systemClock } from "../process/clock";
 import { type Answer, type HttpServer, health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";

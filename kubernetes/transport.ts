@@ -1,5 +1,6 @@
-import { Agent, type RequestOptions, request } from "node:https";
 import { reasonOf } from "../cni/errors";
+import { HttpClient, type HttpRequest, HttpTimeout, type StreamLimits } from "../system/http/client";
+import { connectTls, NetError } from "../system/net";
 import { type ApiResponse, type ApiServer, ApiUnreachable, authority, bearer } from "./api-server";
 
 export interface ApiRequest {
@@ -18,7 +19,7 @@ export interface ApiRequest {
 /** One request, one response; rejects with {@link ApiUnreachable} where there is no response. */
 export type Transport = (request: ApiRequest) => Promise<ApiResponse>;
 
-/** A transport that keeps connections until it is closed. */
+/** A transport that keeps connections for some seconds, or until it is closed. */
 export type ClosingTransport = Transport & { close(): void };
 
 /** No answer came within the deadline; the request may have been carried out. */
@@ -29,146 +30,80 @@ export class ApiTimeout extends ApiUnreachable {
   }
 }
 
-/** What `node:https` needs for a call. */
-export function requestOptions(
-  server: ApiServer,
-  call: Omit<ApiRequest, "deadlineMs">,
-  payload: string | undefined,
-): RequestOptions {
-  const headers: Record<string, string | number> = { accept: "application/json" };
-  const authorization = bearer(server);
-  if (authorization !== undefined) headers["authorization"] = authorization;
-  if (payload !== undefined) {
-    headers["content-type"] = call.contentType ?? "application/json";
-    headers["content-length"] = Buffer.byteLength(payload);
-  }
-  return {
-    host: server.host,
-    port: server.port,
-    path: call.path,
-    method: call.method ?? "GET",
-    headers,
-    rejectUnauthorized: server.insecure !== true,
-    ...(server.ca === undefined ? {} : { ca: server.ca }),
-    ...(server.serverName === undefined ? {} : { servername: server.serverName }),
-    ...(server.certificate ?? {}),
-  };
+/** A response whose body is read line by line as it arrives. */
+export interface Lines {
+  readonly status: number;
+  /** Ends without an error if nothing arrived for the idle time. @throws ApiUnreachable if the connection breaks */
+  readonly lines: AsyncIterable<string>;
 }
 
-const responseOf = (status: number, body: string, retryAfter: string | undefined | null): ApiResponse => ({
-  status,
-  body,
-  ...(retryAfter ? { retryAfter } : {}),
-});
+const clientOf = (server: ApiServer) =>
+  new HttpClient({ authority: authority(server), connect: (options) => connectTls(server, options) });
 
-function sendOverHttps(server: ApiServer, call: ApiRequest, agent: Agent): Promise<ApiResponse> {
-  return new Promise((resolve, reject) => {
-    const payload = call.body === undefined ? undefined : JSON.stringify(call.body);
-    const fail = (error: Error) => {
-      clearTimeout(timer);
-      reject(new ApiUnreachable(authority(server), error.message, { cause: error }));
-    };
-    const outgoing = request({ ...requestOptions(server, call, payload), agent }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", fail);
-      response.on("end", () => {
-        clearTimeout(timer);
-        const body = Buffer.concat(chunks).toString("utf8");
-        resolve(responseOf(response.statusCode ?? 0, body, response.headers["retry-after"]));
-      });
-    });
-    const timer = setTimeout(() => {
-      reject(new ApiTimeout(authority(server), call.deadlineMs));
-      outgoing.destroy();
-    }, call.deadlineMs);
-    outgoing.on("error", fail);
-    outgoing.end(payload);
-  });
+function requestOf(server: ApiServer, { method = "GET", path, body, contentType }: Omit<ApiRequest, "deadlineMs">) {
+  const authorization = bearer(server);
+  const headers = {
+    accept: "application/json",
+    ...(authorization === undefined ? {} : { authorization }),
+    ...(body === undefined ? {} : { "content-type": contentType ?? "application/json" }),
+  };
+  const request: HttpRequest = { method, path, headers };
+  return body === undefined ? request : { ...request, body: JSON.stringify(body) };
+}
+
+function unreachable(server: ApiServer, error: unknown, deadlineMs: number): ApiUnreachable {
+  const isLate = error instanceof HttpTimeout || (error instanceof NetError && error.code === "ETIMEDOUT");
+  if (isLate) return new ApiTimeout(authority(server), deadlineMs, { cause: error });
+  return new ApiUnreachable(authority(server), reasonOf(error), { cause: error });
 }
 
 /** Connections to one API server under one identity. */
 interface Connections {
   readonly identity: string;
   readonly server: ApiServer;
-  readonly agent: Agent;
-  /** Requests under way. */
-  open: number;
+  readonly client: HttpClient;
 }
 
 /**
- * A transport over HTTPS that keeps connections open between requests.
+ * A transport over HTTPS that keeps connections open between requests, for some seconds.
  * @param server is asked before each request where it is a function: new connections are made when the token or the
  * certificates have changed. Requests under way are still answered over the old ones.
  */
 export function httpsTransport(server: ApiServer | (() => ApiServer)): ClosingTransport {
   let current: Connections | undefined;
-  const closeUnused = (connections: Connections | undefined) => {
-    if (connections !== current && connections?.open === 0) connections.agent.destroy();
-  };
-  const connect = (): Connections => {
+  const connections = (): Connections => {
     const now = typeof server === "function" ? server() : server;
     const identity = JSON.stringify(now);
     if (current?.identity === identity) return current;
-    const before = current;
-    current = { identity, server: now, agent: new Agent({ keepAlive: true, maxSockets: 4 }), open: 0 };
-    closeUnused(before);
+    current?.client.close();
+    current = { identity, server: now, client: clientOf(now) };
     return current;
   };
   const send: Transport = async (call) => {
-    const used = connect();
-    used.open += 1;
+    const used = connections();
     try {
-      return await sendOverHttps(used.server, call, used.agent);
-    } finally {
-      used.open -= 1;
-      closeUnused(used);
-    }
-  };
-  return Object.assign(send, { close: () => current?.agent.destroy() });
-}
-
-/** What the `fetch` of the image's runtime takes besides, see https://bun.com/docs/api/fetch#tls. */
-interface FetchInit extends RequestInit {
-  readonly tls: {
-    readonly ca?: string | undefined;
-    readonly rejectUnauthorized: boolean;
-  };
-}
-
-function fetchInit(server: ApiServer, call: ApiRequest): FetchInit {
-  const { method = "GET", body, contentType = "application/json", deadlineMs } = call;
-  const authorization = bearer(server);
-  return {
-    method,
-    headers: {
-      accept: "application/json",
-      ...(authorization === undefined ? {} : { authorization }),
-      ...(body === undefined ? {} : { "content-type": contentType }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    redirect: "manual",
-    keepalive: false,
-    signal: AbortSignal.timeout(deadlineMs),
-    tls: { ca: server.ca, rejectUnauthorized: server.insecure !== true },
-  };
-}
-
-/**
- * A transport by the `fetch` of the image's runtime, which costs each node 5 MB less than `node:https`. It is for
- * processes that ask now and then: it keeps no connection.
- */
-export function fetchTransport(server: ApiServer | (() => ApiServer)): ClosingTransport {
-  const send: Transport = async (call) => {
-    const now = typeof server === "function" ? server() : server;
-    try {
-      const response = await fetch(`https://${authority(now)}${call.path}`, fetchInit(now, call));
-      return responseOf(response.status, await response.text(), response.headers.get("retry-after"));
+      return await used.client.request(requestOf(used.server, call), call.deadlineMs);
     } catch (error) {
-      const { name, code } = error as { readonly name?: string; readonly code?: unknown };
-      if (name === "TimeoutError") throw new ApiTimeout(authority(now), call.deadlineMs, { cause: error });
-      throw new ApiUnreachable(authority(now), typeof code === "string" ? code : reasonOf(error), { cause: error });
+      throw unreachable(used.server, error, call.deadlineMs);
     }
   };
-  return Object.assign(send, { close: () => undefined });
+  return Object.assign(send, { close: () => current?.client.close() });
+}
+
+async function* readLines(server: ApiServer, lines: AsyncIterable<string>, limits: StreamLimits) {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw unreachable(server, error, limits.connectMs);
+  }
+}
+
+/** Asks for a response without an end, on a connection of its own. @throws ApiUnreachable */
+export async function openStream(server: ApiServer, path: string, limits: StreamLimits): Promise<Lines> {
+  try {
+    const { status, lines } = await clientOf(server).stream(requestOf(server, { path }), limits);
+    return { status, lines: readLines(server, lines, limits) };
+  } catch (error) {
+    throw unreachable(server, error, limits.connectMs);
+  }
 }

@@ -3,9 +3,8 @@ import type { ApiServer } from "./api-server";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";
 import { ApiError, statusOf } from "./errors";
-import type { Transport } from "./transport";
+import { openStream, type Transport } from "./transport";
 import type { ObjectMeta } from "./types";
-import { openStream } from "./watch-stream";
 
 /** An object as a list or a watch gives it. */
 export interface Watchable {

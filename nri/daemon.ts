@@ -2,13 +2,13 @@
 import { AdminPath, CALL_LOG, NRI_PLUGIN, NRI_VERB } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { ApiAccess } from "../cni/lookup";
-import { get } from "../host/api/request";
 import { appendLine, Recorder } from "../host/call-log";
 import { Errno, SystemError } from "../host/errno";
 import { readText } from "../host/files";
 import { readable, receiveSome, sendAll } from "../host/poll";
 import type { Host } from "../host/port";
 import { connectUnix } from "../host/sockets";
+import { get } from "../kubernetes/sync/request";
 import type { Log } from "../process/log";
 import { AdminServer, type Answer } from "./admin-server";
 import type { Sandbox } from "./messages";

@@ -1,8 +1,8 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { readStanza } from "../cni/parse-stanza";
-import { decodeBase64, readKubeconfig } from "../host/api/kubeconfig";
 import type { Host } from "../host/port";
 import { readClaims } from "../kubernetes/service-account-token";
+import { decodeBase64, readKubeconfig } from "../kubernetes/sync/kubeconfig";
 import type { Call } from "./call";
 import { modeProblem } from "./modes";
 

@@ -60,15 +60,13 @@ interface StatSync {
   (path: string, options: { readonly throwIfNoEntry: false }): Stats | undefined;
 }
 
-const MISSING: readonly string[] = ["ENOENT", "ENOTDIR"];
-
 function statBy(call: string, flags: number): StatSync {
   const stat = (path: string, options?: { readonly throwIfNoEntry: false }) => {
     const view = new DataView(new ArrayBuffer(STATX.size));
     try {
       checked(host.statx(path, flags, STATX_BASIC_STATS, new Uint8Array(view.buffer)), call, path);
     } catch (error) {
-      if (options !== undefined && MISSING.includes((error as { code: string }).code)) return undefined;
+      if (options !== undefined && (error as { code: string }).code === "ENOENT") return undefined;
       throw error;
     }
     return statsOf(view);

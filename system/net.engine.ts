@@ -95,7 +95,7 @@ class EngineConnection implements Connection {
 
   async read(): Promise<Uint8Array | undefined> {
     let bytes: Uint8Array | undefined;
-    await this.moved(() => {
+    await this.moved("read", () => {
       const size = this.channel.receive(received);
       if (typeof size === "number" && size > 0) bytes = received.slice(0, size);
       return size;
@@ -105,7 +105,8 @@ class EngineConnection implements Connection {
 
   write(bytes: Uint8Array): Promise<void> {
     const write = async () => {
-      for (let at = 0; at < bytes.length; ) at += await this.moved(() => this.channel.send(bytes.subarray(at)));
+      for (let at = 0; at < bytes.length; )
+        at += await this.moved(at === 0 ? undefined : "write", () => this.channel.send(bytes.subarray(at)));
     };
     const done = this.written.then(write);
     this.written = done.catch(() => undefined);
@@ -118,13 +119,17 @@ class EngineConnection implements Connection {
     this.channel.close();
   }
 
-  /** How many bytes a call moved, once the socket lets it. */
-  private async moved(move: () => number | TlsWants): Promise<number> {
+  /**
+   * How many bytes a call moved, once the socket lets it.
+   * @param first what to wait for before the first try: other connections have their turn before this one goes on
+   */
+  private async moved(first: TlsWants | undefined, move: () => number | TlsWants): Promise<number> {
     const { signal } = this.end;
-    for (;;) {
+    for (let waits = first; ; ) {
+      if (waits !== undefined) await ready(this.channel.socket, waits, signal);
       if (signal.aborted) throw signal.reason;
       const result = move();
-      if (typeof result === "string") await ready(this.channel.socket, result, signal);
+      if (typeof result === "string") waits = result;
       else if (result >= 0) return result;
       else throw new NetError(`the connection broke: ${codeOf(-result)}`, "closed", codeOf(-result));
     }
@@ -136,7 +141,8 @@ interface Attempt {
   /** Which step is under way: an attempt that takes too long failed there. */
   kind: NetFailure;
   readonly signal: AbortSignal;
-  /** Milliseconds that are left. */
+  /** Milliseconds for all of it, and those that are left. */
+  readonly deadlineMs: number;
   left(): number;
 }
 
@@ -147,7 +153,12 @@ async function attempted<T>(
 ): Promise<T> {
   const end = new AbortController();
   const deadline = host.elapsed() + deadlineMs;
-  const attempt = { kind, signal: end.signal, left: () => Math.max(1, Math.ceil(deadline - host.elapsed())) };
+  const attempt = {
+    kind,
+    signal: end.signal,
+    deadlineMs,
+    left: () => Math.max(1, Math.ceil(deadline - host.elapsed())),
+  };
   const late = () => end.abort(new NetError(`no connection within ${deadlineMs} ms`, attempt.kind, "ETIMEDOUT"));
   const abort = () => end.abort(new NetError("the connection is no longer wanted", "closed"));
   const timer = setTimeout(late, deadlineMs);
@@ -162,12 +173,18 @@ async function attempted<T>(
 }
 
 /** What a promise gives, unless the signal comes first. */
-function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    promise.then(resolve, reject);
+async function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
   });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }
 
 async function addressesOf(name: string, { left, signal }: Attempt): Promise<readonly string[]> {
@@ -240,7 +257,7 @@ function dialled(addresses: readonly Uint8Array[], port: number, signal: AbortSi
 
 function failure(problem: TlsFailure, attempt: Attempt): NetError {
   const code = problem.error < 0 ? codeOf(-problem.error) : undefined;
-  return new NetError(reasonOf(problem, attempt.left()), problem.step, code);
+  return new NetError(reasonOf(problem, attempt.deadlineMs), problem.step, code);
 }
 
 async function connectSocket({ host: name, port }: TcpTarget, attempt: Attempt): Promise<number> {
@@ -264,7 +281,13 @@ export function connectTcp(to: TcpTarget, options: ConnectOptions): Promise<Conn
   );
 }
 
-const judge = (chain: readonly Uint8Array[]) => host.load("certificates").problemOf(chain);
+let certificates: { problemOf(chain: readonly Uint8Array[]): string } | undefined;
+
+/** The script is loaded for the first chain that needs it. */
+function judge(chain: readonly Uint8Array[]): string {
+  certificates ??= host.load("certificates");
+  return certificates.problemOf(chain);
+}
 
 /** Completes a handshake, or ends the connection. */
 async function handshaken(socket: number, connection: TlsConnection, attempt: Attempt): Promise<Connection> {
@@ -322,8 +345,8 @@ async function acceptAll(listening: number, signal: AbortSignal, taken: (socket:
 
 async function listenSocket({ host: name, port }: ListenAddress): Promise<number> {
   if (name === undefined) return listenOn(host, port);
-  const attempt = { kind: "resolve" as const, signal: new AbortController().signal, left: () => LOOKUP_MS };
-  const [text = ""] = await addressesOf(name, attempt);
+  const options = { deadlineMs: LOOKUP_MS };
+  const [text = ""] = await attempted(options, "resolve", (attempt) => addressesOf(name, attempt));
   return listenOn(host, port, bytesOf(text));
 }
 

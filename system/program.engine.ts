@@ -21,6 +21,8 @@ export function write(text: string): void {
   writeAll(host, STDOUT, text);
 }
 
+export const limitMemory = (bytes: number): void => host.limitMemory(bytes);
+
 export function onStop(stop: () => void): void {
   onSignal(Signals.SIGTERM, stop);
   onSignal(Signals.SIGINT, stop);

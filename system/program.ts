@@ -5,10 +5,6 @@ export const args: readonly string[] = process.argv.slice(2);
 
 export const environment: Readonly<Record<string, string | undefined>> = process.env;
 
-// The client of the image's runtime sends requests, and the token with them, through a proxy that HTTPS_PROXY, ALL_PROXY
-// and the like name, in whatever case. The API server is never asked through one.
-for (const name of Object.keys(process.env)) if (/_proxy$/i.test(name)) delete process.env[name];
-
 // If the reader of the log is gone, the program still has its work to do.
 process.stdout.on("error", () => undefined);
 
@@ -16,6 +12,12 @@ process.stdout.on("error", () => undefined);
 export function write(text: string): void {
   process.stdout.write(text);
 }
+
+/**
+ * Ends the program with a message once its memory takes more bytes than this. By Node it has no effect.
+ * @default 256 MiB
+ */
+export function limitMemory(_bytes: number): void {}
 
 /** Calls back at each SIGTERM and SIGINT; from then on no such signal ends the process by itself. */
 export function onStop(stop: () => void): void {

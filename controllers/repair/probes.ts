@@ -1,36 +1,36 @@
-import { get } from "node:http";
-import { connect } from "node:net";
+import { HttpClient } from "../../system/http/client";
+import { connectTcp, NetError } from "../../system/net";
 
-/** How a TCP connection began. `silent`: nobody answered, or no connection was possible. */
+/** How a TCP connection began. `silent`: nothing answered, or no connection was possible. */
 export type TcpAnswer = "open" | "refused" | "silent";
 
 const TCP_DEADLINE_MS = 1_000;
 const HTTP_DEADLINE_MS = 2_000;
+const URL = /^http:\/\/(?:\[([0-9a-f:.]+)\]|([^:/[\]]+))(?::(\d+))?(\/.*)?$/i;
 
 /** Connects to a port, sends nothing and closes at once. */
-export function probeTcp(host: string, port: number): Promise<TcpAnswer> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port });
-    const end = (answer: TcpAnswer) => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(answer);
-    };
-    const timer = setTimeout(() => end("silent"), TCP_DEADLINE_MS);
-    socket.on("connect", () => end("open"));
-    socket.on("error", (error: NodeJS.ErrnoException) => end(error.code === "ECONNREFUSED" ? "refused" : "silent"));
-  });
+export async function probeTcp(host: string, port: number): Promise<TcpAnswer> {
+  try {
+    (await connectTcp({ host, port }, { deadlineMs: TCP_DEADLINE_MS })).close();
+    return "open";
+  } catch (error) {
+    return error instanceof NetError && error.code === "ECONNREFUSED" ? "refused" : "silent";
+  }
 }
 
 /** Whether a URL answers with status 200: the installer's `/ready` does when new pods get the plugin. */
-export function probeHttp(url: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const request = get(url, { agent: false, timeout: HTTP_DEADLINE_MS }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    request.on("timeout", () => request.destroy());
-    request.on("error", () => resolve(false));
-    request.on("close", () => resolve(false));
-  });
+export async function probeHttp(url: string): Promise<boolean> {
+  const [, address, name, port = "80", path = "/"] = URL.exec(url) ?? [];
+  const host = address ?? name;
+  if (host === undefined) return false;
+  const target = { host, port: Number(port) };
+  const authority = `${address === undefined ? host : `[${host}]`}:${port}`;
+  const client = new HttpClient({ authority, connect: (options) => connectTcp(target, options) });
+  try {
+    return (await client.request({ method: "GET", path }, HTTP_DEADLINE_MS)).status === 200;
+  } catch {
+    return false;
+  } finally {
+    client.close();
+  }
 }

@@ -12,12 +12,37 @@ export const setTimer = (run: () => void, milliseconds: number): Timer => timers
 export const clearTimer = (timer: Timer): void => timers.clear(timer);
 
 interface Waiting {
-  readonly descriptor: number;
-  readonly events: number;
   readonly resolve: () => void;
+  /** Its place in {@link table}. */
+  slot: number;
 }
 
-const waiting = new Set<Waiting>();
+/**
+ * Every `struct pollfd` as two numbers: the descriptor; the events that are waited for and, above them, those that
+ * happened. The first is that of signals, -1 without any.
+ */
+let table = Int32Array.of(-1, Poll.input);
+const waiting: (Waiting | undefined)[] = [undefined];
+
+function add(one: Waiting, descriptor: number, events: number): void {
+  one.slot = waiting.push(one) - 1;
+  if (table.length < waiting.length * 2) {
+    const larger = new Int32Array(waiting.length * 4);
+    larger.set(table);
+    table = larger;
+  }
+  table[one.slot * 2] = descriptor;
+  table[one.slot * 2 + 1] = events;
+}
+
+/** The last takes its place. */
+function remove({ slot }: Waiting): void {
+  const last = waiting.pop() as Waiting;
+  if (last.slot === slot) return;
+  table.copyWithin(slot * 2, last.slot * 2, last.slot * 2 + 2);
+  waiting[slot] = last;
+  last.slot = slot;
+}
 
 /**
  * Resolves once a descriptor has something to read (or its other side is gone), or takes something to write. Who closes a
@@ -27,20 +52,19 @@ export function ready(descriptor: number, events: "read" | "write", signal?: Abo
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const abort = () => {
-      waiting.delete(one);
+      remove(one);
       reject(signal?.reason);
     };
-    const one = {
-      descriptor,
-      events: events === "read" ? Poll.input : Poll.output,
+    const one: Waiting = {
+      slot: 0,
       resolve: () => {
-        waiting.delete(one);
+        remove(one);
         signal?.removeEventListener("abort", abort);
         resolve();
       },
     };
     signal?.addEventListener("abort", abort, { once: true });
-    waiting.add(one);
+    add(one, descriptor, events === "read" ? Poll.input : Poll.output);
   });
 }
 
@@ -71,7 +95,8 @@ const SIGNAL_SIZE = 128;
 const SIGNALFD_FLAGS = 0x80800; // SFD_CLOEXEC, SFD_NONBLOCK
 
 const callbacks = new Map<number, () => void>();
-let signals = -1;
+
+const signalsDescriptor = () => table[0] ?? -1;
 
 /** Calls back for each signal of a kind from now on, in place of what the signal does by itself. */
 export function onSignal(signal: number, callback: () => void): void {
@@ -80,35 +105,33 @@ export function onSignal(signal: number, callback: () => void): void {
   for (const number of callbacks.keys()) mask |= 1 << (number - 1);
   const bytes = new Uint8Array(Uint32Array.of(mask, 0).buffer);
   checked("block signals", host.sigprocmask(SIG_BLOCK, bytes, bytes.length));
-  signals = checked("take signals", host.signalfd(signals, bytes, SIGNALFD_FLAGS));
+  table[0] = checked("take signals", host.signalfd(signalsDescriptor(), bytes, SIGNALFD_FLAGS));
 }
 
 function takeSignals(): void {
   const taken = new Uint32Array(SIGNAL_SIZE / 4);
-  while (host.read(signals, new Uint8Array(taken.buffer)) === SIGNAL_SIZE) {
+  while (host.read(signalsDescriptor(), new Uint8Array(taken.buffer)) === SIGNAL_SIZE) {
     callbacks.get(taken[0] ?? 0)?.();
     host.runJobs();
   }
 }
 
-/** A `struct pollfd` as two numbers: the descriptor; the events that are waited for and, above them, those that happened. */
-let table = new Int32Array(32);
+/** Whether the last poll has found an event. */
+const hasHappened = (slot: number) => (table[slot * 2 + 1] ?? 0) >>> 16 !== 0;
 
 /** Waits for the next descriptor or signal; for so many milliseconds at most. */
 function poll(milliseconds: number): void {
-  const polled = [...waiting];
-  if (table.length < polled.length * 2 + 2) table = new Int32Array(polled.length * 4);
-  table[0] = signals;
-  table[1] = Poll.input;
-  for (const [index, { descriptor, events }] of polled.entries()) {
-    table[index * 2 + 2] = descriptor;
-    table[index * 2 + 3] = events;
+  const bytes = new Uint8Array(table.buffer, 0, waiting.length * 8);
+  let left = checked("poll", host.pollAll(bytes, milliseconds));
+  const isSignalled = hasHappened(0);
+  const happened: Waiting[] = [];
+  for (let slot = 0; left > 0; slot++) {
+    if (!hasHappened(slot)) continue;
+    left--;
+    const one = waiting[slot];
+    if (one !== undefined) happened.push(one);
   }
-  const bytes = new Uint8Array(table.buffer, 0, (polled.length + 1) * 8);
-  checked("poll", host.pollAll(bytes, milliseconds));
-  const happened = (index: number) => (table[index * 2 + 1] ?? 0) >>> 16 !== 0;
-  const isSignalled = happened(0);
-  for (const [index, one] of polled.entries()) if (happened(index + 1)) one.resolve();
+  for (const one of happened) one.resolve();
   host.runJobs();
   if (isSignalled) takeSignals();
 }
@@ -127,7 +150,7 @@ export function run(main: () => Promise<number>): never {
     timers.runDue(() => host.runJobs());
     if (status !== undefined) host.exit(status);
     const left = timers.untilNext();
-    if (left === undefined && waiting.size === 0 && signals < 0)
+    if (left === undefined && waiting.length === 1 && signalsDescriptor() < 0)
       throw new Error("the program waits for nothing and has not ended");
     poll(left ?? Number.POSITIVE_INFINITY);
   }

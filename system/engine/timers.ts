@@ -39,10 +39,10 @@ export class Timers {
 
   /** Runs those that are due, not those that they set. After each it runs `after`. */
   runDue(after: () => void): void {
-    const [now, last] = [this.now(), this.order];
+    const now = this.now();
     for (;;) {
       const next = this.waiting[0];
-      if (next === undefined || next.at > now || next.order >= last) return;
+      if (next === undefined || next.at > now) return;
       this.waiting.shift();
       next.run();
       after();

@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket, connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ConnectionOptions, connect, createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
@@ -293,6 +294,28 @@ describe("a server", () => {
     expect(await tell("state")).toMatchObject({ open: 21 });
   });
 
+  it("serves others while some never stop to send", async () => {
+    for (const pair of [null, ec]) {
+      const { port } = await serving(pair);
+      const flood = (socket: Socket) => {
+        ends.push(() => socket.destroy());
+        socket.on("error", () => {});
+        const chunk = Buffer.alloc(2 ** 20);
+        const more = () => {
+          while (!socket.destroyed && socket.write(chunk));
+        };
+        socket.on("drain", more).resume();
+        more();
+      };
+      const open = async () => (pair === null ? tcp(port, "127.0.0.1") : client(port));
+      for (let count = 0; count < 4; count++) flood(await open());
+      await pause(300);
+      const order = { target: target(port), plain: pair === null, count: 5 };
+      expect(await connected(order)).toEqual(Array(5).fill("same"));
+      for (const end of ends.splice(0)) end();
+    }
+  });
+
   it("ends a handshake that takes too long", async () => {
     const { port } = await serving(ec, 200);
     const socket = tcp(port, "127.0.0.1");
@@ -339,11 +362,11 @@ describe("a server", () => {
     });
     await Promise.all(more.map((socket) => once(socket, "connect")));
     const ticks = async () => {
-      const text = await import("node:fs/promises").then(({ readFile }) => readFile(`/proc/${child.pid}/stat`, "utf8"));
+      const text = await readFile(`/proc/${child.pid}/stat`, "utf8");
       return Number(text.split(" ")[13]) + Number(text.split(" ")[14]);
     };
     const before = await ticks();
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await pause(1000);
     if (!sanitized) expect((await ticks()) - before).toBeLessThan(30);
     for (const socket of [...open, ...more]) socket.destroy();
     await client(port);

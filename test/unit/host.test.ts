@@ -69,8 +69,16 @@ describe("sockets", () => {
     expect(Buffer.from(received?.filled[0] ?? []).toString()).toBe("hello");
   });
 
-  it("polls no more than it has room for", async () => {
-    expect(await host.returned(["pollAll", { bytes: Array.from({ length: 65 * 8 }, () => 0) }, 0])).toEqual([-EINVAL]);
+  it("polls more descriptors than one call of the plugin needs, but none beyond the process's limit", async () => {
+    const none = (count: number) => ({ bytes: Array.from({ length: count * 8 }, () => 0xff) });
+    const polled = await host.run(
+      [
+        ["pollAll", none(700), 0],
+        ["pollAll", none(701), 0],
+      ],
+      { before: "ulimit -n 700" },
+    );
+    expect(polled.map(({ returned }) => returned)).toEqual([0, -EINVAL]);
   });
 });
 
@@ -338,7 +346,7 @@ describe("programs", () => {
 
   it("says that a signal ended it", async () => {
     expect(await host.returned(sh("echo before; kill -SEGV $$"))).toEqual([
-      { status: null, stdout: "before\n", stderr: "", error: 0 },
+      { status: null, signal: constants.signals.SIGSEGV, stdout: "before\n", stderr: "", error: 0 },
     ]);
   });
 

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import { OperatorPath } from "../../../cni/contract";
+import { HttpError, type ServerRequest, type ServerResponse } from "../../../system/http/server";
+import { jsonExcess } from "./json-excess";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "BadRequest",
@@ -12,23 +13,11 @@ const REASONS: Readonly<Record<number, string>> = {
   503: "ServiceUnavailable",
 };
 
-/** A request that gets an error for an answer. */
-export class HttpError extends Error {
-  override readonly name = "HttpError";
-  constructor(
-    readonly status: number,
-    message: string,
-    readonly headers: Readonly<Record<string, string>> = {},
-  ) {
-    super(message);
-  }
-
-  /** The form in which the API server passes the message on to whoever sent the pod. */
-  body(): string {
-    const reason = REASONS[this.status] ?? "Unknown";
-    const { status: code, message } = this;
-    return JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message, reason, code });
-  }
+/** An error in the form in which the API server passes the message on to the client that sent the pod. */
+export function refusal({ headers, message, status: code }: HttpError): ServerResponse {
+  const reason = REASONS[code] ?? "Unknown";
+  const body = JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message, reason, code });
+  return { status: code, headers: { ...headers, "content-type": "application/json" }, body };
 }
 
 /** The API server takes objects of 3 MiB; the review of an update holds two, and something about the request. */
@@ -73,70 +62,46 @@ export class ReviewLimit {
   }
 }
 
-/** How a body is read. */
+/** @throws HttpError where it is not the kind of request that is answered here */
+function checkHead({ headers, method, target }: ServerRequest): void {
+  const path = target.split("?")[0];
+  if (path !== OperatorPath.webhook) {
+    throw new HttpError(404, `${path} does not exist: send reviews to ${OperatorPath.webhook}`);
+  }
+  if (method !== "POST")
+    throw new HttpError(405, `${method} is not allowed: send a review with POST`, { allow: "POST" });
+  const type = headers.get("content-type") ?? "";
+  if (type.split(";")[0]?.trim().toLowerCase() !== "application/json") {
+    throw new HttpError(415, `content-type ${JSON.stringify(type)} is not application/json`);
+  }
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (encoding !== "identity")
+    throw new HttpError(415, `content-encoding ${encoding} is not understood: send plain JSON`);
+}
+
+/** How a review is read. */
 interface Reading {
   readonly deadlineMs: number;
   /** Told how many bytes there are so far. @throws where they are too many */
   readonly received: (bytes: number) => void;
 }
 
-/** @throws HttpError where it is not the kind of request that is answered here */
-function checkHead({ headers, method, url = "/" }: IncomingMessage): void {
-  const path = url.split("?")[0];
-  if (path !== OperatorPath.webhook) {
-    throw new HttpError(404, `${path} does not exist: send reviews to ${OperatorPath.webhook}`);
-  }
-  if (method !== "POST")
-    throw new HttpError(405, `${method} is not allowed: send a review with POST`, { allow: "POST" });
-  const type = headers["content-type"] ?? "";
-  if (type.split(";")[0]?.trim().toLowerCase() !== "application/json") {
-    throw new HttpError(415, `content-type ${JSON.stringify(type)} is not application/json`);
-  }
-  const encoding = headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity")
-    throw new HttpError(415, `content-encoding ${encoding} is not understood: send plain JSON`);
-}
+const decoder = new TextDecoder();
 
-const tooLarge = () => new HttpError(413, `the review is larger than ${LARGEST_BODY} bytes`);
-
-/** @throws HttpError where it is too large, one too many, too slow, or broken off */
-function readBody(request: IncomingMessage, { deadlineMs, received }: Reading): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return reject(tooLarge());
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const timer = setTimeout(
-      () => reject(new HttpError(408, `the review did not arrive within ${deadlineMs} ms`)),
-      deadlineMs,
-    );
-    const take = (chunk: Buffer) => {
-      size += chunk.length;
-      try {
-        if (size > LARGEST_BODY) throw tooLarge();
-        received(size);
-        chunks.push(chunk);
-      } catch (error) {
-        request.off("data", take);
-        chunks.length = 0;
-        reject(error);
-      }
-    };
-    request.on("data", take);
-    request.on("end", () => resolve(Buffer.concat(chunks)));
-    request.on("close", () => {
-      clearTimeout(timer);
-      reject(new HttpError(400, "the review broke off"));
-    });
-    request.on("error", () => undefined);
-  });
+/** The body as text. Its bytes are given up before the text is parsed. */
+async function readText(request: ServerRequest, reading: Reading): Promise<string> {
+  const bytes = await request.body({ ...reading, what: "review", most: LARGEST_BODY });
+  const problem = jsonExcess(bytes);
+  if (problem !== undefined) throw new HttpError(413, `the review ${problem}`);
+  return decoder.decode(bytes);
 }
 
 /** The document that a request carries. @throws HttpError */
-export async function readDocument(request: IncomingMessage, reading: Reading): Promise<unknown> {
+export async function readDocument(request: ServerRequest, reading: Reading): Promise<unknown> {
   checkHead(request);
-  const body = await readBody(request, reading);
+  const text = await readText(request, reading);
   try {
-    return JSON.parse(body.toString("utf8"));
+    return JSON.parse(text);
   } catch (error) {
     throw new HttpError(400, `the review is not JSON: ${(error as Error).message}`);
   }

@@ -1,12 +1,10 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer, type Server as TlsServer } from "node:tls";
 import { reasonOf } from "../../../cni/errors";
 import type { Log } from "../../../process/log";
 import type { Registry } from "../../../process/metrics";
-import type { TlsPair } from "../certificates/certificate";
+import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../../system/http/server";
+import { listenTls, type TlsListener, type TlsPair } from "../../../system/net";
 import { type AdmissionResponse, ReviewError, reviewOf } from "./admission-review";
-import { Connections } from "./connections";
-import { HttpError, ReviewLimit, readDocument } from "./request";
+import { ReviewLimit, readDocument, refusal } from "./request";
 
 /** How long clients are waited for, in milliseconds. */
 export interface ServerLimits {
@@ -33,6 +31,9 @@ export interface WebhookServerOptions {
   readonly limits?: Partial<ServerLimits>;
 }
 
+/** API servers are few, and have a connection for each review under way. The oldest idle one makes room. */
+const MOST_CONNECTIONS = 1024;
+const HEAD_BYTES = 16 * 1024;
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 function createMetrics(registry: Registry) {
@@ -52,102 +53,83 @@ function toHttpError(error: unknown): HttpError {
   return error instanceof HttpError ? error : new HttpError(error instanceof ReviewError ? 400 : 500, reasonOf(error));
 }
 
-/**
- * Answers the API server's reviews over HTTPS. A server of `node:tls` hands its connections to one of `node:http`,
- * since the runtime's own HTTPS server cannot change its certificate.
- */
+/** Answers the API server's reviews over HTTPS. */
 export class WebhookServer {
   private readonly limits: ServerLimits;
-  private readonly http: Server;
+  private readonly http: HttpServer;
   private readonly metrics: ReturnType<typeof createMetrics>;
-  private readonly connections: Connections;
   private readonly limit = new ReviewLimit();
-  private tls: TlsServer | undefined;
+  private listener: TlsListener | undefined;
 
   constructor(private readonly options: WebhookServerOptions) {
     this.limits = { ...LIMITS, ...options.limits };
-    this.connections = new Connections(this.limits.idleMs);
     this.metrics = createMetrics(options.registry);
-    this.http = createHttpServer((request, response) => void this.handle(request, response));
+    this.http = new HttpServer({
+      connections: MOST_CONNECTIONS,
+      headBytes: HEAD_BYTES,
+      idleMs: this.limits.idleMs,
+      answer: (request) => this.answer(request),
+    });
   }
 
   get listening(): boolean {
-    return this.tls?.listening === true;
+    return this.listener !== undefined;
   }
 
   /** Takes another certificate for connections that come from now on, unless TLS refuses it. */
-  use({ cert, key }: TlsPair): void {
+  use(pair: TlsPair): void {
     try {
-      this.tls?.setSecureContext({ cert, key, minVersion: "TLSv1.2" });
+      this.listener?.use(pair);
     } catch (error) {
       this.options.log.error(`TLS refuses the new certificate, the one before it stays: ${reasonOf(error)}`);
     }
   }
 
   /** Listens. @throws where the port is taken */
-  async start({ cert, key }: TlsPair): Promise<void> {
-    const handshakeTimeout = this.limits.handshakeMs;
-    const tls = createTlsServer({ cert, key, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"], handshakeTimeout });
-    tls.on("secureConnection", (socket) => {
-      this.connections.add(socket);
-      this.http.emit("connection", socket);
-    });
-    tls.on("tlsClientError", (error, socket) => {
-      this.options.log.debug(`a connection to the webhook failed: ${error.message}`);
-      socket.destroy();
-    });
-    await new Promise<void>((resolve, reject) => {
-      tls.once("error", reject);
-      tls.listen(this.options.port, this.options.host, resolve);
-    });
-    this.tls = tls;
+  async start(pair: TlsPair): Promise<void> {
+    const { handshakeMs } = this.limits;
+    this.listener = await listenTls(this.options, pair, { handshakeMs }, this.http.take);
   }
 
   /** Where it listens, when port 0 was asked for. */
   get port(): number {
-    const address = this.tls?.address();
-    return typeof address === "object" && address !== null ? address.port : this.options.port;
+    return this.listener?.port ?? this.options.port;
   }
 
   /** Has clients leave: each connection is closed after its next answer. */
   drain(): void {
-    this.connections.drain();
+    this.http.drain();
   }
 
   /** Takes no more connections, answers what was asked, and ends. */
   async close(): Promise<void> {
-    const { tls } = this;
-    if (tls === undefined) return;
-    const closed = new Promise<void>((resolve) => tls.close(() => resolve()));
-    this.connections.end(this.limits.closeMs);
-    await closed;
+    this.listener?.close();
+    this.listener = undefined;
+    await this.http.close(this.limits.closeMs);
   }
 
-  private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async answer(request: ServerRequest): Promise<ServerResponse> {
     const start = performance.now();
-    this.connections.begin(request, response);
-    response.on("error", () => undefined);
     try {
       const answer = await this.limit.run(async (received) => {
         const document = await readDocument(request, { deadlineMs: this.limits.bodyMs, received });
         return this.options.review(document);
       });
       this.metrics.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
-      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reviewOf(answer)));
+      return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(reviewOf(answer)) };
     } catch (error) {
-      this.refuse(request, response, toHttpError(error));
+      return this.refuse(toHttpError(error));
+    } finally {
+      this.metrics.seconds.observe((performance.now() - start) / 1_000);
     }
-    this.metrics.seconds.observe((performance.now() - start) / 1_000);
   }
 
-  private refuse(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
+  private refuse(error: HttpError): ServerResponse {
     const failed = error.status >= 500;
     this.metrics.requests.inc({ result: failed ? "failed" : "refused" });
     this.options.log[failed || error.status === 400 ? "warn" : "debug"](
       `review answered ${error.status}: ${error.message}`,
     );
-    // What is left of the body is not read.
-    if (!request.complete) response.setHeader("connection", "close");
-    response.writeHead(error.status, { "content-type": "application/json", ...error.headers }).end(error.body());
+    return refusal(error);
   }
 }

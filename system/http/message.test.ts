@@ -1,22 +1,8 @@
-import { FakeHost } from "../fake.testing";
-import { encodeRequest, ResponseReader } from "./http1";
+import { ResponseReader } from "./message";
 
-const reader = () => new ResponseReader(new FakeHost());
-
-const server = { host: "fd00::1", port: 6443, token: "secret" };
-
-it("a request names the server and shows the token", () => {
-  expect(encodeRequest(server, "/api/v1").split("\r\n")).toEqual([
-    "GET /api/v1 HTTP/1.1",
-    "Host: [fd00::1]:6443",
-    "Accept: application/json",
-    "User-Agent: linkerd-cni",
-    "Authorization: Bearer secret",
-    "",
-    "",
-  ]);
-  expect(encodeRequest({ host: "a", port: 1 }, "/")).not.toContain("Authorization");
-});
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const decode = (bytes: Uint8Array) => decoder.decode(bytes);
+const reader = () => new ResponseReader(decode);
 
 describe("a response", () => {
   const cases: [string, string, string][] = [

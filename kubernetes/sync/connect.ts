@@ -1,9 +1,9 @@
 /** Verified connections to an API server. */
-import type { ApiServer } from "../../kubernetes/api-server";
-import { Errno } from "../errno";
-import { knownAddresses, resolvedAddresses, systemAuthorities } from "../names";
-import type { Host, TlsFailure } from "../port";
-import { reasonOf } from "../tls-failure";
+import { Errno } from "../../host/errno";
+import { knownAddresses, resolvedAddresses, systemAuthorities } from "../../host/names";
+import type { Host, TlsFailure } from "../../host/port";
+import { reasonOf } from "../../host/tls-failure";
+import type { ApiServer } from "../api-server";
 
 /** There is no connection; `dropped` where the server closed it after it was made. */
 export class ConnectionFailed extends Error {

@@ -1,8 +1,8 @@
-import { ApiUnreachable } from "../../kubernetes/api-server";
-import { Errno } from "../errno";
-import { type FakeApi, FakeHost, response } from "../fake.testing";
-import type { TlsFailure } from "../port";
-import { get } from "./request";
+import { Errno } from "../../host/errno";
+import { type FakeApi, FakeHost, response } from "../../host/fake.testing";
+import type { TlsFailure } from "../../host/port";
+import { ApiUnreachable } from "../api-server";
+import { encodeRequest, get } from "./request";
 
 const server = { host: "10.0.0.1", port: 443 };
 const ok = response(200, "{}");
@@ -19,6 +19,19 @@ function played(...scripts: readonly (string | TlsFailure)[]) {
   };
   return new FakeHost({ api });
 }
+
+it("a request names the server and shows the token", () => {
+  expect(encodeRequest({ host: "fd00::1", port: 6443, token: "secret" }, "/api/v1").split("\r\n")).toEqual([
+    "GET /api/v1 HTTP/1.1",
+    "Host: [fd00::1]:6443",
+    "Accept: application/json",
+    "User-Agent: linkerd-cni",
+    "Authorization: Bearer secret",
+    "",
+    "",
+  ]);
+  expect(encodeRequest({ host: "a", port: 1 }, "/")).not.toContain("Authorization");
+});
 
 describe("a request", () => {
   it("is sent once", () => {

@@ -1,7 +1,7 @@
-import type { ApiServer } from "../../kubernetes/api-server";
-import { loadKubeconfig } from "../../kubernetes/kubeconfig";
-import { readText } from "../files";
-import type { Host } from "../port";
+import { readText } from "../../host/files";
+import type { Host } from "../../host/port";
+import type { ApiServer } from "../api-server";
+import { loadKubeconfig } from "../kubeconfig";
 
 /** The text that stands in base64, of either alphabet. @throws Error */
 export function decodeBase64(host: Host, text: string): string {

@@ -1,4 +1,4 @@
-import { openStream } from "../../../kubernetes/watch-stream";
+import { openStream } from "../../../kubernetes/transport";
 import { ApiStub } from "../../support/api-server";
 
 let api: ApiStub;

@@ -1,15 +1,28 @@
 /** Requests to the API server: one connection each, two deadlines, one retry. */
-import { type ApiServer, ApiUnreachable, authority } from "../../kubernetes/api-server";
-import { Errno } from "../errno";
-import type { Host } from "../port";
+import { Errno } from "../../host/errno";
+import type { Host } from "../../host/port";
+import { type HttpResponse, ResponseReader } from "../../system/http/message";
+import { type ApiServer, ApiUnreachable, authority, bearer } from "../api-server";
 import { ConnectionFailed, connect } from "./connect";
-import { encodeRequest, type HttpResponse, ResponseReader } from "./http1";
 
 /** Milliseconds within which a connection must be made and encrypted; the rest of the deadline is for the answer. */
 const CONNECT_MS = 3000;
 const CHUNK = 16384;
 const TOO_MANY_REQUESTS = 429;
 const UNAVAILABLE = 503;
+
+/** @throws Error for a token that no header may hold */
+export function encodeRequest(server: ApiServer, path: string): string {
+  const authorization = bearer(server);
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: ${authority(server)}`,
+    "Accept: application/json",
+    "User-Agent: linkerd-cni",
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
+  ];
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}
 
 /** One exchange on an open connection: how long each step may take, and what the deadline was in all. */
 interface Deadline {
@@ -28,7 +41,7 @@ function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResp
   for (let at = 0; at < request.length; ) {
     at += transferred(host.tlsSend(request.subarray(at), deadline.left()), true, deadline);
   }
-  const reader = new ResponseReader(host);
+  const reader = new ResponseReader((bytes) => host.decode(bytes));
   const chunk = new Uint8Array(CHUNK);
   for (;;) {
     const size = transferred(host.tlsReceive(chunk, deadline.left()), reader.isEmpty, deadline);

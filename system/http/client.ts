@@ -1,0 +1,341 @@
+/** Requests over HTTP/1.1 to one server: connections are kept for the next request, answers are bounded. */
+import type { Connection } from "../net";
+import {
+  type Decode,
+  Gathered,
+  type HttpResponse,
+  MAX_BODY,
+  MessageError,
+  ResponseReader,
+  ResponseStream,
+} from "./message";
+
+export interface HttpRequest {
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path and query, beginning with `/`. */
+  readonly path: string;
+  /** Besides `host` and `content-length`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** No answer came in time; the request may have been carried out. */
+export class HttpTimeout extends Error {
+  override readonly name = "HttpTimeout";
+  constructor(deadlineMs: number) {
+    super(`no answer within ${deadlineMs} ms`);
+  }
+}
+
+/** The connection ended without an answer; the request may have been carried out. */
+class Dropped extends Error {}
+
+export interface HttpClientOptions {
+  /** What the server is called in requests: `host:port`. */
+  readonly authority: string;
+  /** Makes a connection to it within so many milliseconds. */
+  readonly connect: (options: { readonly deadlineMs: number; readonly signal: AbortSignal }) => Promise<Connection>;
+  /** Connections for requests; streams have their own. Further requests wait. @default 4 */
+  readonly most?: number;
+  /** Milliseconds for which a connection is kept for the next request. @default 10 s */
+  readonly idleMs?: number;
+}
+
+/** A response whose body is read line by line as it arrives. */
+export interface HttpLines {
+  readonly status: number;
+  /**
+   * Reads on only while a line is asked for. It ends without an error if nothing arrived for the idle time.
+   * @throws Error if the connection breaks
+   */
+  readonly lines: AsyncIterable<string>;
+}
+
+export interface StreamLimits {
+  /** Milliseconds until the response begins. */
+  readonly connectMs: number;
+  /** Milliseconds without a byte after which the stream ends: its other end may be gone without a word. */
+  readonly idleMs: number;
+  /** Ends the stream. */
+  readonly signal: AbortSignal;
+}
+
+/** What the server does once if it is asked twice (RFC 9110, section 9.2.1): so do Go's client and browsers. */
+const SAFE: readonly string[] = ["GET", "HEAD"];
+const MOST = 4;
+const IDLE_MS = 10_000;
+const LINE_FEED = 10;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const decode: Decode = (bytes) => decoder.decode(bytes);
+
+/** A connection, and what a read on it has to tell once it is there. */
+class Link {
+  private waiting: Promise<Uint8Array | undefined> | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    readonly connection: Connection,
+    readonly isUsed = false,
+  ) {}
+
+  /** Waits for the next request: a server that closes the connection, or says something, is not asked over it. */
+  rest(idleMs: number, gone: () => void): void {
+    this.waiting = this.connection.read();
+    this.waiting.then(gone, gone);
+    this.timer = setTimeout(gone, idleMs);
+  }
+
+  wake(): Link {
+    clearTimeout(this.timer);
+    const link = new Link(this.connection, true);
+    link.waiting = this.waiting;
+    return link;
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    const first = this.waiting ?? this.connection.read();
+    this.waiting = undefined;
+    return first;
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.connection.close();
+  }
+}
+
+export class HttpClient {
+  private readonly idle = new Set<Link>();
+  private readonly queue: (() => void)[] = [];
+  private open = 0;
+  private isClosed = false;
+
+  constructor(private readonly options: HttpClientOptions) {}
+
+  /**
+   * Sends a request and reads the answer. A request that only reads is sent again, once, if a kept connection ends before
+   * the answer begins.
+   * @param deadlineMs milliseconds for everything, with waiting for a connection
+   * @throws HttpTimeout, NetError, or an Error if the server does not answer
+   */
+  async request(request: HttpRequest, deadlineMs: number): Promise<HttpResponse> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), deadlineMs);
+    try {
+      await this.enter(late.signal);
+      try {
+        return await this.exchange(encoded(this.options.authority, request), request.method, deadlineMs, late.signal);
+      } finally {
+        this.leave();
+      }
+    } catch (error) {
+      throw late.signal.aborted ? new HttpTimeout(deadlineMs) : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Asks for a response without an end, on a connection of its own. @throws as {@link request} */
+  async stream(request: HttpRequest, { connectMs, idleMs, signal }: StreamLimits): Promise<HttpLines> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    let isLate = false;
+    const late = () => {
+      isLate = true;
+      ended.abort();
+    };
+    if (signal.aborted) end();
+    signal.addEventListener("abort", end, { once: true });
+    const timer = setTimeout(late, connectMs);
+    const leave = () => signal.removeEventListener("abort", end);
+    try {
+      const link = await this.connect(connectMs, ended.signal);
+      const close = () => link.close();
+      try {
+        ended.signal.addEventListener("abort", close, { once: true });
+        if (ended.signal.aborted) close();
+        const stream = new ResponseStream(decode);
+        await link.connection.write(encoded(this.options.authority, request));
+        while (stream.head === undefined) await receive(link, stream);
+        const { status } = stream.head;
+        return { status, lines: linesOf(link, stream, idleMs, leave) };
+      } catch (error) {
+        close();
+        throw error;
+      }
+    } catch (error) {
+      leave();
+      throw isLate ? new HttpTimeout(connectMs) : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends the connections that are kept; those in use end with their requests. */
+  close(): void {
+    this.isClosed = true;
+    for (const link of this.idle) this.drop(link);
+  }
+
+  private async exchange(
+    bytes: Uint8Array,
+    method: HttpRequest["method"],
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
+    const kept = this.kept();
+    try {
+      return await this.send(kept ?? (await this.connect(deadlineMs, signal)), bytes, signal);
+    } catch (error) {
+      if (kept === undefined || !(error instanceof Dropped) || !SAFE.includes(method) || signal.aborted) throw error;
+    }
+    return this.send(await this.connect(deadlineMs, signal), bytes, signal);
+  }
+
+  private async connect(deadlineMs: number, signal: AbortSignal): Promise<Link> {
+    return new Link(await this.options.connect({ deadlineMs, signal }));
+  }
+
+  private async send(link: Link, bytes: Uint8Array, signal: AbortSignal): Promise<HttpResponse> {
+    const reader = new ResponseReader(decode);
+    const close = () => link.close();
+    signal.addEventListener("abort", close, { once: true });
+    try {
+      if (signal.aborted) throw new Dropped("the request is no longer wanted");
+      let refused: unknown;
+      // A server that does not take the whole request may have answered why.
+      await link.connection.write(bytes).catch((error: unknown) => {
+        refused = error ?? new Dropped("not sent");
+      });
+      const response = await answer(link, reader);
+      if (refused === undefined && reader.stream.isReusable && !signal.aborted) this.keep(link);
+      else close();
+      return response;
+    } catch (error) {
+      close();
+      if (!reader.isEmpty || error instanceof MessageError) throw error;
+      throw new Dropped(error instanceof Error ? error.message : String(error), { cause: error });
+    } finally {
+      signal.removeEventListener("abort", close);
+    }
+  }
+
+  /** The connection that was used last. */
+  private kept(): Link | undefined {
+    const link = [...this.idle].at(-1);
+    if (link !== undefined) this.idle.delete(link);
+    return link?.wake();
+  }
+
+  private keep(used: Link): void {
+    if (this.isClosed) {
+      used.close();
+      return;
+    }
+    const link = new Link(used.connection, true);
+    this.idle.add(link);
+    link.rest(this.options.idleMs ?? IDLE_MS, () => this.drop(link));
+  }
+
+  private drop(link: Link): void {
+    // One that is in use again reads for itself.
+    if (this.idle.delete(link)) link.close();
+  }
+
+  private async enter(signal: AbortSignal): Promise<void> {
+    if (this.open >= (this.options.most ?? MOST)) {
+      await new Promise<void>((resolve, reject) => {
+        const late = () => {
+          this.queue.splice(this.queue.indexOf(turn), 1);
+          reject(new Dropped("no connection was free"));
+        };
+        const turn = () => {
+          signal.removeEventListener("abort", late);
+          resolve();
+        };
+        this.queue.push(turn);
+        signal.addEventListener("abort", late, { once: true });
+      });
+    } else this.open += 1;
+  }
+
+  /** Passes the place on. */
+  private leave(): void {
+    const next = this.queue.shift();
+    if (next === undefined) this.open -= 1;
+    else next();
+  }
+}
+
+function encoded(authority: string, { method, path, headers = {}, body }: HttpRequest): Uint8Array {
+  const payload = body === undefined ? undefined : encoder.encode(body);
+  const fields = Object.entries({ host: authority, "user-agent": "linkerd-cni", ...headers });
+  if (payload !== undefined) fields.push(["content-length", String(payload.length)]);
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const head = encoder.encode(`${method} ${path} HTTP/1.1\r\n${lines}\r\n`);
+  if (payload === undefined) return head;
+  const bytes = new Uint8Array(head.length + payload.length);
+  bytes.set(head);
+  bytes.set(payload, head.length);
+  return bytes;
+}
+
+const BROKEN = "closed the connection without a whole answer";
+
+async function answer(link: Link, reader: ResponseReader): Promise<HttpResponse> {
+  for (;;) {
+    const bytes = await link.read();
+    const response = bytes === undefined ? reader.end() : reader.receive(bytes);
+    if (response !== undefined) return response;
+    if (bytes === undefined) throw new Error(BROKEN);
+  }
+}
+
+/** Takes what arrives next. @returns whether there may be more */
+async function receive(link: Link, stream: ResponseStream): Promise<boolean> {
+  const bytes = await link.read();
+  if (bytes !== undefined) stream.receive(bytes);
+  else if (!stream.end()) throw new Error(BROKEN);
+  return bytes !== undefined;
+}
+
+async function* linesOf(link: Link, stream: ResponseStream, idleMs: number, ended: () => void): AsyncGenerator<string> {
+  const rest = new Gathered();
+  let isSilent = false;
+  const silence = () => {
+    isSilent = true;
+    link.close();
+  };
+  try {
+    for (let isOpen = true; isOpen; ) {
+      for (let part = stream.part(); part !== undefined; part = stream.part()) yield* lines(part, rest);
+      if (stream.isWhole) break;
+      const idle = setTimeout(silence, idleMs);
+      try {
+        isOpen = await receive(link, stream);
+      } finally {
+        clearTimeout(idle);
+      }
+    }
+    if (rest.size > 0) yield decode(rest.take());
+  } catch (error) {
+    if (!isSilent) throw error;
+  } finally {
+    ended();
+    link.close();
+  }
+}
+
+/** The lines that end in some bytes; what is behind the last one is kept as it is: a character may be cut in two. */
+function* lines(part: Uint8Array, rest: Gathered): Generator<string> {
+  let start = 0;
+  for (let end = part.indexOf(LINE_FEED); end >= 0; end = part.indexOf(LINE_FEED, start)) {
+    rest.add(part.subarray(start, end));
+    start = end + 1;
+    yield decode(rest.take());
+  }
+  rest.add(part.subarray(start));
+  if (rest.size > MAX_BODY) throw new MessageError(`sent a line of more than ${MAX_BODY} bytes`);
+}

@@ -1,0 +1,151 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { type Listener, listenTcp } from "../net";
+import { HttpServer, type HttpServerOptions } from "./server";
+
+let server: HttpServer;
+let listener: Listener;
+const sockets: Socket[] = [];
+let release: () => void = () => undefined;
+
+async function start(changes: Partial<HttpServerOptions> = {}): Promise<void> {
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  server = new HttpServer({
+    connections: 20,
+    headBytes: 1024,
+    idleMs: 60_000,
+    answer: async ({ method, target, body }) => {
+      if (target === "/held") await held;
+      if (target === "/broken") throw new Error("broken");
+      const sent = target === "/read" ? await body({ most: 10, deadlineMs: 500 }) : new Uint8Array(0);
+      return { status: 200, body: `${method} ${target} ${new TextDecoder().decode(sent)}` };
+    },
+    ...changes,
+  });
+  listener = await listenTcp({ host: "127.0.0.1", port: 0 }, server.take);
+}
+
+afterEach(async () => {
+  listener.close();
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await server.close(0);
+});
+
+async function client(): Promise<Socket> {
+  const socket = connect(listener.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  sockets.push(socket);
+  await once(socket, "connect");
+  return socket;
+}
+
+/** What comes until the connection ends. */
+async function rest(socket: Socket): Promise<string> {
+  let text = "";
+  socket.on("data", (chunk: Buffer) => {
+    text += chunk;
+  });
+  if (!socket.closed) await once(socket, "close");
+  return text;
+}
+
+async function ask(...parts: readonly string[]): Promise<string> {
+  const socket = await client();
+  const all = rest(socket);
+  for (const part of parts) {
+    socket.write(part);
+    await new Promise(setImmediate);
+  }
+  return all;
+}
+
+const status = (text: string) => text.split("\r\n")[0];
+const LAST = "connection: close\r\n\r\n";
+
+test("requests on one connection are answered in their order, cut wherever they are", async () => {
+  await start();
+  const requests = `GET /a HTTP/1.1\r\n\r\n\r\nPOST /read HTTP/1.1\r\ncontent-length: 3\r\n\r\nonePUT /read HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2;x\r\ntw\r\n1\r\no\r\n0\r\na: b\r\n\r\nHEAD /b HTTP/1.1\r\n${LAST}`;
+  for (const parts of [[requests], [...requests]]) {
+    const bodies = (await ask(...parts)).split(/HTTP\/1.1 200 OK\r\n/).map((each) => each.split("\r\n\r\n")[1]);
+    expect(bodies.slice(1)).toEqual(["GET /a ", "POST /read one", "PUT /read two", ""]);
+  }
+});
+
+test.each([
+  ["hello\r\n\r\n", "400 Bad Request"],
+  ["GET / HTTP/2.0\r\n\r\n", "400 Bad Request"],
+  ["GET / HTTP/1.1\r\nno header\r\n\r\n", "400 Bad Request"],
+  ["GET / HTTP/1.1\r\ncontent-length : 1\r\n\r\n", "400 Bad Request"],
+  ["GET / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "400 Bad Request"],
+  ["GET / HTTP/1.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n", "400 Bad Request"],
+  ["GET / HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n", "400 Bad Request"],
+  ["\0\xff\r\n\r\n", "400 Bad Request"],
+  [`GET /${"a".repeat(2000)}`, "431 Request Header Fields Too Large"],
+  ["POST /read HTTP/1.1\r\ncontent-length: 11\r\n\r\n", "413 Content Too Large"],
+  ["POST /read HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nb\r\n01234567890\r\n", "413 Content Too Large"],
+  ["POST /read HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n-1\r\n", "400 Bad Request"],
+  ["POST /read HTTP/1.1\r\ncontent-length: 2\r\n\r\n1", "408 Request Timeout"],
+  ["GET /broken HTTP/1.0\r\n\r\n", "500 Internal Server Error"],
+])("%j is answered with %s, and the connection ends", async (request, wanted) => {
+  await start();
+  expect(status(await ask(request))).toBe(`HTTP/1.1 ${wanted}`);
+});
+
+test("a body that is not read ends the connection with the answer", async () => {
+  await start();
+  const text = await ask("POST /a HTTP/1.1\r\ncontent-length: 1000\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+  expect(text.match(/HTTP\/1.1 /g)).toHaveLength(1);
+  expect(text).toContain("connection: close\r\n");
+});
+
+test("a client that waits to send its body is told to", async () => {
+  await start();
+  const socket = await client();
+  socket.write("POST /read HTTP/1.1\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: 2\r\n\r\n");
+  expect(String((await once(socket, "data"))[0])).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+  const all = rest(socket);
+  socket.write("ab");
+  expect(await all).toContain("POST /read ab");
+});
+
+test("a head that does not come to its end in time ends the connection", async () => {
+  await start({ idleMs: 100 });
+  expect(await Promise.all([ask(), ask("GET / HT")])).toEqual(["", ""]);
+});
+
+test("the connection that has waited longest makes room, and none whose request is under way does", async () => {
+  await start({ connections: 2 });
+  const held = await client();
+  const answered = rest(held);
+  held.write("GET /held HTTP/1.1\r\nconnection: close\r\n\r\n");
+  const silent = await client();
+  const gone = rest(silent);
+  for (let round = 0; round < 50; round++) expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("GET /a ");
+  expect(await gone).toBe("");
+  release();
+  expect(await answered).toContain("GET /held ");
+});
+
+test("a server that is closed answers what it was asked, and ends what waits", async () => {
+  await start();
+  const [idle, busy] = [await client(), await client()];
+  const [left, answered] = [rest(idle), rest(busy)];
+  busy.write("GET /held HTTP/1.1\r\n\r\n");
+  await ask(`GET /a HTTP/1.1\r\n${LAST}`);
+  const closed = server.close(60_000);
+  expect(await left).toBe("");
+  release();
+  expect(await answered).toContain("connection: close\r\n");
+  await closed;
+});
+
+test("a client that resets its connection disturbs no other", async () => {
+  await start();
+  const socket = await client();
+  socket.write("GET /held HTTP/1.1\r\n\r\n");
+  socket.resetAndDestroy();
+  expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("GET /a ");
+  release();
+});

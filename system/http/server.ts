@@ -1,0 +1,314 @@
+/** An HTTP/1.1 server for connections of any kind. Each request, connection and wait is bounded. */
+import type { Connection } from "../net";
+import {
+  type Decode,
+  type Extent,
+  extentOf,
+  Gathered,
+  type Head,
+  type Headers,
+  MessageError,
+  MessageReader,
+} from "./message";
+
+/** A request that gets an error for an answer. */
+export class HttpError extends Error {
+  override readonly name: string = "HttpError";
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** How a body is read. */
+export interface Reading {
+  /** What error messages call it. @default "body" */
+  readonly what?: string;
+  /** Bytes that it may have. */
+  readonly most: number;
+  /** Milliseconds within which it must be there. */
+  readonly deadlineMs: number;
+  /** Told how many bytes there are so far. @throws Error to read no more of it */
+  readonly received?: (bytes: number) => void;
+}
+
+export interface ServerRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: Headers;
+  /**
+   * The body, once. It is read only if it is asked for; otherwise the connection ends with the answer.
+   * @throws HttpError 413 if it is too large, 408 if it is too slow, 400 if it breaks off or is malformed
+   */
+  body(reading: Reading): Promise<Uint8Array>;
+}
+
+export interface ServerResponse {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Not sent to a HEAD. */
+  readonly body: string;
+}
+
+export interface HttpServerOptions {
+  /** Answers a request; an error becomes a 500. */
+  readonly answer: (request: ServerRequest) => Promise<ServerResponse>;
+  /** Connections at a time. The one that has waited longest for a request makes room for a new one. */
+  readonly connections: number;
+  /** Bytes of a request's head. */
+  readonly headBytes: number;
+  /** Milliseconds within which the head of a request must be there, from the connection's beginning or the answer before. */
+  readonly idleMs: number;
+  /** Milliseconds that a client has to take an answer. @default 10 s */
+  readonly sendMs?: number;
+}
+
+const PHRASES: Readonly<Record<number, string>> = {
+  200: "OK",
+  400: "Bad Request",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+const SEND_MS = 10_000;
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e]+) HTTP\/1\.([01])$/;
+const NO_BODY: Extent = { kind: "length", length: 0 };
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const decode: Decode = (bytes) => decoder.decode(bytes);
+
+/** A connection of a client, and the requests on it, one after the other. */
+class Session {
+  /** Whether it waits for a request. */
+  isIdle = true;
+  private readonly reader: MessageReader;
+  private keeps = false;
+  private expects = false;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly options: HttpServerOptions,
+    /** Whether the server wants the client to leave. */
+    private readonly isDraining: () => boolean,
+    /** Told when it waits again. */
+    private readonly rested: () => void,
+  ) {
+    this.reader = new MessageReader(decode, options.headBytes);
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+
+  /** Answers requests until the connection ends. */
+  async run(): Promise<void> {
+    try {
+      do {
+        this.isIdle = true;
+        this.rested();
+        const head = await this.next();
+        if (head === undefined) break;
+        await this.reply(head);
+      } while (this.keeps);
+    } catch {
+      // The connection broke, or its client was too slow to be answered.
+    } finally {
+      this.close();
+    }
+  }
+
+  /** The next request's head; undefined: none comes. Ends the connection if that takes too long. */
+  private async next(): Promise<Head | Error | undefined> {
+    const timer = setTimeout(() => this.close(), this.options.idleMs);
+    try {
+      for (;;) {
+        this.reader.skipEmptyLines();
+        const head = this.head();
+        if (head !== undefined) {
+          this.isIdle = false;
+          return head;
+        }
+        const bytes = await this.connection.read();
+        if (bytes === undefined) return undefined;
+        this.reader.receive(bytes);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private head(): Head | MessageError | undefined {
+    try {
+      return this.reader.head();
+    } catch (error) {
+      if (error instanceof MessageError) return error;
+      throw error;
+    }
+  }
+
+  private async reply(head: Head | Error): Promise<void> {
+    this.keeps = false;
+    let method = "";
+    let response: ServerResponse;
+    try {
+      if (head instanceof Error) throw head;
+      const request = this.request(head);
+      method = request.method;
+      response = await this.options.answer(request);
+    } catch (error) {
+      response = refusal(error);
+    }
+    // What is left of a body is not read.
+    this.keeps &&= this.reader.isWhole && !this.isDraining();
+    await this.send(response, method === "HEAD");
+  }
+
+  /** @throws MessageError for what is no request */
+  private request({ first, headers }: Head): ServerRequest {
+    const [, method, target, minor] = REQUEST_LINE.exec(first) ?? [];
+    if (method === undefined || target === undefined) throw new MessageError("the request is not HTTP/1.1");
+    this.reader.begin(extentOf(headers) ?? NO_BODY);
+    this.keeps = minor === "1" && !/\bclose\b/i.test(headers.get("connection") ?? "");
+    this.expects = /^100-continue$/i.test(headers.get("expect") ?? "");
+    return { method, target, headers, body: (reading) => this.body(reading) };
+  }
+
+  private async body(reading: Reading): Promise<Uint8Array> {
+    const { deadlineMs, what = "body" } = reading;
+    const late = new HttpError(408, `the ${what} did not arrive within ${deadlineMs} ms`);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(late), deadlineMs);
+    });
+    try {
+      return await Promise.race([this.gather(reading, what), deadline]);
+    } catch (error) {
+      this.keeps = false;
+      throw error instanceof MessageError ? new HttpError(error.status, `the client ${error.message}`) : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async gather({ most, received }: Reading, what: string): Promise<Uint8Array> {
+    const tooLarge = () => new HttpError(413, `the ${what} is larger than ${most} bytes`);
+    if (this.reader.announced > most) throw tooLarge();
+    if (this.expects && !this.reader.isWhole) {
+      await this.connection.write(encoder.encode("HTTP/1.1 100 Continue\r\n\r\n"));
+    }
+    const gathered = new Gathered();
+    for (;;) {
+      for (let part = this.reader.part(); part !== undefined; part = this.reader.part()) {
+        if (gathered.size + part.length > most) throw tooLarge();
+        received?.(gathered.size + part.length);
+        gathered.add(part);
+      }
+      if (this.reader.isWhole) return gathered.take();
+      const bytes = await this.connection.read();
+      if (bytes === undefined) throw new HttpError(400, `the ${what} broke off`);
+      this.reader.receive(bytes);
+    }
+  }
+
+  private async send({ status, headers = {}, body }: ServerResponse, isHead: boolean): Promise<void> {
+    const payload = encoder.encode(body);
+    const fields = { ...headers, "content-length": payload.length, connection: this.keeps ? "keep-alive" : "close" };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+    const head = encoder.encode(`HTTP/1.1 ${status} ${PHRASES[status] ?? "Status"}\r\n${lines.join("")}\r\n`);
+    const message = new Gathered();
+    message.add(head);
+    if (!isHead) message.add(payload);
+    const timer = setTimeout(() => this.close(), this.options.sendMs ?? SEND_MS);
+    try {
+      await this.connection.write(message.take());
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function refusal(error: unknown): ServerResponse {
+  const message = error instanceof Error ? error.message : String(error);
+  const status = error instanceof HttpError || error instanceof MessageError ? error.status : 500;
+  const headers = error instanceof HttpError ? error.headers : {};
+  return { status, headers: { ...headers, "content-type": "text/plain; charset=utf-8" }, body: `${message}\n` };
+}
+
+/** Answers requests on the connections that it is given. */
+export class HttpServer {
+  /** In the order in which they began to wait for a request. */
+  private readonly sessions = new Set<Session>();
+  private isDraining = false;
+  private isClosed = false;
+  private emptied: () => void = () => undefined;
+
+  constructor(private readonly options: HttpServerOptions) {}
+
+  /** Takes a connection. */
+  readonly take = (connection: Connection): void => {
+    if (this.isClosed || !this.makeRoom()) {
+      connection.close();
+      return;
+    }
+    const session: Session = new Session(
+      connection,
+      this.options,
+      () => this.isDraining,
+      () => {
+        this.sessions.delete(session);
+        this.sessions.add(session);
+        if (this.isClosed) session.close();
+      },
+    );
+    this.sessions.add(session);
+    void session.run().finally(() => {
+      this.sessions.delete(session);
+      if (this.sessions.size === 0) this.emptied();
+    });
+  };
+
+  /** From now on each connection ends with its next answer. */
+  drain(): void {
+    this.isDraining = true;
+  }
+
+  /**
+   * Takes no more connections, ends those that wait for a request, and answers the others.
+   * @param patienceMs milliseconds for the answers; then their connections end, too
+   */
+  async close(patienceMs: number): Promise<void> {
+    this.isDraining = true;
+    this.isClosed = true;
+    for (const session of [...this.sessions]) if (session.isIdle || patienceMs === 0) session.close();
+    if (this.sessions.size === 0) return;
+    const timer = setTimeout(() => {
+      for (const session of [...this.sessions]) session.close();
+    }, patienceMs);
+    await new Promise<void>((resolve) => {
+      this.emptied = resolve;
+    });
+    clearTimeout(timer);
+  }
+
+  /** @returns whether there is room for one more connection */
+  private makeRoom(): boolean {
+    if (this.sessions.size < this.options.connections) return true;
+    for (const session of this.sessions) {
+      if (!session.isIdle) continue;
+      this.sessions.delete(session);
+      session.close();
+      return true;
+    }
+    return false;
+  }
+}

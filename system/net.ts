@@ -1,0 +1,337 @@
+/** Connections, by Node's modules; net.engine.ts has the same by the C host. */
+import { createServer, isIP, type Server, type Socket, connect as tcpConnect } from "node:net";
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  createSecureContext,
+  createServer as createTlsServer,
+  type TLSSocket,
+  connect as tlsConnect,
+} from "node:tls";
+
+export interface Connection {
+  /**
+   * What has arrived, at least one byte; undefined once the other end has ended its side. One read at a time.
+   * @throws NetError
+   */
+  read(): Promise<Uint8Array | undefined>;
+  /** Resolves once the kernel has taken all of it. @throws NetError */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Ends the connection at once; a read or write under way rejects. May be called again. */
+  close(): void;
+}
+
+export interface Listener {
+  /** Where it listens: the port it was given, or for 0 the one it got. */
+  readonly port: number;
+  /** Takes no more connections. */
+  close(): void;
+}
+
+/** A certificate and its key, PEM. */
+export interface TlsPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface TlsListener extends Listener {
+  /** Shows another certificate to connections from now on. @throws Error if TLS refuses it: the former stays */
+  use(pair: TlsPair): void;
+}
+
+/** Which step failed. */
+export type NetFailure = "resolve" | "connect" | "ca" | "certificate" | "handshake" | "verify" | "closed";
+
+/** There is no connection, or no longer. */
+export class NetError extends Error {
+  override readonly name = "NetError";
+  /** @param code as `ECONNREFUSED`, where there is one */
+  constructor(
+    message: string,
+    readonly kind: NetFailure,
+    readonly code?: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export interface TcpTarget {
+  /** Host name or address, IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface TlsTarget extends TcpTarget {
+  /** PEM certificates that the server's must chain to. @default the system's */
+  readonly ca?: string;
+  /** Name in the server's certificate. @default the host */
+  readonly serverName?: string;
+  /** Do not verify the server's certificate. @default false */
+  readonly insecure?: boolean;
+  /** Client certificate. */
+  readonly certificate?: TlsPair;
+}
+
+export interface ConnectOptions {
+  /** Milliseconds for the whole connection, with the handshake of TLS. */
+  readonly deadlineMs: number;
+  /** Ends the attempt. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ListenAddress {
+  /** @default every address of both families; of IPv4 alone if the kernel has no IPv6 */
+  readonly host?: string;
+  readonly port: number;
+}
+
+export interface TlsListenOptions {
+  /** Milliseconds that a client has for the handshake. */
+  readonly handshakeMs: number;
+}
+
+/** Handshakes under way; the oldest makes room for a new one. */
+const MOST_HANDSHAKES = 512;
+const EVERY_ADDRESS = "::"; // of both families
+const EVERY_IPV4_ADDRESS = "0.0.0.0";
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
+
+function failure(error: Error, kind: NetFailure): NetError {
+  return new NetError(error.message, kind, codeOf(error), { cause: error });
+}
+
+interface Pending<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A socket of Node: it reads on only while a read waits. */
+class SocketConnection implements Connection {
+  private readonly arrived: Uint8Array[] = [];
+  private reading: Pending<Uint8Array | undefined> | undefined;
+  private readonly writing = new Set<Pending<void>>();
+  private isEnded = false;
+  private problem: NetError | undefined;
+
+  constructor(private readonly socket: Socket) {
+    socket.pause();
+    socket.on("data", (chunk: Buffer) => {
+      socket.pause();
+      this.arrived.push(chunk);
+      this.answer();
+    });
+    socket.on("end", () => {
+      this.isEnded = true;
+      this.answer();
+    });
+    socket.on("error", (error) => this.fail(failure(error, "closed")));
+    socket.on("close", () => this.fail(new NetError("the connection is closed", "closed")));
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return new Promise((resolve, reject) => {
+      this.reading = { resolve, reject };
+      this.answer();
+      if (this.reading !== undefined) this.socket.resume();
+    });
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.problem !== undefined) return reject(this.problem);
+      const pending = { resolve, reject };
+      this.writing.add(pending);
+      this.socket.write(bytes, (error) => {
+        this.writing.delete(pending);
+        if (error) reject(failure(error, "closed"));
+        else resolve();
+      });
+    });
+  }
+
+  close(): void {
+    this.fail(new NetError("the connection is closed", "closed"));
+    this.socket.destroy();
+  }
+
+  private fail(problem: NetError): void {
+    this.problem ??= problem;
+    this.answer();
+    for (const { reject } of this.writing) reject(this.problem);
+    this.writing.clear();
+  }
+
+  private answer(): void {
+    const { reading } = this;
+    if (reading === undefined) return;
+    const bytes = this.arrived.shift();
+    if (bytes === undefined && !this.isEnded && this.problem === undefined) return;
+    this.reading = undefined;
+    if (bytes !== undefined || this.problem === undefined) reading.resolve(bytes);
+    else reading.reject(this.problem);
+  }
+}
+
+/** A socket once it is open. */
+interface Attempt<T extends Socket> {
+  readonly socket: T;
+  /** The event with which it is open. */
+  readonly opened: "connect" | "secureConnect";
+  /** Which step an error belongs to. */
+  readonly kindOf: (error: Error) => NetFailure;
+}
+
+function opening<T extends Socket>(attempt: Attempt<T>, { deadlineMs, signal }: ConnectOptions): Promise<Connection> {
+  const { socket, opened, kindOf } = attempt;
+  return new Promise((resolve, reject) => {
+    const settle = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      socket.off("error", fail);
+      socket.off("close", closed);
+    };
+    const fail = (error: Error) => {
+      settle();
+      socket.on("error", () => undefined);
+      socket.destroy();
+      reject(error instanceof NetError ? error : failure(error, kindOf(error)));
+    };
+    const closed = () => {
+      const error = new Error("the connection was closed");
+      fail(failure(error, kindOf(error)));
+    };
+    const late = () => {
+      const error = new Error(`no connection within ${deadlineMs} ms`);
+      fail(new NetError(error.message, kindOf(error), "ETIMEDOUT"));
+    };
+    const abort = () => fail(new NetError("the connection is no longer wanted", "closed"));
+    const timer = setTimeout(late, deadlineMs);
+    socket.once("error", fail);
+    socket.once("close", closed);
+    socket.once(opened, () => {
+      const connection = new SocketConnection(socket);
+      settle();
+      resolve(connection);
+    });
+    if (signal?.aborted) abort();
+    else signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
+const LOOKUPS: readonly (string | undefined)[] = ["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA"];
+const tcpKind = (error: Error): NetFailure => (LOOKUPS.includes(codeOf(error)) ? "resolve" : "connect");
+
+/** @throws NetError */
+export async function connectTcp({ host, port }: TcpTarget, options: ConnectOptions): Promise<Connection> {
+  return opening({ socket: tcpConnect({ host, port }), opened: "connect", kindOf: tcpKind }, options);
+}
+
+/** Codes of what Node finds wrong with a certificate. */
+const VERIFY =
+  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CRL_|ERR_TLS_CERT_|INVALID_|HOSTNAME_MISMATCH|PATH_LENGTH_)/;
+
+/** @throws NetError if OpenSSL refuses what it is given */
+function checked(kind: NetFailure, given: Parameters<typeof createSecureContext>[0]): void {
+  try {
+    createSecureContext(given);
+  } catch (error) {
+    throw failure(error as Error, kind);
+  }
+}
+
+function trustOf({ ca, certificate, host, insecure = false, port, serverName }: TlsTarget): ConnectionOptions {
+  if (ca !== undefined) checked("ca", { ca });
+  if (certificate !== undefined) checked("certificate", certificate);
+  const named: ConnectionOptions =
+    serverName === undefined
+      ? {}
+      : {
+          // No address may stand in the extension (RFC 6066).
+          ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+          checkServerIdentity: (_, shown) => checkServerIdentity(serverName, shown),
+        };
+  return { host, port, rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...certificate, ...named };
+}
+
+/** Connects and verifies the server as the target says. @throws NetError */
+export async function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
+  const socket: TLSSocket = tlsConnect(trustOf(to));
+  let isConnected = false;
+  socket.once("connect", () => {
+    isConnected = true;
+  });
+  const kindOf = (error: Error): NetFailure => {
+    if (VERIFY.test(codeOf(error) ?? "")) return "verify";
+    return isConnected ? "handshake" : tcpKind(error);
+  };
+  return opening({ socket, opened: "secureConnect", kindOf }, options);
+}
+
+function listening(server: Server, host: string, port: number): Promise<Listener> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      // An accept that fails, for want of descriptors: the next one may not.
+      server.on("error", () => undefined);
+      const bound = server.address();
+      resolve({
+        port: typeof bound === "object" && bound !== null ? bound.port : port,
+        close: () => void server.close(),
+      });
+    });
+  });
+}
+
+async function listen(create: () => Server, { host, port }: ListenAddress): Promise<Listener> {
+  if (host !== undefined) return listening(create(), host, port);
+  try {
+    return await listening(create(), EVERY_ADDRESS, port);
+  } catch {
+    return listening(create(), EVERY_IPV4_ADDRESS, port); // a kernel without IPv6; a port that is taken fails again
+  }
+}
+
+/** @param taken gets each connection @throws Error if the port is taken */
+export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
+  return listen(() => createServer((socket) => taken(new SocketConnection(socket))), at);
+}
+
+/**
+ * Listens for TLS 1.2 and 1.3.
+ * @param taken gets each connection once its handshake is done
+ * @throws Error if the port is taken or TLS refuses the pair
+ */
+export async function listenTls(
+  at: ListenAddress,
+  { cert, key }: TlsPair,
+  { handshakeMs }: TlsListenOptions,
+  taken: (connection: Connection) => void,
+): Promise<TlsListener> {
+  const common = { minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] } as const;
+  let current: ReturnType<typeof createTlsServer> | undefined;
+  const create = () => {
+    const server = createTlsServer({ ...common, cert, key, handshakeTimeout: handshakeMs });
+    // By the client's end: the server's events name different objects for one connection.
+    const shaking = new Map<string, Socket>();
+    const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
+    server.on("connection", (socket: Socket) => {
+      const end = endOf(socket);
+      shaking.set(end, socket);
+      socket.once("close", () => shaking.delete(end));
+      const [oldest] = shaking.values();
+      if (shaking.size > MOST_HANDSHAKES) oldest?.destroy();
+    });
+    server.on("secureConnection", (socket) => {
+      shaking.delete(endOf(socket));
+      taken(new SocketConnection(socket));
+    });
+    server.on("tlsClientError", (_, socket) => socket.destroy());
+    current = server;
+    return server;
+  };
+  const listener = await listen(create, at);
+  return { ...listener, use: (pair) => current?.setSecureContext({ ...pair, minVersion: common.minVersion }) };
+}
