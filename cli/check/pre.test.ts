@@ -135,7 +135,7 @@ describe("check --pre", () => {
     expect(out).toContain(
       "helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni --set platform=k3s\n",
     );
-    expect(out).toContain("l5d-cni install-cni -n linkerd-cni --set platform=k3s | kubectl apply -f -\n");
+    expect(out).toContain("l5d-cni install-cni --cni-namespace linkerd-cni --set platform=k3s | kubectl apply -f -\n");
   });
 
   test("gives programs the values", async () => {

@@ -267,7 +267,7 @@ export function installText(values: Preparation["values"], namespace: string): s
     "",
     "Install with:",
     `  helm install linkerd-cni -n ${namespace} --create-namespace linkerd2-cni${set}`,
-    `or: l5d-cni install-cni -n ${namespace}${set} | kubectl apply -f -`,
+    `or: l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`,
     ...(note === undefined ? [] : [`Mind: ${note}.`]),
     "",
   ].join("\n");
