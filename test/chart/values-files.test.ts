@@ -19,7 +19,6 @@ const refused: Readonly<Record<string, readonly [string, string]>> = {
   "refused-port-name.yaml": both(
     'ignoreOutboundPorts: "25,mysql" has mysql, which is not a port or a range low-high between 0 and 65535',
   ),
-  "refused-port-zero.yaml": ['portsToRedirect: "0" has 0, which is', "portsToRedirect: 0 has 0, which is"],
   "refused-host-network-surge.yaml": both("leave maxSurge and maxUnavailable out, or set maxSurge to 0"),
   "refused-repair-port.yaml": both("healthPort: 9990 is the repair controller's own port"),
   "refused-iptables-mode.yaml": [
