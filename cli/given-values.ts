@@ -19,9 +19,6 @@ export interface ValueOptions {
   readonly [flag: string]: unknown;
 }
 
-/** Where the image comes from unless a flag says otherwise. */
-export const DEFAULT_REGISTRY = "ghcr.io/linkerd-cni-cdk8s";
-
 function nested(path: readonly string[], value: unknown): Map {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map;
 }

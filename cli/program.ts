@@ -2,12 +2,13 @@ import { Command, CommanderError, Option } from "commander";
 import { CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
+import { registry } from "../constructs/version";
 import { addCheck } from "./check/command";
 import { COMPLETE, completed, completion, SHELLS, type Shell } from "./completion";
 import { withExamples } from "./examples";
 import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
-import { DEFAULT_REGISTRY, flagNames, givenValues, type ValueOptions } from "./given-values";
+import { flagNames, givenValues, type ValueOptions } from "./given-values";
 import { type Io, Unsuccessful } from "./io";
 import { type ClusterOptions, clusterFlags, collect, Kubectl, KubectlError, unusedClusterFlags } from "./kubectl";
 import { docs } from "./links";
@@ -33,7 +34,7 @@ function takesValues(command: Command): Command {
   for (const flag of VALUE_FLAGS) command.addOption(valueOption(flag));
   return command
     .option("-v, --linkerd-version <tag>", "Tag of the image, unless --cni-image-version is given")
-    .option("--registry <registry>", `Registry of the image (LINKERD_DOCKER_REGISTRY overrides) [${DEFAULT_REGISTRY}]`)
+    .option("--registry <registry>", `Registry of the image (LINKERD_DOCKER_REGISTRY overrides) [${registry}]`)
     .addOption(
       repeated(
         "-f, --values <files>",

@@ -1,3 +1,4 @@
+import { chartReference } from "../../constructs/version";
 import { runIn } from "../io.testing";
 import { leadsSomewhere } from "../links.testing";
 import { said } from "./cluster.testing";
@@ -133,7 +134,7 @@ describe("check --pre", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/√ platform k3s and k3d +1 node; v1\.31\.4\+k3s1, containerd 1\.7\.23; \/var\/lib\/rancher/);
     expect(out).toContain(
-      "helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni --set platform=k3s\n",
+      `helm install linkerd-cni -n linkerd-cni --create-namespace ${chartReference("linkerd2-cni")} --set platform=k3s\n`,
     );
     expect(out).toContain("l5d-cni install-cni --cni-namespace linkerd-cni --set platform=k3s | kubectl apply -f -\n");
   });

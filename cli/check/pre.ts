@@ -1,4 +1,5 @@
 import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
+import { chartReference } from "../../constructs/version";
 import { type Kubectl, KubectlError } from "../kubectl";
 import { docs, readme } from "../links";
 import { notReady } from "./causes";
@@ -266,7 +267,7 @@ export function installText(values: Preparation["values"], namespace: string): s
   return [
     "",
     "Install with:",
-    `  helm install linkerd-cni -n ${namespace} --create-namespace linkerd2-cni${set}`,
+    `  helm install linkerd-cni -n ${namespace} --create-namespace ${chartReference("linkerd2-cni")}${set}`,
     `or: l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`,
     ...(note === undefined ? [] : [`Mind: ${note}.`]),
     "",
