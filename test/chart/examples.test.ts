@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { STARTUP_TAINT } from "../../cni/contract";
 import { multusValues } from "../../constructs/multus/values";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
 import { values } from "../../constructs/values";
@@ -52,6 +53,13 @@ test("Argo CD and Flux make the namespace with its labels", () => {
   );
   expect(namespace?.metadata).toMatchObject({ labels: NAMESPACE_LABELS });
   expect(release?.["spec"]).toMatchObject({ targetNamespace: namespace?.metadata.name });
+});
+
+test("Karpenter's nodes start with the taint that the installer removes", () => {
+  const [pool] = read("karpenter-nodepool.yaml") as unknown as readonly [
+    { spec: { template: { spec: { startupTaints: readonly object[] } } } },
+  ];
+  expect(pool.spec.template.spec.startupTaints).toEqual([{ key: STARTUP_TAINT, effect: "NoSchedule" }]);
 });
 
 const helmSuite = helm === undefined ? describe.skip : describe;
