@@ -9,8 +9,8 @@ import { ApiStub } from "../support/api-server";
 import { Crowd } from "../support/crowd";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
-import { TestNode } from "./installer-node";
 import { certificateFor } from "../support/webhook";
+import { TestNode } from "./installer-node";
 
 const CLIENTS = 5000;
 /** How long the kubelet waits for a probe's answer. */

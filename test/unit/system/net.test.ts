@@ -142,8 +142,6 @@ test("a port that is taken is refused", async () => {
   const listener = await listenTcp({ port: 0 }, echo);
   listeners.push(listener);
   await expect(listenTcp({ port: listener.port }, echo)).rejects.toThrow("EADDRINUSE");
-  await expect(listenTls({ port: listener.port }, pairs[0], { handshakeMs: 1 }, echo)).rejects.toThrow(
-    "EADDRINUSE",
-  );
+  await expect(listenTls({ port: listener.port }, pairs[0], { handshakeMs: 1 }, echo)).rejects.toThrow("EADDRINUSE");
   expect(new NetError("x", "closed").name).toBe("NetError");
 });
