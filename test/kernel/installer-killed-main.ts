@@ -2,25 +2,28 @@
  * The installer, killed at its Nth operation that changes a file: KILL_AT names it, KILL_HALFWAY leaves half of what it
  * was about to write. Prints how many operations there were where it is not killed. Built for tests only.
  */
-import { writeFileSync } from "node:fs";
 import { type Disk, nodeDisk } from "../../installer/apply/disk";
 import { run } from "../../installer/run";
+import { host } from "../../system/engine/host";
+import { createFile, readlinkSync } from "../../system/fs";
+import { args, environment, onStop, start, write } from "../../system/program";
+
+const SIGKILL = 9;
 
 let count = 0;
-const killAt = Number(process.env["KILL_AT"]);
-const halfway = process.env["KILL_HALFWAY"] === "1";
+const killAt = Number(environment["KILL_AT"]);
+const halfway = environment["KILL_HALFWAY"] === "1";
 
-/** Nothing runs after it: the process is gone before the call returns. */
-function die(): never {
-  process.kill(process.pid, "SIGKILL");
-  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
-}
+/** The process is gone before the call returns. */
+const die = () => host.kill(Number(readlinkSync("/proc/self")), SIGKILL);
 
-function operation<A extends readonly unknown[]>(run: (...args: A) => Promise<void>, half?: (...args: A) => void) {
-  return (...args: A): Promise<void> => {
+type Operation<A extends readonly unknown[]> = (...args: A) => Promise<void>;
+
+function operation<A extends readonly unknown[]>(run: Operation<A>, half?: Operation<A>): Operation<A> {
+  return async (...args) => {
     count += 1;
     if (count === killAt) {
-      if (halfway) half?.(...args);
+      if (halfway) await half?.(...args);
       die();
     }
     return run(...args);
@@ -28,8 +31,10 @@ function operation<A extends readonly unknown[]>(run: (...args: A) => Promise<vo
 }
 
 const disk: Disk = {
-  create: operation(nodeDisk.create, (path, bytes) => writeFileSync(path, bytes.subarray(0, bytes.length / 2))),
-  copy: operation(nodeDisk.copy, (_, path) => writeFileSync(path, "#!/bin/sh\n")),
+  create: operation(nodeDisk.create, (path, bytes, mode) =>
+    createFile(path, bytes.subarray(0, bytes.length / 2), mode),
+  ),
+  copy: operation(nodeDisk.copy, (_, path, mode) => createFile(path, new TextEncoder().encode("#!/bin/sh\n"), mode)),
   name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
@@ -39,12 +44,11 @@ const disk: Disk = {
   settle: operation(nodeDisk.settle),
 };
 
-const stopped = new Promise<void>((resolve) => process.once("SIGTERM", resolve));
-const write = (line: string) => void process.stdout.write(line);
-
+const stopped = new Promise<void>((resolve) => onStop(resolve));
 const sleep = async () => undefined;
 
-void run({ args: [], environment: process.env, disk, sleep, write, stopped }).then((code) => {
+start(async () => {
+  const code = await run({ args, environment, disk, sleep, write, stopped });
   write(`operations: ${count}\n`);
-  process.exit(code);
+  return code;
 });

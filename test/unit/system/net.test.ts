@@ -1,4 +1,4 @@
-import { authority } from "../../../system/certificates.testing";
+import { certificate } from "../../../system/certificates.testing";
 import {
   type Connection,
   connectTcp,
@@ -20,8 +20,8 @@ afterEach(() => {
   for (const connection of connections.splice(0)) connection.close();
 });
 
-const pairFor = (address: string) => authority(address, { names: [address] });
-const pairs = [pairFor(HOST), pairFor("192.0.2.1")] as const;
+const pairFor = (address: string) => certificate({ subject: address, names: [address] });
+const [right, wrong] = [pairFor(HOST), pairFor("192.0.2.1")];
 
 /** Sends back what arrives, and ends with the client. */
 function echo(connection: Connection): void {
@@ -40,7 +40,7 @@ async function listen(): Promise<number> {
 }
 
 async function listenSecurely(handshakeMs = 30_000) {
-  const listener = await listenTls({ host: HOST, port: 0 }, pairs[0], { handshakeMs }, echo);
+  const listener = await listenTls({ host: HOST, port: 0 }, right, { handshakeMs }, echo);
   listeners.push(listener);
   return listener;
 }
@@ -64,7 +64,7 @@ test("bytes go both ways, over TCP and TLS", async () => {
   const plain = await connectTcp({ host: HOST, port: await listen() }, options);
   expect(await exchange(plain, 3_000_000)).toBe(3_000_000);
   const { port } = await listenSecurely();
-  const secure = await connectTls({ host: HOST, port, ca: pairs[0].cert }, options);
+  const secure = await connectTls({ host: HOST, port, ca: right.cert }, options);
   expect(await exchange(secure, 3_000_000)).toBe(3_000_000);
 });
 
@@ -90,7 +90,6 @@ test("the end of the other side is no error", async () => {
 });
 
 test("a failure names its step", async () => {
-  const [right, wrong] = pairs;
   const { port } = await listenSecurely();
   const to = { host: HOST, port };
   expect(await kindOf(connectTls(to, options))).toMatch(/^verify /);
@@ -118,7 +117,6 @@ test("an attempt ends with its deadline or its signal", async () => {
 });
 
 test("another certificate is shown to the connections that follow, and none that is of no use", async () => {
-  const [right, wrong] = pairs;
   const listener = await listenSecurely();
   const to = { host: HOST, port: listener.port, ca: right.cert };
   const before = await connectTls(to, options);
@@ -132,8 +130,8 @@ test("another certificate is shown to the connections that follow, and none that
 test("handshakes that do not end make room for others", async () => {
   const { port } = await listenSecurely();
   const crowd = new Crowd(port, "", 1_000);
-  await crowd.grown(1_000);
-  const connection = await connectTls({ host: HOST, port, ca: pairs[0].cert }, options);
+  await crowd.grown(2_000);
+  const connection = await connectTls({ host: HOST, port, ca: right.cert }, options);
   expect(await exchange(connection, 10)).toBe(10);
   crowd.leave();
 });
@@ -142,6 +140,6 @@ test("a port that is taken is refused", async () => {
   const listener = await listenTcp({ port: 0 }, echo);
   listeners.push(listener);
   await expect(listenTcp({ port: listener.port }, echo)).rejects.toThrow("EADDRINUSE");
-  await expect(listenTls({ port: listener.port }, pairs[0], { handshakeMs: 1 }, echo)).rejects.toThrow("EADDRINUSE");
+  await expect(listenTls({ port: listener.port }, right, { handshakeMs: 1 }, echo)).rejects.toThrow("EADDRINUSE");
   expect(new NetError("x", "closed").name).toBe("NetError");
 });
