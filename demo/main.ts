@@ -17,6 +17,7 @@ const scripts = join(root, ".cache", "demo");
 interface Options {
   readonly output: "text" | "json";
   readonly plugins?: string;
+  readonly details?: true;
 }
 
 /** Arguments of unshare for namespaces that end with their first process. */
@@ -71,6 +72,7 @@ async function main(options: Options): Promise<number> {
   const sandbox = await findSandbox();
   const handover: Handover = {
     json,
+    details: options.details === true,
     product: { plugin: outputs.plugin, installer: outputs.installer, runtime: hostRuntime() },
     manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
@@ -88,6 +90,7 @@ async function main(options: Options): Promise<number> {
 const command = new Command("npm start --")
   .description("Installs the plugin on a node made for this run, starts pods, sends traffic, and takes all away again.")
   .option("--output <format>", "text or json", "text")
+  .option("--details", "print each pod, each connection and the rules, too")
   .option("--plugins <directory>", "use bridge and host-local from this directory as the cluster's own CNI plugin")
   .action(async (options: Options) => {
     process.exitCode = await main(options);
