@@ -1,7 +1,8 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { currentPage, pluginTable, withTables } from "./benchmarks";
 import { root } from "./paths";
+import { RESULTS } from "./results";
 
 const page = readFileSync(join(root, "docs", "benchmarks.md"), "utf8");
 
@@ -47,4 +48,54 @@ test("a benchmark without linkerd's plugin has a table too", () => {
   expect(made).toContain("| programs started, meshed | unknown | - |");
   expect(made).toContain("| a large pod | 140.0 ms | 21.0 MiB | redirected |");
   expect(made).toContain("| too many ports | 4.0 ms | unknown | CNI error 7 |");
+});
+
+interface Results {
+  readonly plugin: {
+    readonly executables: readonly { readonly name: string; readonly bytes: number }[];
+    readonly scenarios: readonly {
+      readonly pod: string;
+      readonly delayMs: number;
+      readonly parallel: number;
+      readonly ours: { readonly medianMs: number };
+      readonly peer: { readonly medianMs: number };
+    }[];
+  };
+  readonly image: Readonly<Record<string, { readonly compressedMB: number }>>;
+}
+
+const { plugin, image } = JSON.parse(readFileSync(RESULTS, "utf8")) as Results;
+const executable = plugin.executables.find(({ name }) => name === "ours");
+const meshed = plugin.scenarios.find(({ pod, delayMs, parallel }) => pod === "meshed" && delayMs + parallel === 1);
+
+/** What pages say in words about measurements, and the numbers that they have to give. */
+const claims: readonly (readonly [RegExp, readonly (string | undefined)[]])[] = [
+  [/static executable of about ([\d.]+) MB/g, [((executable?.bytes ?? 0) / 1e6).toFixed(1)]],
+  [
+    /ADD of a meshed pod takes ([\d.]+) ms in the median, linkerd's ([\d.]+) ms/g,
+    [meshed?.ours.medianMs.toFixed(1), meshed?.peer.medianMs.toFixed(1)],
+  ],
+  [/would take \d+ MB instead of (\d+)/g, [image["linux/amd64"]?.compressedMB.toFixed(0)]],
+];
+
+const written = ["README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"].concat(
+  readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name)),
+);
+
+test.each(claims)("pages that say %s give the numbers of bench/results.json", (pattern, numbers) => {
+  const found = written.flatMap((name) =>
+    [...readFileSync(join(root, name), "utf8").replace(/\s+/g, " ").matchAll(pattern)].map(([, ...given]) => ({
+      name,
+      given,
+    })),
+  );
+  expect(found).not.toEqual([]);
+  expect(found).toEqual(found.map(({ name }) => ({ name, given: numbers })));
+});
+
+test.each(["README.md", "docs/hosts.md"])("%s compares no times in words, which would go stale unseen", (name) => {
+  const text = readFileSync(join(root, name), "utf8");
+  expect(text).not.toMatch(/(a|one) (third|quarter|fifth|sixth|tenth) of the time|times (as fast|faster)/);
 });

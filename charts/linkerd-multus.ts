@@ -4,6 +4,7 @@ import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAME as CNI_NAME } from "../constructs/linkerd-cni";
 import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
+import { chartReference } from "../constructs/version";
 import { chartMetadata, concernsMultus } from "./metadata";
 import { makeNamespace } from "./namespace";
 
@@ -15,8 +16,8 @@ first.
 
 \`\`\`sh
 ${makeNamespace(CNI_NAME, NAMESPACE_LABELS)}
-helm install linkerd-cni -n linkerd-cni --set chained=false linkerd2-cni
-helm install linkerd-multus -n linkerd-multus --create-namespace linkerd-multus
+helm install linkerd-cni -n linkerd-cni --set chained=false ${chartReference("linkerd2-cni")}
+helm install linkerd-multus -n linkerd-multus --create-namespace ${chartReference("linkerd-multus")}
 kubectl annotate namespace shop linkerd.io/multus=enabled linkerd.io/inject=enabled
 \`\`\`
 

@@ -4,6 +4,7 @@ import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAME } from "../constructs/linkerd-cni";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
+import { chartReference } from "../constructs/version";
 import { chartMetadata, concernsMultus } from "./metadata";
 import { labelNamespace, makeNamespace } from "./namespace";
 
@@ -29,7 +30,7 @@ without the capability NET_ADMIN. Names, values and resources are those of linke
 
 \`\`\`sh
 ${makeNamespace(NAME, NAMESPACE_LABELS)}
-helm install linkerd-cni -n linkerd-cni linkerd2-cni
+helm install linkerd-cni -n linkerd-cni ${chartReference("linkerd2-cni")}
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 

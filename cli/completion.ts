@@ -1,56 +1,127 @@
-import type { Command } from "commander";
+import type { Command, Option } from "commander";
+import { type Field, fieldsOf } from "../constructs/helm/fields";
+import { values } from "../constructs/values";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-interface Words {
-  readonly command: string;
-  readonly description: string;
-  readonly flags: readonly string[];
+/** The first word of a command line that the shells ask; kubectl asks plugins in the same way. */
+export const COMPLETE = "__complete";
+
+/** How a shell goes on after a candidate, in numbers that kubectl knows. */
+const Directive = { files: 0, nothing: 4, noSpace: 6 } as const;
+
+/** What may stand at the end of a command line. */
+interface Candidates {
+  readonly words: readonly string[];
+  readonly directive: number;
 }
 
-function wordsOf(program: Command): readonly Words[] {
-  return program.commands.map((command) => ({
-    command: command.name(),
-    description: command.description(),
-    flags: [...command.options.map((option) => option.long ?? ""), "--help"].filter((flag) => flag !== ""),
-  }));
+const NOTHING: Candidates = { words: [], directive: Directive.nothing };
+const FILES: Candidates = { words: [], directive: Directive.files };
+const only = (words: readonly string[], directive: number = Directive.nothing): Candidates => ({ words, directive });
+
+const nameOf = ({ path }: Field): string => path.join(".");
+
+/** The last assignment of `--set a=1,nri.enabled=t`: the value's name, or what the value may be. */
+function assignment(text: string): Candidates {
+  const begin = text.lastIndexOf(",") + 1;
+  const before = text.slice(0, begin);
+  const fields = fieldsOf(values);
+  const [name = "", given] = text.slice(begin).split("=");
+  if (given === undefined)
+    return only(
+      fields.map((field) => `${before}${nameOf(field)}=`),
+      Directive.noSpace,
+    );
+  const field = fields.find((each) => nameOf(each) === name);
+  if (field === undefined) return NOTHING;
+  const choices = field.type === "bool" ? ["true", "false"] : field.choices;
+  return only(choices.map((choice) => `${before}${name}=${choice}`));
+}
+
+function suggested(option: Option, text: string): Candidates {
+  if (option.argChoices !== undefined) return only(option.argChoices);
+  if (option.long === "--set" || option.long === "--set-string") return assignment(text);
+  return /<(file|files|name=file)>/.test(option.flags) ? FILES : NOTHING;
+}
+
+function argumentOf(command: Command): Candidates {
+  if (command.name() === "completion") return only(SHELLS);
+  return command.name() === "values" ? only(fieldsOf(values).map(nameOf)) : NOTHING;
+}
+
+function candidates(program: Command, given: readonly string[]): Candidates {
+  const current = given.at(-1) ?? "";
+  const before = given.slice(0, -1);
+  const command = program.commands.find((each) => each.name() === before[0]);
+  if (command === undefined) {
+    const commands = program.createHelp().visibleCommands(program);
+    return only([...commands.map((each) => each.name()), "--help", "--version"]);
+  }
+  const [, flag = "", text] = /^(--[\w-]+)=(.*)$/s.exec(current) ?? [];
+  const options = program.createHelp().visibleOptions(command);
+  const named = options.find(({ long }) => long === flag);
+  if (named !== undefined && text !== undefined) {
+    const { words, directive } = suggested(named, text);
+    return only(
+      words.map((word) => `${flag}=${word}`),
+      directive,
+    );
+  }
+  const previous = options.find(({ long, short }) => [long, short].includes(before.at(-1)));
+  if (previous?.required === true) return suggested(previous, current);
+  if (current.startsWith("-")) return only(options.flatMap(({ long }) => long ?? []));
+  const argument = argumentOf(command);
+  return argument.words.length > 0 ? argument : only(options.flatMap(({ long }) => long ?? []));
+}
+
+/**
+ * What may complete the last of the words of a command line, one candidate a line, and a last line `:NUMBER` that says
+ * how the shell goes on: the form in which kubectl asks its plugins.
+ */
+export function completed(program: Command, given: readonly string[]): string {
+  // bash takes "=" for a word of its own.
+  const joined = given.join("\0").replace(/\0=(\0|$)/g, "=");
+  const words = joined.split("\0");
+  const current = words.at(-1) ?? "";
+  const { words: all, directive } = candidates(program, words);
+  const fitting = all.filter((word) => word.startsWith(current));
+  const isSplit = words.length !== given.length && current.includes("=");
+  const shown = isSplit ? fitting.map((word) => word.slice(current.lastIndexOf("=") + 1)) : fitting;
+  return [...shown, `:${directive}`, ""].join("\n");
 }
 
 /** zsh runs bash's completions by its own compatibility layer. */
-function bash(name: string, words: readonly Words[]): string {
-  const cases = words.map(({ command, flags }) => `    ${command}) words="${flags.join(" ")}" ;;`);
-  return `_${name.replaceAll("-", "_")}() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" words
-  case "\${COMP_WORDS[1]}" in
-${cases.join("\n")}
-    *) words="${words.map(({ command }) => command).join(" ")} --help --version" ;;
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
-  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$current"))
+function bash(name: string): string {
+  const own = `_${name.replaceAll("-", "_")}`;
+  return `${own}() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case "$line" in
+      :${Directive.noSpace}) compopt -o nospace 2>/dev/null ;;
+      :*) ;;
+      *) COMPREPLY+=("$line") ;;
+    esac
+  done < <(${name} ${COMPLETE} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-complete -F _${name.replaceAll("-", "_")} ${name}
+complete -o default -F ${own} ${name}
 `;
 }
 
-function fish(name: string, words: readonly Words[]): string {
-  const commands = words.map(
-    ({ command, description }) =>
-      `complete -c ${name} -n __fish_use_subcommand -f -a ${command} -d '${description.replaceAll("'", "\\'")}'`,
-  );
-  const flags = words.flatMap(({ command, flags: own }) =>
-    own.map((flag) => `complete -c ${name} -n '__fish_seen_subcommand_from ${command}' -l ${flag.slice(2)}`),
-  );
-  return `${[...commands, ...flags].join("\n")}\n`;
+function fish(name: string): string {
+  const asked = `${name} ${COMPLETE} (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null`;
+  return `complete -c ${name} -a '(${asked} | string match -v -r "^:")'\n`;
 }
 
-const writers: Readonly<Record<Shell, (name: string, words: readonly Words[]) => string>> = {
+const writers: Readonly<Record<Shell, (name: string) => string>> = {
   bash,
-  zsh: (name, words) => `autoload -U +X bashcompinit && bashcompinit\n${bash(name, words)}`,
+  zsh: (name) => `autoload -U +X bashcompinit && bashcompinit\n${bash(name)}`,
   fish,
 };
 
-/** The script that completes a program's commands and flags in a shell. */
-export function completion(program: Command, shell: Shell): string {
-  return writers[shell](program.name(), wordsOf(program));
+/** The script by which a shell asks a program how to complete its command line. */
+export function completion(name: string, shell: Shell): string {
+  return writers[shell](name);
 }

@@ -66,6 +66,8 @@ export const VALUE_FLAGS: readonly ValueFlag[] = [
   { flags: "--dest-cni-bin-dir <directory>", path: ["destCNIBinDir"] },
   { flags: "--priority-class-name <name>", path: ["priorityClassName"] },
   { flags: "--use-wait-flag [boolean]", path: ["useWaitFlag"] },
+  // The one flag that linkerd's command does not have.
+  { flags: "--platform <name>", path: ["platform"] },
 ];
 
 const fields = new Map(fieldsOf(values).map((field) => [field.path.join("."), field]));

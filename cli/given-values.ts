@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { isObject } from "../cni/json";
 import { overlaid } from "../constructs";
-import { booleanOf, checkedBy, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
+import { booleanOf, checkedBy, fieldOf, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
 import type { Io } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
 import { YAML } from "./yaml";
@@ -18,9 +18,6 @@ export interface ValueOptions {
   readonly setFile: readonly string[];
   readonly [flag: string]: unknown;
 }
-
-/** Where the image comes from unless a flag says otherwise. */
-export const DEFAULT_REGISTRY = "ghcr.io/linkerd-cni-cdk8s";
 
 function nested(path: readonly string[], value: unknown): Map {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map;
@@ -43,30 +40,37 @@ function fromFlags(options: ValueOptions): Map {
   }, {});
 }
 
+/** An image of another registry: as with linkerd's flags, only the last part of its name stays. */
+const inRegistry = (registry: string, name: string): string =>
+  `${registry.replace(/\/+$/, "")}/${name.split("/").at(-1) ?? ""}`;
+
 /** `--linkerd-version` is the tag unless `--cni-image-version` is; the environment's registry wins over the flag's. */
 function image(options: ValueOptions, io: Io): Map {
   const fromEnvironment = io.env["LINKERD_DOCKER_REGISTRY"];
   const registry = fromEnvironment || options.registry;
   const origin = fromEnvironment ? "LINKERD_DOCKER_REGISTRY" : "--registry";
   const { linkerdVersion: version } = options;
+  const name = String(options["cniImage"] ?? fieldOf(["image", "name"]).default);
   return {
-    ...(registry === undefined
+    ...(registry === undefined ? {} : { name: inRegistry(checkedBy(REGISTRY, origin, registry), name) }),
+    ...(version === undefined || options["cniImageVersion"] !== undefined
       ? {}
-      : { name: `${checkedBy(REGISTRY, origin, registry).replace(/\/+$/, "")}/linkerd-cni` }),
-    ...(version === undefined ? {} : { version: checkedBy(TAG, "--linkerd-version", version) }),
+      : { version: checkedBy(TAG, "--linkerd-version", version) }),
   };
 }
 
-function fromFile(path: string, io: Io): Map {
-  const read: unknown = parse(io.readFile(path), YAML) ?? {};
+async function fromFile(path: string, io: Io): Promise<Map> {
+  const text = /^https?:\/\//.test(path) ? await io.fetch(path) : io.readFile(path);
+  const read: unknown = parse(text, YAML) ?? {};
   if (isObject(read)) return read;
   throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
 }
 
 /** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */
-export function givenValues(options: ValueOptions, io: Io): Map {
-  const flags = overlaid({ image: image(options, io) }, fromFlags(options)) as Map;
-  const files = options.values.flatMap((paths) => paths.split(",")).map((path) => fromFile(path, io));
+export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
+  const flags = overlaid(fromFlags(options), { image: image(options, io) }) as Map;
+  const paths = options.values.flatMap((each) => each.split(","));
+  const files = await Promise.all(paths.map((path) => fromFile(path, io)));
   const readers = [
     ...options.set.map((text) => (made: Map) => withAssignments(made, text, typed)),
     ...options.setString.map((text) => (made: Map) => withAssignments(made, text, asText)),
@@ -74,4 +78,16 @@ export function givenValues(options: ValueOptions, io: Io): Map {
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
   return readers.reduce((made, read) => read(made), withFiles);
+}
+
+/** The flag that set each value, by the value's name, for messages; not of values that a file or `--set` replaced. */
+export function flagNames(options: ValueOptions, given: unknown): ReadonlyMap<string, string> {
+  const flags = fromFlags(options);
+  const at = (from: unknown, path: readonly string[]) =>
+    path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), from);
+  const effective = VALUE_FLAGS.filter(({ path }) => {
+    const value = at(flags, path);
+    return value !== undefined && value === at(given, path);
+  });
+  return new Map(effective.map((flag) => [flag.path.join("."), nameOf(flag)]));
 }

@@ -15,11 +15,16 @@ export interface World {
   readonly programs?: Readonly<Record<string, (args: readonly string[]) => Ended | Promise<Ended>>>;
   readonly colour?: boolean;
   readonly watched?: boolean;
+  readonly columns?: number;
+  /** Texts by URL. */
+  readonly web?: Readonly<Record<string, string>>;
+  /** The name by which the program is called. */
+  readonly name?: string;
 }
 
 /** Runs a command line in such a world. */
 export async function runIn(world: World, args: readonly string[]): Promise<Outcome> {
-  const { files = {}, env = {}, programs = {}, colour = false, watched = false } = world;
+  const { files = {}, env = {}, programs = {}, colour = false, watched = false, columns, web = {}, name } = world;
   const said = { out: "", err: "" };
   const written = new Map<string, Buffer>();
   let now = 0;
@@ -53,6 +58,12 @@ export async function runIn(world: World, args: readonly string[]): Promise<Outc
     date: () => new Date(now),
     colour,
     watched,
+    columns,
+    fetch: async (url) => {
+      const content = web[url];
+      if (content === undefined) throw new Error(`${url}: status 404`);
+      return content;
+    },
   };
-  return { code: await runProgram(args, io, 120), ...said, written };
+  return { code: await runProgram(args, io, name), ...said, written };
 }

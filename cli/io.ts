@@ -24,6 +24,10 @@ export interface Io {
   readonly date: () => Date;
   /** Whether standard output takes colours. */
   readonly colour: boolean;
+  /** How many characters a line of the terminal has; undefined if standard output is not a terminal. */
+  readonly columns: number | undefined;
+  /** Reads a text over HTTP. @throws an Error that names the URL */
+  readonly fetch: (url: string) => Promise<string>;
   /** Whether somebody watches standard error on a terminal, where a line may be written anew. */
   readonly watched: boolean;
 }

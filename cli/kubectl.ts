@@ -6,15 +6,39 @@ import type { Ended, Io } from "./io";
 export interface ClusterOptions {
   readonly context?: string;
   readonly kubeconfig?: string;
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
 }
 
-/** @returns the flags of {@link ClusterOptions}, for a command */
-export function clusterFlags(): readonly Option[] {
+/** For an option that may be given more than once. */
+export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value,
+];
+
+function clusterOptions(): readonly Option[] {
   return [
     new Option("--context <name>", "Context of the kubeconfig, passed on to kubectl"),
     new Option("--kubeconfig <file>", "Kubeconfig, passed on to kubectl"),
+    new Option("--as <user>", "User to act as, passed on to kubectl"),
+    new Option("--as-group <group>", "Group to act as, passed on to kubectl; may be repeated").argParser(collect),
   ];
 }
+
+/** linkerd's global flags that mean nothing here: command lines that were written for linkerd's command keep working. */
+function ignoredOptions(): readonly Option[] {
+  return [
+    new Option("-L, --linkerd-namespace <name>"),
+    new Option("--api-addr <address>"),
+    new Option("--verbose"),
+  ].map((option) => option.hideHelp());
+}
+
+/** @returns the flags of {@link ClusterOptions} for a command that asks the cluster, and linkerd's other global flags */
+export const clusterFlags = (): readonly Option[] => [...clusterOptions(), ...ignoredOptions()];
+
+/** @returns the same flags for a command that never asks the cluster: accepted, without effect */
+export const unusedClusterFlags = (): readonly Option[] => clusterFlags().map((option) => option.hideHelp());
 
 /** kubectl could not be run, or did not give what it was asked for. */
 export class KubectlError extends Error {
@@ -70,11 +94,13 @@ export class Kubectl {
 
   constructor(
     private readonly io: Pick<Io, "run">,
-    { context, kubeconfig }: ClusterOptions,
+    { context, kubeconfig, as, asGroup = [] }: ClusterOptions,
   ) {
     this.flags = [
       ...(context === undefined ? [] : [`--context=${context}`]),
       ...(kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`]),
+      ...(as === undefined ? [] : [`--as=${as}`]),
+      ...asGroup.map((group) => `--as-group=${group}`),
     ];
   }
 

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
 import { execute } from "./execute";
 import type { Io } from "./io";
 import { runProgram } from "./program";
+import { fetchText } from "./web";
 
 // Whoever reads our output may have seen enough, as head does.
 for (const stream of [process.stdout, process.stderr]) {
@@ -28,8 +30,11 @@ const io: Io = {
   date: () => new Date(),
   colour: pc.isColorSupported && process.stdout.isTTY === true,
   watched: process.stderr.isTTY === true,
+  // A terminal that does not know its size says 0.
+  columns: (process.stdout.isTTY === true && process.stdout.columns) || undefined,
+  fetch: fetchText,
 };
 
-runProgram(process.argv.slice(2), io, process.stdout.columns ?? 120).then((code) => {
+runProgram(process.argv.slice(2), io, basename(process.argv[1] ?? "")).then((code) => {
   process.exitCode = code;
 });

@@ -7,7 +7,7 @@ const run = (
   args: readonly string[],
   files: Readonly<Record<string, string>> = {},
   env: Readonly<Record<string, string>> = {},
-): Promise<Outcome> => runIn({ files, env }, args);
+): Promise<Outcome> => runIn({ files, env, web: { "https://example.com/values.yaml": "proxyUID: 9" } }, args);
 
 const documents = (text: string): readonly unknown[] => parseAllDocuments(text).map((document) => document.toJS());
 
@@ -39,6 +39,12 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--dest-cni-bin-dir /bin", { destCNIBinDir: "/bin" }],
   ["--priority-class-name top", { priorityClassName: "top" }],
   ["--use-wait-flag", { useWaitFlag: true }],
+  ["--platform k3s", { platform: "k3s" }],
+  ["--skip-inbound-ports 0,25 --redirect-ports 0", { ignoreInboundPorts: "0,25", portsToRedirect: "0" }],
+  ["--registry registry.local --cni-image ghcr.io/other/cni", { image: { name: "registry.local/cni" } }],
+  ["--registry registry.local --set image.name=a/b", { image: { name: "a/b" } }],
+  ["-f https://example.com/values.yaml", { proxyUID: 9 }],
+  ["--context c --kubeconfig k --as me --as-group a --as-group b -L linkerd --api-addr a:1 --verbose", {}],
   ["--use-wait-flag=false", { useWaitFlag: false }],
   ["--use-wait-flag=T --proxy-uid 7", { useWaitFlag: true, proxyUID: 7 }],
   ["--values values.yaml,dates.yaml", { proxyUID: 7, tolerations: [], podLabels: { since: "2026-01-02" } }],
@@ -86,17 +92,20 @@ test("--output json is a list that kubectl reads", async () => {
 
 /** Command lines that fail, and what is said then. */
 const refused: readonly (readonly [string, string])[] = [
-  ["--cni-log-level loud", 'logLevel: "loud" is not one of trace, debug, info, warn, error'],
-  ["--inbound-port 0", 'inboundProxyPort: "0" is less than 1'],
-  ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 1 and 65535"],
+  ["--cni-log-level loud", 'l5d-cni: --cni-log-level: "loud" is not one of trace, debug, info, warn, error'],
+  ["--inbound-port 0", 'l5d-cni: --inbound-port: "0" is less than 1\n'],
+  ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 0 and 65535"],
   ["--cni-image cr.l5d.io/linkerd/cni-plugin", "is the image of linkerd's own chart"],
-  ["--proxy-uid 0", 'proxyUID: "0" is less than 1'],
+  ["--proxy-uid 0", '--proxy-uid: "0" is less than 1'],
+  ["--proxy-uid 5 --set proxyUID=0", "l5d-cni: proxyUID: 0 is less than 1\n"],
+  ["-f https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
+  ["--platform gkee", '--platform: "gkee" is not one of'],
   ["--set inboundPort=1", "inboundPort is not a value"],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],
   ["--values missing.yaml", "no file missing.yaml"],
   ["--values list.yaml", "list.yaml is not a map of values"],
-  ["--cni-namespace Mesh", 'namespace: "Mesh" is not a name for one'],
+  ["--cni-namespace Mesh", 'l5d-cni: --cni-namespace: "Mesh" is not a name for one'],
   ["--inbond-port 1", "Did you mean --inbound-port?"],
   ["--output xml", "Allowed choices are yaml, json"],
 ];
@@ -127,28 +136,111 @@ test("a registry from the environment is checked, too", async () => {
   expect([code, err]).toEqual([1, expect.stringContaining('LINKERD_DOCKER_REGISTRY: "a b" is not a registry')]);
 });
 
-test("values lists every value", async () => {
-  const table = await run(["values"]);
-  const listed = JSON.parse((await run(["values", "--output", "json"])).out) as { name: string; description: string }[];
-  expect(listed.map(({ name }) => name)).toContain("repairController.resources.cpu.limit");
-  for (const { name } of listed) expect(table.out).toContain(name);
+test("several problems are one line each, the same one once", async () => {
+  const { err } = await run(["install-cni", "--proxy-uid=0", "--inbound-port=0", "--cni-namespace=Mesh"]);
+  expect(err.match(/^l5d-cni: --[a-z-]+/gm)).toEqual([
+    "l5d-cni: --cni-namespace",
+    "l5d-cni: --inbound-port",
+    "l5d-cni: --proxy-uid",
+  ]);
 });
 
-test.each(["bash", "zsh", "fish"])("completion for %s has the commands and their flags", async (shell) => {
+test("values lists every value within 80 columns", async () => {
+  const { out } = await run(["values"]);
+  const listed = JSON.parse((await run(["values", "--output", "json"])).out) as { name: string; description: string }[];
+  expect(listed.map(({ name }) => name)).toContain("repairController.resources.cpu.limit");
+  for (const { name } of listed) expect(out).toMatch(new RegExp(`^${name.replaceAll(".", "[.]")}$`, "m"));
+  for (const line of out.split("\n").filter((each) => each.trim().includes(" "))) expect(line.length).toBeLessThan(81);
+});
+
+test.each([
+  ["proxyUID", ["proxyUID"]],
+  ["image", ["image.name", "image.version", "image.digest", "image.pullPolicy"]],
+])("values %s shows these", async (name, names) => {
+  const { out } = await run(["values", name]);
+  expect(out.match(/^\S+/gm)?.sort()).toEqual([...names].sort());
+});
+
+test("values of an unknown name suggests one", async () => {
+  const { code, err } = await run(["values", "proxyUid2"]);
+  expect([code, err]).toEqual([1, "l5d-cni: proxyUid2 is not a value: did you mean proxyUID?\n"]);
+});
+
+const installedImage = (image: string) => ({
+  spec: { template: { spec: { containers: [{ name: "install-cni", image }] } } },
+});
+
+test.each([
+  [["version"], "registry:5000/cni:1.2.3", "Server version: 1.2.3\n"],
+  [["version"], "registry:5000/cni:1.2.3@sha256:ab", "Server version: 1.2.3\n"],
+  [["version"], "registry:5000/cni@sha256:ab", "Server version: sha256:ab\n"],
+  [["version", "--short", "--as=me"], "cni:2", "2\n"],
+])("%j of image %s", async (args, image, ending) => {
+  const kubectl = () => ({ code: 0, out: JSON.stringify(installedImage(image)), err: "" });
+  const { code, out, err } = await runIn({ programs: { kubectl } }, args);
+  expect([code, err]).toEqual([0, ""]);
+  expect(out).toMatch(/^(Client version: )?\d+[.]\d+[.]\d+/);
+  expect(out.endsWith(ending)).toBe(true);
+});
+
+test("version without a cluster, and of the client alone", async () => {
+  const { code, out, err } = await run(["version"]);
+  expect([code, err]).toEqual([0, "l5d-cni: kubectl is not on PATH: install it\n"]);
+  expect(out).toMatch(/^Client version: .*\nServer version: unavailable\n$/);
+  expect((await run(["version", "--client"])).out).toMatch(/^Client version: [^\n]*\n$/);
+});
+
+test.each(["install-cni", "uninstall-cni", "check", "explain", "report", "values", "version", "completion"])(
+  "help of %s has examples, within the terminal",
+  async (command) => {
+    const { out } = await runIn({ columns: 100 }, [command, "--help"]);
+    expect(out).toContain(`Examples:\n  # `);
+    expect(out).toContain(`  l5d-cni ${command}`);
+    for (const line of out.split("\n")) expect(line.length).toBeLessThan(101);
+  },
+);
+
+test("-n is the namespace of pods, as for kubectl, and nothing else", async () => {
+  for (const command of ["install-cni", "uninstall-cni", "check", "report", "version"]) {
+    const { code, err } = await run([command, "-n", "a"]);
+    expect([code, err]).toEqual([1, expect.stringContaining("unknown option '-n'")]);
+  }
+});
+
+test("as a plugin of kubectl it has kubectl's name in its help, and completes for kubectl", async () => {
+  const help = await runIn({ name: "kubectl-l5d_cni" }, ["check", "--help"]);
+  expect(help.out).toContain("Usage: kubectl l5d-cni check");
+  expect(help.out).toContain("  kubectl l5d-cni check --wait 2m");
+  const { code, out } = await runIn({ name: "kubectl_complete-l5d_cni" }, ["che"]);
+  expect([code, out]).toEqual([0, "check\n:4\n"]);
+});
+
+/** Words before the cursor, and what completes the last of them. */
+test.each<[readonly string[], string]>([
+  [["chec"], "check\n:4\n"],
+  [["install-cni", "--plat"], "--platform\n:4\n"],
+  [["install-cni", "--platform", "mic"], "microk8s\n:4\n"],
+  [["install-cni", "--platform=mic"], "--platform=microk8s\n:4\n"],
+  [["install-cni", "--platform", "=", "mic"], "microk8s\n:4\n"],
+  [["install-cni", "--set", "nri.sock"], "nri.socketDir=\n:6\n"],
+  [["install-cni", "--set", "a=1,nri.sock"], "a=1,nri.socketDir=\n:6\n"],
+  [["install-cni", "--set", "nri.enabled="], "nri.enabled=true\nnri.enabled=false\n:4\n"],
+  [["install-cni", "--set", "nri.enabled", "=", "t"], "true\n:4\n"],
+  [["install-cni", "--set", "nothing="], ":4\n"],
+  [["install-cni", "-f", ""], ":0\n"],
+  [["explain", "--kubeconfig", ""], ":0\n"],
+  [["explain", "-o", "j"], "json\n:4\n"],
+  [["values", "nri.sock"], "nri.socketDir\n:4\n"],
+  [["completion", "z"], "zsh\n:4\n"],
+  [["nothing", "--he"], "--help\n:4\n"],
+])("%j is completed", async (words, out) => {
+  const ended = await run(["__complete", ...words]);
+  expect(ended).toMatchObject({ code: 0, err: "", out });
+});
+
+test.each(["bash", "zsh", "fish"])("completion for %s asks the program", async (shell) => {
   const { code, out } = await run(["completion", shell]);
-  expect(code).toBe(0);
-  for (const word of [
-    "install-cni",
-    "uninstall-cni",
-    "check",
-    "explain",
-    "report",
-    "values",
-    "skip-inbound-ports",
-    "rules",
-    "wait",
-  ])
-    expect(out).toContain(word);
+  expect([code, out]).toEqual([0, expect.stringContaining("l5d-cni __complete ")]);
 });
 
 test("completion for an unknown shell says which are known", async () => {

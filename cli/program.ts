@@ -2,26 +2,27 @@ import { Command, CommanderError, Option } from "commander";
 import { CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
-import { choicesText } from "../constructs/helm/fields";
+import { registry } from "../constructs/version";
 import { addCheck } from "./check/command";
-import { completion, SHELLS, type Shell } from "./completion";
+import { COMPLETE, completed, completion, SHELLS, type Shell } from "./completion";
+import { withExamples } from "./examples";
 import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
-import { DEFAULT_REGISTRY, givenValues, type ValueOptions } from "./given-values";
+import { flagNames, givenValues, type ValueOptions } from "./given-values";
 import { type Io, Unsuccessful } from "./io";
-import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "./kubectl";
+import { type ClusterOptions, clusterFlags, collect, Kubectl, KubectlError, unusedClusterFlags } from "./kubectl";
 import { docs } from "./links";
 import { foundElsewhere, removed } from "./removal";
 import { addReport } from "./report/command";
 import { FORMATS, type Format, formatted, installed, type Manifest } from "./resources";
-import { valuesTable } from "./values-table";
-
-const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+import { valuesText } from "./values-text";
+import { addVersion } from "./version";
 
 function valueOption(flag: ValueFlag): Option {
   const { description, choices, default: value } = fieldOf(flag.path);
-  const allowed = choices.length > 0 ? ` (one of ${choicesText(choices)})` : "";
-  const option = new Option(flag.flags, `${description}${allowed} [${JSON.stringify(value)}]`);
+  const option = new Option(flag.flags, `${description} [${JSON.stringify(value)}]`);
+  // For help and completion: a wrong one is reported with all that is wrong.
+  if (choices.length > 0) option.argChoices = [...choices].filter((choice) => choice !== "");
   return flag.list === true ? option.argParser(collect) : option;
 }
 
@@ -33,17 +34,17 @@ function takesValues(command: Command): Command {
   for (const flag of VALUE_FLAGS) command.addOption(valueOption(flag));
   return command
     .option("-v, --linkerd-version <tag>", "Tag of the image, unless --cni-image-version is given")
-    .option("--registry <registry>", `Registry of the image (LINKERD_DOCKER_REGISTRY overrides) [${DEFAULT_REGISTRY}]`)
+    .option("--registry <registry>", `Registry of the image (LINKERD_DOCKER_REGISTRY overrides) [${registry}]`)
     .addOption(
       repeated(
         "-f, --values <files>",
-        "Values from YAML files, comma-separated, - for standard input; may be repeated",
+        "Values from YAML files or URLs, comma-separated, - for standard input; may be repeated",
       ),
     )
     .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
     .addOption(repeated("--set-string <name=value>", "Values that are text, as helm reads them; may be repeated"))
     .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"))
-    .option("-n, --cni-namespace <name>", "Namespace to install into", CNI_NAME)
+    .option("--cni-namespace <name>", "Namespace to install into", CNI_NAME)
     .addOption(new Option("-o, --output <format>", "Format").choices(FORMATS).default("yaml"));
 }
 
@@ -57,8 +58,10 @@ function addInstall(program: Command, io: Io): void {
     .command("install-cni")
     .description("Print the manifests that install the plugin, for kubectl apply -f -")
     .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster");
-  takesValues(command).action((options: RenderOptions) => {
-    io.out(formatted(installed(givenValues(options, io), options.cniNamespace), options.output));
+  for (const flag of unusedClusterFlags()) command.addOption(flag);
+  takesValues(command).action(async (options: RenderOptions) => {
+    const values = await givenValues(options, io);
+    io.out(formatted(installed(values, options.cniNamespace, flagNames(options, values)), options.output));
   });
 }
 
@@ -85,18 +88,24 @@ function addUninstall(program: Command, io: Io): void {
     .option("--ignore-cluster", "Do not ask the cluster for objects of kinds that only some clusters know");
   for (const flag of clusterFlags()) command.addOption(flag);
   takesValues(command).action(async (options: UninstallOptions) => {
-    const values = givenValues(options, io);
+    const values = await givenValues(options, io);
     const { cniNamespace, output } = options;
     // Wrong values are refused before the cluster is asked.
-    installed(values, cniNamespace);
+    installed(values, cniNamespace, flagNames(options, values));
     io.out(formatted(removed(values, cniNamespace, await lookedFor(options, io)), output));
   });
 }
 
-/** The program with all its commands. */
-export function makeProgram(io: Io, width: number): Command {
-  const program = new Command("l5d-cni");
-  const copied = { writeOut: io.out, writeErr: io.err };
+/** As a plugin of kubectl the program has a name that kubectl finds on PATH. */
+const KUBECTL_PLUGIN = "kubectl-l5d_cni";
+/** The program that kubectl asks to complete a command line of its plugin. */
+const KUBECTL_COMPLETION = "kubectl_complete-l5d_cni";
+
+/** The program with all its commands. @param name of the file by which it was called */
+export function makeProgram(io: Io, name: string): Command {
+  const program = new Command(name === KUBECTL_PLUGIN ? "kubectl l5d-cni" : "l5d-cni");
+  const width = () => io.columns ?? 80;
+  const copied = { writeOut: io.out, writeErr: io.err, getOutHelpWidth: width, getErrHelpWidth: width };
   program.description("Install and inspect the Linkerd CNI plugin").version(version).configureOutput(copied);
   program.exitOverride();
   addInstall(program, io);
@@ -104,28 +113,36 @@ export function makeProgram(io: Io, width: number): Command {
   addCheck(program, io);
   addExplain(program, io);
   addReport(program, io);
+  addVersion(program, io);
   program
     .command("values")
-    .description("Print every value of the chart: type, default and meaning")
-    .addOption(new Option("-o, --output <format>", "Format").choices(["table", "json"]).default("table"))
-    .action((options: { output: "table" | "json" }) => io.out(valuesTable(options.output, width)));
+    .description("Print the values of the chart: name, type, default and meaning")
+    .argument("[name]", "One value, or a group such as nri")
+    .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"))
+    .action((of: string | undefined, { output }: { output: "text" | "json" }) => {
+      io.out(valuesText(output, of, io.columns));
+    });
   program
     .command("completion")
-    .description("Print the script that completes commands and flags in a shell")
+    .description("Print the script that completes commands, flags and values in a shell")
     .argument("<shell>", SHELLS.join(", "))
     .action((shell: string) => {
       if (!SHELLS.some((known) => known === shell)) {
         throw new Error(`no completion for ${shell}: known are ${SHELLS.join(", ")}`);
       }
-      io.out(completion(program, shell as Shell));
+      io.out(completion("l5d-cni", shell as Shell));
     });
-  return program;
+  return withExamples(program);
 }
 
-/** Runs one command line and returns the exit code. */
-export async function runProgram(args: readonly string[], io: Io, width: number): Promise<number> {
+/** Runs one command line and returns the exit code. @param name of the file by which it was called */
+export async function runProgram(args: readonly string[], io: Io, name = "l5d-cni"): Promise<number> {
+  const program = makeProgram(io, name);
+  const [first, ...others] = name === KUBECTL_COMPLETION ? [COMPLETE, ...args] : args;
   try {
-    await makeProgram(io, width).parseAsync([...args], { from: "user" });
+    // The words are to be completed, not to be parsed: they may be half a command line.
+    if (first === COMPLETE) io.out(completed(program, others));
+    else await program.parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {
     // commander has said by itself what is wrong with the command line.

@@ -56,9 +56,9 @@ const known = [
 test.each(MUTATING_POLICY_VERSIONS)(
   "without a flag it names all that any values install, policies of %s too",
   async (version) => {
-    const { manifests } = await printed({}, "install-cni", "-n", "mesh", ...withPolicy(version));
+    const { manifests } = await printed({}, "install-cni", "--cni-namespace", "mesh", ...withPolicy(version));
     const { world } = cluster(known, manifests);
-    const removed = (await printed(world, "uninstall-cni", "-n", "mesh")).manifests;
+    const removed = (await printed(world, "uninstall-cni", "--cni-namespace", "mesh")).manifests;
     const objects = manifests.filter(({ kind }) => kind !== "Namespace");
     expect(removed.map(names)).toEqual(expect.arrayContaining(objects.map(names)));
     const order = removed.map(({ kind }) => kind);
@@ -105,7 +105,16 @@ test("what is there is named in the version that the cluster has it in, if it is
     psp("linkerd-mesh-cni"),
     psp("linkerd-linkerd-cni-cni"),
   ]);
-  const { manifests } = await printed(world, "uninstall-cni", "-n", "mesh", "--context", "c", "--kubeconfig", "k");
+  const { manifests } = await printed(
+    world,
+    "uninstall-cni",
+    "--cni-namespace",
+    "mesh",
+    "--context",
+    "c",
+    "--kubeconfig",
+    "k",
+  );
   expect(manifests.slice(0, 3)).toEqual([
     policy("linkerd-cni-node-taint-v1beta1"),
     psp("linkerd-mesh-cni"),
@@ -143,7 +152,7 @@ test.each(["linkerd-cni", "linkerd", "kube-system"])(
   "no namespace is named, since %s may hold what is not ours",
   async (namespace) => {
     for (const world of [{}, cluster(known, []).world]) {
-      const { manifests } = await printed(world, "uninstall-cni", "-n", namespace);
+      const { manifests } = await printed(world, "uninstall-cni", "--cni-namespace", namespace);
       expect(manifests.filter(({ kind }) => kind === "Namespace")).toEqual([]);
     }
   },
@@ -157,7 +166,7 @@ test.each([
   ["linkerd-cni", 1],
   ["mesh", 1],
 ])("install-cni piped to kubectl delete: namespace %s", async (namespace, count) => {
-  const { manifests } = await printed({}, "install-cni", "-n", namespace);
+  const { manifests } = await printed({}, "install-cni", "--cni-namespace", namespace);
   expect(manifests.filter(({ kind }) => kind === "Namespace")).toHaveLength(count);
 });
 

@@ -1,5 +1,6 @@
 import { App, Chart } from "cdk8s";
 import { CNI_NAME } from "../cni/contract";
+import { reasonOf } from "../cni/errors";
 import { LinkerdCni, type LinkerdCniProps, LinkerdNamespace } from "../constructs";
 import { writeManifests } from "../constructs/helm";
 
@@ -15,12 +16,36 @@ export interface Manifest {
 /** Namespaces that are there before us, and hold what `kubectl delete` must not take with us. */
 const isShared = (namespace: string): boolean => /^(kube-.*|default|linkerd)$/.test(namespace);
 
-/** Everything that is installed, its namespace first, unless that is one of Kubernetes' or the control plane's. @throws an Error with every problem */
-export function installed(values: unknown, namespace: string): readonly Manifest[] {
+/** Problems of constructs, one a line, each under the name by which the command line gave the value. */
+function problemsOf(error: unknown, flags: ReadonlyMap<string, string>): Error {
+  const problems = reasonOf(error)
+    .split("\n")
+    .map((line) => line.replace(/^\s*\[[^\]]*\] /, ""))
+    .filter((line) => !line.startsWith("Validation failed"))
+    .map((line) =>
+      line.replace(/^([\w.]+): /, (all, name: string) => (flags.has(name) ? `${flags.get(name)}: ` : all)),
+    );
+  return new Error([...new Set(problems)].join("\nl5d-cni: "));
+}
+
+/**
+ * Everything that is installed, its namespace first, unless that is one of Kubernetes' or the control plane's.
+ * @param flags that set values, by the values' names
+ * @throws an Error with every problem
+ */
+export function installed(
+  values: unknown,
+  namespace: string,
+  flags: ReadonlyMap<string, string> = new Map(),
+): readonly Manifest[] {
   const chart = new Chart(new App(), CNI_NAME);
   if (!isShared(namespace)) new LinkerdNamespace(chart, "namespace", { name: namespace });
   new LinkerdCni(chart, "cni", { ...(values as LinkerdCniProps), namespace });
-  return chart.toJson() as Manifest[];
+  try {
+    return chart.toJson() as Manifest[];
+  } catch (error) {
+    throw problemsOf(error, new Map([...flags, ["namespace", "--cni-namespace"]]));
+  }
 }
 
 /** Manifests as kubectl reads them: YAML documents, or one JSON list. */

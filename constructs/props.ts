@@ -508,8 +508,8 @@ export interface ValuesProps {
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
   /**
-   * Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux context
-   * and security context constraint that it needs; values that you set win.
+   * Preset for a Kubernetes platform: the two directories of its nodes, and the SELinux context and security context
+   * constraint that it needs; values that you set win.
    * @default ""
    */
   readonly platform?: Input<Values["platform"]> | undefined;

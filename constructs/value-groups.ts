@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { integer, numberOrText } from "./helm/loose-types";
 import { quantity, word } from "./value-types";
-import { version } from "./version";
+import { registry, version } from "./version";
 
 /** A group of values: where the group or a part of it is not given, the defaults of its members hold. */
 export const group = <T extends z.ZodRawShape>(members: T) =>
@@ -34,7 +34,7 @@ export const toleration = z.strictObject({
   tolerationSeconds: z.int().optional(),
 });
 
-const IMAGE = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
+const IMAGE = `${registry}/linkerd-cni`;
 
 /** The names of the image that linkerd's own chart runs, and what is said about them. */
 export const LINKERDS_IMAGE = {

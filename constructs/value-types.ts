@@ -21,11 +21,12 @@ export interface PortItem {
   readonly wrong: string;
 }
 
-const onePort = "[1-9][0-9]{0,4}";
-export const PORT: PortItem = { pattern: `^${onePort}$`, wrong: `is not a port between 1 and ${MAX_PORT}` };
+// Port 0 too, as in linkerd's lists; no connection has it.
+const onePort = "(0|[1-9][0-9]{0,4})";
+export const PORT: PortItem = { pattern: `^${onePort}$`, wrong: `is not a port between 0 and ${MAX_PORT}` };
 export const PORT_RANGE: PortItem = {
   pattern: `^${onePort}(-${onePort})?$`,
-  wrong: `is not a port or a range low-high between 1 and ${MAX_PORT}`,
+  wrong: `is not a port or a range low-high between 0 and ${MAX_PORT}`,
 };
 
 /** What stands between two items of a list. */

@@ -287,7 +287,7 @@ export const values = z.strictObject({
     .default("")
     .meta({
       description:
-        "Preset for a Kubernetes platform, see the table above: the two directories of its nodes, and the SELinux " +
+        "Preset for a Kubernetes platform: the two directories of its nodes, and the SELinux " +
         "context and security context constraint that it needs; values that you set win",
       examples: ["gke"],
     }),

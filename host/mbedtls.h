@@ -47,6 +47,16 @@
 #undef MBEDTLS_DEBUG_C
 #undef MBEDTLS_SELF_TEST
 
+/* Ciphers that authenticate what they encrypt: AES-GCM and ChaCha20. */
+#undef MBEDTLS_CIPHER_MODE_CBC
+#undef MBEDTLS_CIPHER_MODE_CFB
+#undef MBEDTLS_CIPHER_MODE_OFB
+#undef MBEDTLS_CIPHER_MODE_XTS
+#undef MBEDTLS_CCM_C
+#undef MBEDTLS_ARIA_C
+#undef MBEDTLS_CAMELLIA_C
+#undef MBEDTLS_DES_C
+
 /* Memory is the engine's: see arena.c. */
 #include <stddef.h>
 #define MBEDTLS_PLATFORM_MEMORY

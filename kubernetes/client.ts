@@ -1,11 +1,10 @@
 import { ApiError, isNotFound } from "./errors";
 import { apiVersionOf, pathOf, type Resource } from "./resources";
-import type { ApiRequest, Transport } from "./transport";
+import { type ApiRequest, PAGE, smallerPage, type Transport } from "./transport";
 import type { KubernetesObject, ObjectMeta } from "./types";
 
 /** Milliseconds that a request may take where the caller names none. */
 export const DEADLINE_MS = 5_000;
-const PAGE = 500;
 
 /** The name of one object. */
 export interface ObjectRef {
@@ -117,15 +116,26 @@ export class KubernetesClient {
   /** The pages of a list, for lists that are too long to hold. */
   async *pages<T>(resource: Resource<T>, options: ListOptions = {}): AsyncGenerator<List<T>> {
     const { namespace, labelSelector, fieldSelector, resourceVersion, limit = PAGE } = options;
-    let next: string | undefined;
-    do {
-      // The place to go on from names the resource version, too.
-      const from = next === undefined ? { resourceVersion } : { continue: next };
-      const path = `${pathOf(resource, { namespace })}${query({ labelSelector, fieldSelector, limit: String(limit), ...from })}`;
-      const page = await this.json<List<T>>(`list ${resource.plural} ${namespace ?? ""}`.trim(), { path }, options);
+    // The place to go on from names the resource version, too.
+    let from: { readonly continue?: string; readonly resourceVersion?: string | undefined } = { resourceVersion };
+    for (let most = limit; ; ) {
+      const path = `${pathOf(resource, { namespace })}${query({ labelSelector, fieldSelector, limit: String(most), ...from })}`;
+      let page: List<T>;
+      try {
+        page = await this.json<List<T>>(`list ${resource.plural} ${namespace ?? ""}`.trim(), { path }, options);
+      } catch (error) {
+        const fewer = smallerPage(most, error);
+        if (fewer === undefined) throw error;
+        most = fewer;
+        // The server's cache answers with all objects, however few are asked for.
+        if (from.continue === undefined) from = {};
+        continue;
+      }
       yield page;
-      next = page.metadata?.continue || undefined;
-    } while (next !== undefined);
+      const next = page.metadata?.continue;
+      if (!next) return;
+      from = { continue: next };
+    }
   }
 
   /** Creates an object in the namespace that its metadata names. */

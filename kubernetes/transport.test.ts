@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { certificate } from "../system/certificates.testing";
-import { httpsTransport } from "./transport";
+import { ApiTooLarge, httpsTransport } from "./transport";
 
 let server: Server;
 let cert = "";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   server = createServer({ cert, key: made.key }, (request, response) => {
     asked.push(request.headers.authorization);
     if (request.url === "/slow") answerSlow = () => response.end("slow");
-    else response.end("fast");
+    else response.end(request.url === "/large" ? "x".repeat(9 * 1024 * 1024) : "fast");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
@@ -36,5 +36,12 @@ test("a request under way is answered though the token changes meanwhile", async
   answerSlow();
   expect(await slow).toEqual({ status: 200, body: "slow" });
   expect(asked).toEqual(["Bearer old", "Bearer new"]);
+  send.close();
+});
+
+test("an answer that is too large is told apart", async () => {
+  const { port } = server.address() as AddressInfo;
+  const send = httpsTransport({ host: "127.0.0.1", port, ca: cert });
+  await expect(send({ path: "/large", deadlineMs: 30_000 })).rejects.toBeInstanceOf(ApiTooLarge);
   send.close();
 });

@@ -1,5 +1,6 @@
 import { reasonOf } from "../cni/errors";
 import { HttpClient, type HttpRequest, HttpTimeout, type StreamLimits } from "../system/http/client";
+import { MessageError } from "../system/http/message";
 import { connectTls, NetError } from "../system/net";
 import { type ApiResponse, type ApiServer, ApiUnreachable, authority, bearer } from "./api-server";
 
@@ -30,6 +31,19 @@ export class ApiTimeout extends ApiUnreachable {
   }
 }
 
+/** The answer is larger than what is read of any; a list of fewer objects may not be. */
+export class ApiTooLarge extends ApiUnreachable {
+  override readonly name = "ApiTooLarge";
+}
+
+/** Objects of one page of a list. */
+export const PAGE = 500;
+
+/** How many objects to ask for where so many were too large an answer; undefined: no fewer, or it was another error. */
+export function smallerPage(limit: number, error: unknown): number | undefined {
+  return error instanceof ApiTooLarge && limit > 1 ? Math.ceil(limit / 8) : undefined;
+}
+
 /** A response whose body is read line by line as it arrives. */
 export interface Lines {
   readonly status: number;
@@ -54,7 +68,9 @@ function requestOf(server: ApiServer, { method = "GET", path, body, contentType 
 function unreachable(server: ApiServer, error: unknown, deadlineMs: number): ApiUnreachable {
   const isLate = error instanceof HttpTimeout || (error instanceof NetError && error.code === "ETIMEDOUT");
   if (isLate) return new ApiTimeout(authority(server), deadlineMs, { cause: error });
-  return new ApiUnreachable(authority(server), reasonOf(error), { cause: error });
+  const isTooLarge = error instanceof MessageError && error.status === 413;
+  const Failure = isTooLarge ? ApiTooLarge : ApiUnreachable;
+  return new Failure(authority(server), reasonOf(error), { cause: error });
 }
 
 /** Connections to one API server under one identity. */

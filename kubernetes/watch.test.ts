@@ -1,6 +1,8 @@
 import type { ApiServer } from "./api-server";
 import { ApiUnreachable } from "./api-server";
-import type { Transport } from "./transport";
+import { KubernetesClient } from "./client";
+import { resources } from "./resources";
+import { ApiTooLarge, type Transport } from "./transport";
 import { watch } from "./watch";
 
 const SERVER: ApiServer = { host: "127.0.0.1", port: 1 };
@@ -42,4 +44,56 @@ test("they grow while it answers lists, slowly, and no watch", async () => {
     return { status: 200, body: JSON.stringify({ metadata: {}, items: [] }) };
   };
   expect(await pauses(4, list)).toEqual([500, 1_000, 2_000, 4_000]);
+});
+
+describe("a list whose answer is too large", () => {
+  /** Answers pages of at most 10 objects, of 20 in all, and without pages where the cache is asked. */
+  const large = (asked: string[]): Transport => {
+    return async ({ path }) => {
+      const query = new URLSearchParams(path.split("?")[1]);
+      const limit = Number(query.get("limit"));
+      asked.push(`${limit} ${query.get("resourceVersion") ?? "newest"} ${query.get("continue") ?? ""}`.trim());
+      if (limit > 10 || query.get("resourceVersion") === "0") throw new ApiTooLarge("127.0.0.1:1", "too large");
+      const from = Number(query.get("continue") ?? 0);
+      const items = Array.from({ length: limit }, (_, at) => ({ metadata: { name: `pod-${from + at}` } }));
+      const metadata = { resourceVersion: "7", ...(from + limit < 20 ? { continue: String(from + limit) } : {}) };
+      return { status: 200, body: JSON.stringify({ metadata, items }) };
+    };
+  };
+  const asked = ["500 0", "63 newest", "8 newest", "8 newest 8", "8 newest 16"];
+
+  test("is asked for in smaller pages by a watch", async () => {
+    const seen: string[] = [];
+    const stop = new AbortController();
+    const deps = {
+      server: () => SERVER,
+      send: large(seen),
+      now: () => 0,
+      sleep: async () => undefined,
+      random: () => 1,
+      troubled: () => undefined,
+      signal: stop.signal,
+    };
+    const names: string[] = [];
+    for await (const notice of watch({ path: "/api/v1/pods" }, deps)) {
+      if (notice.type === "LISTED") names.push(notice.object.metadata?.name ?? "");
+      if (notice.type === "SYNCED") break;
+    }
+    expect(seen).toEqual(asked);
+    expect(names).toHaveLength(24);
+  });
+
+  test("is asked for in smaller pages by a client", async () => {
+    const seen: string[] = [];
+    const client = new KubernetesClient(large(seen));
+    expect(await client.list(resources.pods, { resourceVersion: "0" })).toHaveLength(24);
+    expect(seen).toEqual(asked);
+  });
+
+  test("is an error where one object is too large", async () => {
+    const send: Transport = async () => {
+      throw new ApiTooLarge("127.0.0.1:1", "sent more than 8388608 bytes");
+    };
+    await expect(new KubernetesClient(send).list(resources.pods)).rejects.toThrow("sent more than 8388608 bytes");
+  });
 });

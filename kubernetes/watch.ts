@@ -1,9 +1,9 @@
 import { reasonOf } from "../cni/errors";
-import type { ApiServer } from "./api-server";
+import type { ApiResponse, ApiServer } from "./api-server";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";
 import { ApiError, statusOf } from "./errors";
-import { openStream, type Transport } from "./transport";
+import { openStream, PAGE, smallerPage, type Transport } from "./transport";
 import type { ObjectMeta } from "./types";
 
 /** An object as a list or a watch gives it. */
@@ -43,7 +43,6 @@ export interface WatchDeps {
   readonly signal: AbortSignal;
 }
 
-const PAGE = "500";
 const LIST_DEADLINE_MS = 30_000;
 const CONNECT_MS = 10_000;
 /** Bookmarks come every minute, but none while nothing of the whole kind has changed since the watch began. */
@@ -75,6 +74,8 @@ class Watch<T extends Watchable> {
    * the database, where the server's versions have gone back.
    */
   private seen: string | undefined = "0";
+  /** Objects of a page of the list under way. */
+  private limit = PAGE;
   private failures = 0;
   /** When the server began to answer the watch under way. */
   private openedAt: number | undefined;
@@ -127,9 +128,10 @@ class Watch<T extends Watchable> {
 
   private async *list(): AsyncGenerator<Notice<T>> {
     yield { type: "LISTING" };
+    this.limit = PAGE;
     let page: List<T> | undefined;
     do {
-      page = await this.page(page?.metadata?.continue);
+      page = await this.page(page?.metadata?.continue || undefined);
       for (const object of page.items ?? []) yield { type: "LISTED", object };
     } while (page.metadata?.continue);
     this.version = page.metadata?.resourceVersion;
@@ -138,8 +140,18 @@ class Watch<T extends Watchable> {
   }
 
   private async page(next: string | undefined): Promise<List<T>> {
-    const path = this.path({ limit: PAGE, ...(next ? { continue: next } : this.notOlder()) });
-    const response = await this.deps.send({ path, deadlineMs: LIST_DEADLINE_MS });
+    const path = this.path({ limit: String(this.limit), ...(next ? { continue: next } : this.notOlder()) });
+    let response: ApiResponse;
+    try {
+      response = await this.deps.send({ path, deadlineMs: LIST_DEADLINE_MS });
+    } catch (error) {
+      const fewer = smallerPage(this.limit, error);
+      if (fewer === undefined) throw error;
+      this.limit = fewer;
+      // The server's cache answers with all objects, however few are asked for.
+      if (next === undefined) this.seen = undefined;
+      return this.page(next);
+    }
     if (response.status !== OK) throw new ApiError(`list of ${this.source.path}`, response);
     return JSON.parse(response.body) as List<T>;
   }

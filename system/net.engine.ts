@@ -19,6 +19,7 @@ import type {
   TlsPair,
   TlsTarget,
 } from "./net";
+import { Waiting } from "./waiting";
 
 /** There is no connection, or no longer. */
 export class NetError extends Error {
@@ -42,8 +43,10 @@ const MOST_ADDRESSES = 8;
 const BATCH = 32;
 /** Milliseconds until a listener tries again that has no descriptor or memory for a connection. */
 const PAUSE_MS = 100;
-/** Handshakes under way; the oldest makes room for a new one. */
-const MOST_HANDSHAKES = 512;
+/** Connections that have sent nothing yet, but in a rush; the oldest makes room for a new one. */
+const MOST_SILENT = 512;
+/** Handshakes that have begun, which take 45 KiB each; the oldest makes room for a new one. */
+const MOST_HANDSHAKES = 256;
 /** Milliseconds after its time limit that a child process has to say so itself. */
 const CHILD_MS = 500;
 /** Milliseconds to look up the address of a listener. */
@@ -392,24 +395,40 @@ export async function listenTls(
   taken: (connection: Connection) => void,
 ): Promise<TlsListener> {
   let identity = identityOf(pair);
+  const silent = new Waiting<AbortController>(MOST_SILENT, (end) => end.abort());
   const shaking = new Set<AbortController>();
-  const shakeHands = async (socket: number, end: AbortController) => {
-    const connection = host.tlsAccept(socket, identity);
-    try {
-      const options = { deadlineMs: handshakeMs, signal: end.signal };
-      taken(await attempted(options, "handshake", (attempt) => handshaken(socket, connection, attempt)));
-    } catch (error) {
-      if (!(error instanceof NetError)) throw error;
-    } finally {
-      shaking.delete(end);
-    }
+  const shakeHands = async (socket: number, { signal }: AbortController, begun: () => void) => {
+    const connection = await attempted({ deadlineMs: handshakeMs, signal }, "handshake", async (attempt) => {
+      try {
+        await ready(socket, "read", attempt.signal);
+      } catch (error) {
+        host.close(socket);
+        throw error;
+      }
+      begun();
+      return handshaken(socket, host.tlsAccept(socket, identity), attempt);
+    });
+    taken(connection);
   };
   const listener = await listening(at, (socket) => {
     const end = new AbortController();
-    shaking.add(end);
-    const [oldest] = shaking;
-    if (shaking.size > MOST_HANDSHAKES) oldest?.abort();
-    void shakeHands(socket, end);
+    silent.makeRoom(silent.size);
+    silent.add(end);
+    const begun = () => {
+      silent.delete(end);
+      shaking.add(end);
+      const [oldest] = shaking;
+      if (shaking.size > MOST_HANDSHAKES) oldest?.abort();
+    };
+    const over = () => {
+      silent.delete(end);
+      shaking.delete(end);
+    };
+    shakeHands(socket, end, begun)
+      .finally(over)
+      .catch((error) => {
+        if (!(error instanceof NetError)) throw error;
+      });
   });
   return {
     ...listener,

@@ -8,6 +8,7 @@ import {
   type TLSSocket,
   connect as tlsConnect,
 } from "node:tls";
+import { Waiting } from "./waiting";
 
 export interface Connection {
   /**
@@ -91,8 +92,10 @@ export interface TlsListenOptions {
   readonly handshakeMs: number;
 }
 
-/** Handshakes under way; the oldest makes room for a new one. */
+/** Handshakes under way, but in a rush; the oldest makes room for a new one. */
 const MOST_HANDSHAKES = 512;
+/** Connections that wait to be accepted; the kernel may allow fewer. */
+const BACKLOG = 4096;
 const EVERY_ADDRESS = "::"; // of both families
 const EVERY_IPV4_ADDRESS = "0.0.0.0";
 
@@ -272,7 +275,7 @@ export async function connectTls(to: TlsTarget, options: ConnectOptions): Promis
 function listening(server: Server, host: string, port: number): Promise<Listener> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off("error", reject);
       // An accept that fails, for want of descriptors: the next one may not.
       server.on("error", () => undefined);
@@ -317,15 +320,20 @@ export async function listenTls(
     // By the client's end: the server's events name different objects for one connection.
     const shaking = new Map<string, Socket>();
     const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
+    const waiting = new Waiting<string>(MOST_HANDSHAKES, (end) => shaking.get(end)?.destroy());
+    const done = (end: string) => {
+      waiting.delete(end);
+      shaking.delete(end);
+    };
     server.on("connection", (socket: Socket) => {
       const end = endOf(socket);
+      waiting.makeRoom(shaking.size);
+      waiting.add(end);
       shaking.set(end, socket);
-      socket.once("close", () => shaking.delete(end));
-      const [oldest] = shaking.values();
-      if (shaking.size > MOST_HANDSHAKES) oldest?.destroy();
+      socket.once("close", () => done(end));
     });
     server.on("secureConnection", (socket) => {
-      shaking.delete(endOf(socket));
+      done(endOf(socket));
       taken(new SocketConnection(socket));
     });
     server.on("tlsClientError", (_, socket) => socket.destroy());

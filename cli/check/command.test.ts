@@ -77,3 +77,10 @@ test("flags for the cluster are kubectl's own", async () => {
   await runIn({ programs: { kubectl } }, ["check", "--context=c", "--kubeconfig", "k"]);
   expect(given).toEqual([["--context=c", "--kubeconfig=k", "--request-timeout=20s", "get", "--raw", "/version"]]);
 });
+
+test.each([60, 80, 120])("in %i columns only links are longer than a line", async (columns) => {
+  const kubectl = withLog([`linkerd-cni: error: ${"a long reason ".repeat(20)}`]);
+  const { out } = await runIn({ programs: { kubectl }, columns }, ["check"]);
+  expect(out).toContain("    pod linkerd-cni-a is not ready: it says: a long");
+  for (const line of out.split("\n")) if (!line.includes("https://")) expect(line.length).toBeLessThan(columns + 1);
+});

@@ -56,7 +56,8 @@ async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise
       if (io.watched && wait > 0) io.err(CLEAR);
       return seen;
     }
-    if (io.watched) io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, 79));
+    if (io.watched)
+      io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, (io.columns ?? 80) - 1));
     await io.sleep(Math.min(LOOK_EVERY_MS, left));
   }
 }
@@ -66,7 +67,7 @@ async function run(options: Options, io: Io): Promise<void> {
   const { findings, values } = await settled(() => lookAt(kubectl, options), options.wait, io);
   if (options.output === "json") io.out(reportJson(findings, values));
   else {
-    io.out(reportText(findings, pc.createColors(io.colour)));
+    io.out(reportText(findings, pc.createColors(io.colour), io.columns));
     if (values !== undefined && succeeded(findings)) io.out(installText(values, options.cniNamespace));
   }
   if (!succeeded(findings)) throw new Unsuccessful();
@@ -78,7 +79,7 @@ export function addCheck(program: Command, io: Io): void {
     .command("check")
     .description("Look for what is wrong with the plugin in a cluster, and say what to do")
     .option("--pre", "Look at the cluster before an installation, and print the values to install with")
-    .option("-n, --cni-namespace <name>", "Namespace of the plugin", CNI_NAME)
+    .option("--cni-namespace <name>", "Namespace of the plugin", CNI_NAME)
     .addOption(
       new Option("--wait <duration>", "How long to wait for failed checks to pass, in seconds or as 1m30s")
         .argParser(duration)

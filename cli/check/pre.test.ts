@@ -1,3 +1,4 @@
+import { chartReference } from "../../constructs/version";
 import { runIn } from "../io.testing";
 import { leadsSomewhere } from "../links.testing";
 import { said } from "./cluster.testing";
@@ -38,11 +39,18 @@ const before = (given: Partial<Before> = {}): Before => ({
   daemonSet: { value: undefined },
   cilium: { value: undefined },
   multus: { value: undefined },
+  runtimeClasses: { value: [] },
   refused: [],
   ...given,
 });
 const nodes = (...value: NodeObject[]) => ({ nodes: { value } });
 const k3s = (version: string) => node(version, { kubeletVersion: `${version}+k3s1` });
+
+const cilium = (data: Readonly<Record<string, string>>): Partial<Before> => ({
+  cilium: { value: { data: { "cni-exclusive": "false", ...data } } },
+});
+const SOCKETS =
+  "warning: Cilium's load balancing at sockets is on in pods: the proxy sees the address of one pod in place of the Service's, and does not balance its requests";
 
 /** A cluster, what is said of it, and the values for it. */
 test.each<readonly [string, Partial<Before>, readonly string[], object]>([
@@ -96,6 +104,34 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     {},
   ],
   ["Cilium beside others", { cilium: { value: { data: { "cni-exclusive": "false" } } } }, [], {}],
+  ["Cilium in place of kube-proxy", cilium({ "kube-proxy-replacement": "true" }), [SOCKETS], {}],
+  ["Cilium's load balancing at sockets", cilium({ "bpf-lb-sock": "true" }), [SOCKETS], {}],
+  [
+    "the same for the node alone",
+    cilium({ "kube-proxy-replacement": "strict", "bpf-lb-sock-hostns-only": "true" }),
+    [],
+    {},
+  ],
+  [
+    "kube-proxy replaced, but not at sockets",
+    cilium({ "kube-proxy-replacement": "true", "bpf-lb-sock": "false" }),
+    [],
+    {},
+  ],
+  [
+    "gVisor and Kata Containers",
+    {
+      runtimeClasses: {
+        value: [
+          { metadata: { name: "gvisor" }, handler: "runsc" },
+          { metadata: { name: "kata" }, handler: "kata-qemu" },
+          { metadata: { name: "usual" }, handler: "runc" },
+        ],
+      },
+    },
+    ["warning: pods of RuntimeClass gvisor, kata have a network stack of their own, which the redirect does not reach"],
+    {},
+  ],
   [
     "Pod Security",
     { namespaceObject: { value: { metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } } } } },
@@ -116,6 +152,19 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   for (const { problem, link } of prepared.findings) expect(problem === undefined || leadsSomewhere(link)).toBe(true);
 });
 
+test.each<readonly [readonly string[], string | undefined]>([
+  [["containerd://2.1.4", "cri-o://1.34.0"], "add --set nri.enabled=true"],
+  [["containerd://2.0.0"], "add --set nri.enabled=true"],
+  [["containerd://1.7.23"], "add --set repairController.enabled=true"],
+  [["containerd://2.1.4", "cri-o://1.29.1"], "add --set repairController.enabled=true"],
+  [["docker://28.0.1"], "add --set repairController.enabled=true"],
+  [[], undefined],
+])("for runtimes %j it recommends: %s", (runtimes, detail) => {
+  const own = runtimes.map((containerRuntimeVersion) => node("a", { containerRuntimeVersion }));
+  const { findings } = prepare(before(own.length === 0 ? {} : nodes(...own)));
+  expect(findings.find(({ what }) => what.startsWith("pods that start too early"))?.detail).toBe(detail);
+});
+
 describe("check --pre", () => {
   const kubectl = (args: readonly string[]) => {
     const [verb, kind, name] = args.filter((word) => !word.startsWith("-"));
@@ -133,9 +182,9 @@ describe("check --pre", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/√ platform k3s and k3d +1 node; v1\.31\.4\+k3s1, containerd 1\.7\.23; \/var\/lib\/rancher/);
     expect(out).toContain(
-      "helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni --set platform=k3s\n",
+      `helm install linkerd-cni -n linkerd-cni --create-namespace ${chartReference("linkerd2-cni")} --set platform=k3s\n`,
     );
-    expect(out).toContain("l5d-cni install-cni -n linkerd-cni --set platform=k3s | kubectl apply -f -\n");
+    expect(out).toContain("l5d-cni install-cni --cni-namespace linkerd-cni --set platform=k3s | kubectl apply -f -\n");
   });
 
   test("gives programs the values", async () => {

@@ -1,4 +1,5 @@
 import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
+import { chartReference } from "../../constructs/version";
 import { type Kubectl, KubectlError } from "../kubectl";
 import { docs, readme } from "../links";
 import { notReady } from "./causes";
@@ -6,6 +7,11 @@ import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
 import { directoriesText, impossible, needsLegacy, platformOf, valuesFor } from "./platform";
 import { known, type Read, read } from "./snapshot";
+
+/** What runs pods that ask for it. */
+export interface RuntimeClass extends Named {
+  readonly handler?: string;
+}
 
 /** A cluster before anything is installed. */
 export interface Before {
@@ -16,6 +22,7 @@ export interface Before {
   /** Cilium's own, in kube-system. */
   readonly cilium: Read<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
   readonly multus: Read<Named | undefined>;
+  readonly runtimeClasses: Read<readonly RuntimeClass[]>;
   /** What of the chart's kinds the user may not create. */
   readonly refused: readonly string[];
 }
@@ -43,16 +50,17 @@ async function mayCreate(kubectl: Kubectl, kind: string, namespace: string): Pro
 export async function readBefore(kubectl: Kubectl, namespace: string): Promise<Before> {
   const get = <T>(kind: string, name: string, where?: string) =>
     read(kind, kubectl.get<T>({ kind, name, ...(where === undefined ? {} : { namespace: where }) }));
-  const [nodes, namespaceObject, daemonSet, cilium, multus, allowed] = await Promise.all([
+  const [nodes, namespaceObject, daemonSet, cilium, multus, runtimeClasses, allowed] = await Promise.all([
     read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
     get<Named>("namespace", namespace),
     get<DaemonSet>("daemonset", NAME, namespace),
     get<{ data?: Record<string, string> }>("configmap", "cilium-config", "kube-system"),
     get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
+    read("runtimeclasses", kubectl.list<RuntimeClass>({ kind: "runtimeclasses.node.k8s.io" })),
     Promise.all(KINDS.map((kind) => mayCreate(kubectl, kind, namespace))),
   ]);
   const refused = KINDS.filter((_, index) => allowed[index] !== true);
-  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, refused };
+  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, runtimeClasses, refused };
 }
 
 const category = new Category("linkerd-cni-pre");
@@ -170,6 +178,59 @@ function ciliumFindings({ cilium }: Before): readonly Finding[] {
   ];
 }
 
+/** Cilium's load balancing at sockets, which replaces a Service's address before the redirect sees the connection. */
+function socketFindings({ cilium }: Before): readonly Finding[] {
+  const data = known(cilium)?.data;
+  const replaces = ["true", "strict"].includes(data?.["kube-proxy-replacement"] ?? "");
+  const isOn = (data?.["bpf-lb-sock"] ?? String(replaces)) === "true";
+  if (!isOn || data?.["bpf-lb-sock-hostns-only"] === "true") return [];
+  return [
+    category.odd("Cilium leaves the addresses of Services to the proxy", {
+      problem:
+        "Cilium's load balancing at sockets is on in pods: the proxy sees the address of one pod in place of the Service's, and does not balance its requests",
+      remedy: "set socketLB.hostNamespaceOnly=true in Cilium's values, and restart its agents",
+      link: docs("hosts.md#cilium"),
+    }),
+  ];
+}
+
+/** The first version of each runtime that has NRI on by default. */
+const NRI_SINCE: Readonly<Record<string, readonly [major: number, minor: number]>> = {
+  containerd: [2, 0],
+  "cri-o": [1, 30],
+};
+
+function hasNri({ status }: NodeObject): boolean {
+  const [, runtime = "", ...numbers] =
+    /^([\w-]+):\/\/v?(\d+)\.(\d+)/.exec(status?.nodeInfo?.containerRuntimeVersion ?? "") ?? [];
+  const [major = 0, minor = 0] = numbers.map(Number);
+  const since = NRI_SINCE[runtime];
+  return since !== undefined && (major > since[0] || (major === since[0] && minor >= since[1]));
+}
+
+/** What puts pods right that start before the plugin is in place. */
+function mendingFindings(nodes: readonly NodeObject[]): readonly Finding[] {
+  if (!nodes.some(({ status }) => status?.nodeInfo?.containerRuntimeVersion !== undefined)) return [];
+  if (!nodes.every(hasNri)) {
+    const how = "add --set repairController.enabled=true";
+    return [category.good("pods that start too early can be replaced", how)];
+  }
+  return [category.good("pods that start too early can be mended in place", "add --set nri.enabled=true")];
+}
+
+function sandboxFindings({ runtimeClasses }: Before): readonly Finding[] {
+  const own = (known(runtimeClasses) ?? []).filter(({ handler = "" }) => /runsc|gvisor|kata/i.test(handler));
+  if (own.length === 0) return [];
+  const names = own.map(({ metadata }) => metadata.name).join(", ");
+  return [
+    category.odd("every pod has the network stack of its node", {
+      problem: `pods of RuntimeClass ${names} have a network stack of their own, which the redirect does not reach`,
+      remedy: "keep meshed pods off these RuntimeClasses",
+      link: docs("hosts.md#sandboxes-of-their-own"),
+    }),
+  ];
+}
+
 function namespaceFindings({ namespace, namespaceObject }: Before): readonly Finding[] {
   const level = known(namespaceObject)?.metadata.labels?.["pod-security.kubernetes.io/enforce"];
   const what = `namespace ${namespace} allows pods that write to the node`;
@@ -248,6 +309,9 @@ export function prepare(before: Before): Preparation {
       ...platform.findings,
       ...networkFindings(possible),
       ...ciliumFindings(before),
+      ...socketFindings(before),
+      ...sandboxFindings(before),
+      ...mendingFindings(possible),
       ...namespaceFindings(before),
       ...installedFindings(before),
       ...multusFindings(before),
@@ -266,8 +330,8 @@ export function installText(values: Preparation["values"], namespace: string): s
   return [
     "",
     "Install with:",
-    `  helm install linkerd-cni -n ${namespace} --create-namespace linkerd2-cni${set}`,
-    `or: l5d-cni install-cni -n ${namespace}${set} | kubectl apply -f -`,
+    `  helm install linkerd-cni -n ${namespace} --create-namespace ${chartReference("linkerd2-cni")}${set}`,
+    `or: l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`,
     ...(note === undefined ? [] : [`Mind: ${note}.`]),
     "",
   ].join("\n");

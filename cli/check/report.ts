@@ -1,5 +1,6 @@
 import type { Colors } from "picocolors/types";
 import { aligned } from "../aligned";
+import { indented } from "../wrap";
 import type { Finding } from "./finding";
 
 const SIGNS = { success: "√", warning: "‼", error: "×" } as const;
@@ -20,24 +21,42 @@ function byCategory(findings: readonly Finding[]): readonly (readonly [string, r
   return names.map((name) => [name, findings.filter(({ category }) => category === name)] as const);
 }
 
-function explained({ problem, remedy, link }: Finding, colours: Colors): readonly string[] {
+function explained({ problem, remedy = "", link }: Finding, colours: Colors, columns?: number): readonly string[] {
   if (problem === undefined) return [];
-  return [`    ${problem}`, `    ${remedy}`, `    ${colours.dim(`see ${link}`)}`];
+  return [...indented(problem, 4, columns), ...indented(remedy, 4, columns), `    ${colours.dim(`see ${link}`)}`];
 }
 
-/** A report for people, in the form that linkerd's own checks have. */
-export function reportText(findings: readonly Finding[], colours: Colors): string {
-  const rows = findings.map(({ result, what, detail }) => [
-    `${PAINTS[result](colours)(SIGNS[result])} ${what}`,
-    ...(detail === undefined ? [] : [colours.dim(detail)]),
-  ]);
-  const lines = aligned(rows).split("\n");
+/** The line of each finding, its detail beside it; below it if the terminal has no room. */
+function linesOf(findings: readonly Finding[], colours: Colors, columns: number | undefined): readonly string[] {
+  const sign = ({ result }: Finding) => PAINTS[result](colours)(SIGNS[result]);
+  const needed = (part: (finding: Finding) => string) => Math.max(0, ...findings.map((each) => part(each).length));
+  const width = 2 + needed(({ what }) => what) + 2 + needed(({ detail = "" }) => detail);
+  if (columns === undefined || width <= columns) {
+    const rows = findings.map((finding) => [
+      `${sign(finding)} ${finding.what}`,
+      ...(finding.detail === undefined ? [] : [colours.dim(finding.detail)]),
+    ]);
+    return aligned(rows).split("\n");
+  }
+  return findings.map((finding) => {
+    const what = indented(finding.what, 2, columns).join("\n").slice(2);
+    const details = finding.detail === undefined ? [] : indented(finding.detail, 4, columns).map(colours.dim);
+    return [`${sign(finding)} ${what}`, ...details].join("\n");
+  });
+}
+
+/**
+ * A report for people, in the form that linkerd's own checks have.
+ * @param columns of the terminal. @default lines of any length
+ */
+export function reportText(findings: readonly Finding[], colours: Colors, columns?: number): string {
+  const lines = linesOf(findings, colours, columns);
   const lineOf = new Map(findings.map((finding, index) => [finding, lines[index] ?? ""] as const));
   const sections = byCategory(findings).map(([name, own]) =>
     [
       colours.bold(name),
       "-".repeat(name.length),
-      ...own.flatMap((finding) => [lineOf.get(finding) ?? "", ...explained(finding, colours)]),
+      ...own.flatMap((finding) => [lineOf.get(finding) ?? "", ...explained(finding, colours, columns)]),
       "",
     ].join("\n"),
   );

@@ -25,7 +25,7 @@ function judged<T>(
 }
 
 const install = (namespace: string) =>
-  `install it: l5d-cni install-cni -n ${namespace} | kubectl apply -f -, or helm install linkerd-cni -n ${namespace} in a namespace with labels; --cni-namespace says where to look`;
+  `install it: l5d-cni install-cni --cni-namespace ${namespace} | kubectl apply -f -, or helm install linkerd-cni -n ${namespace} in a namespace with labels; --cni-namespace says where to look`;
 
 /** A pod about which nothing is said but that it is meshed: what is wrong then, is wrong with the stanza. */
 const MESHED = { namespace: "", name: "", annotations: {}, labels: {}, containers: [PROXY], initContainers: [] };

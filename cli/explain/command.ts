@@ -146,9 +146,9 @@ async function run(pod: string | undefined, options: Options, io: Io): Promise<v
       )}\n`,
     );
   } else {
-    const colours = pc.createColors(io.colour);
-    const texts = made.map((each) => explanationText(each, rules, colours));
-    io.out(which?.owner === undefined ? texts.join("\n") : groupedText(made, rules, colours));
+    const display = { rules, colours: pc.createColors(io.colour), columns: io.columns };
+    const texts = made.map((each) => explanationText(each, display));
+    io.out(which?.owner === undefined ? texts.join("\n") : groupedText(made, display));
   }
   if (made.some(({ outcome }) => outcome.kind === "does not start")) throw new Unsuccessful();
 }

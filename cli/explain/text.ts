@@ -3,6 +3,7 @@ import { restoreText } from "../../cni/redirect/iptables";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import { redirectRules } from "../../cni/redirect/rules";
 import { aligned } from "../aligned";
+import { indented } from "../wrap";
 import type { Outcome } from "./evidence";
 import type { Explanation } from "./explanation";
 
@@ -21,28 +22,55 @@ const paints: Readonly<Record<Outcome["kind"], (colours: Colors) => (text: strin
   "does not start": ({ red }) => red,
 };
 
+/** How explanations are shown to people. */
+export interface Display {
+  /** Whether the rules follow. */
+  readonly rules: boolean;
+  readonly colours: Colors;
+  /** Of the terminal. @default lines of any length */
+  readonly columns?: number | undefined;
+}
+
+/** The settings in columns; if the terminal has no room, each origin below its setting. */
+function rowsText(rows: Explanation["rows"], { colours, columns }: Display): string {
+  const text = aligned(rows.map(({ what, value, from }) => [`  ${what}`, value, from]));
+  if (columns === undefined || text.split("\n").every((line) => line.length <= columns)) {
+    return aligned(rows.map(({ what, value, from }) => [`  ${what}`, value, colours.dim(from)]));
+  }
+  const start = 4 + Math.max(...rows.map(({ what }) => what.length));
+  const lines = rows.flatMap(({ what, value, from }) => [
+    `  ${what}`.padEnd(start) + indented(value, start, columns).join("\n").slice(start),
+    ...indented(from, start + 2, columns).map(colours.dim),
+  ]);
+  return `${lines.join("\n")}\n`;
+}
+
 /** An explanation for people. */
-export function explanationText({ pod, outcome, rows, notes }: Explanation, rules: boolean, colours: Colors): string {
+export function explanationText({ pod, outcome, rows, notes }: Explanation, display: Display): string {
+  const { rules, colours, columns } = display;
   const { kind, because } = outcome;
   const code = kind === "does not start" ? `the plugin fails with code ${outcome.code}: ` : "";
+  const said = `${pod}: ${kind}: `;
+  // Wrapped before it is painted: colours take no room.
+  const head = indented(said + code + because, 0, columns).join("\n    ");
   const parts = [
-    `${colours.bold(pod)}: ${paints[kind](colours)(kind)}: ${code}${because}\n`,
-    aligned(rows.map(({ what, value, from }) => [`  ${what}`, value, colours.dim(from)])),
-    notes.map((note) => `  ${colours.yellow("!")} ${note}\n`).join(""),
+    `${head.startsWith(said) ? `${colours.bold(pod)}: ${paints[kind](colours)(kind)}: ${head.slice(said.length)}` : head}\n`,
+    rows.length === 0 ? "" : rowsText(rows, display),
+    notes.map((note) => `  ${colours.yellow("!")} ${indented(note, 4, columns).join("\n").slice(4)}\n`).join(""),
     rules && outcome.kind === "redirected" ? rulesText(outcome.options) : "",
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
 /** Explanations of one owner's pods for people: where the same is said but for the names, it is said once. */
-export function groupedText(made: readonly Explanation[], rules: boolean, colours: Colors): string {
+export function groupedText(made: readonly Explanation[], display: Display): string {
   const groups = new Map<string, Explanation[]>();
   for (const each of made) {
-    const text = explanationText(each, rules, colours).replaceAll(each.pod, "");
+    const text = explanationText(each, { ...display, columns: undefined }).replaceAll(each.pod, "");
     groups.set(text, [...(groups.get(text) ?? []), each]);
   }
   const texts = [...groups.values()].map(([first, ...others]) => {
-    const text = explanationText(first as Explanation, rules, colours);
+    const text = explanationText(first as Explanation, display);
     return others.length === 0 ? text : `${text}\n  the same: ${others.map(({ pod }) => pod).join(", ")}\n`;
   });
   return texts.join("\n");

@@ -61,7 +61,7 @@ export function addReport(program: Command, io: Io): void {
   const command = program
     .command("report")
     .description("Write an archive for a bug report: versions, configuration, logs, Events and what check finds")
-    .option("-n, --cni-namespace <name>", "Namespace of the plugin", "linkerd-cni")
+    .option("--cni-namespace <name>", "Namespace of the plugin", "linkerd-cni")
     .option("-o, --output <file>", "File to write, - for standard output (default: linkerd-cni-report-TIME.tar.gz)")
     .option("--names", "Keep the names of nodes, namespaces and pods")
     .addOption(

@@ -98,7 +98,6 @@ function parts(material: Material): readonly Part[] {
     ["check.txt", "what l5d-cni check finds, the cause first", reportText(findings, pc.createColors(false))],
     ["check.json", "the same for programs", JSON.parse(reportJson(findings)) as object],
   ];
-  if (snapshot === undefined) return [...check, ["versions.yaml", "versions", { cli: version }]];
   const daemonSet = known(snapshot.daemonSet);
   const pods = known(snapshot.pods) ?? [];
   const nodes = known(snapshot.nodes) ?? [];

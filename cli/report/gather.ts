@@ -11,7 +11,7 @@ import {
   unreadyFirst,
 } from "../check/objects";
 import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/snapshot";
-import type { Kubectl } from "../kubectl";
+import { type Kubectl, KubectlError } from "../kubectl";
 import type { Names } from "./redact";
 
 /** An Event, as far as a report shows it. */
@@ -54,8 +54,7 @@ export interface Material {
   readonly findings: readonly Finding[];
   /** What `kubectl version` prints. */
   readonly versions: unknown;
-  /** Undefined where the API server does not answer. */
-  readonly snapshot: Snapshot | undefined;
+  readonly snapshot: Snapshot;
   readonly logs: readonly ContainerLog[];
   readonly events: readonly ReportedEvent[];
   readonly namedPods: readonly NamedPod[];
@@ -234,19 +233,19 @@ class Gatherer {
   }
 }
 
-const NO_NAMES: Names = { nodes: [], namespaces: [], pods: [], own: [] };
+/** Whether the user may read anything of the installation, or of the nodes. */
+const isEmpty = ({ daemonSet, configMap, pods, nodes }: Snapshot): boolean =>
+  [daemonSet, configMap, pods, nodes].every((part) => "problem" in part);
 
-/** Reads all that a report is made of. */
+/** Reads all that a report is made of. @throws a KubectlError if nothing can be read */
 export async function gather(kubectl: Kubectl, extent: Extent): Promise<Material> {
   const { namespace } = extent;
   const gatherer = new Gatherer(kubectl, extent);
   const answers = await apiFinding(kubectl);
-  const empty = { namespace, snapshot: undefined, logs: [], events: [], namedPods: [], names: NO_NAMES };
-  if (answers.result === "error") {
-    const unread = [{ what: "the cluster", problem: answers.problem ?? "" }];
-    return { ...empty, findings: [answers], versions: undefined, unread };
-  }
+  const nothing = (problem = "") => new KubectlError(`no report, since nothing can be read: ${problem}`);
+  if (answers.result === "error") throw nothing(answers.problem);
   const snapshot = await takeSnapshot(kubectl, namespace);
+  if (isEmpty(snapshot) && "problem" in snapshot.daemonSet) throw nothing(snapshot.daemonSet.problem);
   gatherer.note(snapshot);
   const findings = [answers, ...inspect(snapshot)];
   const [versions, logs, events, namedPods] = await Promise.all([

@@ -240,13 +240,23 @@ test("what cannot be read is listed, and is no failure", async () => {
   expect(out).toContain("2 things could not be read: see unread.txt");
 });
 
-test("without a cluster, the archive says why", async () => {
+test("without a cluster there is no archive", async () => {
   const refused = () => ({ code: 1, out: "", err: "The connection to the server was refused\n" });
-  const { code, written } = await runIn({ programs: { kubectl: refused } }, ["report"]);
-  const files = await unpacked([...written.values()][0] as Buffer);
-  expect(code).toBe(0);
-  expect([...files.keys()]).toEqual(["README.txt", "check.txt", "check.json", "versions.yaml", "unread.txt"]);
-  expect(files.get("unread.txt")).toBe("the cluster: kubectl get: The connection to the server was refused\n");
+  const { code, err, out, written } = await runIn({ programs: { kubectl: refused } }, ["report"]);
+  const problem = "kubectl get: The connection to the server was refused";
+  expect([code, err, out]).toEqual([1, `l5d-cni: no report, since nothing can be read: ${problem}\n`, ""]);
+  expect([...written.keys()]).toEqual([]);
+});
+
+test("a user who may read nothing gets no archive", async () => {
+  const kubectl = (args: readonly string[]) =>
+    args.includes("/version") ? { code: 0, out: "{}", err: "" } : { code: 1, out: "", err: FORBIDDEN };
+  const { code, err, written } = await runIn({ programs: { kubectl } }, ["report"]);
+  expect([code, err]).toEqual([
+    1,
+    expect.stringContaining("nothing can be read: kubectl get: Error from server (Forb"),
+  ]);
+  expect([...written.keys()]).toEqual([]);
 });
 
 test("--logs bounds whose logs are read: those that are not ready first", async () => {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server } from "node:net";
 import { connectTcp, type Listener, listenTcp } from "../net";
@@ -60,7 +61,7 @@ test.each([
 test("one that ends while it is kept is not used again", async () => {
   await start((socket) => socket.end(OK));
   await get();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  if (sockets[0]?.closed === false) await once(sockets[0], "close");
   expect(await post()).toEqual({ status: 200, body: "ok" });
   expect(connections).toBe(2);
 });

@@ -41,7 +41,7 @@ const MAX_CHUNK_LINE = 1024;
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;
 /** More than any pod has: the API server's limit for an object is 3 MiB. */
-export const MAX_BODY = 16 * 1024 * 1024;
+export const MAX_BODY = 8 * 1024 * 1024;
 const MAX_HEAD = 64 * 1024;
 
 /** Bytes one after the other in one buffer that grows: small pieces cost no more than large ones. */
@@ -361,7 +361,7 @@ export class ResponseReader {
   receive(bytes: Uint8Array): HttpResponse | undefined {
     this.stream.receive(bytes);
     for (let part = this.stream.part(); part !== undefined; part = this.stream.part()) {
-      if (this.body.size + part.length > MAX_BODY) throw new MessageError(`sent more than ${MAX_BODY} bytes`);
+      if (this.body.size + part.length > MAX_BODY) throw new MessageError(`sent more than ${MAX_BODY} bytes`, 413);
       this.body.add(part);
     }
     return this.stream.isWhole ? this.response() : undefined;

@@ -122,8 +122,10 @@ test("the connection that has waited longest makes room, and none whose request 
   held.write("GET /held HTTP/1.1\r\nconnection: close\r\n\r\n");
   const silent = await client();
   const gone = rest(silent);
+  const clock = jest.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
   for (let round = 0; round < 50; round++) expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("GET /a ");
   expect(await gone).toBe("");
+  clock.mockRestore();
   release();
   expect(await answered).toContain("GET /held ");
 });

@@ -1,5 +1,6 @@
 /** An HTTP/1.1 server for connections of any kind. Each request, connection and wait is bounded. */
 import type { Connection } from "../net";
+import { Waiting } from "../waiting";
 import {
   type Decode,
   type Extent,
@@ -57,7 +58,7 @@ export interface ServerResponse {
 export interface HttpServerOptions {
   /** Answers a request; an error becomes a 500. */
   readonly answer: (request: ServerRequest) => Promise<ServerResponse>;
-  /** Connections at a time. The one that has waited longest for a request makes room for a new one. */
+  /** Connections at a time, but in a rush. The one that has waited longest for a request makes room for a new one. */
   readonly connections: number;
   /** Bytes of a request's head. */
   readonly headBytes: number;
@@ -89,8 +90,6 @@ const decode: Decode = (bytes) => decoder.decode(bytes);
 
 /** A connection of a client, and the requests on it, one after the other. */
 class Session {
-  /** Whether it waits for a request. */
-  isIdle = true;
   private readonly reader: MessageReader;
   private keeps = false;
   private expects = false;
@@ -100,8 +99,8 @@ class Session {
     private readonly options: HttpServerOptions,
     /** Whether the server wants the client to leave. */
     private readonly isDraining: () => boolean,
-    /** Told when it waits again. */
-    private readonly rested: () => void,
+    /** Told when it waits for a request, and when that is there. */
+    private readonly waits: (isWaiting: boolean) => void,
   ) {
     this.reader = new MessageReader(decode, options.headBytes);
   }
@@ -114,8 +113,7 @@ class Session {
   async run(): Promise<void> {
     try {
       do {
-        this.isIdle = true;
-        this.rested();
+        this.waits(true);
         const head = await this.next();
         if (head === undefined) break;
         await this.reply(head);
@@ -135,7 +133,7 @@ class Session {
         this.reader.skipEmptyLines();
         const head = this.head();
         if (head !== undefined) {
-          this.isIdle = false;
+          this.waits(false);
           return head;
         }
         const bytes = await this.connection.read();
@@ -246,17 +244,20 @@ function refusal(error: unknown): ServerResponse {
 
 /** Answers requests on the connections that it is given. */
 export class HttpServer {
-  /** In the order in which they began to wait for a request. */
   private readonly sessions = new Set<Session>();
+  /** Those that wait for a request. */
+  private readonly waiting: Waiting<Session>;
   private isDraining = false;
   private isClosed = false;
   private emptied: () => void = () => undefined;
 
-  constructor(private readonly options: HttpServerOptions) {}
+  constructor(private readonly options: HttpServerOptions) {
+    this.waiting = new Waiting(options.connections, (session) => session.close());
+  }
 
   /** Takes a connection. */
   readonly take = (connection: Connection): void => {
-    if (this.isClosed || !this.makeRoom()) {
+    if (this.isClosed || !this.waiting.makeRoom(this.sessions.size)) {
       connection.close();
       return;
     }
@@ -264,15 +265,16 @@ export class HttpServer {
       connection,
       this.options,
       () => this.isDraining,
-      () => {
-        this.sessions.delete(session);
-        this.sessions.add(session);
-        if (this.isClosed) session.close();
+      (isWaiting) => {
+        if (isWaiting) this.waiting.add(session);
+        else this.waiting.delete(session);
+        if (isWaiting && this.isClosed) session.close();
       },
     );
     this.sessions.add(session);
     void session.run().finally(() => {
       this.sessions.delete(session);
+      this.waiting.delete(session);
       if (this.sessions.size === 0) this.emptied();
     });
   };
@@ -289,7 +291,7 @@ export class HttpServer {
   async close(patienceMs: number): Promise<void> {
     this.isDraining = true;
     this.isClosed = true;
-    for (const session of [...this.sessions]) if (session.isIdle || patienceMs === 0) session.close();
+    for (const session of [...this.sessions]) if (this.waiting.has(session) || patienceMs === 0) session.close();
     if (this.sessions.size === 0) return;
     const timer = setTimeout(() => {
       for (const session of [...this.sessions]) session.close();
@@ -298,17 +300,5 @@ export class HttpServer {
       this.emptied = resolve;
     });
     clearTimeout(timer);
-  }
-
-  /** @returns whether there is room for one more connection */
-  private makeRoom(): boolean {
-    if (this.sessions.size < this.options.connections) return true;
-    for (const session of this.sessions) {
-      if (!session.isIdle) continue;
-      this.sessions.delete(session);
-      session.close();
-      return true;
-    }
-    return false;
   }
 }

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { STARTUP_TAINT } from "../../cni/contract";
 import { multusValues } from "../../constructs/multus/values";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
 import { values } from "../../constructs/values";
 import { repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
 import { byName, documents, helm, kustomized, kustomizeSuite, type Rendered, root, run, withValues } from "./helm";
+import { lacking, validate, versions } from "./kubeconform";
 
 const examples = join(root, "examples");
 
@@ -53,6 +55,13 @@ test("Argo CD and Flux make the namespace with its labels", () => {
   expect(release?.["spec"]).toMatchObject({ targetNamespace: namespace?.metadata.name });
 });
 
+test("Karpenter's nodes start with the taint that the installer removes", () => {
+  const [pool] = read("karpenter-nodepool.yaml") as unknown as readonly [
+    { spec: { template: { spec: { startupTaints: readonly object[] } } } },
+  ];
+  expect(pool.spec.template.spec.startupTaints).toEqual([{ key: STARTUP_TAINT, effect: "NoSchedule" }]);
+});
+
 const helmSuite = helm === undefined ? describe.skip : describe;
 
 helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
@@ -83,19 +92,60 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
     expect(spec.chart.spec.sourceRef.name).toBe(source?.metadata.name);
     const pod = podOf(rendered(spec.chart.spec.chart, spec.releaseName, spec.values));
     expect(pod.containers[0]?.resources).toEqual({ requests: { cpu: "10m", memory: "64Mi" } });
+    expect(spec.values).not.toHaveProperty("updateStrategy");
   });
 
   const platforms = [
-    ["openshift-values.yaml", "/host/var/lib/cni/bin", true],
-    ["k3s-values.yaml", "/host/var/lib/rancher/k3s/data/cni", false],
+    ["openshift-values.yaml", "openshift", "/host/var/lib/cni/bin"],
+    ["k3s-values.yaml", "k3s", "/host/var/lib/rancher/k3s/data/cni"],
   ] as const;
 
-  test.each(platforms)("%s", (name, mounted, privileged) => {
+  test.each(platforms)("%s", (name, platform, mounted) => {
     const [given] = read(name);
     expect(values.safeParse(given).success).toBe(true);
     const [container] = podOf(rendered("dist/charts/linkerd2-cni", "linkerd-cni", given)).containers;
     expect(container?.volumeMounts.map(({ mountPath }) => mountPath)).toContain(mounted);
-    expect(container?.securityContext).toMatchObject({ privileged });
+    expect(given).toMatchObject({ platform });
+  });
+
+  const validation = lacking.length === 0 ? test : test.skip;
+
+  validation("what the examples render is valid by Kubernetes' schemas", () => {
+    const chart = "dist/charts/linkerd2-cni";
+    const files = ["k3s-values.yaml", "openshift-values.yaml", "openshift-multus/linkerd-cni-values.yaml"];
+    const sets = files.map((name) => rendered(chart, "linkerd-cni", read(name)[0]));
+    const multus = read("openshift-multus/linkerd-multus-values.yaml")[0];
+    const [application, release] = [read("argo-application.yaml")[0], read("flux-helmrelease.yaml").at(-1)];
+    const { valuesObject } = (application!["spec"] as unknown as { source: { helm: { valuesObject: object } } }).source
+      .helm;
+    const all = [
+      ...sets,
+      rendered(chart, "linkerd-cni", valuesObject),
+      rendered(chart, "linkerd-cni", (release!["spec"] as unknown as { values: object }).values),
+      rendered("dist/charts/linkerd-multus", "linkerd-multus", multus),
+      read("openshift-multus/scc.yaml"),
+      read("kustomize/quota.yaml"),
+    ];
+    const { valid } = validate(all, versions.at(-1) ?? "");
+    expect(valid).toBe(all.flat().length);
+  });
+
+  /** Commands that the documents and the examples give, and the charts that they name. */
+  const pages = ["README.md", "docs/migration.md", "docs/multus.md", "docs/nri.md", "docs/gitops.md"].concat(
+    ["k3s-values.yaml", "openshift-values.yaml"].map((name) => join("examples", name)),
+    ["linkerd-cni-values.yaml", "linkerd-multus-values.yaml"].map((name) => join("examples", "openshift-multus", name)),
+  );
+
+  test.each(pages)("%s: helm takes the charts of the commands", (page) => {
+    const text = readFileSync(join(root, page), "utf8").replace(/\\\n\s*/g, "");
+    const commands = text.match(/helm (install|upgrade) (?![^\n]*…)[^\n`#]* -n [^\n`#]*/g) ?? [];
+    for (const command of commands) {
+      const named = command.split(/\s+/).filter((word) => /^dist\/|^oci:\/\/|^linkerd(2-cni|-multus)$/.test(word));
+      const charts = named.filter((word) => word.includes("/"));
+      expect([command, charts.length]).toEqual([command, 1]);
+      if (charts[0]?.startsWith("dist/"))
+        expect(run("show", "chart", join(root, charts[0]))).toContain("apiVersion: v2");
+    }
   });
 });
 
@@ -118,10 +168,28 @@ kustomizeSuite("the example for kustomize", () => {
   test("patches the default manifests", () => {
     const manifests = kustomized(join(examples, "kustomize"));
     const base = documents(readFileSync(join(root, "dist", "manifests", "linkerd-cni.yaml"), "utf8"));
-    expect(manifests.map(({ kind }) => kind).sort()).toEqual(base.map(({ kind }) => kind).sort());
+    const kinds = manifests.map(({ kind }) => kind).filter((kind) => kind !== "ResourceQuota");
+    expect(kinds.sort()).toEqual(base.map(({ kind }) => kind).sort());
     for (const { metadata } of manifests) expect(metadata).toMatchObject({ labels: { team: "platform" } });
     const pod = podOf(manifests);
     expect(pod.priorityClassName).toBe("system-node-critical");
     expect(pod.containers[0]?.volumeMounts).toEqual(podOf(base).containers[0]?.volumeMounts);
+  });
+
+  test("has the quota that the priority class of its patch takes in some clusters", () => {
+    const quota = kustomized(join(examples, "kustomize")).find(({ kind }) => kind === "ResourceQuota");
+    const made = constructed(linkerd2Cni, { priorityClassName: "system-node-critical" }, "linkerd-cni");
+    expect(quota?.["spec"]).toEqual(made.find(({ kind }) => kind === "ResourceQuota")?.["spec"]);
+  });
+
+  test("of a prefix renames all that the installer finds by name", () => {
+    const manifests = kustomized(join(examples, "kustomize-prefix"));
+    const text = JSON.stringify(manifests.filter(({ kind }) => kind !== "Namespace" && kind !== "ConfigMap"));
+    expect(text).toContain('{"name":"PLUGIN_SERVICE_ACCOUNT","value":"prod-linkerd-cni-plugin"}');
+    expect(text.match(/"resourceNames":\[[^\]]*\]/g)?.sort()).toEqual([
+      '"resourceNames":["kubernetes"]',
+      '"resourceNames":["prod-linkerd-cni"]',
+      '"resourceNames":["prod-linkerd-cni-plugin"]',
+    ]);
   });
 });

@@ -14,12 +14,11 @@ const refused: Readonly<Record<string, readonly [string, string]>> = {
   "refused-linkerds-image.yaml": [IMAGE, IMAGE],
   "refused-root-proxy.yaml": ["at '/proxyUID': minimum: got 0, want 1", "proxyUID: 0 is less than 1"],
   "refused-reversed-range.yaml": both(
-    'ignoreInboundPorts: "8100-8000" has 8100-8000, which is not a port or a range low-high between 1 and 65535',
+    'ignoreInboundPorts: "8100-8000" has 8100-8000, which is not a port or a range low-high between 0 and 65535',
   ),
   "refused-port-name.yaml": both(
-    'ignoreOutboundPorts: "25,mysql" has mysql, which is not a port or a range low-high between 1 and 65535',
+    'ignoreOutboundPorts: "25,mysql" has mysql, which is not a port or a range low-high between 0 and 65535',
   ),
-  "refused-port-zero.yaml": ['portsToRedirect: "0" has 0, which is', "portsToRedirect: 0 has 0, which is"],
   "refused-host-network-surge.yaml": both("leave maxSurge and maxUnavailable out, or set maxSurge to 0"),
   "refused-repair-port.yaml": both("healthPort: 9990 is the repair controller's own port"),
   "refused-iptables-mode.yaml": [

@@ -155,7 +155,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     },
     {
       name: "a wrong namespace",
-      flags: ["-n", "default"],
+      flags: ["--cni-namespace", "default"],
       breaks: nothing,
       mends: nothing,
       problem: /found in linkerd-cni/,

@@ -1,18 +1,50 @@
 /** Programs of the image that listen, as the image runs them: clients that never say a word keep no probe from its answer. */
 import type { ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
 import { join } from "node:path";
+import { OperatorPath } from "../../cni/contract";
 import { eventually } from "../../nri/runtime.testing";
 import { ApiStub } from "../support/api-server";
 import { Crowd } from "../support/crowd";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
+import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
 const CLIENTS = 5000;
 /** How long the kubelet waits for a probe's answer. */
 const KUBELET_TIMEOUT_MS = 1000;
+/** The chart's timeout of the webhook. */
+const REVIEW_TIMEOUT_MS = 10_000;
 const PROBES = 10;
+
+const REVIEW = JSON.stringify({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  request: {
+    uid: "1",
+    operation: "CREATE",
+    resource: { group: "", version: "v1", resource: "pods" },
+    namespace: "shop",
+    object: { kind: "Pod", apiVersion: "v1", metadata: { generateName: "cart-" } },
+  },
+});
+
+/** The status with which a webhook answers a review. */
+function review(port: number, ca: string): Promise<number> {
+  const headers = { "content-type": "application/json" };
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, ca, path: OperatorPath.webhook, method: "POST", headers, agent: false };
+    const outgoing = request({ ...options, timeout: REVIEW_TIMEOUT_MS }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    outgoing.on("timeout", () => outgoing.destroy(new Error("no answer")));
+    outgoing.on("error", reject);
+    outgoing.end(REVIEW);
+  });
+}
 
 jest.setTimeout(240_000);
 
@@ -20,20 +52,20 @@ describe("with thousands of silent connections", () => {
   let api: ApiStub;
   let node: TestNode;
   let child: ChildProcess | undefined;
-  let crowd: Crowd | undefined;
+  let crowds: readonly Crowd[] = [];
 
   beforeAll(async () => {
     await buildPrograms();
     api = await ApiStub.start((request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       if (request.url?.includes("watch=")) response.flushHeaders();
-      else response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items: [] }));
+      else response.end(JSON.stringify({ metadata: { name: "shop", resourceVersion: "1" }, items: [] }));
     });
     node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
   });
   afterEach(() => {
-    crowd?.leave();
+    for (const crowd of crowds) crowd.leave();
     child?.kill("SIGKILL");
   });
   afterAll(() => {
@@ -41,13 +73,11 @@ describe("with thousands of silent connections", () => {
     node.delete();
   });
 
-  test.each<[ProgramName, (port: number) => readonly string[]]>([
-    ["install", () => []],
-    ["repair", (port) => [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="]],
-  ])("%s answers each probe", async (name, args) => {
-    const port = await freePort();
+  const repair = (port: number) => [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
+
+  function start(name: ProgramName, args: readonly string[], port: number): void {
     child = startProgram(name, {
-      args: args(port),
+      args,
       isSilent: true,
       env: {
         CONTAINER_MOUNT_PREFIX: "",
@@ -60,19 +90,60 @@ describe("with thousands of silent connections", () => {
         NODE_NAME: "node-1",
         LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: "node-1",
         LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
+        POD_NAMESPACE: "linkerd-multus",
+        POD_NAME: "linkerd-multus-abcde",
         HEALTH_PORT: String(port),
         CNI_NETWORK_CONFIG: '{"type":"linkerd-cni"}',
       },
     });
-    const ask = async () => {
-      const signal = AbortSignal.timeout(KUBELET_TIMEOUT_MS);
-      return (await fetch(`http://127.0.0.1:${port}/live`, { signal, headers: { connection: "close" } })).status;
-    };
-    await eventually(async () => ((await ask().catch(() => 0)) === 200 ? true : undefined));
-    crowd = new Crowd(port, "", CLIENTS);
-    await crowd.grown(CLIENTS);
-    for (let probe = 0; probe < PROBES; probe++) expect(await ask()).toBe(200);
-    const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1];
+  }
+
+  /** The status of a probe's answer, if it comes in time. */
+  async function ask(port: number, path: string): Promise<number> {
+    const signal = AbortSignal.timeout(KUBELET_TIMEOUT_MS);
+    return (await fetch(`http://127.0.0.1:${port}${path}`, { signal, headers: { connection: "close" } })).status;
+  }
+
+  const ready = (port: number, path: string) =>
+    eventually(async () => ((await ask(port, path).catch(() => 0)) === 200 ? true : undefined));
+
+  async function surround(...ports: readonly number[]): Promise<void> {
+    crowds = ports.map((port) => new Crowd(port, "", CLIENTS));
+    for (const crowd of crowds) await crowd.grown(CLIENTS);
+  }
+
+  function tellMemory(name: string): void {
+    const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child?.pid}/status`, "utf8"))?.[1];
     process.stdout.write(`${name}: ${resident} kB with ${CLIENTS} silent connections\n`);
+  }
+
+  test.each<[ProgramName, (port: number) => readonly string[]]>([
+    ["install", () => []],
+    ["repair", repair],
+  ])("%s answers each probe", async (name, args) => {
+    const port = await freePort();
+    start(name, args(port), port);
+    await ready(port, "/live");
+    await surround(port);
+    for (let probe = 0; probe < PROBES; probe++) expect(await ask(port, "/live")).toBe(200);
+    tellMemory(name);
+  });
+
+  test("the Multus operator answers each probe and each review", async () => {
+    const [port, webhook] = [await freePort(), await freePort()];
+    const { cert, key } = await certificateFor("webhook");
+    writeFileSync(join(node.accountDir, "tls.crt"), cert);
+    writeFileSync(join(node.accountDir, "tls.key"), key);
+    const certificates = ["-webhook-certificates=mounted", `-webhook-certificate-dir=${node.accountDir}`];
+    const addresses = [`-health-probe-bind-address=127.0.0.1:${port}`, `-webhook-port=${webhook}`];
+    const flags = [...addresses, ...certificates, "-leader-elect=false", "-metrics-bind-address=0"];
+    start("multus", flags, port);
+    await ready(port, "/readyz");
+    await surround(port, webhook);
+    for (let probe = 0; probe < PROBES; probe++) {
+      expect(await ask(port, "/healthz")).toBe(200);
+      expect(await review(webhook, cert)).toBe(200);
+    }
+    tellMemory("the Multus operator");
   });
 });

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -30,7 +30,7 @@ describe("the built l5d-cni", () => {
   test("says what is wrong, prints nothing else, and fails", () => {
     const { status, stdout, stderr } = run(["install-cni", "--proxy-uid", "root"]);
     expect([status, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain('proxyUID: "root" is not of type number');
+    expect(stderr).toContain('--proxy-uid: "root" is not of type number');
   });
 
   test("leaves quietly where nobody reads on, as before head", () => {
@@ -58,6 +58,25 @@ describe("the built l5d-cni", () => {
       expect(script).toContain(`\n// ${name} ${version} (${license})\n`);
     }
     expect(script).toContain("// Permission is hereby granted, free of charge");
+  });
+
+  test("is a plugin of kubectl under the names that kubectl looks for", () => {
+    for (const name of ["kubectl-l5d_cni", "kubectl_complete-l5d_cni"]) symlinkSync(path, join(folder, name));
+    const called = (name: string, ...args: readonly string[]) =>
+      spawnSync(join(folder, name), args, { encoding: "utf8" }).stdout;
+    expect(called("kubectl-l5d_cni", "--help")).toContain("Usage: kubectl l5d-cni ");
+    expect(called("kubectl_complete-l5d_cni", "values", "nri.sock")).toBe("nri.socketDir\n:4\n");
+  });
+
+  test("bash completes commands, flags and values by it", () => {
+    const complete = (line: string) => {
+      const script = `PATH=${folder}:$PATH; source <(l5d-cni completion bash); COMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _l5d_cni; echo "\${COMPREPLY[*]}"`;
+      return spawnSync("bash", ["-c", script], { encoding: "utf8" }).stdout;
+    };
+    expect(complete("l5d-cni che")).toBe("check\n");
+    expect(complete("l5d-cni check --wa")).toBe("--wait\n");
+    expect(complete("l5d-cni install-cni --platform = k3")).toBe("k3s\n");
+    expect(complete("l5d-cni install-cni --set nri.enabled = f")).toBe("false\n");
   });
 
   test("knows its version", () => {

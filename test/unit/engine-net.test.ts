@@ -325,19 +325,26 @@ describe("a server", () => {
     await client(port);
   });
 
-  it("gives the place of the oldest handshake to a new one", async () => {
+  it.each([
+    ["handshake", 256, "1603"],
+    ["silent connection", 512, ""],
+  ])("gives the place of the oldest %s to a new one", async (_, most, sent) => {
     const { port } = await serving(ec, 600_000);
     const sockets: Socket[] = [];
-    for (let count = 0; count < 512; count++) {
-      const socket = tcp(port, "127.0.0.1");
+    const another = async () => {
+      const socket = tcp(port, "127.0.0.1").resume();
+      socket.on("error", () => {});
       ends.push(() => socket.destroy());
       sockets.push(socket);
       await once(socket, "connect");
-    }
+      socket.write(Buffer.from(sent, "hex"));
+    };
+    for (let count = 0; count < most; count++) await another();
     const closed = once(sockets[0] as Socket, "close");
-    sockets[0]?.resume();
-    await client(port);
+    await pause(sent === "" ? 2100 : 0); // each has two seconds to say something
+    await another();
     await closed;
+    await client(port);
   });
 
   it("shows another certificate from now on, and those that are open stay", async () => {

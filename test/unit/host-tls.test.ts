@@ -361,7 +361,7 @@ describe("a connection", () => {
   it("is over when the time is, though something drips in", async () => {
     const drips: NodeJS.Timeout[] = [];
     const port = await serveTcp((socket) => {
-      socket.write(Buffer.from("16030340ff", "hex"));
+      socket.write(Buffer.from("1603034000", "hex"));
       drips.push(setInterval(() => socket.write("x"), 20));
     });
     const [failure] = await host.returned(["tlsConnect", server(port), 300]);

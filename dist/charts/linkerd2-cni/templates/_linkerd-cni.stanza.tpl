@@ -9,8 +9,8 @@ linkerd:
     - {{ .Values.proxyAdminPort | default 4191 | int | quote }}
     - {{ .Values.proxyControlPort | default 4190 | int | quote }}
     {{- range $range := regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (ternary "" .Values.ignoreInboundPorts (kindIs "invalid" .Values.ignoreInboundPorts)))) -1 | compact }}
-    {{- if not (and (regexMatch "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
-      {{- fail (printf "ignoreInboundPorts: \"%v\" has %v, which is not a port or a range low-high between 1 and 65535" (toString (ternary "" $.Values.ignoreInboundPorts (kindIs "invalid" $.Values.ignoreInboundPorts))) $range) }}
+    {{- if not (and (regexMatch "^(0|[1-9][0-9]{0,4})(-(0|[1-9][0-9]{0,4}))?$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
+      {{- fail (printf "ignoreInboundPorts: \"%v\" has %v, which is not a port or a range low-high between 0 and 65535" (toString (ternary "" $.Values.ignoreInboundPorts (kindIs "invalid" $.Values.ignoreInboundPorts))) $range) }}
     {{- end }}
     - {{ $range | quote }}
     {{- end }}
@@ -24,8 +24,8 @@ linkerd:
   {{- if regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (ternary "" .Values.ignoreOutboundPorts (kindIs "invalid" .Values.ignoreOutboundPorts)))) -1 | compact }}
   outbound-ports-to-ignore:
     {{- range $range := regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (ternary "" .Values.ignoreOutboundPorts (kindIs "invalid" .Values.ignoreOutboundPorts)))) -1 | compact }}
-    {{- if not (and (regexMatch "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
-      {{- fail (printf "ignoreOutboundPorts: \"%v\" has %v, which is not a port or a range low-high between 1 and 65535" (toString (ternary "" $.Values.ignoreOutboundPorts (kindIs "invalid" $.Values.ignoreOutboundPorts))) $range) }}
+    {{- if not (and (regexMatch "^(0|[1-9][0-9]{0,4})(-(0|[1-9][0-9]{0,4}))?$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
+      {{- fail (printf "ignoreOutboundPorts: \"%v\" has %v, which is not a port or a range low-high between 0 and 65535" (toString (ternary "" $.Values.ignoreOutboundPorts (kindIs "invalid" $.Values.ignoreOutboundPorts))) $range) }}
     {{- end }}
     - {{ $range | quote }}
     {{- else }}
@@ -35,8 +35,8 @@ linkerd:
   outgoing-proxy-port: {{ .Values.outboundProxyPort | default 4140 | int }}
   ports-to-redirect:
     {{- range $range := regexSplit "[ \\t\\r\\n]*,[ \\t\\r\\n]*" (trim (toString (ternary "" .Values.portsToRedirect (kindIs "invalid" .Values.portsToRedirect)))) -1 | compact }}
-    {{- if not (and (regexMatch "^[1-9][0-9]{0,4}$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
-      {{- fail (printf "portsToRedirect: \"%v\" has %v, which is not a port between 1 and 65535" (toString (ternary "" $.Values.portsToRedirect (kindIs "invalid" $.Values.portsToRedirect))) $range) }}
+    {{- if not (and (regexMatch "^(0|[1-9][0-9]{0,4})$" $range) (le (int (first (splitList "-" $range))) (int (last (splitList "-" $range)))) (le (int (last (splitList "-" $range))) 65535)) }}
+      {{- fail (printf "portsToRedirect: \"%v\" has %v, which is not a port between 0 and 65535" (toString (ternary "" $.Values.portsToRedirect (kindIs "invalid" $.Values.portsToRedirect))) $range) }}
     {{- end }}
     - {{ $range | int }}
     {{- else }}

@@ -1,0 +1,45 @@
+import type { Command } from "commander";
+import { CNI_NAME } from "../cni/contract";
+import { version } from "../constructs";
+import { type DaemonSet, imageOf, NAME } from "./check/objects";
+import type { Io } from "./io";
+import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "./kubectl";
+
+interface Options extends ClusterOptions {
+  readonly cniNamespace: string;
+  readonly client?: true;
+  readonly short?: true;
+}
+
+/** The tag of the installer's image; a digest where there is no tag. */
+function tagOf(image: string | undefined): string | undefined {
+  const [, tag] = /:([\w][\w.-]*)(?:@.*)?$/.exec(image?.replace(/@.*/, "") ?? "") ?? [];
+  return tag ?? image?.split("@")[1];
+}
+
+async function serverVersion(options: Options, io: Io): Promise<string> {
+  const question = { kind: "daemonset", name: NAME, namespace: options.cniNamespace };
+  try {
+    return tagOf(imageOf(await new Kubectl(io, options).get<DaemonSet>(question))) ?? "unavailable";
+  } catch (error) {
+    if (!(error instanceof KubectlError)) throw error;
+    io.err(`l5d-cni: ${error.message}\n`);
+    return "unavailable";
+  }
+}
+
+/** Adds `l5d-cni version`, which prints what `linkerd version` prints. */
+export function addVersion(program: Command, io: Io): void {
+  const command = program
+    .command("version")
+    .description("Print the version of this command, and of the plugin in the cluster")
+    .option("--client", "Print only the version of this command, and do not ask the cluster")
+    .option("--short", "Print the numbers alone")
+    .option("--cni-namespace <name>", "Namespace of the plugin", CNI_NAME);
+  for (const flag of clusterFlags()) command.addOption(flag);
+  command.action(async (options: Options) => {
+    const label = (text: string) => (options.short === true ? "" : `${text} version: `);
+    io.out(`${label("Client")}${version}\n`);
+    if (options.client !== true) io.out(`${label("Server")}${await serverVersion(options, io)}\n`);
+  });
+}

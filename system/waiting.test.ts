@@ -1,0 +1,36 @@
+import { Waiting } from "./waiting";
+
+let now = 0;
+beforeEach(() => {
+  now = 0;
+  jest.spyOn(performance, "now").mockImplementation(() => now);
+});
+afterEach(() => jest.restoreAllMocks());
+
+function waiting(most: number) {
+  const ended: number[] = [];
+  return { ended, made: new Waiting<number>(most, (each) => void ended.push(each)) };
+}
+
+test("the connections that have waited longest make room, once they had their time", () => {
+  const { ended, made } = waiting(2);
+  for (const each of [1, 2, 3]) made.add(each);
+  expect(made.makeRoom(3)).toBe(true);
+  expect(ended).toEqual([]);
+  now = 2_000;
+  made.add(1);
+  expect(made.makeRoom(3)).toBe(true);
+  expect(ended).toEqual([2, 3]);
+  expect(made.makeRoom(1)).toBe(true);
+  expect([made.has(1), made.size]).toEqual([true, 1]);
+});
+
+test("there is no room if none waits, and an end to patience if very many do", () => {
+  const { ended, made } = waiting(2);
+  expect(made.makeRoom(2)).toBe(false);
+  for (let each = 0; each < 8192; each++) made.add(each);
+  expect(made.makeRoom(8191)).toBe(true);
+  expect(ended).toEqual([]);
+  expect(made.makeRoom(8192)).toBe(true);
+  expect(ended).toEqual([0, 1]);
+});

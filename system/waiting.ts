@@ -1,0 +1,54 @@
+/** Connections that no client uses beyond this are ended whatever their age: a bound on memory. */
+const MOST_AT_ALL = 8192;
+/**
+ * Milliseconds that every client has: many connections may be accepted before the first bytes of one are read, and clients
+ * that come back at once must not fill the queue in which others wait to be accepted.
+ */
+const GRACE_MS = 2_000;
+
+/** Connections that wait for their clients, in that order. The one that has waited longest makes room for a new one. */
+export class Waiting<T> {
+  private readonly since = new Map<T, number>();
+
+  /**
+   * @param most connections at a time, with those that do not wait
+   * @param end ends a connection
+   */
+  constructor(
+    private readonly most: number,
+    private readonly end: (each: T) => void,
+  ) {}
+
+  get size(): number {
+    return this.since.size;
+  }
+
+  has(each: T): boolean {
+    return this.since.has(each);
+  }
+
+  add(each: T): void {
+    this.since.delete(each);
+    this.since.set(each, performance.now());
+  }
+
+  delete(each: T): void {
+    this.since.delete(each);
+  }
+
+  /**
+   * Ends up to two connections, so that their number falls again after a rush.
+   * @param open connections that there are, waiting or not
+   * @returns whether there is room for one more
+   */
+  makeRoom(open: number): boolean {
+    if (open >= this.most && this.size === 0) return false;
+    for (let left = open; left >= this.most && left > open - 2; left--) {
+      const [oldest] = this.since;
+      if (oldest === undefined || (open < MOST_AT_ALL && performance.now() - oldest[1] < GRACE_MS)) break;
+      this.since.delete(oldest[0]);
+      this.end(oldest[0]);
+    }
+    return true;
+  }
+}
