@@ -55,32 +55,29 @@ async function obey(order: Order): Promise<unknown> {
   return order.do === "metrics" ? registry.text() : "done";
 }
 
-/** Obeys until the server was told to close, and has. */
-async function serve(connection: Connection): Promise<void> {
+/** Obeys; calls back once the server was told to close, and has. */
+async function serve(connection: Connection, closed: () => void): Promise<void> {
   const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
   let written = Promise.resolve();
   const answer = (value: unknown) => {
     written = written.then(() => connection.write(encoder.encode(`${JSON.stringify(value)}\n`)));
+    return written;
   };
   let rest = "";
-  let closed: Promise<void> | undefined;
   for (let bytes = await connection.read(); bytes !== undefined; bytes = await connection.read()) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     for (const order of lines.map((line) => JSON.parse(line) as Order)) {
       void obey(order).then(answer);
-      if (order.do === "close") closed = server?.close().then(() => answer("closed"));
+      if (order.do === "close") void server?.close().then(() => answer("closed").then(closed));
     }
-    if (closed !== undefined) break;
   }
-  await closed;
-  await written;
 }
 
 run(
   () =>
     new Promise((resolve) => {
-      const taken = (connection: Connection) => void serve(connection).then(() => resolve(0));
+      const taken = (connection: Connection) => void serve(connection, () => resolve(0));
       void listenTcp({ host: "127.0.0.1", port: 0 }, taken).then(({ port }) => write(`${port}\n`));
     }),
 );
