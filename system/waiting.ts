@@ -1,5 +1,5 @@
-/** Connections that no client uses beyond this are ended whatever their age: a bound on memory. */
-const MOST_AT_ALL = 8192;
+/** Connections that no client uses beyond this are ended whatever their age: each takes about 12 KiB. */
+const MOST_AT_ALL = 2048;
 /**
  * Milliseconds that every client has: many connections may be accepted before the first bytes of one are read, and clients
  * that come back at once must not fill the queue in which others wait to be accepted.

@@ -12,7 +12,7 @@ import { buildPrograms, type ProgramName, startProgram } from "../support/progra
 import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
-const CLIENTS = 5000;
+const CLIENTS = 2000;
 /** How long the kubelet waits for a probe's answer. */
 const KUBELET_TIMEOUT_MS = 1000;
 /** The chart's timeout of the webhook. */
