@@ -4,6 +4,7 @@ import { overlaid } from "../constructs";
 import { booleanOf, checkedBy, fieldOf, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
 import type { Io } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
+import { isUrl, withoutCredentials } from "./web";
 import { YAML } from "./yaml";
 
 type Map = Record<string, unknown>;
@@ -60,10 +61,12 @@ function image(options: ValueOptions, io: Io): Map {
 }
 
 async function fromFile(path: string, io: Io): Promise<Map> {
-  const text = /^https?:\/\//.test(path) ? await io.fetch(path) : io.readFile(path);
+  const text = isUrl(path) ? await io.fetch(path) : io.readFile(path);
   const read: unknown = parse(text, YAML) ?? {};
   if (isObject(read)) return read;
-  throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
+  throw new Error(
+    `${path === "-" ? "standard input" : isUrl(path) ? withoutCredentials(path) : path} is not a map of values`,
+  );
 }
 
 /** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */

@@ -3,10 +3,26 @@ import { reasonOf } from "../cni/errors";
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1 << 20;
 
-/** Reads a text of up to 1 MiB over HTTP within 30 s. @throws an Error that names the URL */
+/** Whether a text is the URL of something on the web. */
+export const isUrl = (text: string): boolean => /^https?:\/\//.test(text);
+
+/** A URL without user, password and query, for messages. */
+export const withoutCredentials = (url: string): string => url.replace(/\/\/[^/]*@/, "//").replace(/[?#].*/s, "");
+
+/** The request for a URL: user and password go into a header. */
+function requestFor(text: string): Request {
+  const url = new URL(text);
+  const [user, password] = [url.username, url.password].map(decodeURIComponent);
+  url.username = "";
+  url.password = "";
+  const basic = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+  return new Request(url, { headers: user === "" ? {} : { authorization: basic } });
+}
+
+/** Reads a text of up to 1 MiB over HTTP within 30 s. @throws an Error that names the URL, without credentials */
 export async function fetchText(url: string): Promise<string> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const answer = await fetch(requestFor(url), { signal: AbortSignal.timeout(TIMEOUT_MS) });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const chunks: Uint8Array[] = [];
     let size = 0;
@@ -18,11 +34,7 @@ export async function fetchText(url: string): Promise<string> {
     return new TextDecoder().decode(Buffer.concat(chunks));
   } catch (error) {
     const { cause } = error as { cause?: unknown };
-    throw new Error(`${withoutCredentials(url)}: ${reasonOf(cause ?? error)}`);
+    const reason = reasonOf(cause ?? error);
+    throw new Error(`${withoutCredentials(url)}: ${reason.includes(url) ? "is not a URL" : reason}`);
   }
-}
-
-/** A URL without user, password and query. */
-function withoutCredentials(url: string): string {
-  return url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*/s, "");
 }

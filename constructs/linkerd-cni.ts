@@ -62,6 +62,7 @@ import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { ownNodePolicy, taintPolicy } from "./taint";
 import { FORMER_VALUES, values } from "./values";
+import { version } from "./version";
 
 /** The name of every resource. */
 export const NAME = CNI_NAME;
@@ -214,7 +215,7 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   private createdBy(): Labels {
-    return { [Annotation.createdBy]: concat("linkerd/helm ", this.values.image.version) };
+    return { [Annotation.createdBy]: `linkerd-cni-cdk8s ${version}` };
   }
 
   /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */

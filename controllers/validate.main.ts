@@ -3,4 +3,4 @@ import { CNI_NAME } from "../cni/contract";
 import { startProgram } from "./program";
 import { readSettings, validate } from "./validate";
 
-startProgram({ logger: CNI_NAME, readSettings, run: validate });
+startProgram({ logger: CNI_NAME, memoryMiB: 32, readSettings, run: validate });

@@ -156,7 +156,7 @@ export async function validate({ settings, log }: Deps): Promise<void> {
       if (problem !== undefined) {
         throw new Error(
           `${tried} is not redirected to the proxy's port ${proxyPort}: ${problem}. The plugin is not in this node's CNI ` +
-            `chain, has another configuration, or was not yet there when this pod started. Run l5d-cni check -n ${namespace}, ` +
+            `chain, has another configuration, or was not yet there when this pod started. Run l5d-cni check --cni-namespace ${namespace}, ` +
             `or look at the installer on this node: kubectl get pods -n ${namespace} -l k8s-app=linkerd-cni -o wide`,
         );
       }

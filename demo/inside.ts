@@ -19,6 +19,8 @@ export interface Handover {
   readonly json: boolean;
   /** The built executable. */
   readonly executable: string;
+  /** Whether tables and rules are printed, too. */
+  readonly details: boolean;
   /** Folder of the default manifests. */
   readonly manifests: string;
   /** Bundled scripts. */
@@ -65,8 +67,12 @@ async function runPods(handover: Handover, scenery: Scenery): Promise<Partial<Re
   const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
   await progress.step("check: the kernel's rules are those that should be", () => demonstration.check());
   const rules = await demonstration.rules(scene.meshed.name);
+  const typicalAdds = await progress.step("measure calls of the plugin", async () => ({
+    meshed: await demonstration.typicalAdd(scene.meshed),
+    notMeshed: await demonstration.typicalAdd(scene.unmeshed),
+  }));
   await progress.step("stop the pods", () => demonstration.stopPods());
-  return { adds: demonstration.adds, probes, ...(rules === undefined ? {} : { rules }) };
+  return { adds: demonstration.adds, probes, typicalAdds, ...(rules === undefined ? {} : { rules }) };
 }
 
 async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {
@@ -118,7 +124,7 @@ async function main(handover: Handover): Promise<void> {
   try {
     const progress = new Progress(handover.json ? process.stderr : process.stdout, [...handover.steps]);
     const report = await demonstrate(handover, directory, progress);
-    process.stdout.write(handover.json ? `${JSON.stringify(report, null, 2)}\n` : render(report));
+    process.stdout.write(handover.json ? `${JSON.stringify(report, null, 2)}\n` : render(report, handover.details));
     process.exitCode = succeeded(report) ? 0 : 1;
   } finally {
     await rm(directory, { recursive: true, force: true });

@@ -16,6 +16,7 @@ const scripts = join(root, ".cache", "demo");
 interface Options {
   readonly output: "text" | "json";
   readonly plugins?: string;
+  readonly details?: true;
 }
 
 /** Arguments of unshare for namespaces that end with their first process. */
@@ -70,6 +71,7 @@ async function main(options: Options): Promise<number> {
   const handover: Handover = {
     json,
     executable: outputs.plugin,
+    details: options.details === true,
     manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),
@@ -86,6 +88,7 @@ async function main(options: Options): Promise<number> {
 const command = new Command("npm start --")
   .description("Installs the plugin on a node made for this run, starts pods, sends traffic, and takes all away again.")
   .option("--output <format>", "text or json", "text")
+  .option("--details", "print each pod, each connection and the rules, too")
   .option("--plugins <directory>", "use bridge and host-local from this directory as the cluster's own CNI plugin")
   .action(async (options: Options) => {
     process.exitCode = await main(options);

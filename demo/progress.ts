@@ -15,7 +15,13 @@ export class Progress {
 
   async step<T>(title: string, work: () => Promise<T>): Promise<T> {
     const start = performance.now();
-    if (this.stream.isTTY) this.stream.write(`${pc.dim("…")} ${title}`);
+    const show = () => {
+      const waited = Math.floor((performance.now() - start) / 1000);
+      this.stream.write(`\r\u001b[2K${pc.dim("…")} ${title}${waited === 0 ? "" : pc.dim(` ${waited} s`)}`);
+    };
+    // A build may take a minute: the seconds show that it goes on.
+    const ticks = this.stream.isTTY ? setInterval(show, 1000) : undefined;
+    if (this.stream.isTTY) show();
     try {
       const result = await work();
       const milliseconds = performance.now() - start;
@@ -25,6 +31,8 @@ export class Progress {
     } catch (error) {
       this.line(pc.red("✗"), title);
       throw error;
+    } finally {
+      clearInterval(ticks);
     }
   }
 

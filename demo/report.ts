@@ -23,6 +23,8 @@ export interface Report {
   readonly steps: readonly Step[];
   readonly adds: readonly AddResult[];
   readonly probes: readonly ProbeResult[];
+  /** Milliseconds, medians; absent where no pods could be started. */
+  readonly typicalAdds?: { readonly meshed: number; readonly notMeshed: number };
   /** The meshed pod's rules as nft lists them; absent where nft is not installed. */
   readonly rules?: string;
   /** Files of the node that the uninstall left different; empty is right. */
@@ -72,18 +74,44 @@ const INSTALL = [
   "linkerd install --linkerd-cni-enabled | kubectl apply -f -",
 ];
 
-/** The report for people. */
-export function render(report: Report): string {
-  const redirected = report.probes.filter(({ reached }) => reached.startsWith("proxy")).length;
+const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
+
+/** What everybody wants to know, one line each. */
+function results({ probes, differences, typicalAdds }: Report): string {
+  const redirected = probes.filter(({ reached }) => reached.startsWith("proxy")).length;
+  const wrong = probes.filter(({ passed }) => !passed).length;
+  const traffic = `${redirected} of ${probes.length} connections went through the proxy, the others directly`;
+  const node = differences.length === 0 ? "is as it was before, byte by byte" : `differs in: ${differences.join(", ")}`;
+  const lines = [
+    ...(probes.length === 0
+      ? []
+      : [
+          `${sign(wrong === 0)} traffic: ${traffic}: ${wrong === 0 ? "all as they should" : `${wrong} not as they should`}`,
+        ]),
+    `${sign(differences.length === 0)} after the uninstall the node ${node}`,
+    ...(typicalAdds === undefined
+      ? []
+      : [
+          `  the plugin takes ${typicalAdds.meshed.toFixed(1)} ms for a meshed pod, ${typicalAdds.notMeshed.toFixed(1)} ms for another (medians)`,
+        ]),
+  ];
+  return `${pc.bold("Result")}\n  ${lines.join("\n  ")}`;
+}
+
+/**
+ * The report for people: the result first.
+ * @param details whether each pod, connection and rule follows; they do after a failure
+ */
+export function render(report: Report, details: boolean): string {
+  const shown = details || !succeeded(report);
   const sections = [
-    `${pc.bold("Pods started through the chain")}\n${addTable(report.adds)}`,
-    `${pc.bold("What was redirected")}: ${redirected} of ${report.probes.length} connections\n${probeTable(report.probes)}`,
-    report.rules === undefined ? undefined : `${pc.bold("Rules in the meshed pod")}\n${report.rules}`,
-    report.differences.length === 0
-      ? `${pc.bold("Uninstall")}: every byte of the node's files is as it was before`
-      : pc.red(`Uninstall left a difference in: ${report.differences.join(", ")}`),
+    results(report),
+    ...(shown ? [`${pc.bold("Pods started through the chain, the first calls")}\n${addTable(report.adds)}`] : []),
+    ...(shown ? [`${pc.bold("Connections")}\n${probeTable(report.probes)}`] : []),
+    ...(shown && report.rules !== undefined ? [`${pc.bold("Rules in the meshed pod")}\n${report.rules}`] : []),
     ...report.notShown.map((what) => pc.yellow(`Not shown: ${what}`)),
     [pc.bold("Into a cluster"), ...INSTALL].join("\n  "),
+    ...(shown ? [] : [pc.dim("Each pod, connection and rule: npm start -- --details")]),
   ];
-  return `\n${sections.filter((section) => section !== undefined).join("\n\n")}\n`;
+  return `\n${sections.join("\n\n")}\n`;
 }

@@ -1,9 +1,16 @@
 /** The installer's program: one process on each node, which runs until it is asked to stop. */
 import { systemClock } from "../process/clock";
-import { args, environment, onStop, start, write } from "../system/program";
+import { args, environment, limitMemory, onStop, start, write } from "../system/program";
 import { nodeDisk } from "./apply/disk";
 import { run } from "./run";
 
+/** Its own pod is the largest object that it reads. */
+const MEMORY_MIB = 64;
+
+limitMemory(MEMORY_MIB * 1024 * 1024);
+
 const stopped = new Promise<void>((resolve) => onStop(resolve));
 
-start(() => run({ args, environment, disk: nodeDisk, sleep: systemClock.sleep, write, stopped }));
+start(() =>
+  run({ args, environment, disk: nodeDisk, sleep: systemClock.sleep, write, stopped, memoryMiB: MEMORY_MIB }),
+);

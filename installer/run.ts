@@ -14,14 +14,17 @@ export interface Deps {
   readonly write: (line: string) => void;
   /** Resolves when the process is asked to stop. */
   readonly stopped: Promise<void>;
+  /** At which it ends, for the log. */
+  readonly memoryMiB: number;
 }
 
 /** Runs an installer until it is stopped. Resolves to the exit code. */
-export async function run({ args, environment, disk, sleep, write, stopped }: Deps): Promise<number> {
+export async function run({ args, environment, disk, sleep, write, stopped, memoryMiB }: Deps): Promise<number> {
   let log: Log = createLog("info", "plain", write);
   try {
     const settings = readSettings(args, environment);
     log = createLog(settings.logLevel, settings.logFormat, write);
+    log.debug(`memory is limited to ${memoryMiB} MiB`);
     const service = new Service({ settings, disk, sleep, log });
     await Promise.race([stopped, service.run()]);
     await service.stop();

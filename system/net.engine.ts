@@ -416,9 +416,12 @@ export async function listenTls(
     silent.add(end);
     const begun = () => {
       silent.delete(end);
-      shaking.add(end);
       const [oldest] = shaking;
-      if (shaking.size > MOST_HANDSHAKES) oldest?.abort();
+      if (oldest !== undefined && shaking.size >= MOST_HANDSHAKES) {
+        shaking.delete(oldest);
+        oldest.abort();
+      }
+      shaking.add(end);
     };
     const over = () => {
       silent.delete(end);

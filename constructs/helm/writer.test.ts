@@ -98,7 +98,7 @@ test.each(Object.entries(cases))("%s", (_, [value, expected]) => {
 });
 
 test("the end of a template is no value's own text, of which Helm would cut off white space", () => {
-  const end = "# End: white space before this line is kept.\n";
+  const end = "...\n";
   const maybe = "{{- with .Values.list }}\nkey:\n  {{- toYaml . | nindent 2 }}\n{{- end }}\n";
   expect(writeTemplate({ key: present(list) })).toBe(`${maybe}${end}`);
   const behind = '{{- if eq .Values.name "x" }}\nlast: 1\n{{- end }}\n';

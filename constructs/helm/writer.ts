@@ -15,7 +15,8 @@ export function writeTemplate(manifest: Readonly<Record<string, unknown>>): stri
   return `${(isExpr(test) ? guarded(test, lines, spot) : lines).join("\n")}\n`;
 }
 
-const KEEPS_WHITE_SPACE = "# End: white space before this line is kept.";
+/** YAML's mark of a document's end. Helm keeps the white space that stands before it. */
+const DOCUMENT_END = "...";
 
 /** Lists of whole manifests as the text of a template file. What is in them is data: Helm renders none of it. */
 export function writeLists(lists: readonly Expr<unknown>[]): string {
@@ -24,7 +25,7 @@ export function writeLists(lists: readonly Expr<unknown>[]): string {
     action(spot, `range ${pipeline(list, spot)}`),
     "---",
     "{{ toYaml . }}",
-    KEEPS_WHITE_SPACE,
+    DOCUMENT_END,
     action(spot, "end"),
   ]);
   return `${lines.join("\n")}\n`;
@@ -42,7 +43,7 @@ function closed(lines: readonly string[]): readonly string[] {
     else if (line.includes(" | nindent ")) mayEndInValue = true;
     else if (depth === 0) mayEndInValue = false;
   }
-  return mayEndInValue ? [...lines, KEEPS_WHITE_SPACE] : lines;
+  return mayEndInValue ? [...lines, DOCUMENT_END] : lines;
 }
 
 /** A value as the body of a named template, from the first column on. */

@@ -10,11 +10,19 @@ export const query = (expr: string, legend = "__auto"): Query => ({ expr, legend
 
 type Unit = "short" | "s" | "percentunit" | "ops";
 
+/** A page beside a panel or a dashboard. */
+export interface Link {
+  readonly title: string;
+  readonly url: string;
+}
+
 /** A panel before it has a place. */
 export interface Panel {
   readonly type: "stat" | "timeseries";
   readonly title: string;
   readonly description: string;
+  /** Pages that say what to do. */
+  readonly links: readonly Link[];
   readonly unit: Unit;
   readonly queries: readonly Query[];
   /** From this value on it is shown in red. */
@@ -23,17 +31,16 @@ export interface Panel {
 
 interface Look {
   readonly unit?: Unit;
-  readonly description?: string;
 }
 
 /** One number, as it is now; red from a value on. */
 export function stat(title: string, expr: string, look: Look & { readonly alarm?: number } = {}): Panel {
-  return { type: "stat", title, description: "", unit: "short", queries: [query(expr)], ...look };
+  return { type: "stat", title, description: "", links: [], unit: "short", queries: [query(expr)], ...look };
 }
 
 /** Curves over time. */
 export function curves(title: string, queries: readonly Query[], look: Look = {}): Panel {
-  return { type: "timeseries", title, description: "", unit: "short", queries, ...look };
+  return { type: "timeseries", title, description: "", links: [], unit: "short", queries, ...look };
 }
 
 /** Panels side by side, under a title. */
@@ -53,6 +60,7 @@ export interface DashboardProps {
   readonly title: string;
   readonly description: string;
   readonly tags: readonly string[];
+  readonly links: readonly Link[];
   readonly variables: readonly Variable[];
   readonly rows: readonly Row[];
 }
@@ -79,7 +87,7 @@ function thresholds(alarm: number | undefined) {
   return { mode: "absolute", steps };
 }
 
-function panelJson({ type, title, description, unit, queries, alarm }: Panel, gridPos: GridPos) {
+function panelJson({ type, title, description, links, unit, queries, alarm }: Panel, gridPos: GridPos) {
   const targets = queries.map(({ expr, legend }, index) => ({
     refId: String.fromCharCode("A".charCodeAt(0) + index),
     datasource: DATASOURCE,
@@ -91,6 +99,7 @@ function panelJson({ type, title, description, unit, queries, alarm }: Panel, gr
     type,
     title,
     description,
+    links: links.map((link) => ({ ...link, targetBlank: true })),
     gridPos,
     datasource: DATASOURCE,
     targets,
@@ -143,13 +152,14 @@ function variableJson({ label, metric }: Variable) {
 }
 
 /** A dashboard as Grafana imports it. */
-export function dashboardJson({ uid, title, description, tags, variables, rows }: DashboardProps) {
+export function dashboardJson({ uid, title, description, tags, links, variables, rows }: DashboardProps) {
   const datasource = { name: "datasource", label: "Data source", type: "datasource", query: "prometheus" };
   return {
     uid,
     title,
     description,
     tags,
+    links: links.map((link) => ({ ...link, type: "link", icon: "doc", targetBlank: true })),
     schemaVersion: 39,
     editable: true,
     graphTooltip: 1,

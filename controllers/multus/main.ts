@@ -4,4 +4,5 @@ import { startProgram } from "../program";
 import { MultusOperator } from "./operator";
 import { readSettings } from "./settings";
 
-startProgram({ logger: MULTUS_NAME, readSettings, run: (deps) => new MultusOperator(deps).run() });
+// Namespaces and definitions of a large cluster, and reviews beside them.
+startProgram({ logger: MULTUS_NAME, memoryMiB: 256, readSettings, run: (deps) => new MultusOperator(deps).run() });

@@ -11,7 +11,8 @@ const ROW = 46;
 const BAR = 16;
 const RIGHT = 70;
 const TOP = 50;
-const COLORS = { ours: "#2beda7", peer: "#8a94a6" };
+/** On white, each with the contrast that text needs (4.5 to 1). */
+const COLORS = { ours: "#0b7a55", peer: "#656d76", text: "#24292f", page: "#ffffff" };
 
 function bar(y: number, value: number, scale: number, color: string): string {
   const width = Math.max(1, value * scale);
@@ -21,7 +22,7 @@ function bar(y: number, value: number, scale: number, color: string): string {
   ].join("\n");
 }
 
-/** A bar chart as SVG that reads on light and on dark pages. */
+/** A bar chart as SVG, on a page of its own so that it reads on light and on dark pages. Lower is better. */
 export function chart(title: string, bars: readonly Bar[]): string {
   const most = Math.max(...bars.map(({ ours, peer = 0 }) => Math.max(ours, peer)));
   const scale = (WIDTH - LEFT - RIGHT) / most;
@@ -35,9 +36,10 @@ export function chart(title: string, bars: readonly Bar[]): string {
     return lines.join("\n");
   });
   const height = TOP + bars.length * ROW + 10;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="13" fill="#808890">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="13" fill="${COLORS.text}">
 <title>${title}</title>
-<text x="10" y="22" font-size="15" font-weight="bold">${title}</text>
+<rect width="${WIDTH}" height="${height}" fill="${COLORS.page}" rx="6"/>
+<text x="10" y="22" font-size="15" font-weight="bold">${title}: lower is better</text>
 <rect x="${LEFT}" y="32" width="10" height="10" fill="${COLORS.ours}"/><text x="${LEFT + 15}" y="42">this project</text>
 <rect x="${LEFT + 110}" y="32" width="10" height="10" fill="${COLORS.peer}"/><text x="${LEFT + 125}" y="42">linkerd's plugin</text>
 ${rows.join("\n")}

@@ -126,7 +126,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
   });
 
   test("a wrong namespace is told, and nothing else", async () => {
-    const { code, checks } = await cluster.check("-n", "default");
+    const { code, checks } = await cluster.check("--cni-namespace", "default");
     const found = "DaemonSet linkerd-cni is there: there is none in namespace default: found in linkerd-cni";
     expect([code, failed(checks)]).toEqual([1, [found]]);
     expect(checks).toHaveLength(2);

@@ -48,7 +48,7 @@ const stopped = new Promise<void>((resolve) => onStop(resolve));
 const sleep = async () => undefined;
 
 start(async () => {
-  const code = await run({ args, environment, disk, sleep, write, stopped });
+  const code = await run({ args, environment, disk, sleep, write, stopped, memoryMiB: 64 });
   write(`operations: ${count}\n`);
   return code;
 });

@@ -80,6 +80,6 @@ suite("the program of helm test", namespacesMissing(), () => {
     const { status, lines } = await validated(netns);
     expect(status).toBe(1);
     expect(lines.at(-1)).toContain(message);
-    expect(lines.at(-1)).toContain("Run l5d-cni check -n linkerd-cni");
+    expect(lines.at(-1)).toContain("Run l5d-cni check --cni-namespace linkerd-cni");
   });
 });

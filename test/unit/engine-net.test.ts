@@ -328,7 +328,7 @@ describe("a server", () => {
   it.each([
     ["handshake", 256, "1603"],
     ["silent connection", 512, ""],
-  ])("gives the place of the oldest %s to a new one", async (_, most, sent) => {
+  ])("gives the place of the oldest %s to a new one, of many at once", async (_, most, sent) => {
     const { port } = await serving(ec, 600_000);
     const sockets: Socket[] = [];
     const another = async () => {
@@ -340,9 +340,9 @@ describe("a server", () => {
       socket.write(Buffer.from(sent, "hex"));
     };
     for (let count = 0; count < most; count++) await another();
-    const closed = once(sockets[0] as Socket, "close");
+    const closed = Promise.all(sockets.slice(0, 50).map((socket) => once(socket, "close")));
     await pause(sent === "" ? 2100 : 0); // each has two seconds to say something
-    await another();
+    await Promise.all(Array.from({ length: 50 }, another));
     await closed;
     await client(port);
   });

@@ -2,6 +2,12 @@
 description: The plugin on every node, its installer, the repair controller, and the NRI plugin
 editable: true
 graphTooltip: 1
+links:
+  - icon: doc
+    targetBlank: true
+    title: Runbooks
+    type: link
+    url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/README.md
 panels:
   - collapsed: false
     gridPos:
@@ -16,7 +22,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: "Nodes whose installer's /ready is 200: new meshed pods are redirected there."
     fieldConfig:
       defaults:
         min: 0
@@ -32,6 +38,7 @@ panels:
       x: 0
       "y": 1
     id: 2
+    links: []
     options:
       colorMode: value
       graphMode: area
@@ -50,7 +57,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Nodes whose installer runs and is not ready. Meshed pods may start there without redirect, or not at all.
     fieldConfig:
       defaults:
         min: 0
@@ -68,6 +75,13 @@ panels:
       x: 4
       "y": 1
     id: 3
+    links:
+      - targetBlank: true
+        title: LinkerdCNINotReady
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNINotReady.md
+      - targetBlank: true
+        title: LinkerdCNINotConfigured
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNINotConfigured.md
     options:
       colorMode: value
       graphMode: area
@@ -86,7 +100,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Pods that the plugin has kept from starting; the kubelet tries again.
     fieldConfig:
       defaults:
         min: 0
@@ -104,6 +118,10 @@ panels:
       x: 8
       "y": 1
     id: 4
+    links:
+      - targetBlank: true
+        title: LinkerdCNIAddErrors
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIAddErrors.md
     options:
       colorMode: value
       graphMode: area
@@ -122,7 +140,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: How often another program has taken the plugin out of the CNI configuration.
     fieldConfig:
       defaults:
         min: 0
@@ -140,6 +158,10 @@ panels:
       x: 12
       "y": 1
     id: 5
+    links:
+      - targetBlank: true
+        title: LinkerdCNIConfigContested
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIConfigContested.md
     options:
       colorMode: value
       graphMode: area
@@ -158,7 +180,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Meshed pods that run without redirect.
     fieldConfig:
       defaults:
         min: 0
@@ -176,6 +198,10 @@ panels:
       x: 16
       "y": 1
     id: 6
+    links:
+      - targetBlank: true
+        title: LinkerdCNINotRedirected
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNINotRedirected.md
     options:
       colorMode: value
       graphMode: area
@@ -194,7 +220,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Owners whose pods come back broken, so that the repair controller has stopped deleting them.
     fieldConfig:
       defaults:
         min: 0
@@ -212,6 +238,10 @@ panels:
       x: 20
       "y": 1
     id: 7
+    links:
+      - targetBlank: true
+        title: LinkerdCNIRepairSuspended
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIRepairSuspended.md
     options:
       colorMode: value
       graphMode: area
@@ -240,7 +270,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Calls of the container runtimes a second, and what the plugin did.
     fieldConfig:
       defaults:
         min: 0
@@ -256,6 +286,7 @@ panels:
       x: 0
       "y": 6
     id: 9
+    links: []
     options:
       legend:
         displayMode: list
@@ -275,7 +306,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Failed calls a second, by the code of the CNI error.
     fieldConfig:
       defaults:
         min: 0
@@ -283,7 +314,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -291,6 +322,10 @@ panels:
       x: 8
       "y": 6
     id: 10
+    links:
+      - targetBlank: true
+        title: LinkerdCNIAddErrors
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIAddErrors.md
     options:
       legend:
         displayMode: list
@@ -310,7 +345,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: From the start of the plugin's process to its end.
     fieldConfig:
       defaults:
         min: 0
@@ -326,6 +361,10 @@ panels:
       x: 16
       "y": 6
     id: 11
+    links:
+      - targetBlank: true
+        title: LinkerdCNIAddSlow
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIAddSlow.md
     options:
       legend:
         displayMode: list
@@ -367,7 +406,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: "What an ADD waits for: the API server, and the kernel that sets the rules."
     fieldConfig:
       defaults:
         min: 0
@@ -383,6 +422,13 @@ panels:
       x: 0
       "y": 15
     id: 13
+    links:
+      - targetBlank: true
+        title: LinkerdCNIAddSlow
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIAddSlow.md
+      - targetBlank: true
+        title: LinkerdCNIApiUnreachable
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIApiUnreachable.md
     options:
       legend:
         displayMode: list
@@ -408,7 +454,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Requests to the API server in one ADD. Pods that are not meshed need none.
     fieldConfig:
       defaults:
         min: 0
@@ -424,6 +470,7 @@ panels:
       x: 8
       "y": 15
     id: 14
+    links: []
     options:
       legend:
         displayMode: list
@@ -443,7 +490,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: The five nodes on which an ADD takes longest.
     fieldConfig:
       defaults:
         min: 0
@@ -459,6 +506,10 @@ panels:
       x: 16
       "y": 15
     id: 15
+    links:
+      - targetBlank: true
+        title: LinkerdCNIAddSlow
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIAddSlow.md
     options:
       legend:
         displayMode: list
@@ -488,7 +539,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Nodes with the plugin in their CNI configuration, and nodes that are ready.
     fieldConfig:
       defaults:
         min: 0
@@ -504,6 +555,10 @@ panels:
       x: 0
       "y": 24
     id: 17
+    links:
+      - targetBlank: true
+        title: LinkerdCNIDown
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIDown.md
     options:
       legend:
         displayMode: list
@@ -529,7 +584,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Files that installers write, a second. Few, except at updates.
     fieldConfig:
       defaults:
         min: 0
@@ -537,7 +592,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -545,6 +600,7 @@ panels:
       x: 6
       "y": 24
     id: 18
+    links: []
     options:
       legend:
         displayMode: list
@@ -564,7 +620,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: How often a second the plugin is put back into a CNI configuration, and who had taken it out.
     fieldConfig:
       defaults:
         min: 0
@@ -572,7 +628,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -580,6 +636,13 @@ panels:
       x: 12
       "y": 24
     id: 19
+    links:
+      - targetBlank: true
+        title: LinkerdCNIConfigContested
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIConfigContested.md
+      - targetBlank: true
+        title: LinkerdCNIConfigInvalid
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIConfigInvalid.md
     options:
       legend:
         displayMode: list
@@ -611,7 +674,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Requests for the plugin's token, a second.
     fieldConfig:
       defaults:
         min: 0
@@ -619,7 +682,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -627,6 +690,10 @@ panels:
       x: 18
       "y": 24
     id: 20
+    links:
+      - targetBlank: true
+        title: LinkerdCNITokenRenewalFailing
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNITokenRenewalFailing.md
     options:
       legend:
         displayMode: list
@@ -656,7 +723,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Pods whose network validator failed, by node.
     fieldConfig:
       defaults:
         min: 0
@@ -672,6 +739,10 @@ panels:
       x: 0
       "y": 33
     id: 22
+    links:
+      - targetBlank: true
+        title: LinkerdCNINotRepaired
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNINotRepaired.md
     options:
       legend:
         displayMode: list
@@ -697,7 +768,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: What became of broken pods, a second.
     fieldConfig:
       defaults:
         min: 0
@@ -705,7 +776,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -713,6 +784,13 @@ panels:
       x: 6
       "y": 33
     id: 23
+    links:
+      - targetBlank: true
+        title: LinkerdCNINotRepaired
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNINotRepaired.md
+      - targetBlank: true
+        title: LinkerdCNIRepairSuspended
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIRepairSuspended.md
     options:
       legend:
         displayMode: list
@@ -756,7 +834,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: How long the API server takes for the repair controller's requests.
     fieldConfig:
       defaults:
         min: 0
@@ -772,6 +850,7 @@ panels:
       x: 12
       "y": 33
     id: 24
+    links: []
     options:
       legend:
         displayMode: list
@@ -797,7 +876,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: What the repair controller could not do, a second.
     fieldConfig:
       defaults:
         min: 0
@@ -805,7 +884,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -813,6 +892,7 @@ panels:
       x: 18
       "y": 33
     id: 25
+    links: []
     options:
       legend:
         displayMode: list
@@ -860,7 +940,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Nodes whose runtime is connected to the NRI plugin, and nodes whose running pods it has looked at.
     fieldConfig:
       defaults:
         min: 0
@@ -876,6 +956,10 @@ panels:
       x: 0
       "y": 42
     id: 27
+    links:
+      - targetBlank: true
+        title: LinkerdCNINriNotConnected
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNINriNotConnected.md
     options:
       legend:
         displayMode: list
@@ -901,7 +985,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Pods that the NRI plugin looks at, a second.
     fieldConfig:
       defaults:
         min: 0
@@ -909,7 +993,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -917,6 +1001,10 @@ panels:
       x: 6
       "y": 42
     id: 28
+    links:
+      - targetBlank: true
+        title: LinkerdCNIRedirectNotMended
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIRedirectNotMended.md
     options:
       legend:
         displayMode: list
@@ -936,7 +1024,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: How long the runtime waits for the NRI plugin.
     fieldConfig:
       defaults:
         min: 0
@@ -952,6 +1040,7 @@ panels:
       x: 12
       "y": 42
     id: 29
+    links: []
     options:
       legend:
         displayMode: list
@@ -971,7 +1060,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: ""
+    description: Pods mended in place, connections and requests, a second.
     fieldConfig:
       defaults:
         min: 0
@@ -979,7 +1068,7 @@ panels:
           mode: absolute
           steps:
             - color: green
-        unit: short
+        unit: ops
       overrides: []
     gridPos:
       h: 8
@@ -987,6 +1076,10 @@ panels:
       x: 18
       "y": 42
     id: 30
+    links:
+      - targetBlank: true
+        title: LinkerdCNIRedirectMended
+        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNIRedirectMended.md
     options:
       legend:
         displayMode: list
