@@ -61,7 +61,7 @@ interface Results {
       readonly peer: { readonly medianMs: number };
     }[];
   };
-  readonly image: Readonly<Record<string, { readonly compressedMB: number }>>;
+  readonly image: Readonly<Record<string, { readonly compressedMB: number; readonly uncompressedMB: number }>>;
 }
 
 const { plugin, image } = JSON.parse(readFileSync(RESULTS, "utf8")) as Results;
@@ -75,7 +75,10 @@ const claims: readonly (readonly [RegExp, readonly (string | undefined)[]])[] = 
     /ADD of a meshed pod takes ([\d.]+) ms in the median, linkerd's ([\d.]+) ms/g,
     [meshed?.ours.medianMs.toFixed(1), meshed?.peer.medianMs.toFixed(1)],
   ],
-  [/would take \d+ MB instead of (\d+)/g, [image["linux/amd64"]?.compressedMB.toFixed(0)]],
+  [
+    /([\d.]+) MB compressed and ([\d.]+) MB unpacked, nearly all/g,
+    [image["linux/amd64"]?.compressedMB.toFixed(1), image["linux/amd64"]?.uncompressedMB.toFixed(1)],
+  ],
 ];
 
 const written = ["README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"].concat(

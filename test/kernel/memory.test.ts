@@ -75,13 +75,13 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     return used["VmHWM"] ?? Number.NaN;
   }
 
-  test("the installer takes at most 45 MiB at its peak", async () => {
-    expect(await peakOf("install", await freePort())).toBeLessThanOrEqual(45 * 1024);
+  test("the installer takes at most 5 MiB at its peak", async () => {
+    expect(await peakOf("install", await freePort())).toBeLessThanOrEqual(5 * 1024);
   });
 
-  test("the repair controller takes at most 51 MiB at its peak", async () => {
+  test("the repair controller takes at most 6 MiB at its peak", async () => {
     const port = await freePort();
     const args = [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
-    expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(51 * 1024);
+    expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(6 * 1024);
   });
 });
