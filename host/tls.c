@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>
+#include <mbedtls/pem.h>
 #include <mbedtls/psa_util.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509_crt.h>
@@ -449,6 +450,14 @@ static JSValue tls_client(JSContext *ctx, JSValueConst self, int argc, JSValueCo
   return connection_handle(ctx, connection);
 }
 
+/* Whether the last certificate of a PEM text has no end: the library passes over it. */
+static bool is_cut_off(const char *text, const mbedtls_x509_crt *chain) {
+  int left = 0;
+  while ((text = strstr(text, "-----BEGIN CERTIFICATE-----")) != NULL) left++, text++;
+  for (; left > 0 && chain != NULL; chain = chain->next) left--;
+  return left > 0;
+}
+
 /* tlsServer(certificate, key): what tlsAccept takes, or what is wrong with them */
 static JSValue tls_server(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
@@ -465,6 +474,7 @@ static JSValue tls_server(JSContext *ctx, JSValueConst self, int argc, JSValueCo
     int error = configure(settings, MBEDTLS_SSL_IS_SERVER, MBEDTLS_SSL_VERIFY_NONE);
     if (error == 0) error = mbedtls_ssl_conf_alpn_protocols(&settings->config, protocols);
     if (error == 0) error = use_pair(settings, certificate, certificate_size, key, key_size);
+    if (error == 0 && is_cut_off(certificate, &settings->own)) error = MBEDTLS_ERR_PEM_NO_HEADER_FOOTER_PRESENT;
     if (error != 0) fail(&failure, "certificate", error), made = JS_NewString(ctx, failure.text);
     else made = handle_of(ctx, &servers, &definition, settings);
     if (error != 0 || JS_IsException(made)) leave(settings);
