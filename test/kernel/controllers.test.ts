@@ -3,6 +3,7 @@ import { httpsTransport } from "../../kubernetes/transport";
 import { RunningController, until } from "../support/controllers";
 import { ended, failing, NODE, passed } from "../support/meshed-pod";
 import { PodsInApi } from "../support/pods-in-api";
+import { buildPrograms } from "../support/program";
 import { type RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
@@ -14,15 +15,15 @@ interface Node {
   readonly spec: { readonly taints?: readonly { readonly key: string; readonly effect: string }[] };
 }
 
-suite("controllers with a real API server, with the chart's rights and no more", realApiMissing(), () => {
+suite("the built controllers with a real API server, with the chart's rights and no more", realApiMissing(), () => {
   let cluster: PodsInApi;
   let api: RealApi;
   const running: RunningController[] = [];
 
   beforeAll(async () => {
-    cluster = await PodsInApi.start();
+    [cluster] = await Promise.all([PodsInApi.start(), buildPrograms()]);
     api = cluster.api;
-  }, 90_000);
+  }, 300_000);
 
   afterEach(async () => {
     for (const controller of running.splice(0)) await controller.stop();
@@ -32,7 +33,7 @@ suite("controllers with a real API server, with the chart's rights and no more",
 
   /** Starts a controller that is stopped after the test. */
   async function control(options: Parameters<typeof RunningController.start>[1] = {}): Promise<RunningController> {
-    const controller = await RunningController.start(api, options);
+    const controller = await RunningController.start(api, { ...options, isBuilt: true });
     running.push(controller);
     return controller;
   }
@@ -118,7 +119,7 @@ suite("controllers with a real API server, with the chart's rights and no more",
   test("nothing is lost while the API server is away, and what it has forgotten meanwhile is listed anew", async () => {
     const away = await cluster.namespace("away");
     await away.start("healthy", passed);
-    const controller = await control({ speed: 5 });
+    const controller = await control();
     await controller.ready();
     // Moves the end of history on from the watch's place, which is forgotten then.
     for (let index = 0; index < 5; index++) {

@@ -12,6 +12,7 @@ import { createLog } from "../../process/log";
 import { NODE } from "./meshed-pod";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
+import { type ProgramOptions, startProgram } from "./program";
 
 /** Waits for what a test needs next. @throws after so many seconds */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 25): Promise<void> {
@@ -65,6 +66,8 @@ interface Options {
   readonly env?: Readonly<Record<string, string>>;
   /** How many times faster than time it runs. @default 1 */
   readonly speed?: number;
+  /** A process of the built executable, as the image runs it, at the speed of time. @default false: within the test */
+  readonly isBuilt?: boolean;
 }
 
 /** An API server that controllers are to use. */
@@ -83,6 +86,21 @@ export function environmentFor(api: Api, directory: string): Record<string, stri
     LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: NODE,
     LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-x7k2p",
   };
+}
+
+/** Runs the built executable until the signal is given. @throws if it ends otherwise than a program that is asked to */
+function runBuilt(options: ProgramOptions, log: string[], signal: AbortSignal): Promise<void> {
+  const child = startProgram("repair", options);
+  for (const output of [child.stdout, child.stderr]) {
+    output?.setEncoding("utf8").on("data", (text: string) => void log.push(text));
+  }
+  signal.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject).once("close", (code, killed) => {
+      if (code === 0 && signal.aborted) resolve();
+      else reject(new Error(`the repair controller ended with ${killed ?? `status ${code}`}:\n${log.join("")}`));
+    });
+  });
 }
 
 /** A controller that runs. */
@@ -107,9 +125,20 @@ export class RunningController {
     before?.(made);
     const args = [`--admin-addr=127.0.0.1:${made.port}`, `--installer-ready=${made.installer.url}`];
     const env = { ...environmentFor(api, made.directory), ...options.env };
-    const settings = readSettings([...args, ...(options.args ?? [])], env);
-    const log = createLog("debug", "plain", (line) => made.log.push(line));
-    made.done = runRepairController({ settings, log, clock: made.clock, signal: made.stopping.signal });
+    args.push(...(options.args ?? []));
+    const { signal } = made.stopping;
+    if (options.isBuilt) {
+      made.done = runBuilt({ args: ["--log-level=debug", ...args], env }, made.log, signal);
+      const listens = () =>
+        made.ask("/live").then(
+          () => true,
+          () => false,
+        );
+      await Promise.race([made.done, until("its port", listens)]);
+    } else {
+      const log = createLog("debug", "plain", (line) => made.log.push(line));
+      made.done = runRepairController({ settings: readSettings(args, env), log, clock: made.clock, signal });
+    }
     return made;
   }
 
