@@ -1,5 +1,6 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdNamespace } from "../../constructs";
+import { chartReference } from "../../constructs/version";
 import { type Check, CliCluster, cliMissing } from "../support/cli";
 import type { ApiObject } from "../support/real-api";
 import { suite } from "../support/requirements";
@@ -137,7 +138,9 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     expect(code).toBe(0);
     expect(out).toMatch(/√ no platform with a preset is known: the usual directories +2 nodes; \/etc\/cni\/net\.d and/);
     expect(out).toContain("DaemonSet linkerd-cni/linkerd-cni is there");
-    expect(out).toContain("helm install linkerd-cni -n linkerd-cni --create-namespace linkerd2-cni\n");
+    expect(out).toContain(
+      `helm install linkerd-cni -n linkerd-cni --create-namespace ${chartReference("linkerd2-cni")}\n`,
+    );
   });
 
   test("who may read nothing is told so, once", async () => {

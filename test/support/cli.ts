@@ -95,7 +95,8 @@ export class CliCluster {
   async check(
     ...args: readonly string[]
   ): Promise<{ readonly code: number | null; readonly checks: readonly Check[] }> {
-    const { code, out } = await this.run(["check", "--output", "json", ...args]);
+    const { code, out, err } = await this.run(["check", "--output", "json", ...args]);
+    if (out === "") throw new Error(`l5d-cni check printed nothing, and ended with status ${code}: ${err}`);
     const { categories } = JSON.parse(out) as { categories: { checks: Check[] }[] };
     return { code, checks: categories.flatMap(({ checks }) => checks) };
   }

@@ -1,18 +1,9 @@
 /* In place of host/tls.c: judges chains of certificates without a connection, for a test. */
 #include <math.h>
-#include <mbedtls/psa_util.h>
 #include <psa/crypto.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "trust.h"
-
-psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context_t *context, uint8_t *into, size_t size,
-                                             size_t *made) {
-  (void)context;
-  *made = size;
-  return getrandom(into, size, 0) == (ssize_t)size ? PSA_SUCCESS : PSA_ERROR_INSUFFICIENT_ENTROPY;
-}
 
 /* verify(authorities, chain, name, judge): the flags of what is wrong, and in words what the judge found */
 static JSValue verify(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
