@@ -19,7 +19,9 @@ async function start(changes: Partial<HttpServerOptions> = {}): Promise<void> {
     answer: async ({ method, target, body }) => {
       if (target === "/held") await held;
       if (target === "/broken") throw new Error("broken");
-      const sent = target === "/read" ? await body({ most: 10, deadlineMs: 500 }) : new Uint8Array(0);
+      const reads = target === "/read" || target === "/hasten";
+      const deadlineMs = target === "/hasten" ? 500 : 60_000;
+      const sent = reads ? await body({ most: 10, deadlineMs }) : new Uint8Array(0);
       return { status: 200, body: `${method} ${target} ${new TextDecoder().decode(sent)}` };
     },
     ...changes,
@@ -47,7 +49,7 @@ async function rest(socket: Socket): Promise<string> {
   socket.on("data", (chunk: Buffer) => {
     text += chunk;
   });
-  if (!socket.closed) await once(socket, "close");
+  if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
   return text;
 }
 
@@ -86,7 +88,7 @@ test.each([
   ["POST /read HTTP/1.1\r\ncontent-length: 11\r\n\r\n", "413 Content Too Large"],
   ["POST /read HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nb\r\n01234567890\r\n", "413 Content Too Large"],
   ["POST /read HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n-1\r\n", "400 Bad Request"],
-  ["POST /read HTTP/1.1\r\ncontent-length: 2\r\n\r\n1", "408 Request Timeout"],
+  ["POST /hasten HTTP/1.1\r\ncontent-length: 2\r\n\r\n1", "408 Request Timeout"],
   ["GET /broken HTTP/1.0\r\n\r\n", "500 Internal Server Error"],
 ])("%j is answered with %s, and the connection ends", async (request, wanted) => {
   await start();

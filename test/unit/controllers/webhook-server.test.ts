@@ -160,12 +160,15 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     server = await WebhookProcess.start(runtime, await certificates, { handshakeMs: 300_000, idleMs: 300_000 });
     // Without a handshake, with half of one, and with nothing behind it.
     const crowds = [new Crowd(server.port, "", 2_000), new Crowd(server.port, "\x16\x03\x01", 500)];
-    await Promise.all(crowds.map((crowd) => crowd.grown(500)));
-    const silent = await Promise.all(Array.from({ length: 50 }, () => server.connect()));
-    for (const socket of silent) socket.on("error", () => undefined);
-    for (let round = 0; round < 10; round++) expect((await server.send({ body: review() })).status).toBe(200);
-    for (const crowd of crowds) crowd.leave();
-    for (const socket of silent) socket.destroy();
+    try {
+      await Promise.all(crowds.map((crowd) => crowd.grown(500)));
+      const silent = await Promise.all(Array.from({ length: 50 }, () => server.connect()));
+      for (const socket of silent) socket.on("error", () => undefined);
+      for (let round = 0; round < 10; round++) expect((await server.send({ body: review() })).status).toBe(200);
+      for (const socket of silent) socket.destroy();
+    } finally {
+      for (const crowd of crowds) crowd.leave();
+    }
     expect((await server.send({ body: review() })).status).toBe(200);
   });
 
