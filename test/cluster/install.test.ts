@@ -23,7 +23,7 @@ function installation(cluster: TestCluster): void {
   beforeAll(async () => {
     before = await cluster.directories();
     // Less memory than the documents recommend.
-    await cluster.install("--set=resources.memory.limit=64Mi");
+    await cluster.install("--set=resources.memory.limit=32Mi");
     [server, apiLike, meshed] = (await cluster.kubectl.start(
       pod("server"),
       pod("api-like", { args: ["serve", "6443"] }),
