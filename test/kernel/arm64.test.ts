@@ -1,10 +1,25 @@
 /** The executable for arm64, built here and run by an emulator that has no netfilter netlink: so by iptables. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { hostArchitecture } from "../../build/architecture";
+import { buildPlugin } from "../../build/programs";
+import { OperatorPath } from "../../cni/contract";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
+import { until } from "../support/controllers";
+import { failing, meshedPod, NODE } from "../support/meshed-pod";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
+import { PodsApi } from "../support/pods-api";
+import { freePort } from "../support/ports";
+import { startProgram } from "../support/program";
 import { suite } from "../support/requirements";
+import { certificateFor } from "../support/webhook";
+import { TestNode } from "./installer-node";
+
+const EMULATOR = ["/usr/bin/env", "qemu-aarch64"] as const;
 
 jest.setTimeout(120_000);
 
@@ -26,7 +41,7 @@ suite("arm64", missing, () => {
         spec: { containers: [{ name: "linkerd-proxy" }] },
       }),
     );
-    plugin = await PluginNode.open(api, "arm64", ["/usr/bin/env", "qemu-aarch64"]);
+    plugin = await PluginNode.open(api, "arm64", EMULATOR);
   });
   afterAll(async () => {
     await plugin.close();
@@ -45,5 +60,124 @@ suite("arm64", missing, () => {
     const { document, status } = await plugin.call({ CNI_COMMAND: "ADD" }, config);
     expect(document).toMatchObject({ code: 4 });
     expect(status).toBe(1);
+  });
+});
+
+suite("the programs for arm64", missing, () => {
+  let directory: string;
+  let executable: string;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "arm64-"));
+    executable = join(directory, "linkerd-cni");
+    await buildPlugin(executable, "arm64");
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  it("the installer chains the node's list, and restores it", async () => {
+    const list = '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}';
+    const node = new TestNode({ "10-k.conflist": list });
+    try {
+      const installer = node.startAs(EMULATOR, {}, executable);
+      await until("the chain", () => node.isChained("10-k.conflist"));
+      expect(await installer.stop()).toBe(0);
+      expect(node.read("10-k.conflist")).toBe(list);
+    } finally {
+      node.delete();
+    }
+  });
+
+  it("the repair controller deletes a broken pod", async () => {
+    const api = await PodsApi.start();
+    const pod = meshedPod("cart", { status: failing });
+    api.put(pod);
+    writeFileSync(join(directory, "token"), "secret");
+    writeFileSync(join(directory, "ca.crt"), api.server.ca ?? "");
+    const child = startProgram("repair", {
+      runner: EMULATOR,
+      executable,
+      args: [`--admin-addr=127.0.0.1:${await freePort()}`, "--installer-ready="],
+      env: {
+        SERVICE_ACCOUNT_DIR: directory,
+        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+        KUBERNETES_SERVICE_PORT: String(api.server.port),
+        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: NODE,
+        LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
+      },
+    });
+    try {
+      await until("the deletion", () => api.deletions.length === 1);
+      expect(api.deletions[0]).toMatchObject({ name: "cart", uid: pod.metadata.uid });
+    } finally {
+      child.kill("SIGKILL");
+      api.close();
+    }
+  });
+
+  it("the Multus operator answers a review", async () => {
+    const api = await ApiStub.start((incoming, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      if (incoming.url?.includes("watch=")) response.flushHeaders();
+      else response.end(JSON.stringify({ metadata: { name: "shop", resourceVersion: "1" }, items: [] }));
+    });
+    const { cert, key } = certificateFor("webhook");
+    for (const [name, text] of Object.entries({ "tls.crt": cert, "tls.key": key, token: "secret", "ca.crt": api.ca }))
+      writeFileSync(join(directory, name), text);
+    const port = await freePort();
+    const child = startProgram("multus", {
+      runner: EMULATOR,
+      executable,
+      args: [
+        `-webhook-port=${port}`,
+        "-webhook-certificates=mounted",
+        `-webhook-certificate-dir=${directory}`,
+        "-leader-elect=false",
+        "-metrics-bind-address=0",
+        `-health-probe-bind-address=127.0.0.1:${await freePort()}`,
+      ],
+      env: {
+        SERVICE_ACCOUNT_DIR: directory,
+        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+        KUBERNETES_SERVICE_PORT: String(api.port),
+        POD_NAMESPACE: "linkerd-multus",
+        POD_NAME: "linkerd-multus-abcde",
+      },
+    });
+    const review = JSON.stringify({
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      request: {
+        uid: "1",
+        operation: "CREATE",
+        resource: { group: "", version: "v1", resource: "pods" },
+        namespace: "shop",
+        object: { kind: "Pod", apiVersion: "v1", metadata: { generateName: "cart-" } },
+      },
+    });
+    const send = () =>
+      new Promise<string>((resolve, reject) => {
+        const headers = { "content-type": "application/json" };
+        const options = { host: "127.0.0.1", port, ca: cert, path: OperatorPath.webhook, method: "POST", headers };
+        const outgoing = request({ ...options, agent: false }, (response) => {
+          let text = "";
+          response.on("data", (chunk) => {
+            text += chunk;
+          });
+          response.on("end", () => resolve(text));
+        });
+        outgoing.on("error", reject);
+        outgoing.end(review);
+      });
+    try {
+      let answer = "";
+      await until("an answer", async () => {
+        answer = await send().catch(() => "");
+        return answer !== "";
+      });
+      expect(JSON.parse(answer)).toMatchObject({ response: { uid: "1", allowed: true } });
+    } finally {
+      child.kill("SIGKILL");
+      api.close();
+    }
   });
 });
