@@ -11,8 +11,8 @@ export const group = <T extends z.ZodRawShape>(members: T) =>
 export const resources = (request: { readonly cpu?: string; readonly memory?: string } = {}) =>
   group({
     cpu: bounds("CPU", { limit: "100m", request: "10m" }, request.cpu),
-    // What a node's installer takes: TO-MEASURE.
-    memory: bounds("memory", { limit: "96Mi", request: "48Mi" }, request.memory),
+    // A node's installer takes 4 MiB, and 28 MiB while its health server has as many connections as it takes.
+    memory: bounds("memory", { limit: "64Mi", request: "10Mi" }, request.memory),
     "ephemeral-storage": bounds("local storage", { limit: "100Mi", request: "100Mi" }),
   });
 

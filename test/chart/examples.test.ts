@@ -91,7 +91,7 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
     };
     expect(spec.chart.spec.sourceRef.name).toBe(source?.metadata.name);
     const pod = podOf(rendered(spec.chart.spec.chart, spec.releaseName, spec.values));
-    expect(pod.containers[0]?.resources).toEqual({ requests: { cpu: "10m", memory: "64Mi" } });
+    expect(pod.containers[0]?.resources).toEqual({ requests: { cpu: "10m", memory: "10Mi" } });
     expect(spec.values).not.toHaveProperty("updateStrategy");
   });
 

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { root } from "../../build/paths";
+import { PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import { differences } from "../../demo/snapshot";
 import { listing, moveCniDirectories } from "./directories";
 import { signalInstaller } from "./faults";
@@ -23,7 +24,7 @@ function installation(cluster: TestCluster): void {
   beforeAll(async () => {
     before = await cluster.directories();
     // Less memory than the documents recommend.
-    await cluster.install("--set=resources.memory.limit=64Mi");
+    await cluster.install("--set=resources.memory.limit=32Mi");
     [server, apiLike, meshed] = (await cluster.kubectl.start(
       pod("server"),
       pod("api-like", { args: ["serve", "6443"] }),
@@ -199,7 +200,8 @@ clusterSuite("a node whose CNI directories are not the usual ones", (cluster) =>
   test.each(["k3s", "openshift"])("the chart with the values for %s", async (name) => {
     const { machine, kubectl } = cluster;
     const values = join("examples", `${name}-values.yaml`);
-    const { destCNIBinDir, destCNINetDir } = parse(await readFile(join(root, values), "utf8"));
+    const { platform } = parse(await readFile(join(root, values), "utf8")) as { platform: PlatformName };
+    const { destCNIBinDir, destCNINetDir } = PLATFORMS[platform];
     await moveCniDirectories(machine, destCNIBinDir, destCNINetDir);
     const contents = async () => [await listing(machine, destCNIBinDir), await listing(machine, destCNINetDir)];
     const before = await contents();

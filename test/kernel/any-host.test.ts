@@ -63,7 +63,7 @@ suite("a node without a C library", missing, () => {
       "pod-lookup": "annotations",
       runtimeConfig: { "io.kubernetes.cri.pod-annotations": annotations },
     };
-    const env = plugin.environment("/pod", { LD_LIBRARY_PATH: "/nowhere", LD_PRELOAD: "/nowhere" });
+    const env = plugin.environment("/pod", { LD_LIBRARY_PATH: "/nowhere" });
     const { status, stdout, stderr } = await enter(netns, env, stdin);
     expect([status, stderr]).toEqual([0, "linkerd-cni: info: redirected, by native\n"]);
     expect(JSON.parse(stdout)).toEqual(prevResult);
