@@ -68,8 +68,13 @@ const programs: Readonly<Record<string, (...args: string[]) => Promise<unknown>>
     const { text, ...rest } = told(sum) as { text: string };
     print(JSON.stringify([told(slow), rest, text.length, told(failed), told(silent), told(late)]));
     print(host.elapsed() - begin < 60_000 ? "in time" : "late");
-    await sleep(10);
-    print(`children ${host.wait(-1, new Uint8Array(8), 1)}`);
+    // 0 while the one that was killed has not ended.
+    let left = 0;
+    while (left === 0) {
+      await sleep(10);
+      left = host.wait(-1, new Uint8Array(8), 1);
+    }
+    print(`children ${left}`);
   },
   async signals() {
     let count = 0;
