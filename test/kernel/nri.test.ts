@@ -510,7 +510,9 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     await together({}, async (runtime) => {
       await runtime.synchronized();
       const env = { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: `${await freePort()}` };
-      const first = spawn("unshare", ["--pid", "--fork", executable, "nri"], { env: { ...env, PATH: process.env["PATH"] } });
+      const first = spawn("unshare", ["--pid", "--fork", executable, "nri"], {
+        env: { ...env, PATH: process.env["PATH"] },
+      });
       const ended = new Promise((resolve) => first.once("close", resolve));
       await eventually(() => (runtime.connections === 2 ? true : undefined));
       const children = await readFile(`/proc/${first.pid}/task/${first.pid}/children`, "utf8");
