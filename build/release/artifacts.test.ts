@@ -20,7 +20,7 @@ const manifestOf = ({ blobs, digest }: Artifact) => JSON.parse(String(blobs.get(
 /** Writes an archive of an image for these platforms, each of one layer. */
 async function image(architectures: readonly string[], tag: string): Promise<string> {
   const layout = new Layout();
-  const sbom = { name: "opt/linkerd-cni/sbom.cdx.json", content: Buffer.from("{}") };
+  const sbom = { name: "licenses/sbom.cdx.json", content: Buffer.from("{}") };
   const layer = layout.add(MEDIA.layer, gzipSync(await tarArchive([sbom])));
   const manifests = architectures.map((architecture) => {
     const config = layout.addJson(MEDIA.config, { architecture });

@@ -5,6 +5,7 @@ import { gunzip, gzip } from "node:zlib";
 import { parse } from "yaml";
 import { repository } from "../../constructs/version";
 import { billOfMaterialsOf } from "../cli";
+import { BILL_OF_MATERIALS } from "../image/contents";
 import {
   type Descriptor,
   Layout,
@@ -28,7 +29,6 @@ const HELM = {
 const JAVASCRIPT = "text/javascript";
 /** The annotation by which `oras pull` names the file that it writes. */
 const TITLE = "org.opencontainers.image.title";
-const BILL_OF_MATERIALS = "opt/linkerd-cni/sbom.cdx.json";
 
 /** The image of one platform. */
 export interface PlatformImage {
@@ -98,7 +98,7 @@ export async function imageArtifact(archive: string, version: string): Promise<A
 async function platformImage(blobs: LayoutContent["blobs"], { digest, platform }: Descriptor): Promise<PlatformImage> {
   const [layer] = jsonOf(blobs, digest).layers ?? [];
   const files = await untar(await decompress(blobs.get(layer?.digest ?? "") ?? Buffer.alloc(0)));
-  const billOfMaterials = files.get(BILL_OF_MATERIALS);
+  const billOfMaterials = files.get(BILL_OF_MATERIALS.slice(1));
   const name = `${platform?.os}/${platform?.architecture}`;
   if (billOfMaterials === undefined) throw new Error(`the image for ${name} has no ${BILL_OF_MATERIALS}`);
   return { platform: name, digest, billOfMaterials };

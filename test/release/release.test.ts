@@ -84,7 +84,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     await writeFile(join(folder, "bin", "l5d-cni"), "#!/usr/bin/env node\n");
     await writeFile(join(folder, "bin", "l5d-cni.cdx.json"), "{}");
     const layout = new Layout();
-    const files = ["opt/linkerd-cni/sbom.cdx.json", "opt/cni/bin/linkerd-cni"].map((name) => ({
+    const files = ["licenses/sbom.cdx.json", "opt/cni/bin/linkerd-cni"].map((name) => ({
       name,
       content: Buffer.from("{}"),
     }));
