@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
 import { ApiStub } from "../support/api-server";
@@ -14,6 +14,13 @@ function memory(pid: number): Readonly<Record<string, number>> {
     ["VmHWM", "RssAnon", "RssFile"].map((name) => [name, Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1])]),
   );
 }
+
+const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
+
+/** In each half of the test that looks for leaks. */
+const ROUNDS = 300;
+
+jest.setTimeout(120_000);
 
 describe("memory of the image's programs, as the image runs them, with TLS, probes and metrics in use", () => {
   let api: ApiStub;
@@ -41,8 +48,10 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     node.delete();
   });
 
-  /** Starts a program, waits until it is ready, and asks it for all that it serves. */
-  async function peakOf(name: ProgramName, port: number, args: readonly string[] = []): Promise<number> {
+  const askAt = (port: number) => (path: string) => fetch(`http://127.0.0.1:${port}/${path}`);
+
+  /** Starts a program and waits until it is ready. */
+  async function start(name: ProgramName, port: number, args: readonly string[] = []): Promise<void> {
     child = startProgram(name, {
       args,
       executable,
@@ -62,13 +71,19 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
         CNI_NETWORK_CONFIG: '{"type":"linkerd-cni"}',
       },
     });
-    const ask = (path: string) => fetch(`http://127.0.0.1:${port}/${path}`);
+    const ask = askAt(port);
     await until("it to be ready", async () => (await ask("ready").catch(() => undefined))?.status === 200);
+  }
+
+  /** Starts a program and asks it for all that it serves. */
+  async function peakOf(name: ProgramName, port: number, args: readonly string[] = []): Promise<number> {
+    await start(name, port, args);
+    const ask = askAt(port);
     for (let round = 0; round < 20; round += 1) {
       const answers = await Promise.all(["ready", "live", "metrics"].map(ask));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     }
-    const used = memory(child.pid ?? 0);
+    const used = memory(child?.pid ?? 0);
     process.stdout.write(
       `${name}: peak ${used["VmHWM"]} kB; ${used["RssAnon"]} kB its own, ${used["RssFile"]} kB shared with the file\n`,
     );
@@ -83,5 +98,25 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     const port = await freePort();
     const args = [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
     expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(6 * 1024);
+  });
+
+  test("the installer takes no more memory, and no more descriptors, the more files change and the more it is asked", async () => {
+    const port = await freePort();
+    await start("install", port);
+    const rounds = async () => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        // Not the file that a container runtime takes: repairs of that one wait longer each time.
+        node.write("90-other.conflist", JSON.stringify({ name: `other-${round}`, plugins: [{ type: "ptp" }] }));
+        await Promise.all(["ready", "live", "metrics"].map(async (path) => (await askAt(port)(path)).text()));
+      }
+      const pid = child?.pid ?? 0;
+      return { kilobytes: memory(pid)["RssAnon"] ?? Number.NaN, descriptors: descriptors(pid) };
+    };
+    const first = await rounds();
+    const second = await rounds();
+    process.stdout.write(`install: ${first.kilobytes} kB its own, then ${second.kilobytes} kB\n`);
+    expect(second.kilobytes).toBeLessThanOrEqual(first.kilobytes + 256);
+    // Some come and go: files that it reads, connections that clients keep.
+    expect(second.descriptors - first.descriptors).toBeLessThanOrEqual(8);
   });
 });
