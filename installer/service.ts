@@ -243,7 +243,7 @@ export class Service {
     const path = `/api/v1/nodes/${settings.nodeName}`;
     this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
     if (this.runtime === undefined) return false;
-    const facts = { directories: [], pluginBytes: 0, kernel: {}, runtime: this.runtime };
+    const facts = { directories: [], pluginBytes: 0, runtime: this.runtime };
     for (const { level, message } of preflight(facts)) log[level](message);
     return true;
   }

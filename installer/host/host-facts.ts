@@ -1,8 +1,6 @@
-import { textOf } from "../../system/bytes";
 import * as fs from "../../system/fs";
 import { mountOf, readMountinfo } from "../state/mounts";
 import type { Paths } from "../state/paths";
-import { gunzip } from "./gunzip";
 import type { HostFacts } from "./preflight";
 
 type Directory = HostFacts["directories"][number];
@@ -44,40 +42,14 @@ function directory(path: string, mountinfo: string, holdsPlugin: boolean): Direc
 
 const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** How the kernel was built, where it tells. */
-function kernelConfiguration(): string | undefined {
-  try {
-    return textOf(gunzip(fs.readFileSync("/proc/config.gz")));
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * What sets rules in this kernel. Neither a module that is not loaded nor one that is built in shows itself, and asking
- * by netlink takes CAP_NET_ADMIN: that something is missing is known only from how the kernel was built.
- */
-export function kernelFacts(
-  isLoaded: (module: string) => boolean,
-  configuration: () => string | undefined,
-): HostFacts["kernel"] {
-  if (isLoaded("nf_tables")) return { nfTables: true };
-  const text = configuration();
-  if (text === undefined) return {};
-  const isBuilt = (option: string) => new RegExp(`^CONFIG_${option}=[my]$`, "m").test(text);
-  return { nfTables: isBuilt("NF_TABLES"), legacy: isLoaded("ip_tables") || isBuilt("IP_NF_IPTABLES") };
-}
-
 /** Finds out what can be told from inside the container. */
 export function hostFacts(paths: Paths, runtime: string | undefined): HostFacts {
   const mountinfo = readMountinfo();
-  const isLoaded = (module: string) => fs.existsSync(`/sys/module/${module}`);
   const enforce = readIfAny("/sys/fs/selinux/enforce");
   const label = readIfAny("/proc/self/attr/current") ?? "";
   return {
     directories: [directory(paths.binDir, mountinfo, true), directory(paths.netDir, mountinfo, false)],
     pluginBytes: sizeOf(paths.image),
-    kernel: kernelFacts(isLoaded, kernelConfiguration),
     ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
     ...(runtime === undefined ? {} : { runtime }),
   };

@@ -1,4 +1,3 @@
-import { kernelFacts } from "./host-facts";
 import { type HostFacts, isCrio, preflight } from "./preflight";
 
 const directory = {
@@ -8,7 +7,7 @@ const directory = {
   holdsPlugin: true,
   freeBytes: 2e8,
 } as const;
-const good: HostFacts = { directories: [directory], pluginBytes: 1e8, kernel: { nfTables: true, legacy: true } };
+const good: HostFacts = { directories: [directory], pluginBytes: 1e8 };
 
 const findings: readonly (readonly [string, Partial<HostFacts>, string, string])[] = [
   [
@@ -37,13 +36,6 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
     "error",
     "5 bytes left, and the plugin needs 100000000",
   ],
-  ["legacy iptables alone", { kernel: { nfTables: false, legacy: true } }, "info", "falls back to legacy iptables"],
-  [
-    "no filter at all",
-    { kernel: { nfTables: false, legacy: false } },
-    "warn",
-    "without nf_tables and without ip_tables",
-  ],
   [
     "SELinux",
     { selinux: { enforcing: true, label: "system_u:system_r:container_t:s0:c1,c2" } },
@@ -62,7 +54,6 @@ test.each(findings)("%s is told in one line", (_, facts, level, text) => {
 
 test.each<Partial<HostFacts>>([
   {},
-  { kernel: {} },
   { directories: [{ ...directory, holdsPlugin: false, mountOptions: ["rw", "noexec"], freeBytes: 5 }] },
   { selinux: { enforcing: false, label: "system_u:system_r:container_t:s0" } },
   { selinux: { enforcing: true, label: "system_u:system_r:spc_t:s0" } },
@@ -70,23 +61,4 @@ test.each<Partial<HostFacts>>([
 
 test("CRI-O is told from its version string", () => {
   expect([isCrio("cri-o://1.30.0"), isCrio("containerd://2.0.0"), isCrio(undefined)]).toEqual([true, false, false]);
-});
-
-test.each<readonly [string, readonly string[], string | undefined, HostFacts["kernel"]]>([
-  ["a module that is loaded", ["nf_tables"], undefined, { nfTables: true }],
-  [
-    "built in: no module tells of it",
-    [],
-    "CONFIG_NF_TABLES=y\nCONFIG_IP_NF_IPTABLES=m\n",
-    { nfTables: true, legacy: true },
-  ],
-  ["built without", ["ip_tables"], "# CONFIG_NF_TABLES is not set\n", { nfTables: false, legacy: true }],
-  ["a kernel that does not tell how it was built, and loads modules when they are needed", [], undefined, {}],
-])("the kernel's tables: %s", (_, loaded, config, facts) => {
-  expect(
-    kernelFacts(
-      (module) => loaded.includes(module),
-      () => config,
-    ),
-  ).toEqual(facts);
 });

@@ -9,7 +9,6 @@ export interface HostFacts {
     readonly freeBytes?: number;
   }[];
   readonly pluginBytes: number;
-  readonly kernel: { readonly nfTables?: boolean | undefined; readonly legacy?: boolean | undefined };
   readonly selinux?: { readonly enforcing: boolean; readonly label: string };
   /** `containerd://1.7.13` */
   readonly runtime?: string;
@@ -61,12 +60,6 @@ function ofDirectory(directory: Directory, pluginBytes: number): readonly Advice
   return [...ofMount(directory), ...space];
 }
 
-function ofKernel({ nfTables, legacy }: HostFacts["kernel"]): readonly Advice[] {
-  if (nfTables !== false) return [];
-  if (legacy === false) return [warn("the kernel is built without nf_tables and without ip_tables: meshed pods fail")];
-  return [info("the kernel is built without nf_tables: the plugin falls back to legacy iptables")];
-}
-
 function ofSelinux(selinux: HostFacts["selinux"]): readonly Advice[] {
   if (selinux?.enforcing !== true || !selinux.label.includes(":container_t:")) return [];
   return [
@@ -98,7 +91,6 @@ function ofRuntime(runtime: string | undefined): readonly Advice[] {
 export function preflight(facts: HostFacts): readonly Advice[] {
   return [
     ...facts.directories.flatMap((directory) => ofDirectory(directory, facts.pluginBytes)),
-    ...ofKernel(facts.kernel),
     ...ofSelinux(facts.selinux),
     ...ofRuntime(facts.runtime),
   ];
