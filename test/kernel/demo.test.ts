@@ -131,14 +131,17 @@ suite(
           const sources = [
             "build",
             "cni",
+            "controllers",
             "demo",
             "dist/manifests",
             "host",
             "installer",
             "kubernetes",
             "netlink",
+            "nri",
             "plugin",
             "process",
+            "system",
             "package.json",
             "tsconfig.json",
           ];
