@@ -98,7 +98,7 @@ clusterSuite(
       await until("the plugin's connection", async () => {
         const pid = await cluster.machine.pidOf(PLUGIN);
         const sockets = await cluster.machine.run(["ss", "--unix", "--processes"]);
-        return pid !== undefined && sockets.includes(NRI_SOCKET) && sockets.includes(PLUGIN);
+        return pid !== undefined && sockets.includes(NRI_SOCKET) && sockets.includes(`pid=${pid},`);
       });
     }
 
