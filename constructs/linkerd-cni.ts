@@ -39,7 +39,7 @@ import {
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
-import { dashboard } from "./monitoring/dashboard";
+import { dashboardFor } from "./monitoring/dashboard";
 import { Monitoring, PodMonitor } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import {
@@ -438,7 +438,11 @@ export class LinkerdCni extends Installation<Values> {
       labels: this.labels({}, merge(added, this.values.commonLabels)),
     });
     const { namespace, values } = this;
-    const { grafanaDashboard, healthPort, podMonitor, prometheusRule, repairController } = values;
+    const { grafanaDashboard, healthPort, nri, podMonitor, prometheusRule, repairController } = values;
+    const features = {
+      linkerd_cni_repair_controller_: repairController.enabled,
+      linkerd_cni_nri_: nri.enabled,
+    };
     const endpoint = (port: string) => ({ port, path: AdminPath.metrics, relabelings: [NODE_LABEL] });
     const monitoring = new Monitoring(this, "monitoring", {
       name: NAME,
@@ -454,7 +458,7 @@ export class LinkerdCni extends Installation<Values> {
         ],
       },
       prometheusRule: { ...prometheusRule, groups: (job) => alertGroups(values, job) },
-      dashboard: { ...grafanaDashboard, json: dashboard },
+      dashboard: { ...grafanaDashboard, json: dashboardFor(features) },
     });
     new PodMonitor(this, "nri-pod-monitor", {
       name: NRI_NAME,

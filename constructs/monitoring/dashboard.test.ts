@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { dashboard } from "./dashboard";
+import { repository } from "../version";
+import { dashboardFor } from "./dashboard";
+import dashboard from "./dashboard.json";
 
 test("the panels cover the page, and none lies on another", () => {
   const taken = new Set<string>();
@@ -18,19 +20,39 @@ test("the panels cover the page, and none lies on another", () => {
 
 test("each panel says what it shows, and links to runbooks that exist", () => {
   for (const panel of dashboard.panels) {
-    if (!("description" in panel)) continue;
+    if (panel.type === "row") continue;
     expect(panel.description).toMatch(/^[A-Z].*[.]$/s);
-    for (const { title, url } of panel.links) {
-      expect(url).toMatch(new RegExp(`/docs/runbooks/${title}[.]md$`));
+    for (const { title, url } of panel.links ?? []) {
+      expect(url).toBe(`${repository}/blob/main/docs/runbooks/${title}.md`);
       expect(existsSync(join(__dirname, "..", "..", "docs", "runbooks", `${title}.md`))).toBe(true);
     }
   }
 });
 
 test("what is counted over time has the unit of a rate", () => {
-  for (const panel of dashboard.panels) {
-    if (!("targets" in panel) || panel.type !== "timeseries") continue;
-    const isRate = panel.targets.some(({ expr }) => /^sum( by \([^)]*\))? \(rate\(|^sum\(rate\([^/]*$/.test(expr));
-    if (isRate) expect([panel.title, panel.fieldConfig.defaults.unit]).toEqual([panel.title, "ops"]);
+  for (const { type, title, targets, fieldConfig } of dashboard.panels) {
+    if (type !== "timeseries") continue;
+    const isRate = targets?.some(({ expr }) => /^sum( by \([^)]*\))? \(rate\(|^sum\(rate\([^/]*$/.test(expr));
+    if (isRate) expect([title, fieldConfig?.defaults.unit]).toEqual([title, "ops"]);
   }
+});
+
+const titlesOf = (panels: readonly { readonly title: string }[]) => panels.map(({ title }) => title);
+
+test.each([
+  {
+    feature: "Repair controller",
+    prefix: "linkerd_cni_repair_controller_",
+    stats: ["Pods outside the mesh", "Suspended owners"],
+  },
+  { feature: "NRI plugin", prefix: "linkerd_cni_nri_", stats: [] },
+])("$feature: if it is off, its row and its numbers at the top are absent", ({ feature, prefix, stats }) => {
+  const all = dashboard.panels;
+  const start = all.findIndex(({ title }) => title === feature);
+  const end = all.findIndex(({ type }, index) => index > start && type === "row");
+  const row = titlesOf(all.slice(start, end === -1 ? undefined : end));
+  const shown = (isOn: boolean) => titlesOf(dashboardFor({ [prefix]: isOn })["panels"] as typeof all);
+  expect(row.length).toBeGreaterThan(3);
+  expect(shown(true)).toEqual(titlesOf(all));
+  expect(shown(false)).toEqual(titlesOf(all).filter((title) => ![...row, ...stats].includes(title)));
 });

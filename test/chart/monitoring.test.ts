@@ -41,8 +41,10 @@ helmSuite(`monitoring by the real helm${helm === undefined ? " (no helm: set HEL
   const flags = ["podMonitor", "prometheusRule", "grafanaDashboard", "repairController", "nri"];
   const rendered = () => byName(template(...flags.flatMap((name) => ["--set", `${name}.enabled=true`])));
 
-  test("is what the constructs make", () => {
+  test("is what the constructs make, also without the optional features", () => {
     expect(rendered()).toEqual(constructed());
+    const few = template("--set", "grafanaDashboard.enabled=true");
+    expect(byName(few)).toEqual(constructed({ grafanaDashboard: { enabled: true } }));
   });
 
   test("templates of Prometheus and Grafana arrive as they are", () => {

@@ -177,6 +177,7 @@ panels:
         refId: A
     title: Contests, 1 h
     type: stat
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -217,6 +218,8 @@ panels:
         refId: A
     title: Pods outside the mesh
     type: stat
+  {{- end }}
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -257,6 +260,7 @@ panels:
         refId: A
     title: Suspended owners
     type: stat
+  {{- end }}
   - collapsed: false
     gridPos:
       h: 1
@@ -710,6 +714,7 @@ panels:
         refId: A
     title: Tokens for the plugin, by result
     type: timeseries
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - collapsed: false
     gridPos:
       h: 1
@@ -720,6 +725,8 @@ panels:
     panels: []
     title: Repair controller
     type: row
+  {{- end }}
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -765,6 +772,8 @@ panels:
         refId: B
     title: Broken pods
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -831,6 +840,8 @@ panels:
         refId: E
     title: Deletions
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -873,6 +884,8 @@ panels:
         refId: B
     title: Deletion and Event, p99
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -927,6 +940,8 @@ panels:
         refId: D
     title: Trouble
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.nri).enabled) "true" }}
   - collapsed: false
     gridPos:
       h: 1
@@ -937,6 +952,8 @@ panels:
     panels: []
     title: NRI plugin
     type: row
+  {{- end }}
+  {{- if eq (toString (.Values.nri).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -982,6 +999,8 @@ panels:
         refId: B
     title: Connected and synchronized
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.nri).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -1021,6 +1040,8 @@ panels:
         refId: A
     title: Pods by event and outcome
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.nri).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -1057,6 +1078,8 @@ panels:
         refId: A
     title: Time of a pod, p99
     type: timeseries
+  {{- end }}
+  {{- if eq (toString (.Values.nri).enabled) "true" }}
   - datasource:
       type: prometheus
       uid: $datasource
@@ -1108,6 +1131,7 @@ panels:
         refId: C
     title: What it did
     type: timeseries
+  {{- end }}
 refresh: 1m
 schemaVersion: 39
 tags:
