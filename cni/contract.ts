@@ -95,7 +95,6 @@ export const InstallerVariable = {
   pluginDir: "CONTAINER_CNI_BIN_DIR",
   kubeconfigName: "KUBECONFIG_FILE_NAME",
   chained: "CHAINED",
-  daemonSet: "DAEMONSET_NAME",
   /** The plugin's configuration as JSON, or the file that holds it. */
   stanza: "CNI_NETWORK_CONFIG",
   stanzaFile: "CNI_NETWORK_CONFIG_FILE",

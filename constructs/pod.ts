@@ -97,13 +97,12 @@ export function logLevelOf({ logLevel }: Refs<Values>): Input<string> {
   return when(eq<string>(logLevel, "warning"), "warn", most) as Input<string>;
 }
 
-function installerEnv(values: Refs<Values>, name: string): Env {
+function installerEnv(values: Refs<Values>): Env {
   return [
     configured(InstallerVariable.netDir, ConfigMapKey.netDir),
     configured(InstallerVariable.binDir, ConfigMapKey.binDir),
     configured(InstallerVariable.stanza, ConfigMapKey.stanza),
     when(not(values.chained), { name: InstallerVariable.chained, value: "false" }),
-    { name: InstallerVariable.daemonSet, value: name },
     { name: InstallerVariable.healthPort, value: text(values.healthPort) },
     { name: InstallerVariable.logLevel, value: logLevelOf(values) },
     when(not(eq<string>(values.uninstallOnStop, "auto")), {
@@ -143,14 +142,14 @@ export function seLinuxOptionsOf({
 }
 
 /** The container that installs the plugin on the node. */
-export function installer(values: Refs<Values>, name: string, directories: Directories): Container {
+export function installer(values: Refs<Values>, directories: Directories): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
     name: ContainerName.installer,
     ...imageOf(values),
     command: programCommand("install"),
-    env: installerEnv(values, name),
+    env: installerEnv(values),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
     livenessProbe: when(probed, {
       httpGet: { path: AdminPath.live, port },
@@ -317,7 +316,7 @@ export function podSpec(
     ...placementOf(values),
     securityContext,
     initContainers: present(values.extraInitContainers),
-    containers: [installer(values, name, directories), when(values.repairController.enabled, repairController(values))],
+    containers: [installer(values, directories), when(values.repairController.enabled, repairController(values))],
     volumes: volumes(values, directories),
   };
 }

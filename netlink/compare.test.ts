@@ -91,6 +91,16 @@ describe("a list that changes while it is read", () => {
 });
 
 describe("what cannot be ours", () => {
+  it("is a chain whose rules have no marks", () => {
+    const batch = Buffer.from(rules(0));
+    const marks = [...batch.toString("latin1").matchAll(/L.(?=[0-9]+\/[0-9]+\/[0-9]+ )/gs)];
+    expect(marks).toHaveLength(4);
+    for (const { index } of marks) batch[index] = 0x4d;
+    expect(compareNative(listing(batch)).difference).toMatch(
+      /chain inbound: "protocol = 06 to 4143 redirect" was added$/,
+    );
+  });
+
   const ports = (count: number) =>
     creationBatch(redirectRules({ ...examples.plain, portsToRedirect: Array.from({ length: count }, (_, at) => at) }));
 

@@ -11,17 +11,15 @@ import { decodeMark, type Mark } from "./mark";
 import { chainRules, findChain, findTable, type ListedRule, setElements } from "./readback";
 import { ListTooLong, type Netfilter } from "./socket";
 
-/** The first rule that is changed, added or missing. Rules of versions without marks have no description. */
+/** The first rule that is changed, added or missing. */
 function rulesDifference(where: string, rules: readonly ListedRule[], set: SetInWords): string | undefined {
   const marks = rules.map(({ userdata }) => decodeMark(userdata));
   const marked = marks.filter((mark): mark is Mark => mark !== undefined);
-  const [first] = marked;
   if (rules.length === 0) return `${where} is empty`;
-  if (first === undefined) return undefined;
   const missing = (index: number, before: Mark | undefined) => {
     const named = before === undefined ? marked.find((mark) => mark.index === mark.count) : before;
     const follows = before === undefined || before.index + 1 === index;
-    return `${where}: rule ${index} of ${first.count}, "${(follows && named?.next) || "unknown"}", is missing`;
+    return `${where}: rule ${index} of ${marked[0]?.count}, "${(follows && named?.next) || "unknown"}", is missing`;
   };
   let before: Mark | undefined;
   for (const [at, rule] of rules.entries()) {

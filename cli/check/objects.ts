@@ -209,7 +209,7 @@ export function directoryOf(daemonSet: DaemonSet | undefined, volume: "cni-bin-d
 
 /** Whether a DaemonSet is of this project's chart, and not of linkerd's own. */
 export function isOurs(daemonSet: DaemonSet): boolean {
-  return installerOf(daemonSet).has(InstallerVariable.daemonSet);
+  return installerOf(daemonSet).has(InstallerVariable.healthPort);
 }
 
 /** A condition of a pod or a node. */

@@ -173,7 +173,7 @@ test.each([
     [theirs]: json(200, {}),
   };
   api.answer = (request, response) => (objects[request.url ?? ""] ?? json(404, {}))(request, response);
-  const installer = start({ POD_NAME: pod, DAEMONSET_NAME: "linkerd-cni" });
+  const installer = start({ POD_NAME: pod });
   await installer.says("ends in our stanza");
   const ownPods = JSON.parse(node.read("10-k.conflist")).plugins.at(-1)["own-pods"];
   expect(ownPods).toEqual({ namespace: "linkerd-cni", daemonset: name });

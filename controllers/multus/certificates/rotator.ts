@@ -86,9 +86,6 @@ function encode({ pair, trusted, caKey }: Written): Record<string, string | null
     "tls.key": encoded(pair.key),
     "ca.crt": bundleOf(trusted),
     "ca.key": caKey === undefined ? null : encoded(caKey),
-    // Versions before this one kept the next certificate here.
-    "next.crt": null,
-    "next.key": null,
   };
 }
 
