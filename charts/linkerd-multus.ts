@@ -1,10 +1,10 @@
 import { type App, Chart } from "cdk8s";
 import { LinkerdMultus, LinkerdMultusNamespace, multusValues } from "../constructs";
-import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAME as CNI_NAME } from "../constructs/linkerd-cni";
 import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { chartReference } from "../constructs/version";
+import { chartFiles, HelmChart, writeManifests } from "../helm/index";
 import { chartMetadata, concernsMultus } from "./metadata";
 import { makeNamespace } from "./namespace";
 

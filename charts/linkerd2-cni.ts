@@ -1,10 +1,10 @@
 import { type App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdNamespace, PLATFORM_NAMES, PLATFORMS, values } from "../constructs";
-import { chartFiles, HelmChart, writeManifests } from "../constructs/helm";
 import { NAME } from "../constructs/linkerd-cni";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
 import { chartReference } from "../constructs/version";
+import { chartFiles, HelmChart, writeManifests } from "../helm/index";
 import { chartMetadata, concernsMultus } from "./metadata";
 import { labelNamespace, makeNamespace } from "./namespace";
 

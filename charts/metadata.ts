@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
 import { version } from "../constructs";
-import type { ChartMetadata } from "../constructs/helm";
 import { values } from "../constructs/values";
 import { repository } from "../constructs/version";
+import type { ChartMetadata } from "../helm/index";
 
 const root = join(__dirname, "..");
 const MAIN = `${repository}/blob/main`;

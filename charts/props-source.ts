@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import { baseOf } from "../constructs/helm/base";
-import { type Field, fieldsOf } from "../constructs/helm/fields";
 import { multusValues } from "../constructs/multus/values";
 import { values } from "../constructs/values";
+import { baseOf } from "../helm/base";
+import { type Field, fieldsOf } from "../helm/fields";
 
 /** A file with the props that belong to a schema. */
 interface PropsFile {
@@ -19,11 +19,17 @@ interface PropsFile {
 
 /** The files of props, by path from the project's root on. */
 const FILES: Readonly<Record<string, PropsFile>> = {
-  "constructs/props.ts": { schema: values, source: "constructs/values.ts", helm: "./helm", type: "Values", prefix: "" },
+  "constructs/props.ts": {
+    schema: values,
+    source: "constructs/values.ts",
+    helm: "../helm/index",
+    type: "Values",
+    prefix: "",
+  },
   "constructs/multus/props.ts": {
     schema: multusValues,
     source: "constructs/multus/values.ts",
-    helm: "../helm",
+    helm: "../../helm/index",
     type: "MultusValues",
     prefix: "Multus",
   },

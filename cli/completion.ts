@@ -1,6 +1,6 @@
 import type { Command, Option } from "commander";
-import { type Field, fieldsOf } from "../constructs/helm/fields";
 import { values } from "../constructs/values";
+import { type Field, fieldsOf } from "../helm/fields";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];

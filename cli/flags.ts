@@ -1,5 +1,5 @@
-import { type Field, fieldsOf } from "../constructs/helm/fields";
 import { values } from "../constructs/values";
+import { type Field, fieldsOf } from "../helm/fields";
 
 /** A flag that sets one value. */
 export interface ValueFlag {

@@ -2,7 +2,7 @@ import { App, Chart } from "cdk8s";
 import { CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { LinkerdCni, type LinkerdCniProps, LinkerdNamespace } from "../constructs";
-import { writeManifests } from "../constructs/helm";
+import { writeManifests } from "../helm/index";
 
 export const FORMATS = ["yaml", "json"] as const;
 export type Format = (typeof FORMATS)[number];

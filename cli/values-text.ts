@@ -1,6 +1,6 @@
-import { choicesText, type Field, fieldsOf } from "../constructs/helm/fields";
-import { nearest } from "../constructs/problems";
 import { values } from "../constructs/values";
+import { choicesText, type Field, fieldsOf } from "../helm/fields";
+import { nearest } from "../helm/problems";
 import { indented } from "./wrap";
 
 const DEFAULT_COLUMNS = 80;

@@ -1,6 +1,6 @@
 import { App, Chart } from "cdk8s";
+import { HelmChart } from "../helm/index";
 import { LinkerdCni } from ".";
-import { HelmChart } from "./helm";
 
 interface Manifest {
   readonly kind: string;

@@ -1,6 +1,6 @@
 import type { IConstruct } from "constructs";
 import { Container } from "../cni/contract";
-import { assert, capabilities, HelmChart, type Input, type Refs, when } from "./helm";
+import { assert, capabilities, HelmChart, type Input, type Refs, when } from "../helm/index";
 import type { Values } from "./props";
 
 /** Kubernetes has a field for it from this version on; before, an annotation for each container. */

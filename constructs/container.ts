@@ -1,7 +1,19 @@
 import type { k8s } from "cdk8s-plus-27";
 import { NodePath } from "../cni/contract";
 import { PLUGIN_TYPE } from "../cni/stanza";
-import { assert, concat, type Input, items, matches, not, or, present, type Refs, type Templated, when } from "./helm";
+import {
+  assert,
+  concat,
+  type Input,
+  items,
+  matches,
+  not,
+  or,
+  present,
+  type Refs,
+  type Templated,
+  when,
+} from "../helm/index";
 import type { Values } from "./props";
 import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
 

@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { Annotation, ConfigMapKey, InstallerVariable, Label, LinkerdContainer, PodVariable } from "../cni/contract";
+import { eq, type Input, present, type Refs, type Templated, when } from "../helm/index";
 import { fromField, imageOf, programCommand, resourcesOf } from "./container";
-import { eq, type Input, present, type Refs, type Templated, when } from "./helm";
 import { configured } from "./pod";
 import type { Values } from "./props";
 

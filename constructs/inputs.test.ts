@@ -1,5 +1,5 @@
 import { App, Chart } from "cdk8s";
-import { HelmChart, orElse, ref } from "./helm";
+import { HelmChart, orElse, ref } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
 const make = (props: unknown) => new LinkerdCni(new Chart(new App(), "chart"), "cni", props as LinkerdCniProps);

@@ -7,14 +7,14 @@ import {
   HelmObject,
   HelmObjectList,
   type Input,
+  inputsOf,
   lazily,
   type Refs,
   release,
   type Schema,
   spread,
-} from "./helm";
-import { inputsOf } from "./inputs";
-import { namespaceProblems } from "./problems";
+} from "../helm/index";
+import { namespaceProblems } from "./namespace";
 
 /** Where a construct is installed, and where a chart has its values. */
 export interface InstallationProps {

@@ -11,8 +11,6 @@ import {
   NRI_NAME,
   PLUGIN_ACCOUNT,
 } from "../cni/contract";
-import { MUTATING_POLICY_VERSIONS } from "./admission";
-import { appArmorOf } from "./app-armor";
 import {
   and,
   concat,
@@ -35,7 +33,9 @@ import {
   toJson,
   toPrettyJson,
   when,
-} from "./helm";
+} from "../helm/index";
+import { MUTATING_POLICY_VERSIONS } from "./admission";
+import { appArmorOf } from "./app-armor";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";

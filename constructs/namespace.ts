@@ -2,7 +2,6 @@ import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { CNI_NAME, Label } from "../cni/contract";
-import { namespaceProblems } from "./problems";
 
 export interface LinkerdNamespaceProps {
   /** @default the chart's namespace, else "linkerd-cni" */
@@ -17,6 +16,13 @@ export const NAMESPACE_LABELS = {
   [Label.admissionWebhooks]: "disabled",
   "pod-security.kubernetes.io/enforce": "privileged",
 } as const;
+
+/** What is wrong with the name of a namespace, where it is known. */
+export function namespaceProblems(name: unknown): readonly string[] {
+  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return [];
+  const rule = "up to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
+  return [`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`];
+}
 
 /** The namespace that the plugin is installed in. Not part of a Helm chart: Helm labels no namespace. */
 export class LinkerdNamespace extends Construct {

@@ -12,8 +12,6 @@ import {
   NRI_PORT,
   NriVariable,
 } from "../cni/contract";
-import { matchConstraints } from "./admission";
-import { imageOf, programCommand, resourcesOf } from "./container";
 import {
   assert,
   concat,
@@ -27,7 +25,9 @@ import {
   type Refs,
   type Templated,
   when,
-} from "./helm";
+} from "../helm/index";
+import { matchConstraints } from "./admission";
+import { imageOf, programCommand, resourcesOf } from "./container";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
 import { configured, logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";

@@ -1,6 +1,6 @@
 import { App, Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
-import { HelmChart } from "./helm";
+import { HelmChart } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
 interface Manifest {

@@ -1,4 +1,4 @@
-import { isExpr } from "./helm";
+import { isExpr } from "../helm/index";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { App } from "cdk8s";
 import { parse } from "yaml";
+import { chartFiles, HelmChart, HelmObject, type Schema, value, valueRefs, valuesOf } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps, values } from ".";
-import { chartFiles, HelmChart, HelmObject, type Schema, value, valueRefs, valuesOf } from "./helm";
 
 const metadata = { name: "mesh", version: "1.0.0", appVersion: "1", description: "Mesh", kubeVersion: ">=1.25.0-0" };
 

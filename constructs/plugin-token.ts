@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { PLUGIN_ACCOUNT } from "../cni/contract";
-import type { Templated } from "./helm";
-import { flag, integer } from "./helm/loose-types";
+import type { Templated } from "../helm/index";
+import { flag, integer } from "../helm/loose-types";
 import { group } from "./value-groups";
 
 export const pluginToken = group({

@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from "cdk8s";
 import { REPAIR_PORT } from "../cni/contract";
-import { and, or, type Refs, when } from "./helm";
+import { and, or, type Refs, when } from "../helm/index";
 import { NRI_CAPABILITIES } from "./nri";
 import { INSTALLER_CAPABILITIES, isServed } from "./pod";
 import type { Values } from "./props";

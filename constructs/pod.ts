@@ -15,7 +15,6 @@ import {
   RepairFlag,
   RepairVariable,
 } from "../cni/contract";
-import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "./container";
 import {
   and,
   assert,
@@ -35,7 +34,8 @@ import {
   type Templated,
   text,
   when,
-} from "./helm";
+} from "../helm/index";
+import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "./container";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import type { Values } from "./props";
 

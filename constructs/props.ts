@@ -1,4 +1,4 @@
-import type { Input } from "./helm";
+import type { Input } from "../helm/index";
 
 // Made from constructs/values.ts by synthesis: change it there, then run `npm run build -- charts`.
 

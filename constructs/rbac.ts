@@ -1,5 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
-import { and, type Input, not, or, type Parts, type Refs, when } from "./helm";
+import { and, type Input, not, or, type Parts, type Refs, when } from "../helm/index";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./props";
 

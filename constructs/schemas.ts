@@ -1,4 +1,4 @@
-import type { Schema } from "./helm";
+import type { Schema } from "../helm/index";
 import type { MultusValues } from "./multus/props";
 import { multusValues as multus } from "./multus/values";
 import type { Values } from "./props";

@@ -30,7 +30,7 @@ import {
   text,
   trim,
   when,
-} from "./helm";
+} from "../helm/index";
 import type { Values } from "./props";
 import { COMMA, MAX_PORT, PORT, PORT_RANGE, type PortItem } from "./value-types";
 

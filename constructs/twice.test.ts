@@ -1,6 +1,6 @@
 import { App, Chart, Testing } from "cdk8s";
+import { HelmChart } from "../helm/index";
 import { LinkerdCni, LinkerdMultus } from ".";
-import { HelmChart } from "./helm";
 
 const chartOf = (id: string) => new Chart(new App(), id, { namespace: "mesh" });
 

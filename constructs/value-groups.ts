@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, numberOrText } from "./helm/loose-types";
+import { integer, numberOrText } from "../helm/loose-types";
 import { quantity, word } from "./value-types";
 import { registry, version } from "./version";
 

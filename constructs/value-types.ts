@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, numberOrText } from "./helm/loose-types";
+import { integer, numberOrText } from "../helm/loose-types";
 
 export const port = () => integer(1, MAX_PORT);
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
-import { flag, integer, numberOrText } from "./helm/loose-types";
+import { flag, integer, numberOrText } from "../helm/loose-types";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";

@@ -1,4 +1,4 @@
-import { concat, type Input, when } from "../helm";
+import { concat, type Input, when } from "../../helm/index";
 
 /** One alert. Its name is that of its page in docs/runbooks. */
 export interface Alert {

@@ -1,5 +1,5 @@
 import { Container } from "../../cni/contract";
-import { concat, type Input, type Refs, text, when } from "../helm";
+import { concat, type Input, type Refs, text, when } from "../../helm/index";
 import type { Values } from "../props";
 import { type Alert, alertGroup, VALUE } from "./alert";
 import { added, NODE, quantile } from "./promql";

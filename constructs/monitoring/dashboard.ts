@@ -1,4 +1,4 @@
-import { type Input, when } from "../helm";
+import { type Input, when } from "../../helm/index";
 import dashboard from "./dashboard.json";
 
 type Panel = (typeof dashboard.panels)[number];

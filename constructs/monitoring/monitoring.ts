@@ -1,7 +1,16 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
-import { concat, define, type HelmMetadata, HelmObject, type Input, lazily, merge, toPrettyJson } from "../helm";
+import {
+  concat,
+  define,
+  type HelmMetadata,
+  HelmObject,
+  type Input,
+  lazily,
+  merge,
+  toPrettyJson,
+} from "../../helm/index";
 
 type Labels = Readonly<Record<string, string>>;
 

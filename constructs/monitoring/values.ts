@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { flag, integer } from "../helm/loose-types";
+import { flag, integer } from "../../helm/loose-types";
 import { group } from "../value-groups";
 import { labels, word } from "../value-types";
 import { repository } from "../version";

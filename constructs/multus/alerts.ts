@@ -1,4 +1,4 @@
-import { concat, type Input, type Refs, text } from "../helm";
+import { concat, type Input, type Refs, text } from "../../helm/index";
 import { type Alert, alertGroup, VALUE } from "../monitoring/alert";
 import { added } from "../monitoring/promql";
 import type { MultusValues } from "./props";

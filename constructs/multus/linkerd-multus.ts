@@ -17,7 +17,7 @@ import {
   spread,
   type Templated,
   when,
-} from "../helm";
+} from "../../helm/index";
 import { Installation, type InstallationProps, type Labels } from "../installation";
 import { Monitoring } from "../monitoring/monitoring";
 import { ingressOnly, tcp } from "../network-policy";

@@ -2,8 +2,7 @@ import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { Label } from "../../cni/contract";
-import type { LinkerdNamespaceProps } from "../namespace";
-import { namespaceProblems } from "../problems";
+import { type LinkerdNamespaceProps, namespaceProblems } from "../namespace";
 import { NAME, SELECTOR } from "./names";
 
 export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {

@@ -8,7 +8,6 @@ import {
   OperatorPath,
   PodVariable,
 } from "../../cni/contract";
-import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "../container";
 import {
   assert,
   concat,
@@ -23,7 +22,8 @@ import {
   type Templated,
   text,
   when,
-} from "../helm";
+} from "../../helm/index";
+import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "../container";
 import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
 import type { MultusValues } from "./props";
 

@@ -1,6 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
 import { CONFIG_MAP, NetworkDefinition } from "../../cni/contract";
-import { not, or, type Refs, type Templated, when } from "../helm";
+import { not, or, type Refs, type Templated, when } from "../../helm/index";
 import { NAME, OWN_SECRET } from "./names";
 import { isIssued } from "./pod";
 import type { MultusValues } from "./props";

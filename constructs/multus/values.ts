@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
-import { flag, integer } from "../helm/loose-types";
+import { flag, integer } from "../../helm/loose-types";
 import { prometheusLabels, runbookUrl } from "../monitoring/values";
 import {
   extraEnv,

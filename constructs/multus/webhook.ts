@@ -1,7 +1,7 @@
 import type { GroupVersionKind } from "cdk8s";
 import type { k8s } from "cdk8s-plus-27";
 import { Label } from "../../cni/contract";
-import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../helm";
+import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../../helm/index";
 import { AUTHORITY, NAME, ROOT, SERVICE, WEBHOOK_PATH } from "./names";
 import type { MultusValues } from "./props";
 

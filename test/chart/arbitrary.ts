@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { z } from "zod";
-import { baseOf } from "../../constructs/helm/base";
+import { baseOf } from "../../helm/base";
 
 /** Texts that a template, YAML or JSON may take for something else. */
 const awkward = [

@@ -5,7 +5,7 @@ import { App } from "cdk8s";
 import fc from "fast-check";
 import { writeFolder } from "../../charts/write";
 import { version } from "../../constructs";
-import { chartFiles, HelmChart } from "../../constructs/helm";
+import { chartFiles, HelmChart } from "../../helm/index";
 import { arbitraryValues } from "./arbitrary";
 import { constructed, type OwnChart, ownCharts } from "./charts";
 import { byName, documents, helm, run } from "./helm";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
 import fc from "fast-check";
-import { withoutNulls } from "../../constructs/inputs";
+import { withoutNulls } from "../../helm/inputs";
 import { arbitraryValues } from "./arbitrary";
 import { ownCharts } from "./charts";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { choicesText } from "./helm/fields";
+import { choicesText } from "./fields";
 
 const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join(".");
 
@@ -82,11 +82,4 @@ export function problemsOf(
     const shown = value === undefined ? "is missing and" : JSON.stringify(value);
     return [`${pathOf(issue.path)}: ${shown} ${allowed(issue)}`];
   });
-}
-
-/** What is wrong with the name of a namespace, where it is known. */
-export function namespaceProblems(name: unknown): readonly string[] {
-  if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return [];
-  const rule = "up to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
-  return [`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`];
 }

@@ -1,12 +1,12 @@
 import type { IConstruct } from "constructs";
 import type { z } from "zod";
-import { baseOf } from "./helm/base";
-import { HelmChart } from "./helm/chart";
-import { hasExpr, isExpr } from "./helm/expression";
-import { fieldsOf } from "./helm/fields";
-import { type Refs, valueRefs } from "./helm/refs";
-import type { Schema } from "./helm/value-schema";
+import { baseOf } from "./base";
+import { HelmChart } from "./chart";
+import { hasExpr, isExpr } from "./expression";
+import { fieldsOf } from "./fields";
 import { problemsOf } from "./problems";
+import { type Refs, valueRefs } from "./refs";
+import type { Schema } from "./value-schema";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -24,12 +24,16 @@ function within(schema: z.ZodType | undefined, key: string): z.ZodType | undefin
  * What is left of given values when nulls are taken out, as Helm does it: what was null is not given, and has its
  * default; but a list or a map as a whole is empty then.
  */
-export function withoutNulls(given: unknown, schema?: z.ZodType): unknown {
-  if (Array.isArray(given)) return given.map((item) => withoutNulls(item, within(schema, "")));
+export function withoutNulls(given: unknown, schema?: Schema<unknown>): unknown {
+  return nullsTaken(given, schema as z.ZodType | undefined);
+}
+
+function nullsTaken(given: unknown, schema: z.ZodType | undefined): unknown {
+  if (Array.isArray(given)) return given.map((item) => nullsTaken(item, within(schema, "")));
   if (!isFields(given)) return given;
   const entries = Object.entries(given).flatMap(([key, value]) => {
     const inner = within(schema, key);
-    if (value !== null) return [[key, withoutNulls(value, inner)]];
+    if (value !== null) return [[key, nullsTaken(value, inner)]];
     return inner === undefined ? [] : emptied(inner).map((empty) => [key, empty]);
   });
   return Object.fromEntries(entries);
@@ -42,7 +46,7 @@ function emptied(schema: z.ZodType): readonly unknown[] {
   if (type === "record") return [{}];
   if (type !== "object" || optional) return [];
   const { shape } = base as z.ZodObject;
-  return [withoutNulls(Object.fromEntries(Object.keys(shape).map((key) => [key, null])), schema)];
+  return [nullsTaken(Object.fromEntries(Object.keys(shape).map((key) => [key, null])), schema)];
 }
 
 /** What is left of given values when the expressions are taken out. */
@@ -107,7 +111,7 @@ export function inputsOf<T extends object>(
 ): Inputs<T> {
   const schema = typed as unknown as z.ZodObject;
   const used = Object.fromEntries(Object.entries(all).filter(([name]) => !ignored.includes(name)));
-  const given = withoutNulls(used, schema) as Fields;
+  const given = withoutNulls(used, typed) as Fields;
   const parsed = schema.safeParse(known(given));
   const problems = parsed.success ? [] : problemsOf(parsed.error, given, (path) => keysOf(schema, path));
   const read = (parsed.success ? parsed.data : schema.parse({})) as Fields;

@@ -2,7 +2,7 @@ import { Chart, type ChartProps } from "cdk8s";
 import type { Construct, IConstruct } from "constructs";
 import { type Expr, type Input, ref } from "./expression";
 
-const HELM_CHART = Symbol.for("linkerd-cni-cdk8s.HelmChart");
+const HELM_CHART = Symbol.for("cdk8s-helm-chart.HelmChart");
 
 /** A chart that becomes a Helm chart: the constructs in it render expressions as template text. */
 export class HelmChart extends Chart {

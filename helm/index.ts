@@ -29,6 +29,7 @@ export {
   toPrettyJson,
   trim,
 } from "./functions";
+export { type Inputs, inputsOf, type Source } from "./inputs";
 export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
 export { type Refs, valueRefs } from "./refs";
