@@ -14,7 +14,7 @@ export type Match =
   /** From, or to, one of these networks of the rule's family, however many; never none. */
   | { readonly kind: AddressKind; readonly subnets: readonly Subnet[] }
   | { readonly kind: "uid" | "gid"; readonly id: number }
-  | { readonly kind: "out-interface"; readonly name: string };
+  | { readonly kind: "out-interface"; readonly name: "lo" };
 
 export type Verdict = { readonly kind: "return" } | { readonly kind: "redirect"; readonly port: number };
 
@@ -31,6 +31,24 @@ export interface RuleSet {
   readonly outbound: readonly Rule[];
 }
 
+/**
+ * Each kind of rule: its comment after `proxy-init/`, with a star in place of what it matches, what it matches, and what
+ * it does. CHECK reads the rules of iptables by this table.
+ */
+export const RULE_KINDS = {
+  "ignore-port-*": ["tcp-ports", "return"],
+  "ignore-subnet-*": ["source", "return"],
+  "ignore-outbound-subnet-*": ["destination", "return"],
+  "ignore-proxy-user-id": ["uid", "return"],
+  "ignore-proxy-group-id": ["gid", "return"],
+  "ignore-loopback": ["out-interface", "return"],
+  "redirect-all-incoming-to-proxy-port": ["tcp", "redirect"],
+  "redirect-port-*-to-proxy-port": ["tcp-port", "redirect"],
+  "redirect-all-outgoing-to-proxy-port": ["tcp", "redirect"],
+} as const satisfies Readonly<Record<string, readonly [Match["kind"], Verdict["kind"]]>>;
+
+export type RuleKind = keyof typeof RULE_KINDS;
+
 const leave: Verdict = { kind: "return" };
 
 /** `80` or `80:90`, as iptables writes it. */
@@ -38,23 +56,34 @@ export function portText(range: PortRange): string {
   return range.low === range.high ? `${range.low}` : `${range.low}:${range.high}`;
 }
 
+/** What stands for the star of a comment. */
+function matchedText(match: Match): string {
+  switch (match.kind) {
+    case "tcp-ports":
+      return match.ports.map(portText).join(",");
+    case "tcp-port":
+      return `${match.port}`;
+    case "source":
+    case "destination":
+      return match.subnets.map(({ text }) => text).join(",");
+    default:
+      return "";
+  }
+}
+
+/** A rule with its comment. */
+export function ruleOf(kind: RuleKind, match: Match, verdict: Verdict): Rule {
+  return { matches: [match], verdict, comment: `proxy-init/${kind.replace("*", () => matchedText(match))}` };
+}
+
 /** The rule that leaves connections to these ports alone. */
 export function ignorePorts(ports: readonly PortRange[]): Rule {
-  return {
-    matches: [{ kind: "tcp-ports", ports }],
-    verdict: leave,
-    comment: `proxy-init/ignore-port-${ports.map(portText).join(",")}`,
-  };
+  return ruleOf("ignore-port-*", { kind: "tcp-ports", ports }, leave);
 }
 
 /** The rule that leaves connections from, or to, these networks alone. */
 export function ignoreSubnets(kind: AddressKind, subnets: readonly Subnet[]): Rule {
-  const label = kind === "source" ? "ignore-subnet" : "ignore-outbound-subnet";
-  return {
-    matches: [{ kind, subnets }],
-    verdict: leave,
-    comment: `proxy-init/${label}-${subnets.map(({ text }) => text).join(",")}`,
-  };
+  return ruleOf(kind === "source" ? "ignore-subnet-*" : "ignore-outbound-subnet-*", { kind, subnets }, leave);
 }
 
 /** A rule about networks as rules about one network each; any other as it is. */
@@ -69,32 +98,21 @@ function ruleAbout<T>(items: readonly T[], rule: (items: readonly T[]) => Rule):
   return items.length === 0 ? [] : [rule(items)];
 }
 
-function redirectInbound(options: RedirectOptions): readonly Rule[] {
-  const verdict: Verdict = { kind: "redirect", port: options.inboundPort };
-  if (options.portsToRedirect.length === 0) {
-    return [{ matches: [{ kind: "tcp" }], verdict, comment: "proxy-init/redirect-all-incoming-to-proxy-port" }];
-  }
-  return options.portsToRedirect.map((port) => ({
-    matches: [{ kind: "tcp-port", port }],
-    verdict,
-    comment: `proxy-init/redirect-port-${port}-to-proxy-port`,
-  }));
+function redirectInbound({ inboundPort, portsToRedirect }: RedirectOptions): readonly Rule[] {
+  const verdict: Verdict = { kind: "redirect", port: inboundPort };
+  if (portsToRedirect.length === 0) return [ruleOf("redirect-all-incoming-to-proxy-port", { kind: "tcp" }, verdict)];
+  return portsToRedirect.map((port) => ruleOf("redirect-port-*-to-proxy-port", { kind: "tcp-port", port }, verdict));
 }
 
 /** The proxy's own traffic, which would otherwise come back to it for ever. */
 function ignoreProxy({ proxyUid, proxyGid }: RedirectOptions): readonly Rule[] {
-  const ignore = (kind: "uid" | "gid", id: number | undefined, whose: string): readonly Rule[] =>
-    id === undefined
-      ? []
-      : [{ matches: [{ kind, id }], verdict: leave, comment: `proxy-init/ignore-proxy-${whose}-id` }];
-  return [...ignore("uid", proxyUid, "user"), ...ignore("gid", proxyGid, "group")];
+  return [
+    ...(proxyUid === undefined ? [] : [ruleOf("ignore-proxy-user-id", { kind: "uid", id: proxyUid }, leave)]),
+    ...(proxyGid === undefined ? [] : [ruleOf("ignore-proxy-group-id", { kind: "gid", id: proxyGid }, leave)]),
+  ];
 }
 
-const ignoreLoopback: Rule = {
-  matches: [{ kind: "out-interface", name: "lo" }],
-  verdict: leave,
-  comment: "proxy-init/ignore-loopback",
-};
+const ignoreLoopback = ruleOf("ignore-loopback", { kind: "out-interface", name: "lo" }, leave);
 
 function rulesOf(family: Family, options: RedirectOptions): RuleSet {
   const ofFamily = (subnet: Subnet) => subnet.family === family;
@@ -110,11 +128,7 @@ function rulesOf(family: Family, options: RedirectOptions): RuleSet {
       ignoreLoopback,
       ...ruleAbout(options.skipOutboundPorts, ignorePorts),
       ...ruleAbout(options.skipOutboundSubnets.filter(ofFamily), (subnets) => ignoreSubnets("destination", subnets)),
-      {
-        matches: [{ kind: "tcp" }],
-        verdict: { kind: "redirect", port: options.outboundPort },
-        comment: "proxy-init/redirect-all-outgoing-to-proxy-port",
-      },
+      ruleOf("redirect-all-outgoing-to-proxy-port", { kind: "tcp" }, { kind: "redirect", port: options.outboundPort }),
     ],
   };
 }

@@ -1,6 +1,6 @@
 import { examples } from "./examples.testing";
 import { restoreText } from "./iptables";
-import { redirectRules } from "./rules";
+import { RULE_KINDS, redirectRules } from "./rules";
 import { savedDifference } from "./saved";
 
 const [usual] = redirectRules(examples.usual);
@@ -20,6 +20,14 @@ describe("the rules that iptables-save prints", () => {
     expect(savedDifference("ip", stamped.replace("--dports 4191,4190", "--dports 4191"))).toContain("4191,4190");
   });
 
+  it.each(Object.keys(RULE_KINDS))("have a comment each that is told by the table of kinds: %s", (kind) => {
+    const made = Object.values(examples)
+      .flatMap((options) => redirectRules(options))
+      .flatMap(({ inbound, outbound }) => [...inbound, ...outbound]);
+    const comment = new RegExp(`^proxy-init/${kind.replace("*", ".+")}$`);
+    expect(made.filter((rule) => comment.test(rule.comment))).not.toEqual([]);
+  });
+
   it("are right where somebody else has rules, too", () => {
     expect(savedDifference("ip", `-A OUTPUT -m addrtype --dst-type LOCAL -j DOCKER\n${fresh}`)).toBeUndefined();
   });
@@ -34,7 +42,11 @@ describe("the rules that iptables-save prints", () => {
       fresh.replace(/-A PROXY_INIT_OUTPUT -o lo.*\n/, ""),
       "proxy-init/ignore-loopback is missing",
     ],
-    ["no redirect", fresh.replace(/-A PROXY_INIT_REDIRECT .*REDIRECT.*\n/, ""), "proxy-init/redirect- is missing"],
+    [
+      "no redirect",
+      fresh.replace(/-A PROXY_INIT_REDIRECT .*REDIRECT.*\n/, ""),
+      "PROXY_INIT_REDIRECT: the last rule does not redirect",
+    ],
   ])("differ by %s", (_, saved, difference) => {
     expect(savedDifference("ip", saved)).toMatch(/^ip nat, /);
     expect(savedDifference("ip", saved)).toContain(difference);

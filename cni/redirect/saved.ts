@@ -1,35 +1,33 @@
 /**
  * Compares the output of `iptables-save` with what the rules say about themselves: each has a comment that tells its
- * purpose, and a chain of ours has a known first and last part. Modes nft, legacy and plain have no room for more, since
+ * purpose, and a chain of ours has rules that it never lacks. Modes nft, legacy and plain have no room for more, since
  * their rules equal linkerd's. Rules that others add to the built-in chains do not count.
  */
 import { parsePorts } from "../ports";
 import { type Family, parseSubnet } from "../subnets";
 import { IPTABLES_CHAINS, type IptablesChain, jumpLine, ruleLine, rulesOf } from "./iptables";
-import type { Match, Rule, Verdict } from "./rules";
+import { type Match, RULE_KINDS, type RuleKind, redirectRules, ruleOf } from "./rules";
 
-const COMMENT = /--comment "?proxy-init\/([^" ]+)/;
-const leave: Verdict = { kind: "return" };
+const COMMENT = /--comment "?(proxy-init\/[^" ]+)/;
+
+const commentOf = (line: string): string => COMMENT.exec(line)?.[1] ?? "";
 
 /** A number behind a flag of the line, for what a comment does not tell. */
 function numberAfter(line: string, flag: string): number {
   return Number(new RegExp(`${flag} (\\d+)`).exec(line)?.[1]);
 }
 
-/** What a comment tells: beginnings of comments, and the rule that one with that beginning and rest is for. */
-const kinds: readonly (readonly [
-  string,
-  (rest: string, line: string) => Pick<Rule, "matches" | "verdict"> | undefined,
-])[] = [
-  ["ignore-port-", (rest) => ignored(portsMatch(rest))],
-  ["ignore-subnet-", (rest) => ignored(subnetMatch("source", rest))],
-  ["ignore-outbound-subnet-", (rest) => ignored(subnetMatch("destination", rest))],
-  ["ignore-proxy-user-id", (_, line) => ignored({ kind: "uid", id: numberAfter(line, "--uid-owner") })],
-  ["ignore-proxy-group-id", (_, line) => ignored({ kind: "gid", id: numberAfter(line, "--gid-owner") })],
-  ["ignore-loopback", () => ignored({ kind: "out-interface", name: "lo" })],
-  ["redirect-all-", (_, line) => redirected({ kind: "tcp" }, line)],
-  ["redirect-port-", (rest, line) => redirected({ kind: "tcp-port", port: Number.parseInt(rest, 10) }, line)],
-];
+/** What a rule should match, by the text at the star of its comment, or by its line if the comment has no star. */
+const matchOf: { readonly [K in Match["kind"]]: (text: string, line: string) => Match | undefined } = {
+  tcp: () => ({ kind: "tcp" }),
+  "tcp-port": (text) => ({ kind: "tcp-port", port: Number.parseInt(text, 10) }),
+  "tcp-ports": portsMatch,
+  source: (text) => subnetMatch("source", text),
+  destination: (text) => subnetMatch("destination", text),
+  uid: (_, line) => ({ kind: "uid", id: numberAfter(line, "--uid-owner") }),
+  gid: (_, line) => ({ kind: "gid", id: numberAfter(line, "--gid-owner") }),
+  "out-interface": () => ({ kind: "out-interface", name: "lo" }),
+};
 
 function portsMatch(list: string): Match | undefined {
   try {
@@ -47,25 +45,30 @@ function subnetMatch(kind: "source" | "destination", text: string): Match | unde
   return subnet && { kind, subnets: [subnet] };
 }
 
-const ignored = (match: Match | undefined) => match && { matches: [match], verdict: leave };
-const redirected = (match: Match, line: string) => ({
-  matches: [match],
-  verdict: { kind: "redirect", port: numberAfter(line, "--to-ports") } as const,
-});
-
-/** What a line should be by its own comment; undefined where it is none of ours. */
+/** What a line should be by its own comment; undefined if it is not one of ours. */
 function shouldBe(line: string, chain: IptablesChain): string | undefined {
-  const text = COMMENT.exec(line)?.[1] ?? "";
-  const [beginning, read] = kinds.find(([each]) => text.startsWith(each)) ?? ["", () => undefined];
-  const rule = read(text.slice(beginning.length), line);
-  return rule && ruleLine(chain.name, { ...rule, comment: `proxy-init/${text}` });
+  const comment = commentOf(line);
+  for (const kind of Object.keys(RULE_KINDS) as RuleKind[]) {
+    const found = new RegExp(`^proxy-init/${kind.replace("*", "(.+)")}$`).exec(comment);
+    if (found === null) continue;
+    const [matched, verdict] = RULE_KINDS[kind];
+    const match = matchOf[matched](found[1] ?? "", line);
+    const port = numberAfter(line, "--to-ports");
+    const rule = match && ruleOf(kind, match, verdict === "return" ? { kind: verdict } : { kind: verdict, port });
+    return rule && ruleLine(chain.name, rule);
+  }
+  return undefined;
 }
 
-/** Beginnings of comments that each chain has, the last one at its end. */
-const REQUIRED: Readonly<Record<string, readonly string[]>> = {
-  PROXY_INIT_REDIRECT: ["redirect-"],
-  PROXY_INIT_OUTPUT: ["ignore-loopback", "redirect-all-outgoing"],
-};
+/** Comments of the rules that a chain has for a pod without options, but for the redirect, which has several kinds. */
+function requiredComments(chain: IptablesChain): readonly string[] {
+  const sets = redirectRules({
+    ...{ inboundPort: 0, outboundPort: 0, portsToRedirect: [], ipv6: false },
+    ...{ skipInboundPorts: [], skipOutboundPorts: [], skipInboundSubnets: [], skipOutboundSubnets: [] },
+  });
+  const kept = sets.flatMap(chain.rules).filter(({ verdict }) => verdict.kind === "return");
+  return kept.map(({ comment }) => comment);
+}
 
 function jumpDifference(lines: readonly string[], chain: IptablesChain): string | undefined {
   if (lines.includes(jumpLine(chain))) return undefined;
@@ -81,12 +84,10 @@ function rulesDifference(lines: readonly string[], chain: IptablesChain): string
       return `${chain.name}, rule ${at + 1}: is ${JSON.stringify(line)}, should be ${JSON.stringify(wanted)}`;
     }
   }
-  const comments = rules.map((line) => COMMENT.exec(line)?.[1] ?? "");
-  const required = REQUIRED[chain.name] ?? [];
-  const missing = required.find((beginning) => !comments.some((comment) => comment.startsWith(beginning)));
-  if (missing !== undefined) return `${chain.name}: the rule proxy-init/${missing} is missing`;
-  const last = required.at(-1) ?? "";
-  return comments.at(-1)?.startsWith(last) ? undefined : `${chain.name}: the rule proxy-init/${last} is not the last`;
+  const comments = rules.map(commentOf);
+  const missing = requiredComments(chain).find((comment) => !comments.includes(comment));
+  if (missing !== undefined) return `${chain.name}: the rule ${missing} is missing`;
+  return rules.at(-1)?.includes(" -j REDIRECT ") ? undefined : `${chain.name}: the last rule does not redirect`;
 }
 
 /** The time at which linkerd-init and linkerd's plugin set the rules, which older versions of both wrote into each comment. */
