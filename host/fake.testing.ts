@@ -170,7 +170,6 @@ export class FakeHost implements Host {
   pollAll(_descriptors: Uint8Array, milliseconds: number): number {
     return this.poll(-1, 0, milliseconds);
   }
-  collect = () => {};
 
   resolve = (name: string) => (name === "localhost" ? ["127.0.0.1"] : -Errno.ENOENT);
 

@@ -258,13 +258,6 @@ static JSValue host_poll_all(JSContext *ctx, JSValueConst self, int argc, JSValu
   return JS_NewInt32(ctx, ready < 0 ? -errno : ready);
 }
 
-/* Frees what only refers to itself. */
-static JSValue host_collect(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
-  (void)self, (void)argc, (void)argv;
-  JS_RunGC(JS_GetRuntime(ctx));
-  return JS_UNDEFINED;
-}
-
 static JSValue host_elapsed(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc, (void)argv;
   return JS_NewFloat64(ctx, now() - started);
@@ -653,7 +646,6 @@ static const JSCFunctionListEntry functions[] = {
     SYSTEM_CALLS(ENTRY)
     JS_CFUNC_DEF("poll", 3, host_poll),
     JS_CFUNC_DEF("pollAll", 2, host_poll_all),
-    JS_CFUNC_DEF("collect", 0, host_collect),
     JS_CFUNC_DEF("elapsed", 0, host_elapsed),
     JS_CFUNC_DEF("env", 1, host_env),
     JS_CFUNC_DEF("encode", 1, host_encode),

@@ -48,8 +48,6 @@ export interface Host {
   poll(descriptor: number, events: number, milliseconds: number): number;
   /** poll(2) of an array of `struct pollfd` that is aligned as they are; `revents` are filled in. How many have any. */
   pollAll(descriptors: Uint8Array, milliseconds: number): number;
-  /** Frees memory that only refers to itself, which the engine does by itself only above 64 MiB. */
-  collect(): void;
 
   /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
   resolve(name: string, milliseconds: number): readonly string[] | number;

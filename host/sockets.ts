@@ -106,9 +106,3 @@ export function listenTcp(host: Host, port: number, address?: Uint8Array): numbe
 
 /** Errors of a kernel, or a namespace, without IPv6. */
 const MISSING: readonly number[] = [Errno.EAFNOSUPPORT, Errno.EADDRNOTAVAIL];
-
-/** Takes a connection that waits; undefined where none does any more. */
-export function acceptConnection(host: Host, socket: number): number | undefined {
-  const connection = host.accept(socket, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  return connection < 0 ? undefined : connection;
-}

@@ -1,53 +1,70 @@
-import { Errno } from "../host/errno";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NriVariable } from "../cni/contract";
 import { FakeHost } from "../host/fake.testing";
-import { Poll } from "../host/poll";
+import { systemClock } from "../process/clock";
 import { createLog } from "../process/log";
 import { Daemon } from "./daemon";
-import { Method } from "./messages";
-import { frames, Stream } from "./mux";
-import { bytesField } from "./protobuf";
-import { podMessage, texts } from "./runtime.testing";
+import { eventually, FakeRuntime } from "./runtime.testing";
 import { readSettings } from "./settings";
-import { request } from "./ttrpc";
 
-class Enough extends Error {}
+/** A port that nothing listens on. */
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
 
-/** A machine on which the runtime names its pods, and after it the port always has input. */
-class BusyHost extends FakeHost {
-  private polls = 0;
-
-  constructor(private readonly fromRuntime: Uint8Array) {
-    super({ netfilter: () => [] });
-  }
-
-  override connect = () => 0;
-
-  override receive(_socket: number, into: Uint8Array): number {
-    if (this.polls > 1) return -Errno.EAGAIN;
-    into.set(this.fromRuntime);
-    return this.fromRuntime.length;
-  }
-
-  override pollAll(polled: Uint8Array): number {
-    if (++this.polls > 10) throw new Enough();
-    // The runtime's descriptor is the first, the listener's the second.
-    const revents = this.polls === 1 ? 6 : 14;
-    new DataView(polled.buffer, polled.byteOffset).setInt16(revents, Poll.input, true);
-    return 1;
-  }
-}
-
-it("looks at the pods that run whatever clients of the port do", () => {
-  const running = ["one", "two"].map((name) =>
-    bytesField(1, podMessage({ id: name, name, netns: `/run/netns/${name}` })),
-  );
-  const call = request(1, Method.synchronize, new Uint8Array(Buffer.concat(running)), texts);
-  const host = new BusyHost(frames(Stream.plugin, call));
+it("looks at the pods that run whatever clients of the port do", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "nri-daemon-"));
+  const port = await freePort();
+  const running = ["one", "two"].map((name) => ({ id: name, name, netns: `/run/netns/${name}` }));
+  const environment: Readonly<Record<string, string>> = {
+    [NriVariable.socketDir]: directory,
+    [NriVariable.port]: `${port}`,
+  };
   const lines: string[] = [];
-  const log = createLog("debug", "plain", (line) => lines.push(line), "nri");
-  expect(() => new Daemon({ host, settings: readSettings({ env: () => undefined }), log }).run()).toThrow(Enough);
-  expect(lines.filter((line) => line.includes("no proxy"))).toEqual([
-    expect.stringContaining("pod shop/one"),
-    expect.stringContaining("pod shop/two"),
-  ]);
+  const ended = new AbortController();
+  const daemon = new Daemon({
+    host: new FakeHost({ netfilter: () => [] }),
+    settings: readSettings({ env: (name) => environment[name] }),
+    log: createLog("debug", "plain", (line) => lines.push(line), "nri"),
+    clock: systemClock,
+    signal: ended.signal,
+  });
+  const run = daemon.run();
+  const clients: Socket[] = [];
+  try {
+    // Each sends for as long as it is listened to, and comes again.
+    const flood = () => {
+      if (ended.signal.aborted) return;
+      const client = connect(port, "127.0.0.1");
+      clients.push(client);
+      const more = () => {
+        while (!client.destroyed && client.write("GET / HTTP/1.1\r\n\r\n"));
+      };
+      client
+        .on("connect", more)
+        .on("drain", more)
+        .on("error", () => {})
+        .on("close", flood)
+        .resume();
+    };
+    for (let each = 0; each < 4; each++) flood();
+    const runtime = await FakeRuntime.listen(join(directory, "nri.sock"), { running: [running] });
+    const told = () => lines.filter((line) => line.includes("no proxy"));
+    await eventually(() => (told().length >= 2 ? true : undefined));
+    expect(told()).toEqual([expect.stringContaining("pod shop/one"), expect.stringContaining("pod shop/two")]);
+    ended.abort();
+    await run;
+    await runtime.close();
+  } finally {
+    ended.abort();
+    for (const client of clients) client.destroy();
+    await rm(directory, { recursive: true });
+  }
 });

@@ -3,14 +3,14 @@ import { AdminPath, CALL_LOG, NRI_PLUGIN, NRI_VERB } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { ApiAccess } from "../cni/lookup";
 import { appendLine, Recorder } from "../host/call-log";
-import { Errno, SystemError } from "../host/errno";
 import { readText } from "../host/files";
-import { readable, receiveSome, sendAll } from "../host/poll";
 import type { Host } from "../host/port";
-import { connectUnix } from "../host/sockets";
 import { get } from "../kubernetes/sync/request";
+import type { Clock } from "../process/clock";
+import { health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";
-import { AdminServer, type Answer } from "./admin-server";
+import { Loop } from "../process/loop";
+import { type Connection, connectUnix, NetError } from "../system/net";
 import type { Sandbox } from "./messages";
 import { createMetrics, type Occasion, type PodOutcome } from "./metrics";
 import { Redirector } from "./redirector";
@@ -31,36 +31,35 @@ const SEND_MS = 2000;
 const REQUEST_TIMEOUT_MS = 2000;
 /** The part of it that the lookups for one pod may take: another pod's may have to end before them. */
 const FOR_LOOKUPS = 1 / 3;
-/** Milliseconds between collections of what only refers to itself. */
-const COLLECT_MS = 60_000;
-const RECEIVE_SIZE = 262_144;
-/** Milliseconds between looks at what is due where nothing is. */
-const IDLE_MS = 1000;
+/** Milliseconds between looks at pods that ran before: what the runtime asks meanwhile is answered first. */
+const BETWEEN_LOOKS_MS = 1;
 const SOCKET = "nri.sock";
 /** What it means when a runtime is not there, or does not listen yet. */
-const ABSENT: Readonly<Record<number, (directory: string) => string>> = {
-  [Errno.ENOENT]: (directory) =>
+const ABSENT: Readonly<Record<string, (directory: string) => string>> = {
+  ENOENT: (directory) =>
     `there is no socket ${directory}/${SOCKET}: containerd 2.0 and later and CRI-O 1.30 and later make it unless NRI ` +
     "is turned off in their configuration; set nri.socketDir where it is in another directory",
-  [Errno.ECONNREFUSED]: (directory) =>
+  ECONNREFUSED: (directory) =>
     `nobody listens at ${directory}/${SOCKET}: the container runtime does not run, or is starting`,
-  [Errno.EAGAIN]: (directory) => `too many plugins wait at ${directory}/${SOCKET}: the container runtime is busy`,
+  EAGAIN: (directory) => `too many plugins wait at ${directory}/${SOCKET}: the container runtime is busy`,
 };
 
-interface Connection {
-  readonly socket: number;
-  readonly session: Session;
-  readonly since: number;
+/** How a connection ended, or why there was none. */
+interface End {
+  readonly problem: string;
+  readonly kind: "absent" | "refused";
 }
 
 interface Deps {
   readonly host: Host;
   readonly settings: Settings;
   readonly log: Log;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** Ends what {@link Daemon.run} does. @default never */
+  readonly signal?: AbortSignal;
 }
 
 export class Daemon {
-  private connection: Connection | undefined;
   /** The runtime, once it has taken the plugin. */
   private runtime: string | undefined;
   /** Pods that ran before and were not looked at yet; undefined before the runtime has named them. */
@@ -73,134 +72,128 @@ export class Daemon {
   /** Problems that were logged since a connection lasted. */
   private readonly said = new Set<string>();
   private backoff = RECONNECT_MS;
-  private nextAttempt = 0;
-  private nextCollection = COLLECT_MS;
   private lookupMs = REQUEST_TIMEOUT_MS * FOR_LOOKUPS;
   /** When the lookups for the pod at hand must have ended. */
   private lookupEnd = 0;
-  private readonly buffer = new Uint8Array(RECEIVE_SIZE);
   private readonly redirector: Redirector;
-  private readonly admin: AdminServer;
+  private readonly signal: AbortSignal;
+  private readonly looks: Loop;
   private readonly metrics = createMetrics({
     connected: () => this.waiting !== undefined,
     synchronized: () => this.isSynchronized,
   });
 
-  /** @throws SystemError where the port is taken */
   constructor(private readonly deps: Deps) {
-    const { host, settings, log } = deps;
+    const { host, settings, log, clock, signal = new AbortController().signal } = deps;
     const { stanza, netnsDir } = settings;
     this.redirector = new Redirector({ host, stanza, netnsDir, api: this.apiAccess() });
-    this.admin = new AdminServer(host, settings.port, {
-      [AdminPath.live]: () => ({ status: 200, body: "ok\n" }),
-      [AdminPath.ready]: () => this.readiness(),
-      [AdminPath.metrics]: () => ({ status: 200, body: this.metrics.registry.text() }),
-    });
+    this.signal = signal;
+    this.looks = new Loop(async () => this.lookAtNext(), { clock, signal });
     if (stanza.problem !== undefined) log.error(`meshed pods without rules cannot start: ${stanza.problem.message}`);
   }
 
-  /** Runs until the process ends. */
-  run(): never {
-    for (;;) this.step();
+  /** Runs until the process ends. @throws Error if the port is taken */
+  async run(): Promise<void> {
+    const server = await serve(
+      { port: this.deps.settings.port },
+      {
+        [AdminPath.live]: () => health(),
+        [AdminPath.ready]: () => health(this.unreadiness()),
+        [AdminPath.metrics]: () => metrics(this.metrics.registry),
+      },
+    );
+    await Promise.all([this.looks.run(), this.stayConnected()]);
+    server.close();
   }
 
   private get isSynchronized(): boolean {
     return this.waiting?.length === 0;
   }
 
-  private readiness(): Answer {
-    if (this.isSynchronized) return { status: 200, body: "ok\n" };
+  private unreadiness(): string | undefined {
+    if (this.isSynchronized) return undefined;
     const left = this.waiting?.length ?? 0;
     const running = left === 0 ? "the runtime has not named its pods yet" : `${left} pods are not looked at yet`;
-    return { status: 503, body: `${this.problem === "" ? running : this.problem}\n` };
+    return this.problem === "" ? running : this.problem;
   }
 
-  /**
-   * Waits for input, or for what is due, and handles it. The runtime's input comes first: a pod's start waits for it.
-   * That of the port, to which anybody may send without end, does not keep what is due from its turn.
-   */
-  private step(): void {
-    const { host } = this.deps;
-    if (this.connection === undefined && host.elapsed() >= this.nextAttempt) this.connect();
-    const { connection } = this;
-    const descriptors = [...(connection === undefined ? [] : [connection.socket]), ...this.admin.descriptors()];
-    const ready = readable(host, descriptors, this.idleMs());
-    for (const descriptor of ready) {
-      if (descriptor === connection?.socket) this.receive(connection);
-      else this.admin.serve(descriptor);
-    }
-    if (connection === undefined || !ready.includes(connection.socket)) this.lookAtNext();
-    this.admin.expire();
-    if (host.elapsed() >= this.nextCollection) {
-      this.nextCollection = host.elapsed() + COLLECT_MS;
-      host.collect();
-    }
-  }
-
-  /** How long there is nothing to do but to wait for input. */
-  private idleMs(): number {
-    if (this.waiting !== undefined && this.waiting.length > 0) return 0;
-    const { host } = this.deps;
-    return this.connection === undefined ? Math.min(IDLE_MS, Math.max(0, this.nextAttempt - host.elapsed())) : IDLE_MS;
-  }
-
-  private connect(): void {
-    const { host, settings } = this.deps;
-    const path = `${settings.socketDir}/${SOCKET}`;
-    try {
-      const socket = connectUnix(host, path);
-      const session = new Session({
-        name: NRI_PLUGIN,
-        index: settings.index,
-        handler: this.handler,
-        texts: host,
-        send: (bytes) => {
-          if (!sendAll(host, socket, bytes, SEND_MS)) throw new Error("the runtime does not take what it is sent");
-        },
-      });
-      this.connection = { socket, session, since: host.elapsed() };
-      this.metrics.connections.inc();
-      session.register();
-    } catch (error) {
-      const absent = error instanceof SystemError ? ABSENT[error.errno] : undefined;
-      if (absent === undefined) this.disconnect(reasonOf(error), "refused");
-      else this.disconnect(absent(settings.socketDir), "absent");
-    }
-  }
-
-  private receive({ socket, session }: Connection): void {
-    const input = receiveSome(this.deps.host, socket, this.buffer);
-    if (input === "nothing") return;
-    if (input === "closed") {
-      this.disconnect("the container runtime closed the connection", "refused");
-      return;
-    }
-    try {
-      session.receive(input);
-    } catch (error) {
-      const prefix = error instanceof RegistrationRefused ? "the container runtime refuses the plugin: " : "";
-      this.disconnect(`${prefix}${reasonOf(error)}`, "refused");
-    }
-  }
-
-  /** Ends the connection, if there is one; the next attempt is soon, or later each time the runtime refuses. */
-  private disconnect(problem: string, kind: "absent" | "refused"): void {
-    const { host, log } = this.deps;
-    if (this.connection !== undefined) {
-      host.close(this.connection.socket);
-      if (this.waiting !== undefined && host.elapsed() - this.connection.since >= LASTED_MS) {
+  /** Connects to the runtime again and again. */
+  private async stayConnected(): Promise<void> {
+    const { clock } = this.deps;
+    while (!this.signal.aborted) {
+      const since = clock.now();
+      const end = await this.converse();
+      if (this.waiting !== undefined && clock.now() - since >= LASTED_MS) {
         this.backoff = RECONNECT_MS;
         this.said.clear();
       }
+      const pauseMs = end.kind === "absent" ? RECONNECT_MS : this.backoff;
+      if (end.kind === "refused") this.backoff = Math.min(LONGEST_BACKOFF_MS, 2 * this.backoff);
+      this.disconnected(end.problem);
+      await clock.sleep(pauseMs, this.signal);
     }
-    this.connection = undefined;
+  }
+
+  private disconnected(problem: string): void {
     this.runtime = undefined;
     this.waiting = undefined;
-    this.nextAttempt = host.elapsed() + (kind === "absent" ? RECONNECT_MS : this.backoff);
-    if (kind === "refused") this.backoff = Math.min(LONGEST_BACKOFF_MS, 2 * this.backoff);
-    if (!this.said.has(problem)) log.warn(problem);
+    if (!this.said.has(problem)) this.deps.log.warn(problem);
     this.said.add(problem);
     this.problem = problem;
+  }
+
+  /** Makes a connection and answers the runtime's calls on it until it ends. */
+  private async converse(): Promise<End> {
+    const { settings } = this.deps;
+    let connection: Connection;
+    try {
+      connection = await connectUnix(`${settings.socketDir}/${SOCKET}`);
+    } catch (error) {
+      const absent = error instanceof NetError ? ABSENT[error.code ?? ""] : undefined;
+      if (absent !== undefined) return { problem: absent(settings.socketDir), kind: "absent" };
+      return { problem: reasonOf(error), kind: "refused" };
+    }
+    this.metrics.connections.inc();
+    const close = () => connection.close();
+    this.signal.addEventListener("abort", close);
+    try {
+      return { problem: await this.answerCalls(connection), kind: "refused" };
+    } finally {
+      this.signal.removeEventListener("abort", close);
+      close();
+    }
+  }
+
+  /** Resolves to why the connection is over. */
+  private async answerCalls(connection: Connection): Promise<string> {
+    const { host, settings } = this.deps;
+    let problem = "the container runtime closed the connection";
+    const send = (bytes: Uint8Array) => {
+      const timer = setTimeout(() => {
+        problem = "the runtime does not take what it is sent";
+        connection.close();
+      }, SEND_MS);
+      // What is read next says that the connection broke.
+      const over = () => clearTimeout(timer);
+      connection.write(bytes).then(over, over);
+    };
+    const session = new Session({
+      name: NRI_PLUGIN,
+      index: settings.index,
+      handler: this.handler,
+      texts: host,
+      send,
+    });
+    try {
+      session.register();
+      for (let input = await connection.read(); input !== undefined; input = await connection.read())
+        session.receive(input);
+      return problem;
+    } catch (error) {
+      if (error instanceof NetError) return problem;
+      const prefix = error instanceof RegistrationRefused ? "the container runtime refuses the plugin: " : "";
+      return `${prefix}${reasonOf(error)}`;
+    }
   }
 
   private readonly handler: Handler = {
@@ -218,6 +211,7 @@ export class Daemon {
       this.waiting = [...sandboxes];
       this.later = [];
       this.redirector.retain(new Set(sandboxes.map(({ id }) => id)));
+      this.looks.wake();
     },
     run: (sandbox) => this.look("run", sandbox),
     create: (sandbox) => this.look("create", sandbox),
@@ -227,21 +221,25 @@ export class Daemon {
     },
   };
 
-  /** Looks at one of the pods that ran before. One that throws runs all the same, and was reported. */
-  private lookAtNext(): void {
-    const sandbox = this.waiting?.shift() ?? this.nextAgain();
-    if (sandbox === undefined) return;
-    try {
-      this.look("synchronize", sandbox);
-    } catch (error) {
-      if (!(error instanceof CniError && error.code === ErrorCode.tryAgainLater)) return;
-      this.later.push(sandbox);
-      this.nextRetry = this.deps.host.elapsed() + RETRY_MS;
+  /**
+   * Looks at one of the pods that ran before. One that throws runs all the same, and was reported.
+   * @returns the milliseconds until the next
+   */
+  private lookAtNext(): number {
+    const { now } = this.deps.clock;
+    const sandbox = this.waiting?.shift() ?? (now() < this.nextRetry ? undefined : this.later.shift());
+    if (sandbox !== undefined) {
+      try {
+        this.look("synchronize", sandbox);
+      } catch (error) {
+        if (error instanceof CniError && error.code === ErrorCode.tryAgainLater) {
+          this.later.push(sandbox);
+          this.nextRetry = now() + RETRY_MS;
+        }
+      }
     }
-  }
-
-  private nextAgain(): Sandbox | undefined {
-    return this.deps.host.elapsed() < this.nextRetry ? undefined : this.later.shift();
+    if (this.waiting !== undefined && this.waiting.length > 0) return BETWEEN_LOOKS_MS;
+    return this.later.length === 0 ? Number.POSITIVE_INFINITY : Math.max(BETWEEN_LOOKS_MS, this.nextRetry - now());
   }
 
   /** Looks at a pod, and reports what was found. @throws what keeps it from running as it should */

@@ -38,10 +38,9 @@ export function frames(stream: Stream, payload: Uint8Array): Uint8Array {
 export class FrameReader {
   private readonly queue = new ByteQueue();
 
-  /** Each whole frame's stream and payload, in order. @throws ProtocolError */
+  /** Each whole frame's stream and payload, in order. @param chunk must not change afterwards @throws ProtocolError */
   *read(chunk: Uint8Array): Generator<readonly [stream: Stream, payload: Uint8Array]> {
-    // Whoever receives fills the same bytes again.
-    this.queue.push(chunk.slice());
+    this.queue.push(chunk);
     for (let header = this.queue.peek(HEADER); header !== undefined; header = this.queue.peek(HEADER)) {
       const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
       const stream = view.getUint32(0);

@@ -3,7 +3,7 @@ import { parseAddress } from "../cni/subnets";
 import { checked, Errno, SystemError } from "../host/errno";
 import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
 import type { TlsConnection, TlsFailure, TlsIdentity, TlsWants } from "../host/port";
-import { beginConnection, listenTcp as listenOn, sendAtOnce } from "../host/sockets";
+import { beginConnection, connectUnix as connectTo, listenTcp as listenOn, sendAtOnce } from "../host/sockets";
 import { reasonOf } from "../host/tls-failure";
 import { host } from "./engine/host";
 import { inChild, ready } from "./engine/loop";
@@ -72,7 +72,7 @@ interface Channel {
 
 const wants = (result: number, what: TlsWants) => (result === -Errno.EAGAIN ? what : result);
 
-function tcpChannel(socket: number): Channel {
+function plainChannel(socket: number): Channel {
   return {
     socket,
     send: (bytes) => wants(host.send(socket, bytes, MSG_NOSIGNAL), "write"),
@@ -93,6 +93,8 @@ function tlsChannel(socket: number, connection: TlsConnection): Channel {
 class EngineConnection implements Connection {
   private readonly end = new AbortController();
   private written: Promise<void> = Promise.resolve();
+  /** Writes that are not over. */
+  private unwritten = 0;
 
   constructor(private readonly channel: Channel) {}
 
@@ -111,8 +113,13 @@ class EngineConnection implements Connection {
       for (let at = 0; at < bytes.length; )
         at += await this.moved(at === 0 ? undefined : "write", () => this.channel.send(bytes.subarray(at)));
     };
-    const done = this.written.then(write);
-    this.written = done.catch(() => undefined);
+    // Behind nothing else, it is sent before this returns.
+    const done = this.unwritten === 0 ? write() : this.written.then(write);
+    this.unwritten += 1;
+    const over = () => {
+      this.unwritten -= 1;
+    };
+    this.written = done.then(over, over);
     return done;
   }
 
@@ -280,8 +287,18 @@ export function connectTcp(to: TcpTarget, options: ConnectOptions): Promise<Conn
   return attempted(
     options,
     "resolve",
-    async (attempt) => new EngineConnection(tcpChannel(await connectSocket(to, attempt))),
+    async (attempt) => new EngineConnection(plainChannel(await connectSocket(to, attempt))),
   );
+}
+
+/** Connects to a socket by its path. @throws NetError, with code EAGAIN if too many wait there */
+export async function connectUnix(path: string): Promise<Connection> {
+  try {
+    return new EngineConnection(plainChannel(connectTo(host, path)));
+  } catch (error) {
+    const code = error instanceof SystemError ? error.code : undefined;
+    throw new NetError((error as Error).message, "connect", code, { cause: error });
+  }
 }
 
 let certificates: { problemOf(chain: readonly Uint8Array[]): string } | undefined;
@@ -373,7 +390,7 @@ async function listening(at: ListenAddress, taken: (socket: number) => void): Pr
 
 /** @param taken gets each connection @throws SystemError if the port is taken */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
-  return listening(at, (socket) => taken(new EngineConnection(tcpChannel(socket))));
+  return listening(at, (socket) => taken(new EngineConnection(plainChannel(socket))));
 }
 
 /** @throws Error in the TLS library's words */

@@ -99,6 +99,9 @@ const BACKLOG = 4096;
 const EVERY_ADDRESS = "::"; // of both families
 const EVERY_IPV4_ADDRESS = "0.0.0.0";
 
+/** Milliseconds for a connection on this machine, which is made at once or not at all. */
+const LOCAL_MS = 5_000;
+
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
 function failure(error: Error, kind: NetFailure): NetError {
@@ -229,6 +232,12 @@ const tcpKind = (error: Error): NetFailure => (LOOKUPS.includes(codeOf(error)) ?
 /** @throws NetError */
 export async function connectTcp({ host, port }: TcpTarget, options: ConnectOptions): Promise<Connection> {
   return opening({ socket: tcpConnect({ host, port }), opened: "connect", kindOf: tcpKind }, options);
+}
+
+/** Connects to a socket by its path. @throws NetError, with code EAGAIN if too many wait there */
+export function connectUnix(path: string): Promise<Connection> {
+  const socket = tcpConnect({ path });
+  return opening({ socket, opened: "connect", kindOf: () => "connect" }, { deadlineMs: LOCAL_MS });
 }
 
 /** Codes of what Node finds wrong with a certificate. */
