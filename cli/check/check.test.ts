@@ -300,7 +300,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     "a DaemonSet that wants no node",
     { ...wantsNothing({ nodeAffinity: AFFINITY }), nodes: { value: [node("one")] } },
     [
-      "error: DaemonSet linkerd-cni wants a pod on no node: of the only node none fits: one: nodeAffinity wants pool In mesh, and it has no label pool",
+      "error: DaemonSet linkerd-cni wants a pod on no node: of the only node none fits: one: nodeAffinity requires pool In mesh, and the node has no label pool",
     ],
   ],
   [
@@ -313,7 +313,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
       },
     },
     [
-      "warning: it is to have none, since tolerations do not cover its taint gpu=a:NoSchedule: meshed pods that start there are not redirected",
+      "warning: it is to have none, since tolerations do not cover the node's taint gpu=a:NoSchedule: meshed pods that start there are not redirected",
     ],
   ],
   [

@@ -1,4 +1,5 @@
 import { InstallerVariable, STARTUP_TAINT } from "../../cni/contract";
+import { isSelected, whyNotPlaced } from "../../kubernetes/placement";
 import { docs, runbook } from "../links";
 import { ifUnreadable } from "./access";
 import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
@@ -13,7 +14,6 @@ import {
   type NodeObject,
   nodeOf,
 } from "./objects";
-import { isSelected, whyNotWanted } from "./placement";
 import { known, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-nodes");
@@ -80,7 +80,7 @@ class Rollout {
   private nothingSelected(): Finding {
     const { nodes, template } = this;
     const [first] = nodes;
-    const why = first && (whyNotWanted(first, template) ?? "the DaemonSet's controller has not said why");
+    const why = first && (whyNotPlaced(template, first) ?? "the DaemonSet's controller has not said why");
     const told =
       first === undefined
         ? "no node is known"
@@ -152,11 +152,11 @@ class Rollout {
     const occupied = new Set(this.own.map(nodeOf));
     const isWanted = this.desired > occupied.size;
     const bare = this.nodes.filter(
-      (node) => isSelected(node, this.template) && !occupied.has(node.metadata.name ?? ""),
+      (node) => isSelected(this.template, node) && !occupied.has(node.metadata.name ?? ""),
     );
     return bare.flatMap((node) => {
       const what = `node ${node.metadata.name} has a ready pod`;
-      const why = whyNotWanted(node, this.template);
+      const why = whyNotPlaced(this.template, node);
       if (isWanted && why === undefined) return this.without(what);
       return [
         category.odd(what, {
@@ -183,7 +183,7 @@ class Rollout {
   /** Nodes that say that they are not ready; whether that concerns the network is seen from their words. */
   private broken(told: ReadonlySet<string>): readonly Finding[] {
     return this.nodes
-      .filter((node) => isSelected(node, this.template) && !told.has(node.metadata.name ?? ""))
+      .filter((node) => isSelected(this.template, node) && !told.has(node.metadata.name ?? ""))
       .flatMap((node) => {
         const problem = notReady(node);
         if (problem === undefined) return [];

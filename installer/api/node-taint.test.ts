@@ -1,4 +1,5 @@
-import { type Taint, withoutTaint } from "./node-taint";
+import type { Taint } from "../../kubernetes/types";
+import { withoutTaint } from "./node-taint";
 
 const KEY = "linkerd.io/cni-not-ready";
 const other: Taint = { key: "gpu", value: "yes", effect: "NoSchedule" };

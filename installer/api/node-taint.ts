@@ -1,13 +1,9 @@
 import { reasonOf } from "../../cni/errors";
+import { KubernetesClient } from "../../kubernetes/client";
+import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
+import type { Taint } from "../../kubernetes/types";
 import type { Log } from "../../process/log";
-
-/** What keeps pods away from a node. */
-export interface Taint {
-  readonly key: string;
-  readonly value?: string;
-  readonly effect: string;
-}
 
 /** One operation of a JSON patch (RFC 6902). */
 export type Operation =
@@ -77,24 +73,16 @@ export class StartupTaint {
   private async remove(): Promise<void> {
     const { connect, key, log, node } = this.deps;
     const send = connect();
+    const client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
     try {
-      const patch = withoutTaint(await this.taints(send), key);
-      if (patch.length === 0) return log.debug(`node ${node} has no taint ${key}`);
-      const contentType = "application/json-patch+json";
-      const path = `/api/v1/nodes/${node}`;
-      const { status } = await send({ method: "PATCH", path, body: patch, contentType, deadlineMs: DEADLINE_MS });
-      if (status !== 200) throw new Error(`patch of node ${node}: ${status}`);
+      const { spec } = await client.get(resources.nodes, { name: node });
+      const body = withoutTaint(spec?.taints ?? [], key);
+      if (body.length === 0) return log.debug(`node ${node} has no taint ${key}`);
+      await client.patch(resources.nodes, { name: node }, { type: "json", body });
       log.info(`removed taint ${key} from node ${node}: pods that start now are chained`);
     } finally {
       send.close();
     }
-  }
-
-  private async taints(send: Transport): Promise<readonly Taint[]> {
-    const { node } = this.deps;
-    const { status, body } = await send({ path: `/api/v1/nodes/${node}`, deadlineMs: DEADLINE_MS });
-    if (status !== 200) throw new Error(`node ${node}: ${status}`);
-    return (JSON.parse(body) as { spec?: { taints?: readonly Taint[] } }).spec?.taints ?? [];
   }
 
   private say(problem: string): void {

@@ -1,14 +1,8 @@
 import { reasonOf } from "../../cni/errors";
+import { KubernetesClient } from "../../kubernetes/client";
+import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
-
-interface OwnedPod {
-  readonly kind?: string;
-  readonly metadata?: {
-    readonly name?: string;
-    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
-  };
-}
 
 interface Deps {
   readonly namespace: string;
@@ -70,13 +64,11 @@ export class OwnDaemonSet {
   }
 
   private async read(send: Transport): Promise<void> {
-    const { namespace, pod, log } = this.deps;
-    const path = `/api/v1/namespaces/${namespace}/pods/${pod}`;
-    const { status, body } = await send({ path, deadlineMs: DEADLINE_MS });
-    if (status !== 200) return log.debug(`our own pod ${namespace}/${pod}: ${status}`);
-    const { kind, metadata } = JSON.parse(body) as OwnedPod;
-    if (kind !== "Pod" || metadata?.name !== pod) return log.debug(`the answer for ${namespace}/${pod} is no Pod`);
-    this.owner = metadata.ownerReferences?.find((each) => each.kind === "DaemonSet")?.name;
+    const { namespace, pod: name, log } = this.deps;
+    const client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
+    const pod = await client.get(resources.pods, { namespace, name });
+    if (pod.metadata?.name !== name) return log.debug(`the answer for ${namespace}/${name} is not this Pod`);
+    this.owner = pod.metadata.ownerReferences?.find((each) => each.kind === "DaemonSet")?.name;
     this.isKnown = true;
     log.debug(`our DaemonSet is ${namespace}/${this.owner ?? "none"}`);
   }

@@ -86,7 +86,7 @@ describe("a DaemonSet that selects other nodes", () => {
   const selecting = (rest: Answers) => ask({ [DAEMON_SET]: daemonSet, [POD]: GOING, ...rest });
 
   test("is as good as deleted where our pod goes", async () => {
-    const unwanted = found("certain", true, "no longer selects this node, because of its nodeSelector or nodeAffinity");
+    const unwanted = found("certain", true, "no longer selects this node: nodeSelector requires pool=mesh");
     expect(await selecting({ [NODE]: node("batch") })).toEqual(unwanted);
     expect(await selecting({ [NODE]: node("mesh") })).toEqual(there);
   });

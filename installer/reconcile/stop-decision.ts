@@ -1,8 +1,8 @@
 import { InstallerVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
+import { type PlacementSpec, whyNotPlaced } from "../../kubernetes/placement";
 import type { Transport } from "../../kubernetes/transport";
-import type { NamespaceObject, ObjectMeta } from "../../kubernetes/types";
-import { type NodeObject, type PlacementSpec, unwantedOn } from "../api/placement";
+import type { NamespaceObject, NodeObject, ObjectMeta } from "../../kubernetes/types";
 import type { Settings } from "../settings";
 
 const DEADLINE_MS = 4_000;
@@ -139,7 +139,7 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
-  if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node, because of ${unwanted}`);
+  if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node: ${unwanted}`);
   return certain(false, "our DaemonSet is there: its next pod takes over");
 }
 
@@ -187,7 +187,7 @@ async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promi
   const { node, pod, own } = question;
   if (node === undefined || pod === undefined) return undefined;
   const { object: where } = await get<NodeObject>(own, `/api/v1/nodes/${node}`);
-  const unwanted = where && unwantedOn(spec?.template?.spec ?? {}, where);
+  const unwanted = where && whyNotPlaced(spec?.template?.spec ?? {}, where);
   return unwanted !== undefined && (await isPodDeleted(question)) ? unwanted : undefined;
 }
 

@@ -284,7 +284,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         );
         await breaker.restore();
       },
-      problem: /wants a pod on no node: of the only node none fits: node: nodeSelector wants pool=mesh/,
+      problem: /wants a pod on no node: of the only node none fits: node: nodeSelector requires pool=mesh/,
       remedy: /nodeAffinity or tolerations, or label the nodes/,
     },
     {

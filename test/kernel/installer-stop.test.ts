@@ -202,9 +202,7 @@ test.each([
   const installed = node.content();
   expect(await installer.stop()).toBe(0);
   const removed = outcome === "removed";
-  expect(installer.log.includes("no longer selects this node, because of its nodeSelector or nodeAffinity")).toBe(
-    removed,
-  );
+  expect(installer.log.includes("no longer selects this node: nodeSelector requires pool=mesh")).toBe(removed);
   expect(content()).toEqual(removed ? before : installed);
 });
 

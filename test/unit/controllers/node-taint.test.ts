@@ -81,7 +81,7 @@ test("a refusal is logged once, and tried again", async () => {
   await startup.lift();
   await startup.lift();
   expect(startup.isDue).toBe(true);
-  expect(log).toEqual([`warn: taint ${KEY} cannot be removed yet: patch of node node-1: 422`]);
+  expect(log).toEqual([`warn: taint ${KEY} cannot be removed yet: patch nodes node-1: 422: {}`]);
   patchStatus = 200;
   await startup.lift();
   expect(startup.isDue).toBe(false);

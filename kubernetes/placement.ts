@@ -1,4 +1,5 @@
-import type { Taint } from "./node-taint";
+/** On which nodes a DaemonSet runs its pods, as its controller judges. Pure. */
+import type { NodeObject, Taint } from "./types";
 
 interface Requirement {
   readonly key?: string;
@@ -27,11 +28,6 @@ export interface PlacementSpec {
     };
   };
   readonly tolerations?: readonly Toleration[];
-}
-
-export interface NodeObject {
-  readonly metadata?: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
-  readonly spec?: { readonly taints?: readonly Taint[] };
 }
 
 /** Undefined: it cannot be told here. */
@@ -73,12 +69,31 @@ function inTerm({ matchExpressions = [], matchFields = [] }: Term, { metadata }:
   ]);
 }
 
-function isSelected({ nodeSelector = {}, affinity }: PlacementSpec, node: NodeObject): Answer {
+const labelText = (key: string, { metadata }: NodeObject): string => {
+  const value = metadata?.labels?.[key];
+  return value === undefined ? `no label ${key}` : `label ${key}=${value}`;
+};
+
+/** The label of the nodeSelector that a node lacks. */
+function unmetSelector({ nodeSelector = {} }: PlacementSpec, node: NodeObject): string | undefined {
   const labels = node.metadata?.labels ?? {};
-  const selector = Object.entries(nodeSelector).map(([key, value]) => labels[key] === value);
-  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  const terms = required?.nodeSelectorTerms?.map((term) => inTerm(term, node));
-  return all([...selector, ...(required === undefined ? [] : [terms === undefined ? undefined : any(terms)])]);
+  const unmet = Object.entries(nodeSelector).find(([key, value]) => labels[key] !== value);
+  return unmet && `nodeSelector requires ${unmet.join("=")}, and the node has ${labelText(unmet[0], node)}`;
+}
+
+/** Whether a node has the labels of the nodeSelector. */
+export const isSelected = (spec: PlacementSpec, node: NodeObject): boolean => unmetSelector(spec, node) === undefined;
+
+function unmetAffinity({ affinity }: PlacementSpec, node: NodeObject): string | undefined {
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  if (terms === undefined || any(terms.map((term) => inTerm(term, node))) !== false) return undefined;
+  const unmet = terms[0]?.matchExpressions?.find(
+    (each) => meets(each, node.metadata?.labels?.[each.key ?? ""]) === false,
+  );
+  if (unmet === undefined) return "nodeAffinity requires what the node does not have";
+  const { key = "", operator = "", values = [] } = unmet;
+  const required = [key, operator, values.join(",")].filter((word) => word !== "").join(" ");
+  return `nodeAffinity requires ${required}, and the node has ${labelText(key, node)}`;
 }
 
 function tolerates({ key = "", operator = "Equal", value = "", effect = "" }: Toleration, taint: Taint): Answer {
@@ -87,21 +102,25 @@ function tolerates({ key = "", operator = "Equal", value = "", effect = "" }: To
   return operator === "Equal" || operator === "" ? value === (taint.value ?? "") : undefined;
 }
 
-/** Kubernetes' own tell of a node's condition, which passes; pods of a DaemonSet are made to tolerate most of them. */
+/** Taints that Kubernetes sets by a node's condition pass; pods of a DaemonSet tolerate most of them by themselves. */
 const CONDITION = /^node\.(cloudprovider\.)?kubernetes\.io\//;
 const KEEPS_AWAY = ["NoSchedule", "NoExecute"];
 
+function untolerated({ tolerations = [] }: PlacementSpec, { spec }: NodeObject): string | undefined {
+  const taint = (spec?.taints ?? []).find(
+    (each) =>
+      KEEPS_AWAY.includes(each.effect) &&
+      !CONDITION.test(each.key) &&
+      any(tolerations.map((toleration) => tolerates(toleration, each))) === false,
+  );
+  if (taint === undefined) return undefined;
+  const value = (taint.value ?? "") === "" ? "" : `=${taint.value}`;
+  return `tolerations do not cover the node's taint ${taint.key}${value}:${taint.effect}`;
+}
+
 /**
- * Why a DaemonSet of this pod specification wants no pod on a node, as its controller judges; undefined where it wants
- * one, and where that cannot be told.
+ * Why a DaemonSet of this pod specification runs no pod on a node; undefined if it runs one, and if that cannot be told.
  */
-export function unwantedOn(spec: PlacementSpec, node: NodeObject): string | undefined {
-  if (isSelected(spec, node) === false) return "its nodeSelector or nodeAffinity";
-  const taints = (node.spec?.taints ?? []).filter(
-    ({ key, effect }) => KEEPS_AWAY.includes(effect) && !CONDITION.test(key),
-  );
-  const repelling = taints.find(
-    (taint) => any((spec.tolerations ?? []).map((each) => tolerates(each, taint))) === false,
-  );
-  return repelling && `its tolerations and the node's taint ${repelling.key}:${repelling.effect}`;
+export function whyNotPlaced(spec: PlacementSpec, node: NodeObject): string | undefined {
+  return unmetSelector(spec, node) ?? unmetAffinity(spec, node) ?? untolerated(spec, node);
 }
