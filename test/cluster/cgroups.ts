@@ -15,13 +15,13 @@ export async function hierarchies(): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(MOUNT, entry.name));
 }
 
-export async function makeCgroups(): Promise<void> {
-  for (const hierarchy of await hierarchies()) await mkdir(join(hierarchy, CGROUP), { recursive: true });
+export async function makeCgroups(name = CGROUP): Promise<void> {
+  for (const hierarchy of await hierarchies()) await mkdir(join(hierarchy, name), { recursive: true });
 }
 
 /** Removes the groups once all their processes have ended. */
-export async function removeCgroups(): Promise<void> {
-  for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, CGROUP));
+export async function removeCgroups(name = CGROUP): Promise<void> {
+  for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, name));
 }
 
 async function removeTree(directory: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
+import { Message, type Texts } from "../../nri/protobuf";
 import { CGROUP } from "./cgroups";
 
 /** A pod's sandbox, as a kubelet asks for it. */
@@ -11,6 +12,15 @@ export interface SandboxConfig {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** What a runtime knows of a sandbox. */
+export interface SandboxStatus {
+  readonly isReady: boolean;
+  /** The pod's address; empty if the runtime has none, or let go of it. */
+  readonly address: string;
+  /** Path of the pod's network namespace. */
+  readonly netns: string;
+}
+
 const DEADLINE_MS = 60_000;
 
 /**
@@ -20,9 +30,17 @@ const DEADLINE_MS = 60_000;
 export class ContainerRuntime {
   private readonly session: ClientHttp2Session;
 
-  /** @param socket where the runtime listens */
-  constructor(socket: string) {
+  /**
+   * @param socket where the runtime listens
+   * @param cgroup below which the sandboxes' groups are made. @default the cluster's
+   */
+  constructor(
+    socket: string,
+    private readonly cgroup = CGROUP,
+  ) {
     this.session = connectHttp2("http://localhost", { createConnection: () => connect(socket) });
+    // Each call tells of it.
+    this.session.on("error", () => undefined);
   }
 
   close(): void {
@@ -36,15 +54,48 @@ export class ContainerRuntime {
       field(1, metadata),
       ...Object.entries(labels).map(([key, value]) => field(6, message(text(1, key), text(2, value)))),
       ...Object.entries(annotations).map(([key, value]) => field(7, message(text(1, key), text(2, value)))),
-      field(8, text(1, `/${CGROUP}`)),
+      field(8, message(text(1, `/${this.cgroup}`), field(2, field(1, OWN_PROCESSES)))),
     );
     // The answer has one field, the id, which is shorter than 128 bytes.
     return (await this.call("RunPodSandbox", field(1, config))).subarray(2).toString();
   }
 
   async remove(id: string): Promise<void> {
-    await this.call("StopPodSandbox", text(1, id));
+    await this.stop(id);
     await this.call("RemovePodSandbox", text(1, id));
+  }
+
+  /** Ends a sandbox, for which the runtime calls the CNI chain, and keeps it. */
+  async stop(id: string): Promise<void> {
+    await this.call("StopPodSandbox", text(1, id));
+  }
+
+  /** The runtime by its own words, such as `cri-o 1.34.0`. */
+  async version(): Promise<string> {
+    const answer = new Message(await this.call("Version", EMPTY), TEXTS);
+    return `${answer.text(2)} ${answer.text(3)}`;
+  }
+
+  /** Why the runtime would have the node NotReady for its network; undefined if it would not. */
+  async networkProblem(): Promise<string | undefined> {
+    const conditions = new Message(await this.call("Status", EMPTY), TEXTS).message(1).messages(1);
+    const network = conditions.find((condition) => condition.text(1) === "NetworkReady");
+    return network?.number(2) === 1 ? undefined : (network?.text(4) ?? "no condition NetworkReady");
+  }
+
+  async status(id: string): Promise<SandboxStatus> {
+    const answer = new Message(await this.call("PodSandboxStatus", message(text(1, id), VERBOSE)), TEXTS);
+    const [info = ""] = answer.messages(2).flatMap((entry) => (entry.text(1) === "info" ? [entry.text(2)] : []));
+    const { runtimeSpec } = JSON.parse(info) as {
+      runtimeSpec: { linux: { namespaces: readonly { readonly type: string; readonly path?: string }[] } };
+    };
+    const status = answer.message(1);
+    return {
+      // SANDBOX_READY is 0.
+      isReady: status.number(3) === 0,
+      address: status.message(5).text(1),
+      netns: runtimeSpec.linux.namespaces.find(({ type }) => type === "network")?.path ?? "",
+    };
   }
 
   /** A call of gRPC. @throws what the runtime answers, but for success */
@@ -79,6 +130,16 @@ export class ContainerRuntime {
 
 /** Bytes before a message of gRPC: whether it is compressed, and its length. */
 const PREFIX = 5;
+
+const EMPTY = Buffer.alloc(0);
+/** The field that asks for more than a status says. */
+const VERBOSE = Buffer.from([16, 1]);
+/** Containers of a pod do not see each other's processes: with that, CRI-O starts no process of its own for a sandbox. */
+const OWN_PROCESSES = Buffer.from([16, 1]);
+const TEXTS: Texts = {
+  encode: (value) => new TextEncoder().encode(value),
+  decode: (bytes) => new TextDecoder().decode(bytes),
+};
 
 const message = (...fields: readonly Buffer[]) => Buffer.concat(fields);
 const text = (number: number, value: string) => field(number, Buffer.from(value));

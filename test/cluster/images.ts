@@ -15,15 +15,20 @@ const ENTRYPOINTS: Readonly<Record<string, readonly string[]>> = {
   [PAUSE]: ["/programs", "pause"],
 };
 
+/** Makes one of the test's images, as an OCI archive. */
+export async function testImage(reference: string): Promise<Uint8Array> {
+  const architecture = process.arch === "arm64" ? "arm64" : "amd64";
+  const files = [{ name: "programs", mode: 0o755, content: await readFile(programs) }];
+  const entrypoint = ENTRYPOINTS[reference] ?? [];
+  return ociArchive({ reference, entrypoint, env: [], labels: {} }, [{ architecture, files }]);
+}
+
 /** Makes the test's images and gives them to the node's container runtime. */
 export async function importTestImages(machine: Machine): Promise<void> {
   await mkdir(paths.images, { recursive: true });
-  const architecture = process.arch === "arm64" ? "arm64" : "amd64";
-  const files = [{ name: "programs", mode: 0o755, content: await readFile(programs) }];
-  for (const [reference, entrypoint] of Object.entries(ENTRYPOINTS)) {
-    const archive = await ociArchive({ reference, entrypoint, env: [], labels: {} }, [{ architecture, files }]);
+  for (const reference of Object.keys(ENTRYPOINTS)) {
     const path = join(paths.images, `${reference.replace(/[^a-z0-9]/g, "-")}.tar`);
-    await writeFile(path, archive);
+    await writeFile(path, await testImage(reference));
     await importImage(machine, path);
   }
 }

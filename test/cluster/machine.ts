@@ -21,15 +21,20 @@ export interface RunOptions {
 export class Machine {
   private constructor(
     /** The holder's process id on the host. */
-    private readonly pid: number,
+    readonly pid: number,
     /** That of its parent, which outlives everything inside: it is the last to be in the namespaces. */
     private readonly parent: number,
+    private readonly state: string,
   ) {}
 
   private static readonly pidFile = join(paths.state, "machine.pid");
 
-  /** Makes the namespaces. @param init static executable that waits, and buries orphans, when called with `pause` */
-  static async start(init: string): Promise<Machine> {
+  /**
+   * Makes the namespaces.
+   * @param init static executable that waits, and buries orphans, when called with `pause`
+   * @param state directory of what is kept about it. @default the cluster's
+   */
+  static async start(init: string, state: string = paths.state): Promise<Machine> {
     const isolation = [
       "--mount",
       "--net",
@@ -40,31 +45,31 @@ export class Machine {
       "--propagation",
       "private",
     ];
-    const holder = spawn("unshare", [...isolation, init, "pause", paths.state], { detached: true, stdio: "ignore" });
+    const holder = spawn("unshare", [...isolation, init, "pause", state], { detached: true, stdio: "ignore" });
     holder.unref();
     for (let tries = 0; tries < 3000 && holder.exitCode === null; tries++) {
       await sleep(10);
       const children = await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, "utf8").catch(() => "");
       const pid = Number(children.trim());
-      if (pid > 0 && (await holds(pid))) {
-        await mkdir(paths.state, { recursive: true });
-        await writeFile(Machine.pidFile, `${pid} ${holder.pid}`);
-        return new Machine(pid, Number(holder.pid));
+      if (pid > 0 && (await holds(pid, state))) {
+        await mkdir(state, { recursive: true });
+        if (state === paths.state) await writeFile(Machine.pidFile, `${pid} ${holder.pid}`);
+        return new Machine(pid, Number(holder.pid), state);
       }
     }
     throw new Error("unshare made no namespaces: the kernel must allow mount, network and PID namespaces");
   }
 
-  /** The machine that an earlier command started, where it still runs. */
+  /** The cluster's machine, which an earlier command started, where it still runs. */
   static async find(): Promise<Machine | undefined> {
     const text = await readFile(Machine.pidFile, "utf8").catch(() => "");
     const [pid = 0, parent = 0] = text.split(" ").map(Number);
-    return pid > 0 && (await holds(pid)) ? new Machine(pid, parent) : undefined;
+    return pid > 0 && (await holds(pid, paths.state)) ? new Machine(pid, parent, paths.state) : undefined;
   }
 
   /** Whether it has not ended. */
   async runs(): Promise<boolean> {
-    return holds(this.pid);
+    return holds(this.pid, this.state);
   }
 
   /** Where a path inside, such as that of a socket, can be reached from the host. */
@@ -74,7 +79,11 @@ export class Machine {
 
   /** The command line that runs a command inside. */
   enter(command: readonly string[], directory = "/"): string[] {
-    const env = [`HOME=${paths.home}`, `KUBECONFIG=${join(paths.kubeconfigs, "admin")}`, `PATH=${searchPath()}`];
+    const env = [
+      `HOME=${join(this.state, "home")}`,
+      `KUBECONFIG=${join(this.state, "kubeconfigs", "admin")}`,
+      `PATH=${searchPath(this.state)}`,
+    ];
     const namespaces = ["--target", String(this.pid), "--mount", "--net", "--pid"];
     return ["nsenter", ...namespaces, "env", `--chdir=${directory}`, ...env, ...command];
   }
@@ -93,18 +102,19 @@ export class Machine {
     }
   }
 
-  /** Starts a daemon inside; its process id there is kept in `paths.pids`, its output in `paths.logs`. */
+  /** Starts a daemon inside; its process id there is kept in `pids` of the state, its output in `logs`. */
   async daemon(name: string, command: readonly string[]): Promise<void> {
     const script = 'echo $$ > "$0"; exec "$@"';
-    const [program, ...args] = this.enter(["sh", "-c", script, join(paths.pids, name), ...command]) as [string];
-    const log = openSync(join(paths.logs, name), "a");
+    const pid = join(this.state, "pids", name);
+    const [program, ...args] = this.enter(["sh", "-c", script, pid, ...command]) as [string];
+    const log = openSync(join(this.state, "logs", name), "a");
     spawn(program, args, { detached: true, stdio: ["ignore", log, log] }).unref();
     closeSync(log);
   }
 
   /** Process id that a daemon has inside, where it runs. */
   async pidOf(name: string): Promise<number | undefined> {
-    const pid = Number(await readFile(join(paths.pids, name), "utf8").catch(() => "0"));
+    const pid = Number(await readFile(join(this.state, "pids", name), "utf8").catch(() => "0"));
     return (await dead(`/proc/${this.pid}/root/proc/${pid}`)) ? undefined : pid;
   }
 
@@ -113,11 +123,11 @@ export class Machine {
     const pid = await this.pidOf(name);
     if (pid === undefined) return;
     await this.run(["kill", `-${signal}`, String(pid)]);
-    for (let tries = 0; tries < 300; tries++) {
+    for (let tries = 0; tries < 1_200; tries++) {
       if ((await this.pidOf(name)) === undefined) return;
       await sleep(50);
     }
-    throw new Error(`${name} did not end within 15 s of SIG${signal}`);
+    throw new Error(`${name} did not end within 60 s of SIG${signal}`);
   }
 
   /** Ends everything inside at once: the kernel kills all of a PID namespace with its first process. */
@@ -137,15 +147,15 @@ async function dead(directory: string): Promise<boolean> {
   return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
 }
 
-/** Whether a process is the holder of this checkout's machine. */
-async function holds(pid: number): Promise<boolean> {
+/** Whether a process is the holder of the machine with this state. */
+async function holds(pid: number, state: string): Promise<boolean> {
   const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-  return commandLine.split("\0").slice(1, 3).join(" ") === `pause ${paths.state}`;
+  return commandLine.split("\0").slice(1, 3).join(" ") === `pause ${state}`;
 }
 
-const searchPath = () =>
+const searchPath = (state: string) =>
   [
-    paths.programs,
+    join(state, "bin"),
     paths.binaries,
     join(paths.helm, ".."),
     "/usr/local/sbin",

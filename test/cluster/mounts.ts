@@ -49,7 +49,8 @@ export async function unmount(machine: Machine, form: RegExp): Promise<void> {
   if (paths.length > 0) await machine.run(["umount", "--lazy", ...paths]);
 }
 
-function overlay(directory: string, layer: string): string[][] {
+/** Commands that lay a directory's own layer over it. @param layer directory on a file system that can be one, as tmpfs */
+export function overlay(directory: string, layer: string): string[][] {
   const [upper, work] = [join(layer, "upper"), join(layer, "work")];
   const options = `lowerdir=${directory},upperdir=${upper},workdir=${work}`;
   return [

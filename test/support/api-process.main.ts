@@ -1,4 +1,4 @@
-/** The program of ApiProcess. Takes `{ delayMs }`, answers `{ requests }` since the last one. */
+/** The program of ApiProcess. Takes `{ delayMs }`, answers the paths of the `{ requests }` since the last one. */
 import { ApiStub, json } from "./api-server";
 
 const annotations = {
@@ -27,18 +27,31 @@ function podObject(path: string): object {
   };
 }
 
+/** Container runtime of every node. */
+const [, , containerRuntimeVersion = ""] = process.argv;
+
+const nodeObject = (path: string): object => ({
+  kind: "Node",
+  apiVersion: "v1",
+  metadata: { name: metadata(path).name },
+  status: { nodeInfo: { containerRuntimeVersion } },
+});
+
+function objectAt(path: string): object {
+  if (path.includes("/pods/")) return podObject(path);
+  if (path.includes("/nodes/")) return nodeObject(path);
+  return { kind: "Namespace", apiVersion: "v1", metadata: { name: metadata(path).name, annotations: {} } };
+}
+
 async function main(): Promise<void> {
   let delayMs = 0;
   const stub = await ApiStub.start((request, response) => {
     const path = (request.url ?? "").split("?")[0] ?? "";
-    const object = path.includes("/pods/")
-      ? podObject(path)
-      : { kind: "Namespace", apiVersion: "v1", metadata: { name: metadata(path).name, annotations: {} } };
-    setTimeout(() => json(200, object)(request, response), delayMs);
+    setTimeout(() => json(200, objectAt(path))(request, response), delayMs);
   });
   process.on("message", (message: { delayMs: number }) => {
     delayMs = message.delayMs;
-    process.send?.({ requests: stub.requests.splice(0).length });
+    process.send?.({ requests: stub.requests.splice(0) });
   });
   process.on("disconnect", () => process.exit(0));
   process.send?.({ kubeconfig: stub.kubeconfig() });

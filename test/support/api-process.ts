@@ -1,7 +1,7 @@
 /** An API server for tests in a process of its own, which answers while this one starts many plugins. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { bundle } from "../../build/bundle";
@@ -14,11 +14,17 @@ export class ApiProcess {
     readonly kubeconfig: string,
   ) {}
 
-  /** @param directory where its program and the kubeconfig are put */
-  static async open(directory: string): Promise<ApiProcess> {
+  /**
+   * @param directory where its program and the kubeconfig are put
+   * @param options.beside a process in whose network namespace it listens. @default this one
+   * @param options.runtime container runtime of every node, as `containerd://2.2.9`
+   */
+  static async open(directory: string, options: { beside?: number; runtime?: string } = {}): Promise<ApiProcess> {
+    const { beside, runtime = "" } = options;
     const script = join(directory, "api-process.js");
     await bundle(join(root, "test", "support", "api-process.main.ts"), script);
-    const child = fork(script, [], { execArgv: [] });
+    const enter = { execPath: "nsenter", execArgv: [`--net=/proc/${beside}/ns/net`, process.execPath] };
+    const child = fork(script, [runtime], beside === undefined ? { execArgv: [] } : enter);
     const [message] = (await once(child, "message")) as [{ kubeconfig: string }];
     const kubeconfig = join(directory, "api-process.kubeconfig");
     await writeFile(kubeconfig, message.kubeconfig);
@@ -36,9 +42,21 @@ export class ApiProcess {
 
   /** Sets the delay of answers; gives the number of requests since it was last called. */
   async delay(delayMs: number): Promise<number> {
+    return (await this.requests(delayMs)).length;
+  }
+
+  /** Paths that were asked for since the last call. @param delayMs of answers from now on */
+  async requests(delayMs = 0): Promise<readonly string[]> {
     this.child.send({ delayMs });
-    const [{ requests }] = (await once(this.child, "message")) as [{ requests: number }];
+    const [{ requests }] = (await once(this.child, "message")) as [{ requests: readonly string[] }];
     return requests;
+  }
+
+  /** Where it listens, and what its certificate is checked by. */
+  async server(): Promise<{ readonly server: URL; readonly ca: string }> {
+    const { clusters } = JSON.parse(await readFile(this.kubeconfig, "utf8"));
+    const { server, "certificate-authority-data": ca } = clusters[0].cluster as Record<string, string>;
+    return { server: new URL(server ?? ""), ca: Buffer.from(ca ?? "", "base64").toString() };
   }
 
   close(): void {

@@ -1,0 +1,264 @@
+/**
+ * The installer, the plugin and the NRI plugin under each container runtime, and what the README says that the runtimes
+ * do. A node is what the test before has left: installed, restarted, uninstalled.
+ */
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { outputs, root } from "../../build/paths";
+import { differences, snapshot } from "../../demo/snapshot";
+import { defaultStanza } from "../../demo/stanza";
+import { until } from "../support/controllers";
+import { buildPrograms } from "../support/program";
+import { suite } from "../support/requirements";
+import { rounds } from "../support/rounds";
+import {
+  CONFIGURATION,
+  MESHED,
+  NETWORK,
+  RUNTIME_NAMES,
+  type RuntimeName,
+  RuntimeNode,
+  runtimeMissing,
+  type Sandbox,
+  WITNESS,
+} from "../support/runtime-node";
+
+jest.setTimeout(120_000);
+
+const PLAIN = "plain";
+const VERBS = ["ADD", "DEL", "CHECK", "GC", "STATUS"] as const;
+type Verb = (typeof VERBS)[number];
+
+/** What a runtime does, whatever is installed. */
+interface Facts {
+  /** Verbs by which it calls the plugins of a chain. */
+  readonly calls: readonly Verb[];
+  /** When a failing STATUS makes the node NotReady. */
+  readonly heedsStatus: "always" | "when it starts" | "never";
+  /** Verbs by which it calls the plugins of a folder beside the list, which is named as its network; none: it never does. */
+  readonly dropIns: readonly Verb[];
+  readonly nri: boolean;
+}
+
+const FACTS: Readonly<Record<RuntimeName, Facts>> = {
+  "containerd 1.6": { calls: ["ADD", "DEL"], heedsStatus: "never", dropIns: [], nri: false },
+  "containerd 2.2": {
+    calls: ["ADD", "DEL", "STATUS"],
+    heedsStatus: "always",
+    dropIns: ["ADD", "DEL", "STATUS"],
+    nri: true,
+  },
+  "containerd 2.3": {
+    calls: ["ADD", "DEL", "STATUS"],
+    heedsStatus: "always",
+    dropIns: ["ADD", "DEL", "STATUS"],
+    nri: true,
+  },
+  // What it keeps of an ADD, for the DEL, is the list without the folder.
+  "CRI-O 1.34": { calls: VERBS, heedsStatus: "when it starts", dropIns: ["ADD", "GC", "STATUS"], nri: true },
+};
+
+const verbs = (of: readonly Verb[]) => (of.length === 0 ? "no" : of.join(", "));
+
+test.each(RUNTIME_NAMES)("the README says what %s does", (name) => {
+  const { calls, heedsStatus, dropIns, nri } = FACTS[name];
+  const row = `| ${name} | ${verbs(calls)} | ${verbs(dropIns)} | ${heedsStatus} | ${nri ? "yes" : "no"} |`;
+  const readme = readFileSync(join(root, "README.md"), "utf8").split("\n");
+  expect(readme.filter((line) => line.startsWith(`| ${name} |`))).toEqual([row]);
+});
+
+describe.each(RUNTIME_NAMES)("%s", (name) => {
+  suite("a node", runtimeMissing(name), () => {
+    const facts = FACTS[name];
+    let node: RuntimeNode;
+    let before: Record<string, string>;
+    /** Pods that live through everything. */
+    const lasting: Sandbox[] = [];
+    const netDir = (...names: string[]) => join(node.directories.netDir, ...names);
+    const content = async () => ({
+      ...(await snapshot(node.directories.netDir)),
+      ...(await snapshot(node.directories.binDir)),
+    });
+
+    beforeAll(async () => {
+      await buildPrograms();
+      node = await RuntimeNode.start(name);
+      before = await content();
+    }, 300_000);
+    afterAll(() => node?.close());
+
+    /** Starts a pod, looks whether it is redirected, and ends it. */
+    async function redirects(pod: string): Promise<boolean> {
+      const sandbox = await node.run(pod);
+      const is = await node.isRedirected(sandbox);
+      await node.remove(sandbox);
+      return is;
+    }
+
+    /** What is called by a runtime in the life of a pod that it is restarted beside. */
+    test(`calls a chain's plugins by ${facts.calls.join(", ")}`, async () => {
+      const sandbox = await node.run(PLAIN);
+      await node.restart();
+      await node.remove(sandbox);
+      const called = new Set(await node.calls("bridge"));
+      expect(VERBS.filter((verb) => called.has(verb))).toEqual(facts.calls);
+    });
+
+    test("redirects no pod before the installation", async () => {
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, false]);
+    });
+
+    test("redirects meshed pods from the installer's readiness on, and asks the API server about no other", async () => {
+      await node.install();
+      await node.api.requests();
+      for (const pod of [PLAIN, MESHED]) lasting.push(await node.run(pod));
+      expect(await Promise.all(lasting.map((each) => node.isRedirected(each)))).toEqual([false, true]);
+      const asked = (await node.api.requests()).filter((path) => path.includes("/pods/"));
+      expect(asked).toEqual(["/api/v1/namespaces/shop/pods/meshed"]);
+    });
+
+    test("starts many pods at once", async () => {
+      const pods = Array.from({ length: rounds(6, 40) }, (_, at) => (at % 2 === 0 ? MESHED : PLAIN));
+      const sandboxes = await Promise.all(pods.map((pod) => node.run(pod)));
+      const redirected = await Promise.all(sandboxes.map((each) => node.isRedirected(each)));
+      expect(redirected).toEqual(pods.map((pod) => pod === MESHED));
+      await Promise.all(sandboxes.map((each) => node.remove(each)));
+    });
+
+    test("its pods pass CHECK, and keep their rules through GC", async () => {
+      for (const sandbox of lasting) {
+        expect(await node.call("CHECK", sandbox)).toEqual([0, ""]);
+      }
+      expect(await node.call("GC", undefined, { "cni.dev/valid-attachments": [] })).toEqual([0, ""]);
+      expect(await Promise.all(lasting.map((each) => node.isRedirected(each)))).toEqual([false, true]);
+    });
+
+    test("restarted, keeps pods with their addresses and rules, and redirects new ones", async () => {
+      await node.restart();
+      for (const [at, sandbox] of lasting.entries()) {
+        expect(await node.addressOf(sandbox)).toBe(sandbox.address);
+        expect(await node.isRedirected(sandbox)).toBe(at === 1);
+      }
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, true]);
+    });
+
+    test("ends pods after the uninstallation, which then leaves no trace, and starts others as before", async () => {
+      await node.uninstall();
+      expect(node.directories.read(CONFIGURATION)).not.toContain("linkerd-cni");
+      // CRI-O ends a pod by the chain that it was started with.
+      if (!name.startsWith("CRI-O")) expect(differences(before, await content())).toEqual([]);
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, false]);
+      for (const sandbox of lasting) await node.remove(sandbox);
+      expect(differences(before, await content())).toEqual([]);
+    });
+
+    test("decides with the API server where the stanza does not ask for the pods' annotations", async () => {
+      const { capabilities: _, ...stanza } = await ourStanza();
+      await node.install({ CNI_NETWORK_CONFIG: JSON.stringify(stanza) });
+      await node.api.requests();
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, true]);
+      expect(await node.api.requests()).toContain("/api/v1/namespaces/shop/pods/plain");
+      await node.uninstall();
+    });
+
+    test(`has no network while a strict STATUS fails: ${facts.heedsStatus}`, async () => {
+      await node.install({
+        UNINSTALL_ON_STOP: "never",
+        CNI_NETWORK_CONFIG: JSON.stringify({ ...(await ourStanza()), "strict-status": true }),
+      });
+      // The installer would write it again.
+      await node.machine.endDaemon("installer", "KILL");
+      const kubeconfig = netDir("ZZZ-linkerd-cni-kubeconfig");
+      const good = readFileSync(kubeconfig);
+      writeFileSync(kubeconfig, "{}");
+      const [code, output] = await node.call("STATUS");
+      expect([code, output]).toEqual([1, expect.stringContaining(kubeconfig)]);
+      const [isFound, isUnnoticed] = [expect.stringContaining(kubeconfig), undefined];
+      expect(await node.networkProblem()).toEqual(facts.heedsStatus === "always" ? isFound : isUnnoticed);
+      await node.restart({ isReadyThen: facts.heedsStatus === "never" });
+      if (facts.heedsStatus === "never") expect(await node.networkProblem()).toBeUndefined();
+      else await until("it to notice", async () => (await node.networkProblem())?.includes(kubeconfig) === true);
+      writeFileSync(kubeconfig, good);
+      expect(await node.call("STATUS")).toEqual([0, ""]);
+      await node.networkReady();
+      await node.install();
+      await node.uninstall();
+      expect(differences(before, await content())).toEqual([]);
+    });
+
+    test(`calls the plugins of the folder ${NETWORK} by ${verbs(facts.dropIns)}`, async () => {
+      mkdirSync(netDir(NETWORK));
+      writeFileSync(netDir(NETWORK, "50-witness.conf"), JSON.stringify({ type: WITNESS }));
+      await node.restart();
+      const sandbox = await node.run(PLAIN);
+      await node.restart();
+      await node.remove(sandbox);
+      const called = new Set(await node.calls(WITNESS));
+      expect(VERBS.filter((verb) => called.has(verb))).toEqual(facts.dropIns);
+    });
+
+    const readsFolder = facts.dropIns.length > 0;
+    test(`${readsFolder ? "redirects" : "does not redirect"} by our plugin from that folder`, async () => {
+      await node.install({ CHAINED: "false" });
+      await node.api.requests();
+      const stanza = await ourStanza();
+      const kubernetes = { kubeconfig: netDir("ZZZ-linkerd-cni-kubeconfig") };
+      writeFileSync(netDir(NETWORK, "99-linkerd-cni.conf"), JSON.stringify({ ...stanza, kubernetes }));
+      await node.restart();
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, readsFolder]);
+      expect(await node.api.requests()).not.toContain("/api/v1/namespaces/shop/pods/plain");
+    });
+
+    if (readsFolder) {
+      test("reads the folder again when a file beside it is renamed", async () => {
+        const reread = () => {
+          writeFileSync(netDir("linkerd-cni.tmp"), "");
+          renameSync(netDir("linkerd-cni.tmp"), netDir("linkerd-cni.reread"));
+          rmSync(netDir("linkerd-cni.reread"));
+        };
+        const [folder, aside] = [netDir(NETWORK), join(node.directories.root, "aside")];
+        renameSync(folder, aside);
+        reread();
+        await until("pods without redirect", async () => !(await redirects(MESHED)));
+        renameSync(aside, folder);
+        reread();
+        await until("pods with redirect", () => redirects(MESHED));
+      });
+    }
+
+    test("is as it was without the folder", async () => {
+      rmSync(netDir(NETWORK), { recursive: true });
+      await node.restart();
+      expect(await redirects(MESHED)).toBe(false);
+      await node.uninstall();
+      expect(differences(before, await content())).toEqual([]);
+    });
+
+    if (facts.nri) {
+      test("has NRI: pods that run get their redirect in place, new ones as they start", async () => {
+        const [plain, meshed] = [await node.run(PLAIN), await node.run(MESHED)];
+        expect(await node.isRedirected(meshed)).toBe(false);
+        await node.startNri();
+        await node.nriReady();
+        expect([await node.isRedirected(plain), await node.isRedirected(meshed)]).toEqual([false, true]);
+        expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, true]);
+        await node.restart();
+        // It connects again by itself.
+        await until("NRI", () => redirects(MESHED));
+        expect([await node.isRedirected(plain), await node.isRedirected(meshed)]).toEqual([false, true]);
+        await node.remove(plain);
+        await node.remove(meshed);
+        await node.stopNri();
+        expect(await redirects(MESHED)).toBe(false);
+      });
+    } else {
+      test("has no NRI, as the NRI plugin says", async () => {
+        await node.startNri();
+        await until("what is missing", async () => /there is no socket .*nri\.sock/.test(await node.log("nri")));
+        await node.stopNri();
+      });
+    }
+  });
+});
+
+const ourStanza = async () => JSON.parse(await defaultStanza(outputs.manifests, false));

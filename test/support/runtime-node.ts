@@ -1,0 +1,493 @@
+/**
+ * A node with a container runtime and nothing of Kubernetes: the runtime is asked by its own interface, as a kubelet
+ * would. Mounts, network and processes are the node's own, and gone with it.
+ */
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { outputs } from "../../build/paths";
+import { CALL_LOG, InstallerVariable, NodePath, NriVariable, PodVariable } from "../../cni/contract";
+import { defaultStanza } from "../../demo/stanza";
+import { programs } from "../cluster/binaries";
+import { makeCgroups, removeCgroups } from "../cluster/cgroups";
+import { ContainerRuntime } from "../cluster/cri";
+import { PAUSE, testImage } from "../cluster/images";
+import { Machine } from "../cluster/machine";
+import { overlay } from "../cluster/mounts";
+import { paths } from "../cluster/paths";
+import { TestNode } from "../kernel/installer-node";
+import { ApiProcess } from "./api-process";
+import { until } from "./controllers";
+import { missing, which } from "./requirements";
+
+/** Where a runtime finds everything on a test's node. */
+interface Layout {
+  /** Directory of what the runtime keeps. */
+  readonly root: string;
+  readonly netDir: string;
+  readonly binDir: string;
+  readonly socket: string;
+  readonly nriSocket: string;
+  /** Archive of the image that holds a pod's namespaces. */
+  readonly image: string;
+}
+
+interface Runtime {
+  /** What the machine lacks for it, in words. */
+  readonly lacks: () => string | undefined;
+  /** Version of the node's CNI configuration: the newest that the runtime knows. */
+  readonly cniVersion: "1.0.0" | "1.1.0";
+  readonly config: (layout: Layout) => string;
+  /** Directory of its own executables, which come before the machine's. */
+  readonly programs?: string;
+  readonly command: (config: string) => readonly string[];
+  /** Gives it the image, before it starts or once it answers. */
+  readonly load: (layout: Layout) => { readonly when: "before" | "after"; readonly command: readonly string[] };
+}
+
+/** Directory that holds CRI-O's executables, `crio` and `pinns`: they can be neither installed nor built in every test run. */
+const CRIO = process.env["CRIO_PEER"];
+const RUN = "/run/runtime";
+const SOCKET = `${RUN}/runtime.sock`;
+const NRI_SOCKET = `${NodePath.nriDir}/nri.sock`;
+
+/** CNI plugins of a version that knows CNI 1.1, built with a containerd. */
+const BUILT = join(paths.binaries, "containerd-2.3");
+
+const ctr = ({ socket, image }: Layout) =>
+  ({
+    when: "after",
+    command: ["ctr", `--address=${socket}`, "--namespace=k8s.io", "images", "import", image],
+  }) as const;
+
+const built = (version: string): Runtime => ({
+  lacks: () =>
+    existsSync(join(paths.binaries, `containerd-${version}`)) ? undefined : "npm run cluster -- build (containerd)",
+  cniVersion: "1.1.0",
+  programs: join(paths.binaries, `containerd-${version}`),
+  config: ({ root, socket, netDir, binDir, nriSocket }) => `version = 3
+root = "${root}"
+state = "${RUN}/state"
+[grpc]
+  address = "${socket}"
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "${PAUSE}"
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["${binDir}"]
+    conf_dir = "${netDir}"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.nri.v1.nri"]
+  socket_path = "${nriSocket}"
+`,
+  command: (config) => ["containerd", "--config", config],
+  load: ctr,
+});
+
+/** Every runtime that tests run on, by its name in the README. */
+export const RUNTIMES = {
+  "containerd 1.6": {
+    lacks: () => undefined,
+    cniVersion: "1.0.0",
+    config: ({ root, socket, netDir, binDir }) => `version = 2
+root = "${root}"
+state = "${RUN}/state"
+[grpc]
+  address = "${socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${PAUSE}"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "${binDir}"
+    conf_dir = "${netDir}"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+`,
+    command: (config) => ["/usr/bin/containerd", "--config", config],
+    load: ctr,
+  },
+  "containerd 2.2": built("2"),
+  "containerd 2.3": built("2.3"),
+  "CRI-O 1.34": {
+    lacks: () => (CRIO === undefined ? "CRIO_PEER" : missing({ programs: ["conmon", "skopeo"] })),
+    cniVersion: "1.1.0",
+    config: ({ root, socket, netDir, binDir, nriSocket }) => `[crio]
+root = "${root}"
+runroot = "${RUN}/storage"
+storage_driver = "vfs"
+log_dir = "${RUN}/pods"
+version_file = "${RUN}/version"
+version_file_persist = ""
+internal_wipe = false
+clean_shutdown_file = "${RUN}/clean-shutdown"
+[crio.api]
+listen = "${socket}"
+stream_port = "0"
+[crio.runtime]
+cgroup_manager = "cgroupfs"
+conmon_cgroup = "pod"
+default_runtime = "runc"
+namespaces_dir = "${NodePath.netnsDir.replace(/\/netns$/, "")}"
+pinns_path = "${CRIO}/pinns"
+apparmor_profile = "unconfined"
+container_exits_dir = "${RUN}/exits"
+container_attach_socket_dir = "${RUN}/attach"
+hooks_dir = []
+default_mounts_file = ""
+irqbalance_config_file = ""
+[crio.runtime.runtimes.runc]
+runtime_path = "${which("runc")}"
+runtime_type = "oci"
+runtime_root = "${RUN}/runc"
+monitor_path = "${which("conmon")}"
+[crio.image]
+pause_image = "${PAUSE}"
+pause_command = "/programs pause"
+signature_policy = "${RUN}/policy.json"
+[crio.network]
+network_dir = "${netDir}"
+plugin_dirs = ["${binDir}"]
+[crio.nri]
+enable_nri = true
+nri_listen = "${nriSocket}"
+`,
+    command: (config) => [`${CRIO}/crio`, "--config", config],
+    load: ({ root, image }) => ({
+      when: "before",
+      command: [
+        "skopeo",
+        "--insecure-policy",
+        "copy",
+        `oci-archive:${image}`,
+        `containers-storage:[vfs@${root}+${RUN}/storage]${PAUSE}`,
+      ],
+    }),
+  },
+} as const satisfies Readonly<Record<string, Runtime>>;
+
+export type RuntimeName = keyof typeof RUNTIMES;
+export const RUNTIME_NAMES = Object.keys(RUNTIMES) as RuntimeName[];
+
+/** What the machine lacks for a node with a runtime, in words. */
+export function runtimeMissing(name: RuntimeName): string | undefined {
+  return (
+    missing({ root: true, programs: ["containerd", "runc", "unshare", "nsenter", "mount", "ip", "nft"] }) ??
+    (existsSync(programs) && existsSync(BUILT) ? undefined : "npm run cluster -- build") ??
+    RUNTIMES[name].lacks()
+  );
+}
+
+/** What the injector writes, so that a pod of this name is meshed to the API server of these tests, too. */
+export const MESHED = "meshed";
+const INJECTED = {
+  "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1",
+  "linkerd.io/proxy-version": "edge-26.7.1",
+};
+
+/** Name of the node's network, and with it of the folder of its drop-ins. */
+export const NETWORK = "pods";
+/** The node's configuration, as its primary plugin has written it. */
+export const CONFIGURATION = "10-pods.conflist";
+const SUBNET = "10.88.0.0/16";
+
+const primary = (cniVersion: string) => `{
+  "cniVersion": "${cniVersion}",
+  "name": "${NETWORK}",
+  "plugins": [
+    {
+      "type": "bridge",
+      "bridge": "pods0",
+      "isDefaultGateway": true,
+      "ipam": { "type": "host-local", "dataDir": "/run/ipam", "ranges": [[{ "subnet": "${SUBNET}" }]] }
+    }
+  ]
+}
+`;
+
+/** A plugin that stands for another vendor's: it passes on what it is given. Its calls are recorded. */
+export const WITNESS = "witness";
+const RUNTIME = "runtime";
+const INSTALLER = "installer";
+const NRI = "nri";
+const HEALTH_PORT = "9990";
+/** Seconds for what takes one or two on a machine with nothing else to do. */
+const PATIENCE_S = 60;
+export const NODE_NAME = "node-1";
+
+/** A pod's sandbox that runs. */
+export interface Sandbox {
+  readonly id: string;
+  readonly address: string;
+  /** Path of its network namespace on the node. */
+  readonly netns: string;
+}
+
+export class RuntimeNode {
+  private started = 0;
+
+  private constructor(
+    /** Its directories. */
+    readonly directories: TestNode,
+    readonly machine: Machine,
+    readonly api: ApiProcess,
+    private readonly cgroup: string,
+    private readonly command: readonly string[],
+    private client: ContainerRuntime,
+  ) {}
+
+  /** @param name of a runtime for which {@link runtimeMissing} misses nothing */
+  static async start(name: RuntimeName): Promise<RuntimeNode> {
+    const runtime: Runtime = RUNTIMES[name];
+    const directories = new TestNode({ [CONFIGURATION]: primary(runtime.cniVersion) }, await readFile(outputs.plugin));
+    const { root, netDir, binDir } = directories;
+    const state = join(root, "machine");
+    for (const each of ["bin", "pids", "logs", "home", "runtime"]) await mkdir(join(state, each), { recursive: true });
+    const image = join(state, "pause.tar");
+    await writeFile(image, await testImage(PAUSE));
+    const layout = { root: join(state, "runtime"), netDir, binDir, socket: SOCKET, nriSocket: NRI_SOCKET, image };
+    const config = join(state, "runtime.config");
+    await writeFile(config, runtime.config(layout));
+    for (const program of runtime.programs === undefined ? [] : await readdir(runtime.programs)) {
+      await symlink(join(runtime.programs ?? "", program), join(state, "bin", program));
+    }
+    for (const type of ["host-local", "loopback"]) await copyFile(join(BUILT, type), join(binDir, type));
+    await record(directories, "bridge", "bridge");
+    await record(directories, WITNESS, "portmap");
+    const cgroup = `linkerd-cni-runtime-${createHash("sha256").update(root).digest("hex").slice(0, 8)}`;
+    await makeCgroups(cgroup);
+    const machine = await Machine.start(programs, state);
+    try {
+      await mountOwn(machine, state);
+      const { when, command: load } = runtime.load(layout);
+      if (when === "before") await machine.run(load);
+      const command = runtime.command(config);
+      await machine.daemon(RUNTIME, command);
+      const client = await connect(machine, cgroup);
+      if (when === "after") await machine.run(load);
+      const version = await client.version();
+      const api = await ApiProcess.open(root, { beside: machine.pid, runtime: version.replace(/ v?/, "://") });
+      const node = new RuntimeNode(directories, machine, api, cgroup, command, client);
+      await node.networkReady();
+      return node;
+    } catch (error) {
+      const log = await readFile(join(state, "logs", RUNTIME), "utf8").catch(() => "");
+      await machine.stop();
+      await removeCgroups(cgroup);
+      throw new Error(`${name} does not start:\n${log.slice(-4000)}`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.api.close();
+    this.client.close();
+    await this.machine.stop();
+    await removeCgroups(this.cgroup);
+    this.directories.delete();
+  }
+
+  /** Waits until the runtime has a network, as a kubelet does before it starts pods. */
+  async networkReady(): Promise<void> {
+    await until("the node's network", async () => (await this.client.networkProblem()) === undefined, PATIENCE_S);
+  }
+
+  /** Why the runtime would have the node NotReady; undefined if it would not. */
+  networkProblem(): Promise<string | undefined> {
+    return this.client.networkProblem();
+  }
+
+  /**
+   * Ends the runtime and starts it again; pods go on.
+   * @param options.isReadyThen waits until it has a network. @default true
+   */
+  async restart({ isReadyThen = true } = {}): Promise<void> {
+    this.client.close();
+    await this.machine.endDaemon(RUNTIME);
+    await this.machine.daemon(RUNTIME, this.command);
+    this.client = await connect(this.machine, this.cgroup);
+    if (isReadyThen) await this.networkReady();
+  }
+
+  /** Starts a pod's sandbox. @param name {@link MESHED}, or that of a pod that is not meshed */
+  async run(name: string): Promise<Sandbox> {
+    const id = await this.client.run({
+      namespace: "shop",
+      name,
+      uid: `uid-${this.started++}`,
+      labels: {},
+      annotations: name === MESHED ? INJECTED : {},
+    });
+    const { address, netns } = await this.client.status(id);
+    return { id, address, netns };
+  }
+
+  /** Address of a sandbox, as the runtime would tell a kubelet now. */
+  async addressOf({ id }: Sandbox): Promise<string> {
+    return (await this.client.status(id)).address;
+  }
+
+  /** Ends a sandbox and removes it. */
+  remove({ id }: Sandbox): Promise<void> {
+    return this.client.remove(id);
+  }
+
+  /** Whether a pod's traffic goes through its proxy. */
+  async isRedirected({ netns }: Sandbox): Promise<boolean> {
+    const rules = await this.machine.run(["nsenter", `--net=${netns}`, "nft", "list", "ruleset"]);
+    return rules.includes("redirect to :4143") && rules.includes("redirect to :4140");
+  }
+
+  /** Verbs by which the runtime has called the primary plugin, or {@link WITNESS}, so far; VERSION left out. */
+  async calls(type: "bridge" | typeof WITNESS): Promise<readonly string[]> {
+    const text = await readFile(callsOf(this.directories, type), "utf8").catch(() => "");
+    return text.split("\n").filter((verb) => verb !== "" && verb !== "VERSION");
+  }
+
+  /**
+   * Calls the chained plugin as a runtime would.
+   * @param about the sandbox that the verb is about, unless it is about the node
+   * @param more configuration
+   * @returns exit code and output
+   */
+  async call(verb: string, about?: Sandbox, more: object = {}): Promise<readonly [number, string]> {
+    const { binDir } = this.directories;
+    const { name, cniVersion, plugins } = JSON.parse(this.directories.read(CONFIGURATION));
+    const stanza = plugins.find(({ type }: { type: string }) => type === "linkerd-cni");
+    const environment: Record<string, string> = { CNI_COMMAND: verb, CNI_PATH: binDir };
+    let prevResult: object | undefined;
+    if (about !== undefined) {
+      Object.assign(environment, { CNI_CONTAINERID: about.id, CNI_NETNS: about.netns, CNI_IFNAME: "eth0" });
+      // What libcni keeps of each ADD.
+      const cached = await this.machine.run(["cat", `${NodePath.cniCacheDir}/results/${name}-${about.id}-eth0`]);
+      prevResult = JSON.parse(cached).result;
+    }
+    const pairs = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+    const command = ["env", "--ignore-environment", ...pairs, join(binDir, "linkerd-cni")];
+    // Verbs about the node have no meaning before.
+    const version = about === undefined ? "1.1.0" : cniVersion;
+    const input = JSON.stringify({ ...stanza, name, cniVersion: version, prevResult, ...more });
+    return this.machine.run(command, { input }).then(
+      (output) => [0, output],
+      (error: Error) => [1, error.message],
+    );
+  }
+
+  /** Starts the installer, and waits until it is ready. */
+  async install(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { netDir, binDir, imageDir, accountDir } = this.directories;
+    const { server, ca } = await this.api.server();
+    await writeFile(join(accountDir, "token"), "secret");
+    await writeFile(join(accountDir, "ca.crt"), ca);
+    await this.daemon(INSTALLER, "install", {
+      [InstallerVariable.mountPrefix]: "",
+      [InstallerVariable.netDir]: netDir,
+      [InstallerVariable.binDir]: binDir,
+      [InstallerVariable.pluginDir]: imageDir,
+      [InstallerVariable.pluginLog]: CALL_LOG,
+      [InstallerVariable.cniCacheDir]: NodePath.cniCacheDir,
+      [InstallerVariable.healthPort]: HEALTH_PORT,
+      [InstallerVariable.stopPolicy]: "always",
+      [InstallerVariable.stanza]: await defaultStanza(outputs.manifests, false),
+      [PodVariable.nodeName]: NODE_NAME,
+      SERVICE_ACCOUNT_DIR: accountDir,
+      KUBERNETES_SERVICE_HOST: server.hostname,
+      KUBERNETES_SERVICE_PORT: server.port,
+      ...environment,
+    });
+    await this.becomesReady(INSTALLER);
+  }
+
+  /** Ends the installer, which puts back what it found. */
+  uninstall(): Promise<void> {
+    return this.machine.endDaemon(INSTALLER);
+  }
+
+  /** Starts the NRI plugin. */
+  async startNri(): Promise<void> {
+    await this.daemon(NRI, "nri", {
+      [NriVariable.socketDir]: NodePath.nriDir,
+      [NriVariable.netnsDir]: NodePath.netnsDir,
+      [NriVariable.index]: "10",
+      [NriVariable.port]: HEALTH_PORT,
+      [NriVariable.stanza]: await defaultStanza(outputs.manifests, false),
+    });
+  }
+
+  /** Waits until the NRI plugin has looked at all pods. */
+  nriReady(): Promise<void> {
+    return this.becomesReady(NRI);
+  }
+
+  stopNri(): Promise<void> {
+    return this.machine.endDaemon(NRI);
+  }
+
+  /** What a program of ours has logged so far. */
+  log(program: typeof INSTALLER | typeof NRI): Promise<string> {
+    return readFile(join(this.directories.root, "machine", "logs", program), "utf8");
+  }
+
+  /** Starts a program of the executable in the node, with nothing in its environment but what is given. */
+  private async daemon(name: string, program: string, environment: Readonly<Record<string, string>>): Promise<void> {
+    const pairs = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+    await this.machine.daemon(name, ["env", "--ignore-environment", ...pairs, outputs.plugin, program]);
+  }
+
+  private async becomesReady(program: typeof INSTALLER | typeof NRI): Promise<void> {
+    const ask = ["busybox", "wget", "-q", "-O", "-", `http://127.0.0.1:${HEALTH_PORT}/ready`];
+    const answers = () =>
+      this.machine.run(ask).then(
+        () => true,
+        () => false,
+      );
+    await until(`${program} to be ready`, answers, PATIENCE_S).catch(async (error: Error) => {
+      throw new Error(`${error.message}:\n${await this.log(program)}`);
+    });
+  }
+}
+
+const callsOf = ({ root }: TestNode, type: string) => join(root, `calls-${type}`);
+
+/** Puts one of the CNI project's plugins on the node, whose calls are recorded. */
+async function record(node: TestNode, type: string, plugin: string): Promise<void> {
+  const script = `#!/bin/sh\necho "$CNI_COMMAND" >>"${callsOf(node, type)}"\nexec "${join(BUILT, plugin)}"\n`;
+  await writeFile(join(node.binDir, type), script, { mode: 0o755 });
+}
+
+/** Gives a machine directories of its own where programs would write into the host's. */
+async function mountOwn(machine: Machine, state: string): Promise<void> {
+  const layers = join(state, "layers");
+  const commands = [
+    ["mount", "--make-rshared", "/"],
+    ["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"],
+    ["mkdir", "-p", RUN, layers, "/run/lock", NodePath.runDir, NodePath.netnsDir, NodePath.nriDir],
+    ["mount", "-t", "tmpfs", "tmpfs", layers],
+    ...["/etc", "/var"].flatMap((directory) => overlay(directory, join(layers, basename(directory)))),
+    ["mkdir", "-p", NodePath.cniCacheDir],
+    ["mount", "-t", "tmpfs", "tmpfs", NodePath.cniCacheDir],
+    ["ip", "link", "set", "lo", "up"],
+  ];
+  for (const command of commands) await machine.run(command);
+}
+
+/** Waits until the runtime answers. */
+async function connect(machine: Machine, cgroup: string): Promise<ContainerRuntime> {
+  let client: ContainerRuntime | undefined;
+  await until(
+    "the container runtime",
+    async () => {
+      const tried = new ContainerRuntime(machine.outside(SOCKET), cgroup);
+      const answers = await tried.version().then(
+        () => true,
+        () => false,
+      );
+      if (answers) client = tried;
+      else tried.close();
+      return answers;
+    },
+    PATIENCE_S,
+  );
+  return client as ContainerRuntime;
+}
