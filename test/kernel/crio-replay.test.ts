@@ -1,8 +1,9 @@
 /**
- * CRI-O's calls of CNI, in its order, in every mode and after everything that may have changed meanwhile; runtimes.test.ts
- * has CRI-O itself, where it is there. It calls CHECK right after ADD, and at its own restart for each sandbox, with the configuration, the annotations and the result that it
- * cached at the ADD; where CHECK fails it lets go of the pod's address. DEL gets what was cached, too. (ocicni:
- * SetUpPodWithContext, GetPodNetworkStatusWithContext, TearDownPodWithContext)
+ * CRI-O's calls of CNI, in its order, in every mode and after everything that may have changed meanwhile. CRI-O itself is
+ * in runtimes.test.ts, if it is there. It calls CHECK right after ADD, and at its own restart for each sandbox, with the
+ * configuration, the annotations and the result that it cached at the ADD; where CHECK fails it lets go of the pod's
+ * address. DEL gets what was cached, too. (ocicni: SetUpPodWithContext, GetPodNetworkStatusWithContext,
+ * TearDownPodWithContext)
  */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

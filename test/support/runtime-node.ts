@@ -47,7 +47,7 @@ interface Runtime {
 }
 
 /** Directory that holds CRI-O's executables, `crio` and `pinns`: they can be neither installed nor built in every test run. */
-const CRIO = process.env["CRIO_PEER"];
+const CRIO = process.env["CRIO_PEER"] || undefined;
 const RUN = "/run/runtime";
 const SOCKET = `${RUN}/runtime.sock`;
 const NRI_SOCKET = `${NodePath.nriDir}/nri.sock`;
