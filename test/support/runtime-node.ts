@@ -391,6 +391,8 @@ export class RuntimeNode {
       [InstallerVariable.stopPolicy]: "always",
       [InstallerVariable.stanza]: await defaultStanza(outputs.manifests, false),
       [PodVariable.nodeName]: NODE_NAME,
+      // Whatever the runtime reads besides.
+      CHAINING: "edit",
       SERVICE_ACCOUNT_DIR: accountDir,
       KUBERNETES_SERVICE_HOST: server.hostname,
       KUBERNETES_SERVICE_PORT: server.port,

@@ -1,0 +1,238 @@
+/**
+ * Primary CNIs that write their configuration as their own installers do, before and after ours. How each writes was read
+ * in its sources in November 2026; the configurations are those of test/fixtures/conflists.
+ */
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  type FSWatcher,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  watch,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { root } from "../../build/paths";
+import { until } from "../support/controllers";
+import { buildPrograms } from "../support/program";
+import { type Installer, TestNode } from "./installer-node";
+
+jest.setTimeout(120_000);
+
+/** Writes a file into a directory, of which a reader may see any state in between. */
+type Writer = (directory: string, name: string, text: string) => Promise<void>;
+
+/** Truncates what is there: a reader may find nothing, or a half. */
+const inPlace: Writer = async (directory, name, text) => {
+  const file = openSync(join(directory, name), "w", 0o644);
+  await sleep(20);
+  writeSync(file, text.slice(0, text.length / 2));
+  await sleep(20);
+  writeSync(file, text.slice(text.length / 2));
+  closeSync(file);
+};
+
+/** Renames a temporary file of the same directory. */
+const renamed =
+  (temporary: (name: string) => string, mode = 0o644): Writer =>
+  async (directory, name, text) => {
+    writeFileSync(join(directory, temporary(name)), text, { mode: 0o600 });
+    chmodSync(join(directory, temporary(name)), mode);
+    await sleep(20);
+    renameSync(join(directory, temporary(name)), join(directory, name));
+  };
+
+/** Removes the file first: for a moment there is none. */
+const anew: Writer = async (directory, name, text) => {
+  rmSync(join(directory, name), { force: true });
+  await sleep(20);
+  await inPlace(directory, name, text);
+};
+
+/** Leaves a file alone that holds what it would write. */
+const unlessEqual =
+  (writer: Writer): Writer =>
+  async (directory, name, text) => {
+    const path = join(directory, name);
+    if (!existsSync(path) || readFileSync(path, "utf8") !== text) await writer(directory, name, text);
+  };
+
+interface Neighbour {
+  readonly fixture: string;
+  /** Its configuration. */
+  readonly name: string;
+  readonly writes: Writer;
+  /** Configurations of others beside it. */
+  readonly beside?: Readonly<Record<string, string>>;
+}
+
+const NEIGHBOURS: Readonly<Record<string, Neighbour>> = {
+  Calico: { fixture: "calico", name: "10-calico.conflist", writes: inPlace },
+  "Calico beside Podman": {
+    fixture: "calico",
+    name: "10-calico.conflist",
+    writes: inPlace,
+    beside: {
+      "87-podman.conflist": '{"cniVersion":"0.4.0","name":"podman","plugins":[{"type":"bridge"}]}\n',
+      "99-loopback.conf": '{"cniVersion":"0.3.1","name":"lo","type":"loopback"}\n',
+    },
+  },
+  "Cilium, not exclusive": {
+    fixture: "cilium",
+    name: "05-cilium.conflist",
+    writes: unlessEqual(renamed((name) => `.${name}123456`)),
+  },
+  Flannel: { fixture: "flannel", name: "10-flannel.conflist", writes: inPlace },
+  kindnet: { fixture: "kindnet", name: "10-kindnet.conflist", writes: anew },
+  "AWS VPC CNI": { fixture: "aws-vpc-cni", name: "10-aws.conflist", writes: renamed((name) => `${name}.tmp`) },
+  "OVN-Kubernetes": {
+    fixture: "ovn-kubernetes",
+    name: "10-ovn-kubernetes.conf",
+    writes: unlessEqual(renamed(() => "ovnkube-123456", 0o600)),
+  },
+  k3s: { fixture: "k3s", name: "10-flannel.conflist", writes: inPlace },
+};
+
+const fixture = (folder: string, name: string) =>
+  readFileSync(join(root, "test", "fixtures", "conflists", folder, name), "utf8");
+/** What a newer version of a primary CNI writes. */
+const newer = (text: string) => text.replace(/"cniVersion": *"([0-9.]+)"/, '$& , "x-newer": true');
+
+let node: TestNode;
+let installer: Installer;
+beforeAll(buildPrograms);
+beforeEach(() => {
+  node = new TestNode({});
+});
+afterEach(async () => {
+  await installer.stop("SIGKILL");
+  node.delete();
+});
+
+/** What a runtime calls for a pod if it works, by the first configuration; nothing if a file is half written, or just gone. */
+function active(): { readonly types: readonly string[]; readonly text: string } {
+  const [name = ""] = readdirSync(node.netDir)
+    .filter((each) => /\.(conf|conflist|json)$/.test(each))
+    .sort();
+  try {
+    const text = node.read(name);
+    const { type, plugins = [{ type }] } = JSON.parse(text) as { type: string; plugins?: { type: string }[] };
+    if (node.broken().length === 0) return { types: plugins.map((each) => each.type), text };
+  } catch {
+    // It is looked at again.
+  }
+  return { types: [], text: "" };
+}
+
+/** Waits until the runtime calls these plugins and then ours, which works. */
+const chained = (primary: readonly string[], isOf = (_text: string) => true) =>
+  until(`a chain of ${primary.join(", ")} and ours`, () => {
+    const { types, text } = active();
+    return types.join() === [...primary, "linkerd-cni"].join() && isOf(text);
+  });
+
+describe.each(Object.entries(NEIGHBOURS))("%s", (_, { fixture: folder, name, writes, beside = {} }) => {
+  const first = fixture(folder, name);
+  const second = newer(first);
+  const primary = JSON.parse(first).plugins?.map(({ type }: { type: string }) => type) ?? [JSON.parse(first).type];
+
+  const write = (text: string) => writes(node.netDir, name, text);
+  const follows = async (text: string) => {
+    await chained(primary, (active) => active.includes("x-newer") === (text === second));
+    for (const [other, content] of Object.entries(beside)) expect(node.read(other)).toBe(content);
+  };
+  const restored = (text: string) => {
+    const files = Object.entries({ [name]: text, ...beside }).map(([file, content]) => [`net.d/${file}`, content]);
+    expect(node.content()).toEqual(Object.fromEntries(files));
+  };
+
+  beforeEach(() => {
+    for (const [other, content] of Object.entries(beside)) node.write(other, content);
+  });
+
+  test("is there first, starts again, and is updated: the chain follows, and goes without a trace", async () => {
+    await write(first);
+    installer = node.start();
+    await follows(first);
+    await write(first);
+    await follows(first);
+    await write(second);
+    await follows(second);
+    expect(await installer.stop()).toBe(0);
+    restored(second);
+  });
+
+  test("comes later, and is updated while no installer runs", async () => {
+    installer = node.start();
+    await installer.says("linkerd-cni.journal\n");
+    await write(first);
+    await follows(first);
+    await installer.stop("SIGKILL");
+    await write(second);
+    installer = node.start();
+    await follows(second);
+    expect(await installer.stop()).toBe(0);
+    restored(second);
+  });
+});
+
+test("Flannel, from a .conf to a .conflist of the same stem, gets both back", async () => {
+  const [conf, conflist] = ["10-flannel.conf", "10-flannel.conflist"];
+  const former = '{"name":"cbr0","cniVersion":"0.2.0","type":"flannel","delegate":{"isDefaultGateway":true}}\n';
+  const text = fixture("flannel", conflist);
+  await inPlace(node.netDir, conf, former);
+  installer = node.start();
+  await chained(["flannel"]);
+  await renamed((name) => `${name}.tmp`)(node.netDir, conflist, text);
+  // Without ours, runtimes would still take the .conf, which comes first.
+  await chained(["flannel"]);
+  expect(await installer.stop()).toBe(0);
+  expect(node.content()).toEqual({ [`net.d/${conf}`]: former, [`net.d/${conflist}`]: text });
+});
+
+/** An agent of Cilium with cni.exclusive: at each change in the directory it writes its own, and renames all others. */
+class ExclusiveCilium {
+  static readonly file = "05-cilium.conflist";
+  readonly text = fixture("cilium", ExclusiveCilium.file);
+  private readonly watcher: FSWatcher;
+  private readonly write = unlessEqual(renamed((name) => `.${name}123456`));
+  private last = Promise.resolve();
+
+  constructor(private readonly directory: string) {
+    this.watcher = watch(directory, () => this.tidy());
+    this.tidy();
+  }
+
+  async stop(): Promise<void> {
+    this.watcher.close();
+    await this.last;
+  }
+
+  private tidy(): void {
+    this.last = this.last.then(async () => {
+      await this.write(this.directory, ExclusiveCilium.file, this.text);
+      const entries = readdirSync(this.directory, { withFileTypes: true });
+      const others = entries.filter(
+        (entry) =>
+          !entry.isDirectory() && entry.name !== ExclusiveCilium.file && /\.(conf|conflist|json)$/.test(entry.name),
+      );
+      for (const { name } of others) renameSync(join(this.directory, name), join(this.directory, `${name}.cilium_bak`));
+    });
+  }
+}
+
+test("Cilium with cni.exclusive takes the chain out each time: the log says what to set, and Cilium has its file", async () => {
+  const cilium = new ExclusiveCilium(node.netDir);
+  installer = node.start();
+  await installer.says("waiting to change it again", 60_000);
+  expect(installer.log).toContain("cilium-agent");
+  expect(await installer.stop()).toBe(0);
+  await cilium.stop();
+  expect(node.content()).toEqual({ [`net.d/${ExclusiveCilium.file}`]: cilium.text });
+});
