@@ -20,10 +20,13 @@ export interface NpmPackage {
   readonly integrity: string;
 }
 
-/** Packs the npm package, for which it builds what that holds. @param into a directory */
-export async function packNpm(into: string): Promise<NpmPackage> {
+/** Folders of the npm packages that are published. */
+export const PACKAGES: readonly string[] = [join(root, "helm"), root];
+
+/** Packs an npm package, for which it builds what that holds. @param into a directory */
+export async function packNpm(folder: string, into: string): Promise<NpmPackage> {
   // What the build says goes before the JSON.
-  const said = (await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: root })).toString();
+  const said = (await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder })).toString();
   const json = said.slice(said.search(/^\[$/m));
   const [packed] = JSON.parse(json) as readonly [
     { name: string; version: string; filename: string; integrity: string },

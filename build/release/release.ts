@@ -7,7 +7,7 @@ import { type Artifact, artifacts, type Sources } from "./artifacts";
 import { BILL_OF_MATERIALS, Cosign, PROVENANCE, SIGNATURE, type Signing } from "./cosign";
 import { difference } from "./difference";
 import { execute, missingPrograms } from "./execute";
-import { findNpm, type NpmPackage, type NpmTarget, npmReference, packNpm, publishNpm } from "./npm";
+import { findNpm, type NpmPackage, type NpmTarget, npmReference, PACKAGES, packNpm, publishNpm } from "./npm";
 import { provenance, type Source } from "./provenance";
 import { Registry } from "./registry";
 
@@ -78,7 +78,9 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
     );
   }
   const made = await progress.step("artifacts", () => artifacts(options.sources, options.version, work));
-  const packed = options.npm === undefined ? undefined : await progress.step("npm package", () => packNpm(work));
+  const packed: NpmPackage[] = [];
+  for (const folder of options.npm === undefined ? [] : PACKAGES)
+    packed.push(await progress.step("npm package", () => packNpm(folder, work)));
   const registry = new Registry(options.registry, plainHttp);
   const missing = await progress.step("comparison with what is published", () =>
     compare(options, registry, made, packed),
@@ -99,8 +101,9 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
     const sign = new Signer(cosign, dryRun, content === "to push", progress, subject);
     rows.push({ ...subject.row, content, ...(await sign.all()) });
   }
-  if (options.npm !== undefined && packed !== undefined)
-    rows.push(await publish(options.npm, packed, missing.npm, options, progress));
+  for (const each of packed)
+    if (options.npm !== undefined)
+      rows.push(await publish(options.npm, each, missing.packages.has(each), options, progress));
   return rows;
 }
 
@@ -123,7 +126,7 @@ async function prepare({ allowDirty, npm, dryRun, version, env, signing }: Relea
 
 interface Missing {
   readonly artifacts: ReadonlySet<Artifact>;
-  readonly npm: boolean;
+  readonly packages: ReadonlySet<NpmPackage>;
 }
 
 /** Looks for each version. @returns what is not there @throws where something else is there, naming what differs */
@@ -131,7 +134,7 @@ async function compare(
   { npm, work }: ReleaseOptions,
   registry: Registry,
   made: readonly Artifact[],
-  packed: NpmPackage | undefined,
+  packed: readonly NpmPackage[],
 ): Promise<Missing> {
   const missing = new Set<Artifact>();
   const conflicts: string[] = [];
@@ -145,9 +148,12 @@ async function compare(
       conflicts.push(conflict(`${registry.nameOf(artifact)}:${artifact.tag}`, found.digest, artifact.digest, what));
     }
   }
-  const differs = npm === undefined || packed === undefined ? [] : await findNpm(npm, packed, work);
-  if (npm !== undefined && packed !== undefined && differs !== undefined && differs.length > 0) {
-    conflicts.push(conflict(npmReference(npm, packed), "published", packed.digest, differs));
+  const packages = new Set<NpmPackage>();
+  for (const each of packed) {
+    if (npm === undefined) break;
+    const differs = await findNpm(npm, each, work);
+    if (differs === undefined) packages.add(each);
+    else if (differs.length > 0) conflicts.push(conflict(npmReference(npm, each), "published", each.digest, differs));
   }
   if (conflicts.length > 0) {
     const what = conflicts.join("\n");
@@ -155,7 +161,7 @@ async function compare(
       `a version is published once: raise the version, or build what was published. Nothing was pushed\n${what}`,
     );
   }
-  return { artifacts: missing, npm: differs === undefined };
+  return { artifacts: missing, packages };
 }
 
 /** As many as are of help. */
@@ -247,6 +253,6 @@ async function publish(
   const row = { name: `npm ${packed.name}`, reference: npmReference(target, packed), digest: packed.digest };
   if (!missing) return { ...row, content: "unchanged" };
   if (dryRun) return { ...row, content: "to publish" };
-  await progress.step("publish the npm package", () => publishNpm(target, packed));
+  await progress.step(`publish ${packed.name}`, () => publishNpm(target, packed));
   return { ...row, content: "published" };
 }

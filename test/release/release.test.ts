@@ -124,6 +124,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       ["chart linkerd-multus", "to push", "to sign"],
       ["chart linkerd2-cni", "to push", "to sign"],
       ["CLI l5d-cni", "to push", "to sign"],
+      ["npm cdk8s-helm-chart", "to publish", undefined],
       ["npm linkerd-cni-cdk8s", "to publish", undefined],
     ]);
     expect([await readdir(registry.storage), existsSync(npm)]).toEqual([[], false]);
@@ -341,7 +342,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       const outcome = async (...flags: readonly string[]) => {
         const { stdout } = await releases([...args, ...flags, "--output=json"], env);
         const { artifacts } = JSON.parse(stdout) as { artifacts: readonly Row[] };
-        return artifacts.find(({ name }) => name.startsWith("npm "));
+        return artifacts.find(({ name }) => name === "npm linkerd-cni-cdk8s");
       };
       expect(await outcome(...key.signs)).toMatchObject({
         content: "published",
