@@ -8,6 +8,7 @@ const HELM_CHART = Symbol.for("cdk8s-helm-chart.HelmChart");
 export class HelmChart extends Chart {
   private readonly defined = new Map<string, Readonly<Record<string, unknown>>>();
   private readonly listed = new Map<string, Expr<unknown>>();
+  private readonly customDefinitions = new Map<string, object>();
 
   constructor(scope: Construct, id: string, props: ChartProps = {}) {
     super(scope, id, props);
@@ -35,6 +36,16 @@ export class HelmChart extends Chart {
   /** Adds the manifests that a value lists; the same value only once. */
   addList(list: Expr<unknown>): void {
     this.listed.set(JSON.stringify(list), list);
+  }
+
+  /** Custom resource definitions, by name. */
+  get crds(): ReadonlyMap<string, object> {
+    return this.customDefinitions;
+  }
+
+  addCrd(name: string, definition: object): void {
+    if (this.customDefinitions.has(name)) throw new Error(`two definitions are called ${name}: remove one of them`);
+    this.customDefinitions.set(name, definition);
   }
 
   /** Gives data a name of its own in the templates, so that it can be used as a whole. */
@@ -78,3 +89,18 @@ export const capabilities = {
     $helm: { op: "call", name: ".Capabilities.APIVersions.Has", args: [api], kind: "bool" },
   }),
 } as const;
+
+/**
+ * An object of the cluster that Helm renders for, or an empty map: if there is no such object, and always with
+ * `helm template`, which asks no cluster.
+ *
+ * @param namespace - empty for an object of the whole cluster
+ */
+export function lookup(
+  apiVersion: string,
+  kind: string,
+  namespace: Input<string>,
+  name: Input<string>,
+): Expr<Readonly<Record<string, unknown>>> {
+  return { $helm: { op: "call", name: "lookup", args: [apiVersion, kind, namespace, name], kind: "map" } };
+}

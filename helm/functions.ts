@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf } from "./expression";
+import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf, ref } from "./expression";
 import { toJson as goJson, toPrettyJson as goPrettyJson, isTrue, merge as mergeMaps, toText } from "./go-values";
 
 /**
@@ -46,6 +46,14 @@ const functions = declare({
   default: { kind: "any", compute: (value: unknown, otherwise: unknown) => (isTrue(value) ? value : otherwise) },
   regexMatch: { kind: "bool", compute: (text: string, pattern: string) => new RegExp(pattern).test(text) },
   get: { kind: "any", compute: (key: string, map: Readonly<Record<string, unknown>>) => map[key] ?? "" },
+  dig: {
+    kind: "any",
+    compute: (map: unknown, ...given: readonly unknown[]) =>
+      given
+        .slice(0, -1)
+        .reduce((from, key) => (from as Readonly<Record<string, unknown>> | undefined)?.[String(key)], map) ??
+      given.at(-1),
+  },
   toJson: { kind: "string", compute: goJson },
   toPrettyJson: { kind: "block", compute: goPrettyJson },
   sha256sum: { kind: "string", compute: (text: string) => createHash("sha256").update(text).digest("hex") },
@@ -130,6 +138,24 @@ export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
 /** The text under a key of a map; empty where there is none. */
 export const entryOf = (map: Input<Readonly<Record<string, unknown>>>, key: Input<string>): Input<string> =>
   call("get", key, [map], "string");
+
+/** The text deep in a map, such as in an object that `lookup` found, or another one if there is none. */
+export const dig = (
+  map: Input<Readonly<Record<string, unknown>>>,
+  path: readonly string[],
+  otherwise: Input<string>,
+): Input<string> => call("dig", map, [...path, otherwise], "string");
+
+/**
+ * A text that may be a template, which Helm renders with everything that the chart's own templates see.
+ *
+ * @throws an Error if the text is known and is a template: only Helm renders templates
+ */
+export function tpl(template: Input<string>): Input<string> {
+  if (isExpr(template)) return { $helm: { op: "call", name: "tpl", args: [template, ref("map")], kind: "string" } };
+  if (!template.includes("{{")) return template;
+  throw new Error(`${JSON.stringify(template)} is a template, which only Helm renders: give the text that it makes`);
+}
 
 /** Compact JSON, as Go writes it. */
 export const toJson = (value: unknown): Input<string> => call("toJson", value);

@@ -1,4 +1,4 @@
-export { capabilities, define, HelmChart, release } from "./chart";
+export { capabilities, define, HelmChart, lookup, release } from "./chart";
 export { assert, each, items, present, spread, when } from "./control";
 export type { Expr, Input, Kind } from "./expression";
 export { isExpr, ref } from "./expression";
@@ -8,6 +8,7 @@ export {
   boolOrTrue,
   compact,
   concat,
+  dig,
   entryOf,
   eq,
   first,
@@ -27,12 +28,13 @@ export {
   text,
   toJson,
   toPrettyJson,
+  tpl,
   trim,
 } from "./functions";
 export { type Inputs, inputsOf, type Source } from "./inputs";
-export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
-export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
-export { type Refs, valueRefs } from "./refs";
+export { HelmCrd, type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
+export { type ChartDependency, type ChartMetadata, type ChartPackage, chartFiles } from "./package";
+export { type PropsOf, type Refs, valueRefs } from "./refs";
 export type { Part, Parts, Templated } from "./templated";
 export {
   type AboutInteger,
@@ -40,6 +42,7 @@ export {
   type AboutValue,
   type Schema,
   type ValueMembers,
+  type ValuesIn,
   type ValuesOf,
   value,
   valuesOf,

@@ -1,6 +1,6 @@
 import type { IConstruct } from "constructs";
 import type { z } from "zod";
-import { baseOf } from "./base";
+import { baseOf, defaultOf } from "./base";
 import { HelmChart } from "./chart";
 import { hasExpr, isExpr } from "./expression";
 import { fieldsOf } from "./fields";
@@ -47,6 +47,30 @@ function emptied(schema: z.ZodType): readonly unknown[] {
   if (type !== "object" || optional) return [];
   const { shape } = base as z.ZodObject;
   return [nullsTaken(Object.fromEntries(Object.keys(shape).map((key) => [key, null])), schema)];
+}
+
+/** A map over its default, map by map, as Helm puts the values of users over those of a chart. */
+const overDefault = (usual: Fields, given: Fields): Fields => ({
+  ...usual,
+  ...Object.fromEntries(
+    Object.entries(given).map(([key, value]) => {
+      const under = usual[key];
+      return [key, isFields(under) && isFields(value) ? overDefault(under, value) : value];
+    }),
+  ),
+});
+
+/** Given values, with the defaults of the maps among them. */
+function withDefaultsOfMaps(given: Fields, { shape }: z.ZodObject): Fields {
+  const entries = Object.entries(given).map(([key, value]) => {
+    const field = shape[key] as z.ZodType | undefined;
+    if (field === undefined || !isFields(value)) return [key, value];
+    const { type, optional, schema } = baseOf(field);
+    if (type === "object" && !optional) return [key, withDefaultsOfMaps(value, schema as z.ZodObject)];
+    const usual = defaultOf(field);
+    return [key, type === "record" && isFields(usual) ? overDefault(usual, value) : value];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** What is left of given values when the expressions are taken out. */
@@ -111,7 +135,7 @@ export function inputsOf<T extends object>(
 ): Inputs<T> {
   const schema = typed as unknown as z.ZodObject;
   const used = Object.fromEntries(Object.entries(all).filter(([name]) => !ignored.includes(name)));
-  const given = withoutNulls(used, typed) as Fields;
+  const given = withoutNulls(withDefaultsOfMaps(used, schema), typed) as Fields;
   const parsed = schema.safeParse(known(given));
   const problems = parsed.success ? [] : problemsOf(parsed.error, given, (path) => keysOf(schema, path));
   const read = (parsed.success ? parsed.data : schema.parse({})) as Fields;

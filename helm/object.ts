@@ -1,7 +1,7 @@
 import { ApiObject, type ApiObjectMetadata, type ApiObjectProps, type GroupVersionKind, Lazy } from "cdk8s";
 import { Construct } from "constructs";
 import { HelmChart } from "./chart";
-import { type Input, isExpr, WHEN } from "./expression";
+import { hasExpr, type Input, isExpr, WHEN } from "./expression";
 import type { Templated } from "./templated";
 
 /** Metadata of an object whose name is known; everything else may be an expression. */
@@ -51,6 +51,15 @@ export class HelmObject<Props = object> extends ApiObject {
     });
     if (when === false) scope.node.tryRemoveChild(id);
   }
+
+  /** @throws an Error if an expression stands in a manifest that Helm does not render */
+  override toJson(): unknown {
+    const manifest: unknown = super.toJson();
+    if (HelmChart.find(this) === undefined && hasExpr(manifest)) {
+      throw new Error(`${this.node.path} (${this.kind}) has expressions, which are for constructs in a HelmChart`);
+    }
+    return manifest;
+  }
 }
 
 /** The API objects that a value lists. In a Helm chart, where their number is not known, one template makes them all. */
@@ -59,5 +68,26 @@ export class HelmObjectList extends Construct {
     super(scope, id);
     if (!isExpr(list)) for (const [index, manifest] of list.entries()) new ApiObject(this, String(index), manifest);
     else HelmChart.find(this)?.addList(list);
+  }
+}
+
+/**
+ * A custom resource definition. A Helm chart has it in `crds/`: Helm installs it before all else, and neither upgrades
+ * nor removes it.
+ *
+ * @throws an Error for an expression in it: Helm does not render what is in `crds/`
+ */
+export class HelmCrd extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    definition: ApiObjectProps & { readonly metadata: { readonly name: string } },
+  ) {
+    super(scope, id);
+    const { name } = definition.metadata;
+    if (hasExpr(definition)) throw new Error(`${name} has expressions, which Helm does not render in crds/`);
+    const chart = HelmChart.find(this);
+    if (chart === undefined) new ApiObject(this, "definition", definition);
+    else chart.addCrd(name, definition);
   }
 }

@@ -8,6 +8,7 @@ import { fieldsOf } from "./fields";
 import { valuesSchema } from "./schema";
 import type { Schema } from "./value-schema";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
+import { writeManifests } from "./yaml";
 
 /** What Chart.yaml says; see Helm's documentation of it. */
 export interface ChartMetadata {
@@ -22,6 +23,21 @@ export interface ChartMetadata {
   readonly maintainers?: readonly { readonly name: string; readonly email?: string; readonly url?: string }[];
   readonly keywords?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
+  /** Charts that are installed with this one; `helm dependency update` fetches them. */
+  readonly dependencies?: readonly ChartDependency[];
+}
+
+/** A chart that another one needs. The values under its alias, or else its name, are passed to it. */
+export interface ChartDependency {
+  readonly name: string;
+  /** A version, or a range such as `^1.2.0`. */
+  readonly version: string;
+  /** `https://…`, `oci://…`, or `file://../…` from the chart's folder on. @default the chart lies in `charts/` */
+  readonly repository?: string;
+  /** @default the name */
+  readonly alias?: string;
+  /** Path of the boolean value that switches it on, such as `database.enabled`. @default always on */
+  readonly condition?: string;
 }
 
 export interface ChartPackage {
@@ -91,6 +107,19 @@ function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path
     .filter((path) => !read.some((at) => startsWith(at, ["Values", ...path]) || startsWith(["Values", ...path], at)));
 }
 
+const keyOf = ({ alias, name }: ChartDependency): string => alias ?? name;
+
+/** @throws an Error for a condition that is not a boolean value of the chart: Helm would take it for true */
+function checkConditions(dependencies: readonly ChartDependency[], values: z.ZodObject): void {
+  const switches = fieldsOf(values)
+    .filter(({ type }) => type === "bool")
+    .map(({ path }) => path.join("."));
+  for (const { name, condition } of dependencies) {
+    if (condition === undefined || switches.includes(condition)) continue;
+    throw new Error(`dependency ${name}: condition ${condition} is not a boolean value of the chart: define it`);
+  }
+}
+
 /** What the text of a template reads. */
 const textReads = (text: string): readonly Path[] =>
   [...text.matchAll(/\.(Values(?:\.\w+)+)/g)].map(([, path = ""]) => path.split("."));
@@ -107,19 +136,26 @@ export function chartFiles({
   const values = schema as unknown as z.ZodObject;
   const manifests = chart.toJson() as Manifest[];
   checkNoExpressionLost(chart);
+  const { dependencies = [] } = metadata;
+  checkConditions(dependencies, values);
   const read = [manifests, [...chart.definitions.values()], chart.lists].flatMap(valuesRead);
-  const unused = unusedValues(chart, values, [...read, ...textReads(notes ?? "")]);
+  const passed = dependencies.flatMap(({ condition }) =>
+    condition === undefined ? [] : [["Values", ...condition.split(".")]],
+  );
+  const unused = unusedValues(chart, values, [...read, ...passed, ...textReads(notes ?? "")]);
   const fields = fieldsOf(values).filter(({ path }) => !unused.some((other) => other.join() === path.join()));
+  const subcharts = dependencies.map(keyOf);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
     ["values.yaml", valuesYaml(fields, `Default values of ${metadata.name}.`)],
-    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { ignored, unused }))],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { ignored, unused, subcharts }))],
     ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(fields)}\n`],
   ]);
   if (notes !== undefined) files.set("templates/NOTES.txt", notes);
   for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));
   if (chart.lists.length > 0) files.set("templates/extra-objects.yaml", writeLists(chart.lists));
+  for (const [name, definition] of chart.crds) files.set(`crds/${name}.yaml`, writeManifests([definition]));
   for (const manifest of manifests) {
     const name = fileName(manifest, manifests);
     if (files.has(name)) throw new Error(`two resources would both be written to ${name}: give them different names`);

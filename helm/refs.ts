@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { baseOf, defaultOf } from "./base";
 import { type Input, type Kind, ref } from "./expression";
 import { bool, boolOrTrue, dict, int, orAbsent, orElse, orNumber, text } from "./functions";
-import type { Schema } from "./value-schema";
+import type { Schema, ValuesIn } from "./value-schema";
 
 /** A closed object becomes an object of references; lists, free maps and optional values are referred to as a whole. */
 export type Refs<T> = {
@@ -15,6 +15,19 @@ type Ref<T> = T extends readonly unknown[]
     ? string extends keyof T
       ? Input<T>
       : Refs<T>
+    : Input<T>;
+
+/** The props of a construct that takes its values from a schema: each may be left out, or be an expression. */
+export type PropsOf<S extends Schema<unknown>> = Props<ValuesIn<S>>;
+
+type Props<T> = { readonly [Key in keyof T]?: Prop<Exclude<T[Key], undefined>> | undefined };
+
+type Prop<T> = T extends readonly unknown[]
+  ? Input<T>
+  : T extends object
+    ? string extends keyof T
+      ? Input<T>
+      : Props<T>
     : Input<T>;
 
 const kinds: Readonly<Record<string, Kind>> = {

@@ -63,6 +63,8 @@ interface SchemaOptions {
   readonly ignored?: Readonly<Record<string, string>> | undefined;
   /** Values that the chart does not take. @default none */
   readonly unused?: readonly (readonly string[])[];
+  /** Keys of charts that it depends on: what is under them is passed on, and those charts' own schemas check it. */
+  readonly subcharts?: readonly string[];
 }
 
 /** A JSON schema without one of its values, and without the group that becomes empty. */
@@ -79,17 +81,22 @@ function without(schema: JsonSchema, [key = "", ...rest]: readonly string[]): Js
 }
 
 /**
- * The JSON schema of a chart's values: closed at every level, besides what comes from parent charts.
+ * The JSON schema of a chart's values: closed at every level, besides what comes from parent charts or goes to subcharts.
  */
 export function valuesSchema(
   schema: z.ZodObject,
   title: string,
-  { ignored = {}, unused = [] }: SchemaOptions = {},
+  { ignored = {}, unused = [], subcharts = [] }: SchemaOptions = {},
 ): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
   const { $schema, ...rest } = unused.reduce<JsonSchema>(without, made as JsonSchema) as typeof made;
   const others = Object.entries(ignored).map(([key, why]) => [key, { description: `Ignored: ${why}` }]);
-  return { $schema, title, ...rest, properties: { ...fromParents, ...rest.properties, ...Object.fromEntries(others) } };
+  const passed = subcharts.map((key) => {
+    const own = rest.properties?.[key] as JsonSchema | undefined;
+    return [key, { type: "object", description: `Values of the chart ${key}`, ...own, additionalProperties: true }];
+  });
+  const added = Object.fromEntries([...others, ...passed]);
+  return { $schema, title, ...rest, properties: { ...fromParents, ...rest.properties, ...added } };
 }
 
 /** A regular expression for the decimal texts of all whole numbers from `low` to `high`, without leading zeros. */

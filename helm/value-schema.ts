@@ -9,6 +9,9 @@ export interface Schema<T> {
   readonly "~standard": { readonly types?: { readonly output: T } | undefined };
 }
 
+/** What a schema reads: `ValuesIn<typeof values>`. */
+export type ValuesIn<S> = S extends Schema<infer T> ? T : never;
+
 /** What the documents of a chart say about a value. */
 export interface AboutValue<T> {
   readonly description: string;

@@ -35,6 +35,11 @@ const [app = "", config = ""] = ["ts", "yaml"].map(
   (language) => new RegExp(`### With cdk8s\\n.*?^\`\`\`${language}\\n(.*?)^\`\`\``, "ms").exec(readme)?.[1] ?? "",
 );
 
+/** The chart that the README of the Helm layer shows. */
+const helmChart = (
+  /^```ts\n(.*?)^```/ms.exec(readFileSync(join(root, "helm", "README.md"), "utf8"))?.[1] ?? ""
+).replace('"cdk8s-helm-chart"', '"linkerd-cni-cdk8s/helm"');
+
 const esm = `import { App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdMultus, version } from "linkerd-cni-cdk8s";
 import { HelmChart } from "linkerd-cni-cdk8s/helm";
@@ -117,8 +122,9 @@ describe("the packed npm package in an empty project", () => {
     const folders = peers.map((name) => join(root, "node_modules", name));
     const quiet = ["--offline", "--no-audit", "--no-fund", "--no-save", "--install-links", "--ignore-scripts"];
     npm(project, "install", ...quiet, `./${packed}`, ...folders);
-    for (const example of ["subclass.ts", "additions.ts", "helm-chart.ts"])
+    for (const example of ["subclass.ts", "additions.ts"])
       cpSync(join(root, "examples", example), join(project, example));
+    writeFileSync(join(project, "helm-chart.ts"), helmChart);
     writeFileSync(join(project, "esm.mts"), esm);
     writeFileSync(join(project, "main.ts"), app);
     writeFileSync(join(project, "tsconfig.json"), JSON.stringify(compiler));

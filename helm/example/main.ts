@@ -1,0 +1,11 @@
+/** Writes both charts below the folder that is named. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { App } from "cdk8s";
+import { charts } from "./node-readiness";
+
+const [, , folder = "dist"] = process.argv;
+for (const [path, text] of charts(new App())) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
