@@ -302,6 +302,15 @@ static JSValue host_limit_memory(JSContext *ctx, JSValueConst self, int argc, JS
   return JS_UNDEFINED;
 }
 
+static JSValue host_is_equal(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size, other_size;
+  const uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
+  const uint8_t *others = bytes == NULL ? NULL : JS_GetUint8Array(ctx, &other_size, argv[1]);
+  if (others == NULL) return JS_EXCEPTION;
+  return JS_NewBool(ctx, size == other_size && memcmp(bytes, others, size) == 0);
+}
+
 static JSValue host_fork(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc, (void)argv;
   pid_t child = fork();
@@ -661,6 +670,7 @@ static const JSCFunctionListEntry lasting_functions[] = {
     LASTING_CALLS(ENTRY)
     JS_CFUNC_DEF("args", 0, host_args),
     JS_CFUNC_DEF("environment", 0, host_environment),
+    JS_CFUNC_DEF("isEqual", 2, host_is_equal),
     JS_CFUNC_DEF("fork", 0, host_fork),
     JS_CFUNC_DEF("limitMemory", 1, host_limit_memory),
     JS_CFUNC_DEF("runJobs", 0, host_run_jobs),

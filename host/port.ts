@@ -81,6 +81,8 @@ export interface LastingHost extends Host, TlsHost {
   environment(): readonly string[];
   /** Ends the program with a message once the engine's memory takes more bytes. @default 256 MiB */
   limitMemory(bytes: number): void;
+  /** Whether bytes are the same. */
+  isEqual(left: Uint8Array, right: Uint8Array): boolean;
   /** Runs what promises have made ready. @throws what a promise was rejected with that nothing handles */
   runJobs(): void;
   /** fork(2): 0 in the child. */

@@ -263,23 +263,19 @@ export function watch(directory: string, changed: () => void): Watch {
   };
 }
 
-// What changes files runs in a child process: on a slow disk each may take minutes.
+export const apart: <T>(work: () => T) => Promise<T> = inChild;
 
-const inChildChecked = (call: string, work: () => number, ...paths: readonly string[]): Promise<void> =>
-  inChild(() => void checked(work(), call, ...paths));
-
+export const linkSync = (existing: string, path: string): void =>
+  void checked(host.link(existing, path), "link", existing, path);
+export const symlinkSync = (target: string, path: string): void =>
+  void checked(host.symlink(target, path), "symlink", target, path);
+export const renameSync = (from: string, to: string): void => void checked(host.rename(from, to), "rename", from, to);
+export const unlinkSync = (path: string): void => void checked(host.unlink(path, 0), "unlink", path);
+export const mkdirSync = (path: string, mode: number): void => void checked(host.mkdir(path, mode), "mkdir", path);
 const AT_REMOVEDIR = 0x200;
-
-export const link = (existing: string, path: string) =>
-  inChildChecked("link", () => host.link(existing, path), existing, path);
-export const symlink = (target: string, path: string) =>
-  inChildChecked("symlink", () => host.symlink(target, path), target, path);
-export const rename = (from: string, to: string) => inChildChecked("rename", () => host.rename(from, to), from, to);
-export const unlink = (path: string) => inChildChecked("unlink", () => host.unlink(path, 0), path);
-export const mkdir = (path: string, mode: number) => inChildChecked("mkdir", () => host.mkdir(path, mode), path);
-export const rmdir = (path: string) => inChildChecked("rmdir", () => host.unlink(path, AT_REMOVEDIR), path);
-export const chown = (path: string, uid: number, gid: number) =>
-  inChildChecked("chown", () => host.chown(path, uid, gid), path);
+export const rmdirSync = (path: string): void => void checked(host.unlink(path, AT_REMOVEDIR), "rmdir", path);
+export const chownSync = (path: string, uid: number, gid: number): void =>
+  void checked(host.chown(path, uid, gid), "chown", path);
 
 const O_EXCL = 0o200;
 const NEW_FILE = Open.writeOnly | Open.create | O_EXCL;
@@ -294,13 +290,11 @@ function finish(descriptor: number, mode: number): void {
   checked(host.fsync(descriptor), "fsync");
 }
 
-export const createFile = (path: string, bytes: Uint8Array, mode: number): Promise<void> =>
-  inChild(() =>
-    withOpen(path, NEW_FILE, mode, (descriptor) => {
-      writeFully(descriptor, bytes);
-      finish(descriptor, mode);
-    }),
-  );
+export const createFileSync = (path: string, bytes: Uint8Array, mode: number): void =>
+  withOpen(path, NEW_FILE, mode, (descriptor) => {
+    writeFully(descriptor, bytes);
+    finish(descriptor, mode);
+  });
 
 function copyBytes(from: number, to: number): void {
   const block = new Uint8Array(CHUNK);
@@ -310,20 +304,32 @@ function copyBytes(from: number, to: number): void {
   }
 }
 
-export const copyFile = (from: string, path: string, mode: number): Promise<void> =>
-  inChild(() =>
-    withOpen(from, Open.readOnly, 0, (source) =>
-      withOpen(path, NEW_FILE, mode, (descriptor) => {
-        try {
-          copyBytes(source, descriptor);
-          finish(descriptor, mode);
-        } catch (error) {
-          host.unlink(path, 0);
-          throw error;
-        }
-      }),
-    ),
+export const copyFileSync = (from: string, path: string, mode: number): void =>
+  withOpen(from, Open.readOnly, 0, (source) =>
+    withOpen(path, NEW_FILE, mode, (descriptor) => {
+      try {
+        copyBytes(source, descriptor);
+        finish(descriptor, mode);
+      } catch (error) {
+        host.unlink(path, 0);
+        throw error;
+      }
+    }),
   );
 
-export const sync = (path: string): Promise<void> =>
-  inChild(() => withOpen(path, Open.readOnly, 0, (descriptor) => void checked(host.fsync(descriptor), "fsync")));
+export const settleSync = (path: string): void =>
+  withOpen(path, Open.readOnly, 0, (descriptor) => void checked(host.fsync(descriptor), "fsync"));
+
+/** Block by block: an executable is larger than this process's memory may be. */
+function isSame(left: number, right: number): boolean {
+  const [one, other] = [new Uint8Array(CHUNK), new Uint8Array(CHUNK)];
+  for (;;) {
+    const size = checked(host.read(left, one), "read");
+    if (size !== checked(host.read(right, other), "read")) return false;
+    if (size === 0) return true;
+    if (!host.isEqual(one.subarray(0, size), other.subarray(0, size))) return false;
+  }
+}
+
+export const isSameSync = (left: string, right: string): boolean =>
+  withOpen(left, Open.readOnly, 0, (one) => withOpen(right, Open.readOnly, 0, (other) => isSame(one, other)));

@@ -22,24 +22,49 @@ const codeOf = async (call: () => unknown): Promise<[code: unknown, message: str
 
 test("a file is created with its mode, whatever the umask, and only if it is not there yet", async () => {
   const former = process.umask(0o077);
-  await fs.createFile(at("new"), bytes, 0o644).finally(() => process.umask(former));
+  fs.createFileSync(at("new"), bytes, 0o644);
+  process.umask(former);
   expect(statSync(at("new")).mode & 0o777).toBe(0o644);
   expect([...readFileSync(at("new"))]).toEqual([1, 2, 3]);
-  expect((await codeOf(() => fs.createFile(at("new"), bytes, 0o644)))[0]).toBe("EEXIST");
+  expect((await codeOf(() => fs.createFileSync(at("new"), bytes, 0o644)))[0]).toBe("EEXIST");
 });
 
 test("a file is copied with a mode of its own, and only to where none is", async () => {
   writeFileSync(at("from"), bytes, { mode: 0o600 });
-  await fs.copyFile(at("from"), at("to"), 0o755);
+  fs.copyFileSync(at("from"), at("to"), 0o755);
   expect([[...readFileSync(at("to"))], statSync(at("to")).mode & 0o777]).toEqual([[1, 2, 3], 0o755]);
-  expect((await codeOf(() => fs.copyFile(at("from"), at("to"), 0o755)))[0]).toBe("EEXIST");
+  expect((await codeOf(() => fs.copyFileSync(at("from"), at("to"), 0o755)))[0]).toBe("EEXIST");
 });
 
 test("files and directories are made safe on the disk", async () => {
   writeFileSync(at("file"), "");
-  await fs.sync(at("file"));
-  await fs.sync(directory);
-  expect((await codeOf(() => fs.sync(at("none"))))[0]).toBe("ENOENT");
+  fs.settleSync(at("file"));
+  fs.settleSync(directory);
+  expect((await codeOf(() => fs.settleSync(at("none"))))[0]).toBe("ENOENT");
+});
+
+test("files are compared", () => {
+  for (const [name, text] of [
+    ["one", "ab"],
+    ["same", "ab"],
+    ["other", "ac"],
+    ["longer", "abc"],
+  ] as const)
+    writeFileSync(at(name), text);
+  expect(["one", "same", "other", "longer"].map((name) => fs.isSameSync(at("one"), at(name)))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("what is done apart gives what it returns, or throws", async () => {
+  expect(await fs.apart(() => ({ value: 1 }))).toEqual({ value: 1 });
+  expect(await codeOf(() => fs.apart(() => fs.unlinkSync(at("none"))))).toEqual([
+    "ENOENT",
+    expect.stringMatching(/^ENOENT/),
+  ]);
 });
 
 const failures: readonly (readonly [string, string, () => unknown])[] = [
@@ -55,13 +80,13 @@ const failures: readonly (readonly [string, string, () => unknown])[] = [
   ["openSync", "ENOENT", () => fs.openSync(at("none"), "r")],
   ["realpathSync", "ENOENT", () => fs.realpathSync(at("none"))],
   ["watch", "ENOENT", () => fs.watch(at("none"), () => undefined)],
-  ["link", "EEXIST", () => fs.link(at("file"), at("other"))],
-  ["symlink", "EEXIST", () => fs.symlink("x", at("file"))],
-  ["rename", "ENOENT", () => fs.rename(at("none"), at("x"))],
-  ["unlink", "ENOENT", () => fs.unlink(at("none"))],
-  ["mkdir", "EEXIST", () => fs.mkdir(directory, 0o700)],
-  ["rmdir", "ENOTEMPTY", () => fs.rmdir(directory)],
-  ["chown", "ENOENT", () => fs.chown(at("none"), 0, 0)],
+  ["linkSync", "EEXIST", () => fs.linkSync(at("file"), at("other"))],
+  ["symlinkSync", "EEXIST", () => fs.symlinkSync("x", at("file"))],
+  ["renameSync", "ENOENT", () => fs.renameSync(at("none"), at("x"))],
+  ["unlinkSync", "ENOENT", () => fs.unlinkSync(at("none"))],
+  ["mkdirSync", "EEXIST", () => fs.mkdirSync(directory, 0o700)],
+  ["rmdirSync", "ENOTEMPTY", () => fs.rmdirSync(directory)],
+  ["chownSync", "ENOENT", () => fs.chownSync(at("none"), 0, 0)],
 ];
 
 test.each(failures)("%s fails with %s in code and message", async (_, code, call) => {

@@ -3,7 +3,6 @@
  * a call that fails throws an Error whose `code` is the name of an errno and whose message begins with it.
  */
 import * as node from "node:fs";
-import * as promises from "node:fs/promises";
 
 /** What the kernel tells of a file. */
 export interface Stats {
@@ -81,47 +80,49 @@ export const readSync: (
 /** Tells each change of a directory's entries or of a file in it. @throws where the kernel gives no watch (ENOSPC, EMFILE) */
 export const watch: (directory: string, changed: () => void) => Watch = node.watch;
 
-// What changes files is asynchronous: on a slow disk each may take minutes, in which the process does other work.
+/**
+ * Does what may take minutes on a slow disk, such as every change of a file, while the process does other work: on the
+ * engine in a child process, so that nothing but what it returns, as JSON has it, comes back.
+ * @throws what it throws: message and code
+ */
+export const apart = async <T>(work: () => T): Promise<T> => work();
 
 /** Gives a file a second name. */
-export const link: (existing: string, path: string) => Promise<void> = promises.link;
-export const symlink: (target: string, path: string) => Promise<void> = promises.symlink;
-export const rename: (from: string, to: string) => Promise<void> = promises.rename;
-export const unlink: (path: string) => Promise<void> = promises.unlink;
-export const mkdir: (path: string, mode: number) => Promise<void> = promises.mkdir;
-export const rmdir: (path: string) => Promise<void> = promises.rmdir;
-export const chown: (path: string, uid: number, gid: number) => Promise<void> = promises.chown;
+export const linkSync: (existing: string, path: string) => void = node.linkSync;
+export const symlinkSync: (target: string, path: string) => void = node.symlinkSync;
+export const renameSync: (from: string, to: string) => void = node.renameSync;
+export const unlinkSync: (path: string) => void = node.unlinkSync;
+export const mkdirSync: (path: string, mode: number) => void = node.mkdirSync;
+export const rmdirSync: (path: string) => void = node.rmdirSync;
+export const chownSync: (path: string, uid: number, gid: number) => void = node.chownSync;
 
-async function withFile(
-  path: string,
-  flags: string,
-  mode: number,
-  use: (file: promises.FileHandle) => Promise<void>,
-): Promise<void> {
-  const file = await promises.open(path, flags, mode);
+function withFile(path: string, flags: string, mode: number, use: (descriptor: number) => void): void {
+  const descriptor = node.openSync(path, flags, mode);
   try {
-    await use(file);
-    await file.sync();
+    use(descriptor);
+    node.fsyncSync(descriptor);
   } finally {
-    await file.close();
+    node.closeSync(descriptor);
   }
 }
 
 /** Creates a file that is not there yet (else EEXIST), with its bytes safe on the disk and this mode, whatever the umask. */
-export function createFile(path: string, bytes: Uint8Array, mode: number): Promise<void> {
-  return withFile(path, "wx", mode, async (file) => {
-    await file.writeFile(bytes);
-    await file.chmod(mode);
+export function createFileSync(path: string, bytes: Uint8Array, mode: number): void {
+  withFile(path, "wx", mode, (descriptor) => {
+    node.writeFileSync(descriptor, bytes);
+    node.fchmodSync(descriptor, mode);
   });
 }
 
 /** The same with the bytes of another file. */
-export async function copyFile(from: string, path: string, mode: number): Promise<void> {
-  await promises.copyFile(from, path, node.constants.COPYFILE_EXCL);
-  await withFile(path, "r", mode, (file) => file.chmod(mode));
+export function copyFileSync(from: string, path: string, mode: number): void {
+  node.copyFileSync(from, path, node.constants.COPYFILE_EXCL);
+  withFile(path, "r", mode, (descriptor) => node.fchmodSync(descriptor, mode));
 }
 
 /** Makes the bytes of a file, or the names in a directory, safe on the disk. */
-export function sync(path: string): Promise<void> {
-  return withFile(path, "r", 0, async () => undefined);
-}
+export const settleSync = (path: string): void => withFile(path, "r", 0, () => undefined);
+
+/** Whether two files hold the same. */
+export const isSameSync = (left: string, right: string): boolean =>
+  node.readFileSync(left).equals(node.readFileSync(right));

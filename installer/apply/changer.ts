@@ -1,5 +1,6 @@
+import { reasonOf } from "../../cni/errors";
 import type { Log } from "../../process/log";
-import { statSync } from "../../system/fs";
+import { apart, statSync } from "../../system/fs";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
 import { isAsSeen } from "../state/observe";
@@ -68,7 +69,7 @@ export class Changer {
   /** Takes away what {@link stage} left. */
   async unstage(): Promise<void> {
     const { disk, paths } = this.deps;
-    await disk.remove(`${paths.plugin}${TEMPORARY}`);
+    await apart(() => disk.remove(`${paths.plugin}${TEMPORARY}`));
   }
 
   private async make(change: Change): Promise<boolean> {
@@ -78,8 +79,8 @@ export class Changer {
       await apply(change, disk, { ...plugin, holds });
       return true;
     } catch (error) {
-      if (!(error instanceof OutOfDate)) throw error;
-      log.debug(`${error.message}: looking again`);
+      if ((error as { code?: string }).code !== OutOfDate.code) throw error;
+      log.debug(`${reasonOf(error)}: looking again`);
       return false;
     }
   }

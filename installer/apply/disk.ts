@@ -5,34 +5,34 @@ import type { Owner, Seen } from "../state/node-state";
 import { TEMPORARY } from "../state/paths";
 
 /**
- * The file-changing operations of the installer, one by one, so that a test can stop at each of them. None of them keeps
- * the process from doing other work: on a slow disk each may take minutes.
+ * The file-changing operations of the installer, one by one, so that a test can stop at each of them. They run apart from
+ * the process, which does other work meanwhile: on a slow disk each may take minutes.
  */
 export interface Disk {
   /** Creates a file that is not there yet, with its content safe on the disk. */
-  create(path: string, bytes: Uint8Array, mode: number, owner?: Owner): Promise<void>;
+  create(path: string, bytes: Uint8Array, mode: number, owner?: Owner): void;
   /** Creates a copy of a file, with its content safe on the disk. */
-  copy(from: string, path: string, mode: number): Promise<void>;
+  copy(from: string, path: string, mode: number): void;
   /** Gives a file a second name. @throws where the file system or its guard of other users' files refuses that */
-  name(path: string, existing: string): Promise<void>;
+  name(path: string, existing: string): void;
   /** Creates a symbolic link. */
-  link(path: string, target: string): Promise<void>;
+  link(path: string, target: string): void;
   /** Puts one name in another's place in one step. */
-  rename(from: string, to: string): Promise<void>;
+  rename(from: string, to: string): void;
   /** Creates a directory; it may be there already. */
-  makeDirectory(path: string): Promise<void>;
+  makeDirectory(path: string): void;
   /** Removes a directory; it may be gone already, and is left alone where others have put something in it. */
-  removeDirectory(path: string): Promise<void>;
+  removeDirectory(path: string): void;
   /** Removes a file; it may be gone already. */
-  remove(path: string): Promise<void>;
+  remove(path: string): void;
   /** Makes the content of a file, or the names in a directory, safe on the disk. */
-  settle(path: string): Promise<void>;
+  settle(path: string): void;
 }
 
 /** Does what may fail with one of these codes. */
-async function except(codes: readonly string[], result: Promise<unknown>): Promise<void> {
+function except(codes: readonly string[], work: () => void): void {
   try {
-    await result;
+    work();
   } catch (error) {
     if (!codes.includes((error as { readonly code?: string }).code ?? "")) throw error;
   }
@@ -40,24 +40,31 @@ async function except(codes: readonly string[], result: Promise<unknown>): Promi
 
 /** The node's own file system. */
 export const nodeDisk: Disk = {
-  create: async (path, bytes, mode, owner) => {
-    await fs.createFile(path, bytes, mode);
-    // The content is what counts; who compares the owners says so.
-    if (owner !== undefined) await fs.chown(path, owner.uid, owner.gid).catch(() => undefined);
+  create: (path, bytes, mode, owner) => {
+    fs.createFileSync(path, bytes, mode);
+    if (owner === undefined) return;
+    try {
+      fs.chownSync(path, owner.uid, owner.gid);
+    } catch {
+      // The content is what counts; who compares the owners says so.
+    }
   },
-  copy: fs.copyFile,
-  name: (path, existing) => fs.link(existing, path),
-  link: (path, target) => fs.symlink(target, path),
-  rename: fs.rename,
-  makeDirectory: (path) => except(["EEXIST"], fs.mkdir(path, 0o700)),
-  removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], fs.rmdir(path)),
-  remove: (path) => except(["ENOENT"], fs.unlink(path)),
-  settle: fs.sync,
+  copy: fs.copyFileSync,
+  name: (path, existing) => fs.linkSync(existing, path),
+  link: (path, target) => fs.symlinkSync(target, path),
+  rename: fs.renameSync,
+  makeDirectory: (path) => except(["EEXIST"], () => fs.mkdirSync(path, 0o700)),
+  removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], () => fs.rmdirSync(path)),
+  remove: (path) => except(["ENOENT"], () => fs.unlinkSync(path)),
+  settle: fs.settleSync,
 };
 
-/** Somebody has changed a file since the change of it was planned, which would undo his work. */
+/** Another program has changed a file since the change of it was planned, which would undo its work. */
 export class OutOfDate extends Error {
+  static readonly code = "OUT_OF_DATE";
   override readonly name = "OutOfDate";
+  /** What comes back from where changes are made. */
+  readonly code = OutOfDate.code;
   constructor({ path }: Seen) {
     super(`${path} has just been changed`);
   }
@@ -74,11 +81,11 @@ export interface Checks {
 }
 
 /** The very file where that is allowed, so that its owner, times and attributes are kept, too; else a copy. */
-async function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, disk: Disk): Promise<void> {
+function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, disk: Disk): void {
   try {
-    await disk.name(path, change.from);
+    disk.name(path, change.from);
   } catch {
-    await disk.create(path, change.bytes, change.mode, change.owner);
+    disk.create(path, change.bytes, change.mode, change.owner);
   }
 }
 
@@ -92,26 +99,19 @@ export async function stage(
   { isCopy, failure }: Pick<Checks, "isCopy" | "failure">,
 ): Promise<string | undefined> {
   const temporary = `${path}${TEMPORARY}`;
-  if (isCopy(from, temporary)) {
-    await disk.settle(temporary);
-  } else {
-    await disk.remove(temporary);
+  const isThere = isCopy(from, temporary);
+  await fs.apart(() => {
+    if (isThere) return disk.settle(temporary);
+    disk.remove(temporary);
     try {
-      await disk.copy(from, temporary, mode);
+      disk.copy(from, temporary, mode);
     } catch (error) {
-      await disk.remove(temporary);
+      disk.remove(temporary);
       throw error;
     }
-  }
+  });
   const why = await failure(temporary, from);
   return why === undefined ? undefined : `this image's plugin does not answer VERSION on this node: ${why}`;
-}
-
-/** Puts an executable in place that was seen to run where it lies. */
-async function install(change: Extract<Change, { readonly do: "install" }>, disk: Disk, checks: Checks): Promise<void> {
-  const why = await stage(change, disk, checks);
-  if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
-  await disk.rename(`${change.path}${TEMPORARY}`, change.path);
 }
 
 /**
@@ -119,53 +119,65 @@ async function install(change: Extract<Change, { readonly do: "install" }>, disk
  * @throws OutOfDate where what it was planned by, looked at again in the last moment, does not hold any more
  */
 export async function apply(change: Change, disk: Disk, checks: Checks): Promise<void> {
+  if (change.do === "install") {
+    // Only what was seen to run where it lies is put in place.
+    const why = await stage(change, disk, checks);
+    if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
+  }
+  await fs.apart(() => make(change, disk, checks.holds));
+}
+
+function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
   const temporary = `${change.path}${TEMPORARY}`;
   const confirm = () => {
-    if (change.seen !== undefined && !checks.holds(change.seen)) throw new OutOfDate(change.seen);
+    if (change.seen !== undefined && !holds(change.seen)) throw new OutOfDate(change.seen);
   };
-  const replace = async (make: () => Promise<void>) => {
-    await disk.remove(temporary);
+  const replace = (create: () => void) => {
+    disk.remove(temporary);
     try {
-      await make();
+      create();
       confirm();
-      await disk.rename(temporary, change.path);
+      disk.rename(temporary, change.path);
     } catch (error) {
-      await disk.remove(temporary);
+      disk.remove(temporary);
       throw error;
     }
   };
+  const settle = () => disk.settle(dirname(change.path));
   switch (change.do) {
     case "write":
-      await replace(() => disk.create(temporary, change.bytes, change.mode, change.owner));
+      replace(() => disk.create(temporary, change.bytes, change.mode, change.owner));
       break;
     case "install":
-      await install(change, disk, checks);
+      disk.rename(temporary, change.path);
       break;
     case "keep":
-      await replace(() => keep(temporary, change, disk));
+      replace(() => keep(temporary, change, disk));
       break;
     case "link":
-      await replace(() => disk.link(temporary, change.target));
+      replace(() => disk.link(temporary, change.target));
       break;
     case "rename":
       confirm();
-      await disk.rename(change.from, change.path).catch((error) => {
+      try {
+        disk.rename(change.from, change.path);
+      } catch (error) {
         // Another installer that removes what was installed has been faster.
-        throw error.code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
-      });
+        throw (error as { code?: string }).code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
+      }
       break;
     case "mkdir":
-      await disk.makeDirectory(change.path);
+      disk.makeDirectory(change.path);
       break;
     case "rmdir":
-      await disk.removeDirectory(change.path);
+      disk.removeDirectory(change.path);
       break;
     case "remove":
       confirm();
-      await disk.remove(change.path);
+      disk.remove(change.path);
       break;
   }
-  const settled = disk.settle(dirname(change.path));
   // What is to be gone may never have had a directory.
-  await (change.do === "remove" || change.do === "rmdir" ? except(["ENOENT"], settled) : settled);
+  if (change.do === "remove" || change.do === "rmdir") except(["ENOENT"], settle);
+  else settle();
 }

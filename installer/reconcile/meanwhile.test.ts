@@ -21,13 +21,13 @@ function meanwhile(
   times = 1,
 ): Disk {
   let left = times;
-  const run = (...args: readonly unknown[]): Promise<void> => {
+  const run = (...args: readonly unknown[]): void => {
     const isIt = args.some((arg) => typeof arg === "string" && arg.endsWith(ending));
     if (isIt && left > 0) {
       left -= 1;
       happen();
     }
-    return (nodeDisk[operation] as (...all: readonly unknown[]) => Promise<void>)(...args);
+    (nodeDisk[operation] as (...all: readonly unknown[]) => void)(...args);
   };
   return { ...nodeDisk, [operation]: run };
 }

@@ -35,8 +35,8 @@ const plugin: PluginFile = {
 /** Without waiting for a disk. */
 const disk: Disk = {
   ...nodeDisk,
-  create: async (path, bytes, mode) => writeFileSync(path, bytes, { flag: "wx", mode }),
-  settle: async () => undefined,
+  create: (path, bytes, mode) => writeFileSync(path, bytes, { flag: "wx", mode }),
+  settle: () => undefined,
 };
 
 const contentOf = (name: Name, version: number) =>

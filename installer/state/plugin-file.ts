@@ -1,4 +1,3 @@
-import { equal } from "../../system/bytes";
 import { type Ended, run } from "../../system/child";
 import * as fs from "../../system/fs";
 import { dirname } from "../../system/path";
@@ -17,7 +16,6 @@ export interface PluginFile {
   failure(path: string, source: string): Promise<string | undefined>;
 }
 
-const BLOCK = 128 * 1024;
 const VERSION_DEADLINE_MS = 5_000;
 const ASK_AGAIN_MS = 5_000;
 
@@ -25,27 +23,6 @@ function stamp(path: string): string | undefined {
   const stat = fs.statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) return undefined;
   return [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.ctimeMs, stat.mode & 0o111].join(" ");
-}
-
-/** Compares block by block: the executable is larger than this container's memory may be. */
-function sameContent(left: number, right: number): boolean {
-  const [one, two] = [new Uint8Array(BLOCK), new Uint8Array(BLOCK)];
-  for (;;) {
-    const read = fs.readSync(left, one, 0, BLOCK, null);
-    if (read !== fs.readSync(right, two, 0, BLOCK, null)) return false;
-    if (read === 0) return true;
-    if (!equal(one.subarray(0, read), two.subarray(0, read))) return false;
-  }
-}
-
-function sameFiles(paths: readonly [string, string]): boolean {
-  const [left, right] = [fs.openSync(paths[0], "r"), fs.openSync(paths[1], "r")];
-  try {
-    return sameContent(left, right);
-  } finally {
-    fs.closeSync(left);
-    fs.closeSync(right);
-  }
 }
 
 function isExecutable(path: string): boolean {
@@ -115,7 +92,7 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       const state = `${wanted} ${found}`;
       const known = compared.get(copy);
       if (known?.state === state) return known.same;
-      const same = isExecutable(copy) && sameFiles([source, copy]);
+      const same = isExecutable(copy) && fs.isSameSync(source, copy);
       compared.set(copy, { state, same });
       return same;
     },

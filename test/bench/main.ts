@@ -19,6 +19,7 @@ import { buildPlugin } from "../../build/programs";
 import { RESULTS, recordResult } from "../../build/results";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { chart } from "./chart";
+import { installerStarts } from "./installer";
 import { largeCalls } from "./limits";
 import { Bench, type Contestant, type Scenario } from "./measure";
 import { nriCosts } from "./nri";
@@ -201,6 +202,7 @@ async function main(): Promise<void> {
     };
     process.stdout.write(`${pluginTable(results)}\n`);
     process.stdout.write(`RunPodSandbox of the NRI plugin\n${(await nriCosts(LARGE_CALLS)).join("\n")}\n`);
+    process.stdout.write(`the installer, from its start until it is ready\n${await installerStarts(LARGE_CALLS)}\n`);
     if (!isQuick) await save(results);
   } finally {
     bench.close();

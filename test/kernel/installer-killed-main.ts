@@ -1,40 +1,56 @@
 /**
  * The installer, killed at its Nth operation that changes a file: KILL_AT names it, KILL_HALFWAY leaves half of what it
- * was about to write. Prints how many operations there were where it is not killed. Built for tests only.
+ * was about to write. Each adds a byte to the file that KILL_COUNTED names. Built for tests only.
  */
 import { type Disk, nodeDisk } from "../../installer/apply/disk";
 import { run } from "../../installer/run";
 import { host } from "../../system/engine/host";
-import { createFile, readlinkSync } from "../../system/fs";
+import { createFileSync, readlinkSync, statSync } from "../../system/fs";
 import { args, environment, onStop, start, write } from "../../system/program";
 
 const SIGKILL = 9;
+const APPEND = 0o2101; // O_WRONLY, O_CREAT, O_APPEND
 
-let count = 0;
 const killAt = Number(environment["KILL_AT"]);
 const halfway = environment["KILL_HALFWAY"] === "1";
+const counted = environment["KILL_COUNTED"];
 
-/** The process is gone before the call returns. */
-const die = () => host.kill(Number(readlinkSync("/proc/self")), SIGKILL);
+const self = () => Number(readlinkSync("/proc/self"));
+const installer = self();
 
-type Operation<A extends readonly unknown[]> = (...args: A) => Promise<void>;
+/** Ends the installer, and the process apart from it that is changing the file: that is gone before the call returns. */
+function die(): void {
+  host.kill(installer, SIGKILL);
+  host.kill(self(), SIGKILL);
+}
+
+/** Counts in a file: operations run in processes that share nothing else. */
+function count(path: string): number {
+  const file = host.open(path, APPEND, 0o600);
+  host.write(file, Uint8Array.of(0));
+  host.close(file);
+  return statSync(path).size;
+}
+
+type Operation<A extends readonly unknown[]> = (...args: A) => void;
 
 function operation<A extends readonly unknown[]>(run: Operation<A>, half?: Operation<A>): Operation<A> {
-  return async (...args) => {
-    count += 1;
-    if (count === killAt) {
-      if (halfway) await half?.(...args);
+  return (...args) => {
+    if (counted !== undefined && count(counted) === killAt) {
+      if (halfway) half?.(...args);
       die();
     }
-    return run(...args);
+    run(...args);
   };
 }
 
 const disk: Disk = {
   create: operation(nodeDisk.create, (path, bytes, mode) =>
-    createFile(path, bytes.subarray(0, bytes.length / 2), mode),
+    createFileSync(path, bytes.subarray(0, bytes.length / 2), mode),
   ),
-  copy: operation(nodeDisk.copy, (_, path, mode) => createFile(path, new TextEncoder().encode("#!/bin/sh\n"), mode)),
+  copy: operation(nodeDisk.copy, (_, path, mode) =>
+    createFileSync(path, new TextEncoder().encode("#!/bin/sh\n"), mode),
+  ),
   name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
@@ -47,8 +63,4 @@ const disk: Disk = {
 const stopped = new Promise<void>((resolve) => onStop(resolve));
 const sleep = async () => undefined;
 
-start(async () => {
-  const code = await run({ args, environment, disk, sleep, write, stopped, memoryMiB: 64 });
-  write(`operations: ${count}\n`);
-  return code;
-});
+start(() => run({ args, environment, disk, sleep, write, stopped, memoryMiB: 64 }));

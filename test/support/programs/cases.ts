@@ -48,41 +48,41 @@ export const cases: Readonly<Record<string, Case>> = {
   async makesFiles(directory) {
     const path = (name: string) => `${directory}/${name}`;
     const results = [
-      await told(() => fs.mkdir(path("made"), 0o700)),
-      await told(() => fs.mkdir(path("made"), 0o700)),
-      await told(() => fs.createFile(path("made/file"), bytes("grüße\n"), 0o4755)),
-      await told(() => fs.createFile(path("made/file"), bytes("other"), 0o644)),
-      await told(() => fs.createFile(path("none/file"), bytes("other"), 0o644)),
-      await told(() => fs.copyFile(path("made/file"), path("made/copy"), 0o600)),
-      await told(() => fs.copyFile(path("made/file"), path("made/copy"), 0o600)),
-      await told(() => fs.copyFile(path("made/none"), path("made/copy2"), 0o600)),
-      await told(() => fs.link(path("made/file"), path("made/second"))),
-      await told(() => fs.link(path("made/none"), path("made/third"))),
-      await told(() => fs.symlink("second", path("made/link"))),
-      await told(() => fs.symlink("nowhere", path("made/dangling"))),
-      await told(() => fs.rename(path("made/copy"), path("made/renamed"))),
-      await told(() => fs.rename(path("made/copy"), path("made/renamed"))),
-      await told(() => fs.chown(path("made/none"), 0, 0)),
-      await told(() => fs.sync(path("made"))),
-      await told(() => fs.sync(path("made/file"))),
-      await told(() => fs.sync(path("made/none"))),
-      await told(() => fs.rmdir(path("made"))),
-      await told(() => fs.unlink(path("made"))),
-      await told(() => fs.createFile(path("made/gone"), new Uint8Array(300_000), 0o640)),
+      await told(() => fs.mkdirSync(path("made"), 0o700)),
+      await told(() => fs.mkdirSync(path("made"), 0o700)),
+      await told(() => fs.createFileSync(path("made/file"), bytes("grüße\n"), 0o4755)),
+      await told(() => fs.createFileSync(path("made/file"), bytes("other"), 0o644)),
+      await told(() => fs.createFileSync(path("none/file"), bytes("other"), 0o644)),
+      await told(() => fs.copyFileSync(path("made/file"), path("made/copy"), 0o600)),
+      await told(() => fs.copyFileSync(path("made/file"), path("made/copy"), 0o600)),
+      await told(() => fs.copyFileSync(path("made/none"), path("made/copy2"), 0o600)),
+      await told(() => fs.linkSync(path("made/file"), path("made/second"))),
+      await told(() => fs.linkSync(path("made/none"), path("made/third"))),
+      await told(() => fs.symlinkSync("second", path("made/link"))),
+      await told(() => fs.symlinkSync("nowhere", path("made/dangling"))),
+      await told(() => fs.renameSync(path("made/copy"), path("made/renamed"))),
+      await told(() => fs.renameSync(path("made/copy"), path("made/renamed"))),
+      await told(() => fs.chownSync(path("made/none"), 0, 0)),
+      await told(() => fs.settleSync(path("made"))),
+      await told(() => fs.settleSync(path("made/file"))),
+      await told(() => fs.settleSync(path("made/none"))),
+      await told(() => fs.rmdirSync(path("made"))),
+      await told(() => fs.unlinkSync(path("made"))),
+      await told(() => fs.createFileSync(path("made/gone"), new Uint8Array(300_000), 0o640)),
       fs.statSync(path("made/gone")).size,
-      await told(() => fs.unlink(path("made/gone"))),
-      await told(() => fs.unlink(path("made/gone"))),
+      await told(() => fs.unlinkSync(path("made/gone"))),
+      await told(() => fs.unlinkSync(path("made/gone"))),
     ];
     return results;
   },
   async looksAtFiles(directory) {
     const path = (name: string) => `${directory}/${name}`;
-    await fs.mkdir(path("seen"), 0o750);
-    await fs.createFile(path("seen/ö file"), bytes("\ufeffgrüße\n"), 0o644);
-    await fs.symlink("ö file", path("seen/link"));
-    await fs.symlink("loop", path("seen/loop"));
-    await fs.symlink("nowhere", path("seen/dangling"));
-    for (const name of ["b", "a", "10", "9", "Z"]) await fs.createFile(path(`seen/${name}`), bytes(name), 0o600);
+    fs.mkdirSync(path("seen"), 0o750);
+    fs.createFileSync(path("seen/ö file"), bytes("\ufeffgrüße\n"), 0o644);
+    fs.symlinkSync("ö file", path("seen/link"));
+    fs.symlinkSync("loop", path("seen/loop"));
+    fs.symlinkSync("nowhere", path("seen/dangling"));
+    for (const name of ["b", "a", "10", "9", "Z"]) fs.createFileSync(path(`seen/${name}`), bytes(name), 0o600);
     const shown = (stats: fs.Stats | undefined) =>
       stats && {
         ...{ mode: stats.mode, uid: stats.uid, gid: stats.gid, size: stats.size },
@@ -142,8 +142,8 @@ export const cases: Readonly<Record<string, Case>> = {
   },
   async manyFiles(directory) {
     const names = Array.from({ length: 300 }, (_, at) => `${"name ".repeat(40)}${at}`);
-    await fs.createFile(`${directory}/first`, bytes("x"), 0o600);
-    for (const name of names) await fs.link(`${directory}/first`, `${directory}/${name}`);
+    fs.createFileSync(`${directory}/first`, bytes("x"), 0o600);
+    for (const name of names) fs.linkSync(`${directory}/first`, `${directory}/${name}`);
     return fs.readdirSync(directory);
   },
   async watches(directory) {
@@ -152,9 +152,9 @@ export const cases: Readonly<Record<string, Case>> = {
     const watched = fs.watch(directory, () => changed());
     const other = fs.watch(directory, () => undefined);
     for (const change of [
-      () => fs.createFile(`${directory}/one`, bytes("1"), 0o600),
-      () => fs.rename(`${directory}/one`, `${directory}/two`),
-      () => fs.unlink(`${directory}/two`),
+      () => fs.createFileSync(`${directory}/one`, bytes("1"), 0o600),
+      () => fs.renameSync(`${directory}/one`, `${directory}/two`),
+      () => fs.unlinkSync(`${directory}/two`),
     ]) {
       const seen = new Promise<void>((resolve) => {
         changed = resolve;

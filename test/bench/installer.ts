@@ -1,0 +1,89 @@
+/** How long an installer takes from its start until it is ready, on a node that it has never seen, and what that costs. */
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { outputs } from "../../build/paths";
+import { TestNode } from "../kernel/installer-node";
+import { ApiProcess } from "../support/api-process";
+import { freePort } from "../support/ports";
+import { startProgram } from "../support/program";
+
+const LIST = '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}';
+const MS_A_TICK = 10;
+
+/** What an API server's kubeconfig names. */
+interface Kubeconfig {
+  readonly clusters: readonly {
+    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
+  }[];
+}
+
+/** The status of the probe; 0 without an answer. */
+function probe(port: number): Promise<number> {
+  return new Promise((resolve) => {
+    let answer = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write("GET /ready HTTP/1.1\r\nconnection: close\r\n\r\n"));
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      answer += text;
+    });
+    socket.on("error", () => {}).on("close", () => resolve(Number(answer.split(" ")[1] ?? 0)));
+  });
+}
+
+/** Milliseconds of the processor that a process and its children have used. */
+async function processorMs(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_A_TICK;
+}
+
+/** The least and the median time of some starts, and the mean of the processor's, as a line of text. */
+export async function installerStarts(rounds: number): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "installer-bench-"));
+  const api = await ApiProcess.open(directory);
+  const plugin = await readFile(outputs.plugin);
+  const { clusters } = JSON.parse(await readFile(api.kubeconfig, "utf8")) as Kubeconfig;
+  const { server = "", "certificate-authority-data": ca = "" } = clusters[0]?.cluster ?? {};
+  const times: number[] = [];
+  let processor = 0;
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const node = new TestNode({ "10-k.conflist": LIST }, plugin);
+      const port = await freePort();
+      await writeFile(join(node.accountDir, "ca.crt"), Buffer.from(ca, "base64"));
+      const begin = performance.now();
+      const child = startProgram("install", {
+        isSilent: true,
+        env: {
+          CONTAINER_MOUNT_PREFIX: "",
+          DEST_CNI_NET_DIR: node.netDir,
+          DEST_CNI_BIN_DIR: node.binDir,
+          CONTAINER_CNI_BIN_DIR: node.imageDir,
+          SERVICE_ACCOUNT_DIR: node.accountDir,
+          PLUGIN_LOG: join(node.root, "plugin.log"),
+          CNI_CACHE_DIR: node.cacheDir,
+          KUBERNETES_SERVICE_HOST: "127.0.0.1",
+          KUBERNETES_SERVICE_PORT: new URL(server).port,
+          NODE_NAME: "node-1",
+          HEALTH_PORT: String(port),
+          CNI_NETWORK_CONFIG: '{"type":"linkerd-cni","kubernetes":{"kubeconfig":"__KUBECONFIG_FILEPATH__"}}',
+        },
+      });
+      const ended = once(child, "close");
+      while ((await probe(port)) !== 200) await sleep(1);
+      times.push(performance.now() - begin);
+      processor += await processorMs(child.pid ?? 0);
+      child.kill("SIGKILL");
+      await ended;
+      node.delete();
+    }
+    times.sort((one, other) => one - other);
+    const [least = 0, median = 0] = [times[0], times[times.length >> 1]];
+    return `least ${least.toFixed(1)} ms, median ${median.toFixed(1)} ms, of the processor ${(processor / rounds).toFixed(1)} ms`;
+  } finally {
+    api.close();
+    await rm(directory, { recursive: true });
+  }
+}
