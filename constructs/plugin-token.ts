@@ -14,7 +14,7 @@ export const pluginToken = group({
     }),
   expirationSeconds: integer(600, 2 ** 31 - 1)
     .default(86400)
-    .meta({ description: "Life of this token in seconds; it is renewed after four fifths of it" }),
+    .meta({ description: "Life of this token in seconds; it is renewed after 70 to 80 percent of it" }),
 });
 
 type Rules = readonly Templated<k8s.PolicyRule>[];

@@ -270,7 +270,7 @@ export interface PluginTokenProps {
    * @default true
    */
   readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;
-  /** Life of this token in seconds; it is renewed after four fifths of it. @default 86400 */
+  /** Life of this token in seconds; it is renewed after 70 to 80 percent of it. @default 86400 */
   readonly expirationSeconds?: Input<Values["pluginToken"]["expirationSeconds"]> | undefined;
 }
 

@@ -7,7 +7,7 @@ export interface TokenClaims {
   readonly expiresAt: number;
 }
 
-const RENEW_AT = 0.8;
+const RENEW_AT = { earliest: 0.7, latest: 0.8 } as const;
 
 /**
  * Reads the claims; undefined where it is no token with a subject and an end.
@@ -23,7 +23,12 @@ export function readClaims(token: string, decodeBase64: (text: string) => string
   }
 }
 
-/** When a token should be replaced: after four fifths of its life. */
-export function renewalTime({ issuedAt, expiresAt }: TokenClaims): number {
-  return issuedAt + (expiresAt - issuedAt) * RENEW_AT;
+/**
+ * When a token should be replaced: after seven to eight tenths of its life, so that processes that got theirs at once do
+ * not come back at once.
+ * @param random from 0 up to 1
+ */
+export function renewalTime({ issuedAt, expiresAt }: TokenClaims, random: number): number {
+  const { earliest, latest } = RENEW_AT;
+  return issuedAt + (expiresAt - issuedAt) * (earliest + (latest - earliest) * random);
 }

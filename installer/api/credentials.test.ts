@@ -18,7 +18,11 @@ class Clocks {
   private passed = 0;
   private wall: number;
 
-  constructor(wall = 0) {
+  /** @param random what chance gives each time */
+  constructor(
+    wall = 0,
+    readonly random = () => 0.999,
+  ) {
     this.wall = wall;
   }
 
@@ -96,6 +100,26 @@ test("on a node whose clock is ahead a token is as good for as long as elsewhere
   expect(made.ofPlugin()?.token).toBe(first);
   clock.pass(1_000);
   expect(await made.renew()).toBe(true);
+});
+
+test("nodes that got their tokens at once renew them at different times, each at the same time of its token's life", async () => {
+  const renewedAfter = async (random: number) => {
+    const clock = new Clocks(0, () => random);
+    const made = credentials({ tokens: ["a", "b", "c"].map(jwt), verify: async () => ACCEPTED, clock });
+    await made.renew();
+    const lives: number[] = [];
+    for (const begun of [0, 1]) {
+      let seconds = begun;
+      for (; !(await made.renew()); seconds++) clock.pass(1_000);
+      lives.push(seconds - begun);
+    }
+    return lives;
+  };
+  expect(await Promise.all([0, 0.5, 0.999].map(renewedAfter))).toEqual([
+    [420, 420],
+    [450, 450],
+    [480, 480],
+  ]);
 });
 
 test("a token that was refused is asked for anew at once, one that is refused from the first in a minute", async () => {

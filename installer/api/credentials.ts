@@ -30,7 +30,7 @@ interface Deps {
   readonly verify: (access: Access) => Promise<Verdict>;
   readonly log: Log;
   readonly renewals: Counter<"result">;
-  readonly clock: Pick<Clock, "now" | "date">;
+  readonly clock: Pick<Clock, "now" | "date" | "random">;
 }
 
 /** A token, and what it says of itself; its times on the clock that does not go back. */
@@ -50,12 +50,15 @@ export class Credentials {
   private minted: Minted | undefined;
   private retryAt = Number.NEGATIVE_INFINITY;
   private said = "";
+  /** Nodes that got their tokens at once renew them at different times. */
+  private readonly chance: number;
 
   /** `known` is the token that lies on the node from before. */
   constructor(
     private readonly deps: Deps,
     known: string | undefined,
   ) {
+    this.chance = deps.clock.random();
     const claims = known === undefined ? undefined : readClaims(known, decoded);
     if (known !== undefined && claims?.subject === this.subject())
       this.minted = { token: known, claims: this.told(claims) };
@@ -131,7 +134,7 @@ export class Credentials {
 
   private isDue(): boolean {
     const now = this.deps.clock.now();
-    return now >= this.retryAt && (this.minted === undefined || now >= renewalTime(this.minted.claims));
+    return now >= this.retryAt && (this.minted === undefined || now >= renewalTime(this.minted.claims, this.chance));
   }
 
   /** A token that the plugin can use: one that the API server lets in. */
