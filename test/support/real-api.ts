@@ -56,8 +56,8 @@ export class RealApi {
     readonly server: ApiServer,
   ) {}
 
-  /** Starts both; `account` is the user of the second token. */
-  static async start(account: string): Promise<RealApi> {
+  /** Starts both; `account` is the user of the second token. @param flags of the API server, besides its own */
+  static async start(account: string, flags: readonly string[] = []): Promise<RealApi> {
     const { cert, key } = authority("test API server", { names: ["127.0.0.1"] });
     const place = { host: "127.0.0.1", port: await freePort(), ca: cert };
     const api = new RealApi({ ...place, token: "admin" }, { ...place, token: "account" });
@@ -89,6 +89,7 @@ export class RealApi {
       "--service-cluster-ip-range=10.96.0.0/16",
       "--feature-gates=MutatingAdmissionPolicy=true",
       "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
+      ...flags,
     ];
     const urls = [
       `--listen-client-urls=${clients}`,
@@ -102,6 +103,11 @@ export class RealApi {
     });
     await api.up();
     return api;
+  }
+
+  /** Process ids of what runs. */
+  get pids(): { readonly etcd: number; readonly apiServer: number } {
+    return { etcd: this.etcd?.pid ?? 0, apiServer: this.apiServer?.pid ?? 0 };
   }
 
   /** Starts the API server, and waits until it is of use. */

@@ -1,0 +1,228 @@
+/** Nodes that are directories, with the real programs of a node's pod as processes. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { outputs } from "../../build/paths";
+import type { ProgramName } from "../support/program";
+import type { RealApi } from "../support/real-api";
+
+export const NAMESPACE = "linkerd-cni";
+const DAEMON_SET = "linkerd-cni";
+const ACCOUNT = "linkerd-cni";
+const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
+/** Characters of the names that Kubernetes makes. */
+const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+/** Each node's processes run as a user of their own: the kernel counts what they watch by their user. */
+const FIRST_USER = 200_000;
+/** Below those that the kernel gives to clients. */
+const FIRST_PORT = 10_000;
+
+/** What the chart's ConfigMap and DaemonSet say, as all nodes have it. */
+export interface Rollout {
+  readonly api: RealApi;
+  readonly stanza: string;
+  /** Directory that holds the plugin, as the image does. */
+  readonly image: string;
+  /** UID of the DaemonSet. */
+  readonly daemonSet: string;
+  /** Life of the plugin's token. */
+  readonly tokenSeconds: number;
+}
+
+interface RunningPod {
+  readonly name: string;
+  readonly children: readonly ChildProcess[];
+}
+
+/** One node, and the pod of the DaemonSet on it. */
+export class ScaleNode {
+  readonly name: string;
+  private readonly directory: string;
+  private readonly user: number;
+  private pod: RunningPod | undefined;
+  private pods = 0;
+
+  /** @param place where all nodes' directories are */
+  constructor(
+    private readonly index: number,
+    place: string,
+    private readonly rollout: Rollout,
+  ) {
+    this.name = `node-${index}`;
+    this.directory = join(place, this.name);
+    this.user = FIRST_USER + index;
+    for (const name of ["", "net.d", "bin", "account"]) this.own(name, (path) => mkdirSync(path));
+    this.own("net.d/10-k.conflist", (path) => writeFileSync(path, LIST));
+    this.own("account/ca.crt", (path) => writeFileSync(path, rollout.api.admin.ca ?? ""));
+  }
+
+  /** Makes what the node's own user may change. */
+  private own(name: string, make: (path: string) => void): void {
+    const path = join(this.directory, name);
+    make(path);
+    chownSync(path, this.user, this.user);
+  }
+
+  /** Starts a pod, as the DaemonSet's controller and the kubelet do; the former one goes on. */
+  async start(): Promise<void> {
+    const { api, daemonSet } = this.rollout;
+    const name = `${DAEMON_SET}-${suffix(this.index * 100 + this.pods++)}`;
+    const made = await api.json<{ metadata: { uid: string } }>({
+      method: "POST",
+      path: `/api/v1/namespaces/${NAMESPACE}/pods`,
+      body: {
+        metadata: {
+          name,
+          labels: { "k8s-app": DAEMON_SET },
+          ownerReferences: [
+            { apiVersion: "apps/v1", kind: "DaemonSet", name: DAEMON_SET, uid: daemonSet, controller: true },
+          ],
+        },
+        spec: {
+          nodeName: this.name,
+          serviceAccountName: ACCOUNT,
+          containers: [{ name: "install-cni", image: "none" }],
+        },
+      },
+    });
+    const { uid } = made.metadata;
+    const bound = { kind: "Pod", apiVersion: "v1", name, uid };
+    const { status } = await api.json<{ status: { token: string } }>({
+      method: "POST",
+      path: `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${ACCOUNT}/token`,
+      body: { spec: { expirationSeconds: 7200, boundObjectRef: bound } },
+    });
+    this.own("account/token", (path) => writeFileSync(path, status.token));
+    this.pod = { name, children: [this.install(name, uid), this.repair(name)] };
+  }
+
+  /** Starts another pod and, once that has been there for a moment, ends the former one: maxSurge is 1. */
+  async replace(settled: () => Promise<unknown>): Promise<void> {
+    const former = this.pod;
+    await this.start();
+    await settled();
+    await this.end(former);
+  }
+
+  /** Ends the pod. */
+  async stop(): Promise<void> {
+    await this.end(this.pod);
+    this.pod = undefined;
+  }
+
+  private async end(pod: RunningPod | undefined): Promise<void> {
+    if (pod === undefined) return;
+    await Promise.all(pod.children.map(ended));
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod.name}`;
+    await this.rollout.api.request({ method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
+  }
+
+  kill(): void {
+    for (const child of this.pod?.children ?? []) child.kill("SIGKILL");
+  }
+
+  /** Whether the plugin is chained, with a kubeconfig whose token is the plugin's own. */
+  get isInstalled(): boolean {
+    try {
+      return this.read("net.d/10-k.conflist").includes('"linkerd-cni"') && this.token !== "";
+    } catch {
+      return false;
+    }
+  }
+
+  /** The plugin's token; empty before there is one. */
+  get token(): string {
+    const [, token = ""] = /token"?: *"?([\w.-]+)/.exec(this.read("net.d/ZZZ-linkerd-cni-kubeconfig")) ?? [];
+    return token;
+  }
+
+  private read(name: string): string {
+    return readFileSync(join(this.directory, name), "utf8");
+  }
+
+  /** Whether a program of the pod is not there any more. */
+  get hasEnded(): boolean {
+    return (this.pod?.children ?? []).some(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null);
+  }
+
+  /** What the programs have written. */
+  get log(): string {
+    return PROGRAMS.map((program) => this.read(`${program}.log`)).join("");
+  }
+
+  /** Process ids of the pod's programs: installer and repair controller. */
+  get pids(): readonly number[] {
+    return (this.pod?.children ?? []).map(({ pid = 0 }) => pid);
+  }
+
+  private install(pod: string, uid: string): ChildProcess {
+    const { api, image, stanza, tokenSeconds } = this.rollout;
+    return this.run("install", [], {
+      ...access(api),
+      CONTAINER_MOUNT_PREFIX: "",
+      DEST_CNI_NET_DIR: join(this.directory, "net.d"),
+      DEST_CNI_BIN_DIR: join(this.directory, "bin"),
+      CONTAINER_CNI_BIN_DIR: image,
+      SERVICE_ACCOUNT_DIR: join(this.directory, "account"),
+      PLUGIN_LOG: join(this.directory, "plugin.log"),
+      CNI_CACHE_DIR: join(this.directory, "cache"),
+      CNI_NETWORK_CONFIG: stanza,
+      PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
+      PLUGIN_TOKEN_SECONDS: String(tokenSeconds),
+      POD_NAMESPACE: NAMESPACE,
+      POD_NAME: pod,
+      POD_UID: uid,
+      NODE_NAME: this.name,
+    });
+  }
+
+  private repair(pod: string): ChildProcess {
+    const { api, stanza } = this.rollout;
+    // The former pod's still has its own.
+    const port = FIRST_PORT + 2 * this.index + (this.pods % 2);
+    return this.run("repair", [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="], {
+      ...access(api),
+      SERVICE_ACCOUNT_DIR: join(this.directory, "account"),
+      CNI_NETWORK_CONFIG: stanza,
+      LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: this.name,
+      LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: pod,
+    });
+  }
+
+  private run(program: ProgramName, args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+    const log = openSync(join(this.directory, `${program}.log`), "a");
+    try {
+      return spawn(outputs.plugin, [program, ...args], {
+        env,
+        stdio: ["ignore", log, log],
+        uid: this.user,
+        gid: this.user,
+      });
+    } finally {
+      closeSync(log);
+    }
+  }
+}
+
+const PROGRAMS = ["install", "repair"] as const;
+
+const access = ({ admin }: RealApi) => ({
+  KUBERNETES_SERVICE_HOST: admin.host,
+  KUBERNETES_SERVICE_PORT: String(admin.port),
+});
+
+function suffix(index: number): string {
+  let text = "";
+  for (let rest = index; text.length < 5; rest = Math.floor(rest / ALPHABET.length)) {
+    text += ALPHABET[rest % ALPHABET.length];
+  }
+  return text;
+}
+
+/** Ends a process as the kubelet does. */
+function ended(child: ChildProcess): Promise<unknown> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  const end = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  return end;
+}
