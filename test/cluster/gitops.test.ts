@@ -1,0 +1,202 @@
+/** Argo CD and Flux, the real ones, install both charts from a Git repository and keep them. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { differences } from "../../demo/snapshot";
+import { CRD } from "../support/multus";
+import { suite, which } from "../support/requirements";
+import { ArgoCd } from "./argocd";
+import { FluxHelm, FluxKustomize } from "./flux";
+import { type GitOps, GitRepository, type Installation, LINKERD_CNI, LINKERD_MULTUS, MANIFESTS } from "./gitops";
+import { until } from "./pods";
+import { clusterSuite, type TestCluster } from "./suite";
+
+const flux = process.env["FLUX_PEER"];
+const argocd = process.env["ARGOCD_PEER"];
+const fluxMissing = flux === undefined ? "FLUX_PEER: a directory with Flux's controllers" : undefined;
+const argocdMissing =
+  argocd === undefined
+    ? "ARGOCD_PEER: a directory with argocd"
+    : ["redis-server", "git"].find((program) => which(program) === undefined);
+
+const RECONCILIATIONS = 10;
+/** Those that the charts have objects of. */
+const KINDS = [
+  "clusterrole",
+  "clusterrolebinding",
+  "configmap",
+  "daemonset",
+  "deployment",
+  "mutatingwebhookconfiguration",
+  "networkpolicy",
+  "poddisruptionbudget",
+  "resourcequota",
+  "role",
+  "rolebinding",
+  "secret",
+  "service",
+  "serviceaccount",
+];
+
+interface Stanza {
+  readonly "proxy-uid"?: number;
+  readonly "inbound-ports-to-ignore"?: readonly string[];
+}
+
+/** What a tool is run with. */
+interface Case<Tool extends GitOps> {
+  readonly make: (cluster: TestCluster, git: GitRepository) => Tool;
+  /** What it installs, in this order. */
+  readonly installs: readonly Installation[];
+  /** Installs the chart with other values, by the tool's own object. */
+  readonly values?: (tool: Tool, values: Readonly<Record<string, unknown>>) => Promise<void>;
+}
+
+/** Commits a next version, with another user of the proxy and one more object. */
+async function release(cluster: TestCluster, git: GitRepository): Promise<void> {
+  await git.commit("next release", async () => {
+    const chart = LINKERD_CNI.path;
+    await git.replace(join(chart, "Chart.yaml"), /^version: .*$/m, "version: 0.9.0");
+    await git.replace(join(chart, "values.yaml"), /^proxyUID: .*$/m, "proxyUID: 2103");
+    await git.replace(join(chart, "values.yaml"), /^(networkPolicy:\n(?: {2}.*\n|\n)*? {2}enabled:) .*$/m, "$1 true");
+    const { name, namespace } = LINKERD_CNI;
+    const render = [
+      "template",
+      name,
+      join(git.path, chart),
+      `--namespace=${namespace}`,
+      "--no-hooks",
+      "--kube-version=1.34.0",
+    ];
+    const manifest = join(git.path, MANIFESTS, "linkerd-cni.yaml");
+    // Helm makes no namespace of its own.
+    const [namespaceObject = ""] = (await readFile(manifest, "utf8")).split(/^---$/m);
+    await writeFile(manifest, `${namespaceObject}---\n${await cluster.helm(...render)}`);
+  });
+}
+
+clusterSuite("both charts by GitOps", (cluster) => {
+  let git: GitRepository;
+  let before: Record<string, string>;
+
+  beforeAll(async () => {
+    git = await GitRepository.create();
+    before = await cluster.directories();
+    await cluster.kubectl.apply(CRD);
+  });
+
+  const stanza = async (): Promise<Stanza> => {
+    const { plugins } = await cluster.configuration();
+    return (plugins.at(-1) as { linkerd?: Stanza }).linkerd ?? {};
+  };
+  const policies = () => cluster.kubectl.run("get", "networkpolicy", "--namespace=linkerd-cni", "--output=name");
+
+  /** Every object of the charts, and how often it was changed: by its generation, or what else tells it. */
+  const changes = async (installs: readonly Installation[]): Promise<Readonly<Record<string, string>>> => {
+    type Objects = {
+      items: {
+        kind: string;
+        metadata: { name: string; namespace?: string; generation?: number; resourceVersion: string };
+      }[];
+    };
+    const { items } = await cluster.kubectl.json<Objects>("get", KINDS.join(), "--all-namespaces");
+    const names = installs.map(({ name }) => name);
+    const ours = items.filter(({ metadata }) => names.some((name) => metadata.name.startsWith(name)));
+    return Object.fromEntries(
+      ours.map(({ kind, metadata: { namespace = "", name, generation, resourceVersion } }) => [
+        `${kind} ${namespace}/${name}`,
+        generation === undefined ? resourceVersion : `generation ${generation}`,
+      ]),
+    );
+  };
+
+  const scenario = <Tool extends GitOps>(
+    name: string,
+    lacks: string | undefined,
+    { make, installs, values }: Case<Tool>,
+  ) =>
+    suite(name, lacks, () => {
+      let tool: Tool;
+      beforeAll(async () => {
+        tool = make(cluster, git);
+        await tool.start();
+      });
+      afterAll(() => tool.stop());
+
+      test("it installs, and ten reconciliations find nothing to change", async () => {
+        for (const what of installs) {
+          await tool.install(what);
+          await tool.settled(what);
+        }
+        await cluster.rolledOut();
+        expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
+        const corrected = await Promise.all(installs.map((what) => tool.corrections(what)));
+        const changed = await changes(installs);
+        for (const what of installs) {
+          for (let count = 0; count < RECONCILIATIONS; count++) await tool.reconcile(what);
+          await tool.settled(what);
+        }
+        expect(await Promise.all(installs.map((what) => tool.corrections(what)))).toEqual(corrected);
+        expect(await changes(installs)).toEqual(changed);
+      });
+
+      test("it finds what is changed by hand, and changes it back", async () => {
+        const corrected = await tool.corrections(LINKERD_CNI);
+        const at = ["daemonset/linkerd-cni", "--namespace=linkerd-cni"];
+        const read = () => cluster.kubectl.run("get", ...at, "--output=jsonpath={.spec.revisionHistoryLimit}");
+        const wanted = await read();
+        await cluster.kubectl.run("patch", ...at, "--type=merge", '--patch={"spec":{"revisionHistoryLimit":3}}');
+        await tool.reconcile(LINKERD_CNI);
+        await until("the change to be undone", async () => (await read()) === wanted);
+        await tool.settled(LINKERD_CNI);
+        expect(await tool.corrections(LINKERD_CNI)).not.toEqual(corrected);
+      });
+
+      if (values !== undefined) {
+        test("a value that changes in the tool's object reaches the node", async () => {
+          await values(tool, { ignoreInboundPorts: "25" });
+          await tool.settled(LINKERD_CNI);
+          await cluster.rolledOut();
+          expect((await stanza())["inbound-ports-to-ignore"]).toContain("25");
+        });
+      }
+
+      test("a commit upgrades, and git revert goes back and prunes", async () => {
+        await release(cluster, git);
+        await tool.settled(LINKERD_CNI);
+        await cluster.rolledOut();
+        expect([(await stanza())["proxy-uid"], await policies()]).toEqual([
+          2103,
+          "networkpolicy.networking.k8s.io/linkerd-cni\n",
+        ]);
+        await git.revert();
+        await tool.settled(LINKERD_CNI);
+        await cluster.rolledOut();
+        expect([(await stanza())["proxy-uid"], await policies()]).toEqual([2102, ""]);
+      });
+
+      test("it uninstalls, and every byte of the node is as before", async () => {
+        for (const what of installs.toReversed()) await tool.uninstall(what);
+        await cluster.installerGone();
+        expect(differences(before, await cluster.directories())).toEqual([]);
+        await until("all objects to be gone", async () => Object.keys(await changes(installs)).length === 0);
+      });
+    });
+
+  const charts = [LINKERD_CNI, LINKERD_MULTUS];
+  scenario("Flux, by HelmRelease", fluxMissing, {
+    make: (cluster, git) => new FluxHelm(cluster, git, flux ?? ""),
+    installs: charts,
+    values: (tool, values) => tool.setValues(LINKERD_CNI, values),
+  });
+  scenario("Flux, by Kustomization of dist/manifests", fluxMissing, {
+    make: (cluster, git) => new FluxKustomize(cluster, git, flux ?? ""),
+    installs: [LINKERD_CNI],
+  });
+  for (const serverSide of [true, false]) {
+    scenario(`Argo CD, ${serverSide ? "server-side" : "client-side"}`, argocdMissing, {
+      make: (cluster, git) => new ArgoCd(cluster, git, argocd ?? "", serverSide),
+      installs: charts,
+      values: (tool, values) => tool.setValues(LINKERD_CNI, values),
+    });
+  }
+});
