@@ -1,6 +1,6 @@
 /**
- * The installer, the plugin and the NRI plugin under each container runtime, and what the README says that the runtimes
- * do. A node is what the test before has left: installed, restarted, uninstalled.
+ * The installer, the plugin and the NRI plugin under each container runtime, and what docs/hosts.md says that the
+ * runtimes do. A node is what the test before has left: installed, restarted, uninstalled.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -60,11 +60,11 @@ const FACTS: Readonly<Record<RuntimeName, Facts>> = {
 
 const verbs = (of: readonly Verb[]) => (of.length === 0 ? "no" : of.join(", "));
 
-test.each(RUNTIME_NAMES)("the README says what %s does", (name) => {
+test.each(RUNTIME_NAMES)("docs/hosts.md says what %s does", (name) => {
   const { calls, heedsStatus, dropIns, nri } = FACTS[name];
   const row = `| ${name} | ${verbs(calls)} | ${verbs(dropIns)} | ${heedsStatus} | ${nri ? "yes" : "no"} |`;
-  const readme = readFileSync(join(root, "README.md"), "utf8").split("\n");
-  expect(readme.filter((line) => line.startsWith(`| ${name} |`))).toEqual([row]);
+  const lines = readFileSync(join(root, "docs", "hosts.md"), "utf8").split("\n");
+  expect(lines.filter((line) => line.startsWith(`| ${name} |`))).toEqual([row]);
 });
 
 describe.each(RUNTIME_NAMES)("%s", (name) => {

@@ -87,7 +87,7 @@ state = "${RUN}/state"
   load: ctr,
 });
 
-/** Every runtime that tests run on, by its name in the README. */
+/** Every runtime that tests run on, by its name in docs/hosts.md. */
 export const RUNTIMES = {
   "containerd 1.6": {
     lacks: () => undefined,
