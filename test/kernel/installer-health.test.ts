@@ -111,6 +111,17 @@ test.each([
   },
 );
 
+test("a token that the API server refused for a while makes it ready again, without another token", async () => {
+  answers[POD] = () => [401, {}];
+  start();
+  await installer.says("ends in our stanza");
+  expect((await get("/ready")).status).toBe(503);
+  answers[POD] = () => [200, {}];
+  // A verdict is remembered for 30 s, see installer/api/access.test.ts.
+  await eventually(async () => (await get("/ready")).status === 200, 120_000);
+  expect(token()).toBe("token");
+}, 180_000);
+
 describe("a proxy that the environment names", () => {
   let proxy: Server;
   let connections: number;
