@@ -53,6 +53,8 @@ export const NodePath = {
   binDir: "/opt/cni/bin",
   /** Where libcni and Multus keep what they attached pods to. */
   cniCacheDir: "/var/lib/cni",
+  /** Where OpenShift's Multus looks for the plugins that it calls for every pod. */
+  auxiliaryChainDir: "/run/multus/cni/net.d/vendor-cni-chain",
   /** Where the plugin records its calls, if the installer's pod mounts it. */
   runDir: "/run/linkerd-cni",
   /** Where the container runtime listens for NRI plugins. */
@@ -95,6 +97,8 @@ export const InstallerVariable = {
   pluginDir: "CONTAINER_CNI_BIN_DIR",
   kubeconfigName: "KUBECONFIG_FILE_NAME",
   chained: "CHAINED",
+  chaining: "CHAINING",
+  auxiliaryDir: "AUXILIARY_CHAIN_DIR",
   /** The plugin's configuration as JSON, or the file that holds it. */
   stanza: "CNI_NETWORK_CONFIG",
   stanzaFile: "CNI_NETWORK_CONFIG_FILE",
@@ -179,6 +183,16 @@ export const OperatorFlag = {
 /** Who makes the webhook's certificate: the operator, or cert-manager, whose Secret is mounted. */
 export const CERTIFICATE_SOURCES = ["self", "mounted"] as const;
 export type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
+
+export const CHAININGS = ["auto", "dropin", "edit", "auxiliary"] as const;
+/**
+ * How the stanza gets into what the container runtime calls: `dropin`: a file of its own beside the owner's list; `edit`:
+ * in the owner's list; `auto`: a drop-in if the runtime reads it, else an edit; `auxiliary`: in Multus' auxiliary chain.
+ */
+export type Chaining = (typeof CHAININGS)[number];
+
+/** What an installer's log says of a chained node, with the way and the reason behind it in parentheses. */
+export const CHAINED_NOTE = "pods that start from now on are chained";
 
 export const STOP_POLICIES = ["auto", "always", "never"] as const;
 /** Whether a stopping installer removes what it installed; `auto` asks the API server if its DaemonSet is gone. */

@@ -1,6 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import {
   AdminPath,
+  type Chaining,
   CNI_CACHE_VOLUME,
   CONFIG_MAP,
   ConfigMapKey,
@@ -19,6 +20,7 @@ import {
   and,
   assert,
   concat,
+  entryOf,
   eq,
   ge,
   type Input,
@@ -27,6 +29,7 @@ import {
   matches,
   not,
   or,
+  orElse,
   type Part,
   type Parts,
   present,
@@ -70,10 +73,35 @@ export interface Directories {
 /** Both directories may be one: then it is mounted once. */
 const netDirApart = ({ binDir, netDir }: Directories): Input<boolean> => not(eq(binDir, netDir));
 
+const withAuxiliary = PLATFORM_NAMES.filter((name) => PLATFORMS[name].auxiliaryChainDir !== undefined);
+const hasAuxiliary = ({ platform }: Refs<Values>): Input<boolean> =>
+  or(...withAuxiliary.map((name) => eq<string>(platform, name)));
+
+/** Whether Multus calls the plugin by its auxiliary chain. */
+const isAuxiliary = (values: Refs<Values>): Input<boolean> => {
+  const given = (chaining: Chaining) => eq<string>(values.chaining, chaining);
+  return and(values.chained, or(given("auxiliary"), and(given("auto"), hasAuxiliary(values))));
+};
+
+const NO_AUXILIARY =
+  "multus.auxiliaryChainDir: with chaining auxiliary it is the folder of Multus' auxiliary chain on the node, such as " +
+  "/etc/cni/net.d/NAME with auxiliaryCNIChainName NAME";
+
+/** The folder of Multus' auxiliary chain. */
+function auxiliaryDirOf(values: Refs<Values>): Input<string> {
+  const { multus, platform } = values;
+  const presets = Object.fromEntries(withAuxiliary.map((name) => [name, PLATFORMS[name].auxiliaryChainDir]));
+  return orElse(multus.auxiliaryChainDir, entryOf(presets, platform));
+}
+
 function mounts(values: Refs<Values>, directories: Directories): Mounts {
   return [
     { name: "cni-bin-dir", mountPath: concat(MOUNT_PREFIX, directories.binDir) },
     when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(MOUNT_PREFIX, directories.netDir) }),
+    when(isAuxiliary(values), {
+      name: "auxiliary-chain-dir",
+      mountPath: concat(MOUNT_PREFIX, auxiliaryDirOf(values)),
+    }),
     when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${MOUNT_PREFIX}${NodePath.runDir}` }),
     { name: CNI_CACHE_VOLUME, mountPath: `${MOUNT_PREFIX}${NodePath.cniCacheDir}`, readOnly: true },
     { name: "linkerd-tmp-dir", mountPath: "/tmp" },
@@ -84,6 +112,11 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
   return [
     { name: "cni-bin-dir", hostPath: { path: directories.binDir } },
     when(netDirApart(directories), { name: "cni-net-dir", hostPath: { path: directories.netDir } }),
+    // It may lie in /run, which is empty after a boot.
+    when(isAuxiliary(values), {
+      name: "auxiliary-chain-dir",
+      hostPath: { path: auxiliaryDirOf(values), type: "DirectoryOrCreate" },
+    }),
     when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type: "DirectoryOrCreate" } }),
     // Every node that started a pod by CNI has it.
     { name: CNI_CACHE_VOLUME, hostPath: { path: NodePath.cniCacheDir, type: "DirectoryOrCreate" } },
@@ -103,6 +136,18 @@ function installerEnv(values: Refs<Values>): Env {
     configured(InstallerVariable.binDir, ConfigMapKey.binDir),
     configured(InstallerVariable.stanza, ConfigMapKey.stanza),
     when(not(values.chained), { name: InstallerVariable.chained, value: "false" }),
+    when(or(isAuxiliary(values), not(eq<string>(values.chaining, "auto"))), {
+      name: InstallerVariable.chaining,
+      value: when(isAuxiliary(values), "auxiliary", values.chaining),
+    }),
+    when(isAuxiliary(values), {
+      name: InstallerVariable.auxiliaryDir,
+      value: assert(
+        or(not(isAuxiliary(values)), hasAuxiliary(values), not(eq<string>(values.multus.auxiliaryChainDir, ""))),
+        NO_AUXILIARY,
+        auxiliaryDirOf(values),
+      ),
+    }),
     { name: InstallerVariable.healthPort, value: text(values.healthPort) },
     { name: InstallerVariable.logLevel, value: logLevelOf(values) },
     when(not(eq<string>(values.uninstallOnStop, "auto")), {

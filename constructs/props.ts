@@ -29,6 +29,8 @@ export interface Values {
     | "talos";
   readonly destCNINetDir: string;
   readonly chained: boolean;
+  readonly chaining: "auto" | "dropin" | "edit" | "auxiliary";
+  readonly multus: { readonly auxiliaryChainDir: string };
   readonly destCNIBinDir: string;
   readonly useWaitFlag: boolean;
   readonly iptablesMode: "auto" | "native" | "nft" | "legacy" | "plain";
@@ -214,6 +216,16 @@ export interface Values {
       readonly "ephemeral-storage": { readonly limit: string | number; readonly request: string | number };
     };
   };
+}
+
+/** The values in the group `multus`. */
+export interface MultusProps {
+  /**
+   * With chaining `auxiliary`: the folder on the node with the auxiliary chain, named by auxiliaryCNIChainName of
+   * Multus' daemon and beside its clusterNetwork; empty for the platform's.
+   * @default ""
+   */
+  readonly auxiliaryChainDir?: Input<Values["multus"]["auxiliaryChainDir"]> | undefined;
 }
 
 /** The values in the group `resourceQuota`. */
@@ -521,6 +533,15 @@ export interface ValuesProps {
    * @default true
    */
   readonly chained?: Input<Values["chained"]> | undefined;
+  /**
+   * How the plugin is added: `dropin`: by a file of its own beside the node's CNI configuration, which stays as it is;
+   * `edit`: in that file; `auto`: by a drop-in if the container runtime reads it (containerd 2.1, CRI-O 1.34), else by
+   * an edit, and on platform openshift as `auxiliary`; `auxiliary`: in the auxiliary chain of Multus, which then calls
+   * the plugin for every pod.
+   * @default "auto"
+   */
+  readonly chaining?: Input<Values["chaining"]> | undefined;
+  readonly multus?: MultusProps | undefined;
   /**
    * Directory on the node with the CNI plugins' executables; empty for the platform's, else /opt/cni/bin.
    * @default ""

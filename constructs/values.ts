@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
+import { CHAININGS, NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { flag, integer, numberOrText } from "../helm/loose-types";
 import { monitoring } from "./monitoring/values";
@@ -304,6 +304,27 @@ export const values = z.strictObject({
         "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or where " +
         "the NRI plugin alone redirects (nri.enabled)",
     }),
+  chaining: z
+    .enum(CHAININGS)
+    .default("auto")
+    .meta({
+      description:
+        "How the plugin is added: `dropin`: by a file of its own beside the node's CNI configuration, which stays as it is; " +
+        "`edit`: in that file; `auto`: by a drop-in if the container runtime reads it (containerd 2.1, CRI-O 1.34), else by " +
+        "an edit, and on platform openshift as `auxiliary`; `auxiliary`: in the auxiliary chain of Multus, which then calls " +
+        "the plugin for every pod",
+      examples: ["edit"],
+    }),
+  multus: group({
+    auxiliaryChainDir: directoryOrNothing()
+      .default("")
+      .meta({
+        description:
+          "With chaining `auxiliary`: the folder on the node with the auxiliary chain, named by auxiliaryCNIChainName of " +
+          "Multus' daemon and beside its clusterNetwork; empty for the platform's",
+        examples: ["/etc/cni/net.d/vendor-cni-chain"],
+      }),
+  }),
   destCNIBinDir: directoryOrNothing()
     .default("")
     .meta({

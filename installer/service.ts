@@ -40,7 +40,7 @@ interface Deps {
 }
 
 const RENEW_EVERY_MS = 5_000;
-/** What the API server did not tell is asked for again; it may never tell where the role is a user's own. */
+/** For what the API server did not tell, and may never tell where the role is a user's own; and for the runtime. */
 const ASK_AGAIN_MS = 60_000;
 
 /** The token of the kubeconfig that lies on the node. */
@@ -93,6 +93,8 @@ export class Service {
     this.credentials = new Credentials(credentialDeps, knownToken(this.paths));
     const wanted = () => ({
       chained: settings.chained,
+      chaining: settings.chaining,
+      runtime: this.runtime,
       stanza: readStanza(settings, this.daemonSet?.name),
       kubeconfig: kubeconfig(this.credentials.current()),
     });
@@ -157,9 +159,12 @@ export class Service {
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const [{ remove, why, all = false }] = await Promise.all([this.decide(), this.scheduled?.catch(() => undefined)]);
+    const [{ remove, why, all = false, handOver = false }] = await Promise.all([
+      this.decide(),
+      this.scheduled?.catch(() => undefined),
+    ]);
     const { log, settings } = this.deps;
-    if (remove) await this.learnRuntime();
+    if (remove && this.runtime === undefined) await this.learnRuntime();
     const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
     const attachments = () => readAttachments(settings.cniCache.here, keepPlugin);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
@@ -167,7 +172,7 @@ export class Service {
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
     const isSibling = (owner: string) => this.daemonSet?.has(owner);
     if (remove) await this.reconciler.remove({ keepPlugin, attachments, ...(all ? { all: isSibling } : {}) });
-    else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
+    else await this.reconciler.leave(handOver).catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
 
   private end(): void {
@@ -180,7 +185,10 @@ export class Service {
     const mounted = "file" in settings.stanza ? [dirname(settings.stanza.file)] : [];
     const { netDir, binDir } = this.paths;
     const linked = linkedDirectories(netDir, this.paths);
-    return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked])];
+    const { chain } = this.scheduler.status;
+    // Not only the list counts, also what runtimes append to it.
+    const below = chain === undefined ? [] : [dirname(chain)];
+    return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked, ...below])];
   }
 
   private readEarlier(): void {
@@ -236,13 +244,14 @@ export class Service {
     return news.includes(true);
   }
 
-  /** Asks where the runtime is not known yet. Tells whether it is known since. */
+  /** Asks for the runtime, which may be replaced while we run. Tells whether it is another one since. */
   private async learnRuntime(): Promise<boolean> {
     const { settings, log } = this.deps;
-    if (settings.nodeName === undefined || this.runtime !== undefined) return false;
+    if (settings.nodeName === undefined) return false;
     const path = `/api/v1/nodes/${settings.nodeName}`;
-    this.runtime = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
-    if (this.runtime === undefined) return false;
+    const found = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
+    if (found === undefined || found === this.runtime) return false;
+    this.runtime = found;
     const facts = { directories: [], pluginBytes: 0, runtime: this.runtime };
     for (const { level, message } of preflight(facts)) log[level](message);
     return true;
@@ -262,7 +271,8 @@ export class Service {
       const own = transport(readApiServer(settings.cluster));
       const plugin = access && transport(access);
       const daemonSet = { namespace: pod.namespace, name };
-      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin });
+      const auxiliary = this.paths.auxiliary === undefined ? undefined : settings.auxiliaryDir.onNode;
+      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin, auxiliary });
     };
     try {
       const tell = (why: string) => log.info(`stopping: ${why}: asking again`);
@@ -294,10 +304,15 @@ export class Service {
 
   /** Ready means: a pod that starts now is chained, unless others redirect it, and the plugin can ask for it. */
   private async ready(): Promise<Answer> {
-    const { problem, warning } = this.scheduler.status;
+    const { problem, warning, choice } = this.scheduler.status;
     if (problem !== undefined) return health(problem);
     const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
-    return { status: 200, body: warning === undefined ? "ready\n" : `ready\nwarning: ${warning}\n` };
+    const lines = [
+      "ready",
+      ...(choice === undefined ? [] : [`chaining: ${choice.way}: ${choice.why}`]),
+      ...(warning === undefined ? [] : [`warning: ${warning}`]),
+    ];
+    return { status: 200, body: `${lines.join("\n")}\n` };
   }
 }

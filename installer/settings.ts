@@ -1,6 +1,8 @@
 import { isConfigName } from "../cni/conflist/read";
 import {
   CALL_LOG,
+  CHAININGS,
+  type Chaining,
   InstallerVariable,
   KUBECONFIG_FILE,
   MOUNT_PREFIX,
@@ -35,6 +37,10 @@ export interface Settings {
   readonly kubeconfigName: string;
   /** Add the plugin to the active configuration; else all but that is installed, for whoever calls it otherwise. */
   readonly chained: boolean;
+  /** How it is added. */
+  readonly chaining: Chaining;
+  /** Multus' folder for its auxiliary chain. */
+  readonly auxiliaryDir: NodeDirectory;
   /** The stanza, or the file that holds it. */
   readonly stanza: { readonly text: string } | { readonly file: string };
   readonly cluster: InCluster;
@@ -141,6 +147,8 @@ export function readSettings(args: readonly string[], environment: Environment):
     pluginDir: read.env(InstallerVariable.pluginDir, NodePath.binDir).absolutePath(),
     kubeconfigName: kubeconfigName(read),
     chained: read.env(InstallerVariable.chained, "true").boolean(),
+    chaining: read.env(InstallerVariable.chaining, "auto").oneOf(CHAININGS),
+    auxiliaryDir: directory(InstallerVariable.auxiliaryDir, NodePath.auxiliaryChainDir),
     stanza: stanzaSource(read),
     cluster: readInCluster(read),
     stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),

@@ -263,6 +263,30 @@ export function watch(directory: string, changed: () => void): Watch {
   };
 }
 
+const OPENED = 0x20 | 0x01000000; // IN_OPEN, IN_ONLYDIR
+
+export async function isOpened(
+  directory: string,
+  meanwhile: () => Promise<unknown>,
+  withinMs: number,
+): Promise<boolean> {
+  const descriptor = checked(host.inotifyInit(INOTIFY_FLAGS), "watch", directory);
+  const over = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    checked(host.inotifyAdd(descriptor, directory, OPENED), "watch", directory);
+    await meanwhile();
+    timer = setTimeout(() => over.abort(), withinMs);
+    return await ready(descriptor, "read", over.signal).then(
+      () => true,
+      () => false,
+    );
+  } finally {
+    clearTimeout(timer);
+    host.close(descriptor);
+  }
+}
+
 export const apart: <T>(work: () => T) => Promise<T> = inChild;
 
 export const linkSync = (existing: string, path: string): void =>

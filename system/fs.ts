@@ -87,6 +87,16 @@ export const watch: (directory: string, changed: () => void) => Watch = node.wat
  */
 export const apart = async <T>(work: () => T): Promise<T> => work();
 
+/**
+ * Whether a process opens a directory, or a file in it, after this has begun.
+ * @param meanwhile what this process does after it has begun to look, which must not open the directory itself
+ * @throws if the kernel does not tell (ENOSPC, EMFILE), and under Node, which cannot ask
+ */
+export const isOpened: (directory: string, meanwhile: () => Promise<unknown>, withinMs: number) => Promise<boolean> =
+  async () => {
+    throw new Error("not by Node");
+  };
+
 /** Gives a file a second name. */
 export const linkSync: (existing: string, path: string) => void = node.linkSync;
 export const symlinkSync: (target: string, path: string) => void = node.symlinkSync;

@@ -1,3 +1,4 @@
+import { CHAINED_NOTE } from "../../cni/contract";
 import { runIn } from "../io.testing";
 
 const refused = { code: 1, out: "", err: "The connection to the server was refused\n" };
@@ -44,10 +45,10 @@ test("whoever watches sees what is waited for", async () => {
 });
 
 /** A cluster with one pod of the DaemonSet, whose log is given. */
-function withLog(lines: readonly string[]) {
+function withLog(lines: readonly string[], status: object = {}) {
   const owner = [{ uid: "1" }];
   const set = { metadata: { name: "linkerd-cni", namespace: "linkerd-cni", uid: "1" }, status: {} };
-  const pod = { metadata: { name: "linkerd-cni-a", ownerReferences: owner }, spec: { nodeName: "a" }, status: {} };
+  const pod = { metadata: { name: "linkerd-cni-a", ownerReferences: owner }, spec: { nodeName: "a" }, status };
   return (args: readonly string[]) => {
     const [verb, kind, name] = args.filter((word) => !word.startsWith("-"));
     if (verb === "logs") return { code: 0, out: `${lines.join("\n")}\n`, err: "" };
@@ -66,6 +67,18 @@ test.each([
   const kubectl = withLog(lines.map((line) => `linkerd-cni: ${line}`));
   const { out } = await runIn({ programs: { kubectl } }, ["check"]);
   expect(out).toContain(`pod linkerd-cni-a is not ready: it says: ${told}\n`);
+});
+
+test("how a ready installer has chained the pods is read from its log", async () => {
+  const lines = [
+    `linkerd-cni: info: /n/10-k.conflist ends in our stanza: ${CHAINED_NOTE} (edit: the node's runtime is not known yet)`,
+    `linkerd-cni: info: /n/k/99-linkerd-cni.conf holds our stanza: ${CHAINED_NOTE} (dropin: containerd://2.2.9 reads drop-ins)`,
+    "linkerd-cni: info: another line",
+  ];
+  const kubectl = withLog(lines, { conditions: [{ type: "Ready", status: "True" }] });
+  const { out } = await runIn({ programs: { kubectl } }, ["check"]);
+  expect(out).toContain("pods are chained by a drop-in beside the node's CNI configuration");
+  expect(out).toContain("a: containerd://2.2.9 reads drop-ins\n");
 });
 
 test("flags for the cluster are kubectl's own", async () => {

@@ -23,6 +23,12 @@ const NODES = docs("cli.md#nodes");
 const waitsForTaint = (message: string, key: string) =>
   message.includes(key) || (message.includes("untolerated taint") && !message.includes("{"));
 
+const CHAINED: Readonly<Record<string, string>> = {
+  dropin: "pods are chained by a drop-in beside the node's CNI configuration",
+  edit: "pods are chained by an edit of the node's CNI configuration",
+  auxiliary: "pods are chained by the auxiliary chain of Multus",
+};
+
 /** Where the DaemonSet stands, and what is on the nodes. */
 class Rollout {
   readonly own: readonly CheckedPod[];
@@ -238,6 +244,19 @@ class Rollout {
     });
   }
 
+  /** How pods come to be chained, as far as logs were read. */
+  private chained(): readonly Finding[] {
+    const nodes = new Map<string, string[]>();
+    for (const pod of this.own) {
+      const chaining = this.snapshot.chainings.get(pod.metadata.name ?? "");
+      if (chaining !== undefined) nodes.set(chaining, [...(nodes.get(chaining) ?? []), nodeOf(pod)]);
+    }
+    return [...nodes].map(([chaining, names]) => {
+      const [way = "", ...why] = chaining.split(": ");
+      return category.good(CHAINED[way] ?? `pods are chained (${way})`, `${names.join(", ")}: ${why.join(": ")}`);
+    });
+  }
+
   /** All of it; that the roll-out only needs time is said where nothing else was found. */
   findings(): readonly Finding[] {
     if (this.selectsNothing) return [this.nothingSelected()];
@@ -268,6 +287,7 @@ class Rollout {
     return [
       ...done,
       ...(size > 0 ? [category.good(size === 1 ? "1 node has a ready pod" : `${size} nodes have a ready pod`)] : []),
+      ...this.chained(),
       ...found,
       ...(unfinished === undefined || isExplained ? [] : [category.bad(what, unfinished)]),
     ];

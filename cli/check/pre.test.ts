@@ -39,12 +39,22 @@ const before = (given: Partial<Before> = {}): Before => ({
   daemonSet: { value: undefined },
   cilium: { value: undefined },
   multus: { value: undefined },
+  multusDaemons: [],
   runtimeClasses: { value: [] },
   refused: [],
   ...given,
 });
 const nodes = (...value: NodeObject[]) => ({ nodes: { value } });
 const k3s = (version: string) => node(version, { kubeletVersion: `${version}+k3s1` });
+
+const withMultus = (config?: object): Partial<Before> => ({
+  multus: { value: { metadata: {} } },
+  multusDaemons: [
+    { value: undefined },
+    { value: config && { data: { "daemon-config.json": JSON.stringify(config), other: "{" } } },
+  ],
+});
+const openshift = nodes(node("a", {}, { "node.openshift.io/os_id": "rhcos" }));
 
 const cilium = (data: Readonly<Record<string, string>>): Partial<Before> => ({
   cilium: { value: { data: { "cni-exclusive": "false", ...data } } },
@@ -117,6 +127,36 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     cilium({ "kube-proxy-replacement": "true", "bpf-lb-sock": "false" }),
     [],
     {},
+  ],
+  ["Multus without an auxiliary chain", withMultus({}), [], {}],
+  [
+    "Multus with an auxiliary chain",
+    withMultus({ auxiliaryCNIChainName: "vendors", multusAutoconfigDir: "/host/etc/cni/net.d" }),
+    [],
+    { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
+  ],
+  [
+    "OpenShift with an auxiliary chain",
+    {
+      ...openshift,
+      ...withMultus({ auxiliaryCNIChainName: "vendor-cni-chain", multusAutoconfigDir: "/host/run/multus/cni/net.d" }),
+    },
+    [],
+    { platform: "openshift" },
+  ],
+  [
+    "OpenShift without an auxiliary chain",
+    { ...openshift, ...withMultus({}) },
+    [
+      "warning: Multus' daemon has no auxiliaryCNIChainName, and the network operator reverts an edit of 00-multus.conf",
+    ],
+    { platform: "openshift", chained: "false" },
+  ],
+  [
+    "OpenShift whose Multus may not be read",
+    { ...openshift, ...withMultus(), multusDaemons: [{ problem: "(Forbidden)", forbidden: "configmaps" }] },
+    ["warning: the configuration of Multus' daemon cannot be read, so that it may have no auxiliary chain"],
+    { platform: "openshift" },
   ],
   [
     "gVisor and Kata Containers",

@@ -1,5 +1,6 @@
 import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
+import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError } from "../kubectl";
 import { docs, readme } from "../links";
 import { notReady } from "./causes";
@@ -22,6 +23,8 @@ export interface Before {
   /** Cilium's own, in kube-system. */
   readonly cilium: Read<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
   readonly multus: Read<Named | undefined>;
+  /** The configuration of Multus' daemons: that of Multus' own manifests, and OpenShift's. */
+  readonly multusDaemons: readonly Read<ConfigMapObject | undefined>[];
   readonly runtimeClasses: Read<readonly RuntimeClass[]>;
   /** What of the chart's kinds the user may not create. */
   readonly refused: readonly string[];
@@ -33,6 +36,9 @@ export interface Preparation {
   /** The values to install with. */
   readonly values: Readonly<Record<string, string>>;
 }
+
+/** Of Multus' own manifests, and of OpenShift's network operator. */
+const MULTUS_NAMESPACES = ["kube-system", "openshift-multus"] as const;
 
 const KINDS = ["daemonsets.apps", "configmaps", "serviceaccounts", "clusterroles.rbac.authorization.k8s.io"];
 
@@ -50,17 +56,19 @@ async function mayCreate(kubectl: Kubectl, kind: string, namespace: string): Pro
 export async function readBefore(kubectl: Kubectl, namespace: string): Promise<Before> {
   const get = <T>(kind: string, name: string, where?: string) =>
     read(kind, kubectl.get<T>({ kind, name, ...(where === undefined ? {} : { namespace: where }) }));
-  const [nodes, namespaceObject, daemonSet, cilium, multus, runtimeClasses, allowed] = await Promise.all([
-    read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
-    get<Named>("namespace", namespace),
-    get<DaemonSet>("daemonset", NAME, namespace),
-    get<{ data?: Record<string, string> }>("configmap", "cilium-config", "kube-system"),
-    get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
-    read("runtimeclasses", kubectl.list<RuntimeClass>({ kind: "runtimeclasses.node.k8s.io" })),
-    Promise.all(KINDS.map((kind) => mayCreate(kubectl, kind, namespace))),
-  ]);
+  const [nodes, namespaceObject, daemonSet, cilium, multus, runtimeClasses, allowed, ...multusDaemons] =
+    await Promise.all([
+      read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
+      get<Named>("namespace", namespace),
+      get<DaemonSet>("daemonset", NAME, namespace),
+      get<{ data?: Record<string, string> }>("configmap", "cilium-config", "kube-system"),
+      get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
+      read("runtimeclasses", kubectl.list<RuntimeClass>({ kind: "runtimeclasses.node.k8s.io" })),
+      Promise.all(KINDS.map((kind) => mayCreate(kubectl, kind, namespace))),
+      ...MULTUS_NAMESPACES.map((where) => get<ConfigMapObject>("configmap", "multus-daemon-config", where)),
+    ]);
   const refused = KINDS.filter((_, index) => allowed[index] !== true);
-  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, runtimeClasses, refused };
+  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, multusDaemons, runtimeClasses, refused };
 }
 
 const category = new Category("linkerd-cni-pre");
@@ -260,14 +268,61 @@ function installedFindings({ namespace, daemonSet }: Before): readonly Finding[]
   ];
 }
 
-function multusFindings({ multus }: Before): readonly Finding[] {
-  if (known(multus) === undefined) return [];
-  return [
-    category.good(
-      "Multus is installed",
-      "where container runtimes call Multus alone, add --set chained=false and install the chart linkerd-multus",
-    ),
-  ];
+interface MultusDaemon {
+  readonly auxiliaryCNIChainName?: string;
+  /** Where it looks for the configuration of the pods' own network. */
+  readonly multusAutoconfigDir?: string;
+}
+
+function parsed(text: string): MultusDaemon {
+  try {
+    return JSON.parse(text) as MultusDaemon;
+  } catch {
+    return {};
+  }
+}
+
+/** The folder on the node with the auxiliary chain of Multus, if its daemon has one. */
+function auxiliaryDir({ multusDaemons }: Before): string | undefined {
+  const daemons = multusDaemons.flatMap((each) => Object.values(known(each)?.data ?? {}).map(parsed));
+  const found = daemons.find(({ auxiliaryCNIChainName: name }) => name !== undefined && name !== "");
+  // The daemon's container sees the node's directories below /host.
+  const directory = (found?.multusAutoconfigDir ?? `/host${DEFAULT_DIRECTORIES.destCNINetDir}`).replace(
+    /^\/host(?=\/)/,
+    "",
+  );
+  return found && `${directory}/${found.auxiliaryCNIChainName}`;
+}
+
+/** Which of the ways under Multus there is, and the values for it. */
+function multusPreparation(before: Before, platform: PlatformName | undefined): Preparation {
+  if (known(before.multus) === undefined) return { findings: [], values: {} };
+  const directory = auxiliaryDir(before);
+  const preset = platform === undefined ? undefined : PLATFORMS[platform].auxiliaryChainDir;
+  if (directory !== undefined) {
+    const values = {
+      ...(preset === undefined ? { chaining: "auxiliary" } : {}),
+      ...(directory === preset ? {} : { "multus.auxiliaryChainDir": directory }),
+    };
+    return { findings: [category.good("Multus is installed, with an auxiliary chain", directory)], values };
+  }
+  if (preset === undefined) {
+    const how =
+      "where container runtimes call Multus alone, add --set chained=false and install the chart linkerd-multus";
+    return { findings: [category.good("Multus is installed", how)], values: {} };
+  }
+  const isReadable = before.multusDaemons.every((each) => "value" in each);
+  const trouble = {
+    problem: isReadable
+      ? "Multus' daemon has no auxiliaryCNIChainName, and the network operator reverts an edit of 00-multus.conf"
+      : "the configuration of Multus' daemon cannot be read, so that it may have no auxiliary chain",
+    remedy: "update OpenShift to 4.22; before, set chained=false and install the chart linkerd-multus",
+    link: docs("multus.md"),
+  };
+  return {
+    findings: [category.odd("Multus has an auxiliary chain", trouble)],
+    values: isReadable ? { chained: "false" } : {},
+  };
 }
 
 function accessFindings({ refused, namespace }: Before): readonly Finding[] {
@@ -302,6 +357,7 @@ export function prepare(before: Before): Preparation {
   const nodes = all.value.filter(({ metadata }) => metadata.labels?.["kubernetes.io/os"] !== "windows");
   const possible = nodes.filter((node) => impossible(node) === undefined);
   const platform = platformFindings(possible);
+  const multus = multusPreparation(before, platform.values["platform"] as PlatformName | undefined);
   return {
     findings: [
       ...impossibleFindings(nodes),
@@ -314,10 +370,10 @@ export function prepare(before: Before): Preparation {
       ...mendingFindings(possible),
       ...namespaceFindings(before),
       ...installedFindings(before),
-      ...multusFindings(before),
+      ...multus.findings,
       ...accessFindings(before),
     ],
-    values: platform.values,
+    values: { ...platform.values, ...multus.values },
   };
 }
 

@@ -1,4 +1,4 @@
-import { CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
+import { CHAINED_NOTE, CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
 import {
@@ -39,6 +39,8 @@ export interface Snapshot {
   readonly pods: Read<readonly CheckedPod[]>;
   /** What the log of such a pod says, by the pod's name: what keeps it from being ready, or what a ready one warns of. */
   readonly warnings: ReadonlyMap<string, string>;
+  /** How pods come to be chained, by the name of the ready pod whose log says so: `dropin: containerd://2.2.9 reads …`. */
+  readonly chainings: ReadonlyMap<string, string>;
   readonly nodes: Read<readonly NodeObject[]>;
   /** Why pods of the DaemonSet could not be created. */
   readonly refusals: Read<readonly Event[]>;
@@ -76,6 +78,12 @@ function lastTrouble(log: string): string | undefined {
 
 const directoryWarning = (log: string): string | undefined =>
   log.split("\n").findLast((line) => OWN_LINE.test(line) && DIRECTORY_WARNING.test(line));
+
+const CHAINING = new RegExp(`^linkerd-cni: info: .* ${CHAINED_NOTE} \\((.*)\\)$`);
+
+/** How a node's pods come to be chained, by the last line of a log that says so. */
+const chainingIn = (log: string): string | undefined =>
+  CHAINING.exec(log.split("\n").findLast((line) => CHAINING.test(line)) ?? "")?.[1];
 
 const kinds: Readonly<Record<string, string>> = {
   ServiceAccount: "serviceaccount",
@@ -125,17 +133,21 @@ class Reader {
     );
   }
 
-  async warnings(pods: readonly CheckedPod[]): Promise<Snapshot["warnings"]> {
+  async logs(pods: readonly CheckedPod[]): Promise<Pick<Snapshot, "warnings" | "chainings">> {
     const wanted = unreadyFirst(pods).slice(0, MOST_LOGS);
     const logs = await Promise.all(
       wanted.map(async (pod) => {
         const { name = "" } = pod.metadata;
         const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${mainContainer(pod)}`];
         const log = known(await read("pods/log", this.kubectl.run(...args, isReady(pod) ? HEAD : TAIL))) ?? "";
-        return [name, isReady(pod) ? directoryWarning(log) : lastTrouble(log)] as const;
+        const isOk = isReady(pod);
+        const warning = isOk ? directoryWarning(log) : lastTrouble(log);
+        return { name, warning, chaining: isOk ? chainingIn(log) : undefined };
       }),
     );
-    return new Map(logs.flatMap(([name, line]) => (line === undefined ? [] : [[name, line] as const])));
+    const byName = (of: "warning" | "chaining") =>
+      new Map(logs.flatMap(({ name, [of]: line }) => (line === undefined ? [] : [[name, line] as const])));
+    return { warnings: byName("warning"), chainings: byName("chaining") };
   }
 
   refusals(name: string): Promise<Read<readonly Event[]>> {
@@ -164,12 +176,12 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
       reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
     ]);
   const none: Read<readonly Event[]> = { value: [] };
-  const [webhook, operators, definitions, grants, warnings, nriRefusals] = await Promise.all([
+  const [webhook, operators, definitions, grants, logs, nriRefusals] = await Promise.all([
     reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", MULTUS_NAME),
     reader.list<Deployment>({ kind: "deployments", everywhere, fieldSelector: "metadata.name=linkerd-multus" }),
     reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
     reader.grants(known(daemonSet), known(nri)),
-    reader.warnings(known(pods) ?? []),
+    reader.logs(known(pods) ?? []),
     known(nri) === undefined ? none : reader.refusals(NRI_NAME),
   ]);
   return {
@@ -180,7 +192,7 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
     daemonSets,
     nri,
     pods,
-    warnings,
+    ...logs,
     nodes,
     refusals,
     nriRefusals,

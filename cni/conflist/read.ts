@@ -8,7 +8,14 @@ export const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /** The content of a configuration file as a container runtime understands it. */
 export type Config =
-  | { readonly kind: "list"; readonly text: string; readonly types: readonly string[] }
+  | {
+      readonly kind: "list";
+      readonly text: string;
+      readonly types: readonly string[];
+      readonly name: string;
+      /** `loadOnlyInlinedPlugins`: runtimes append no drop-ins to it. */
+      readonly inlinedOnly: boolean;
+    }
   | {
       readonly kind: "single";
       readonly text: string;
@@ -56,14 +63,17 @@ function pluginType(plugin: unknown): string {
 }
 
 function readList(text: string, value: JsonObject): Config {
-  const { name, cniVersion, plugins } = value;
+  const { name, cniVersion, plugins, loadOnlyInlinedPlugins: inlined } = value;
   if (typeof name !== "string" || name === "") return invalid(`"name" is missing or not a string`);
   if (cniVersion !== undefined && typeof cniVersion !== "string") return invalid(`"cniVersion" is not a string`);
   if (!Array.isArray(plugins)) return invalid(`"plugins" is missing or not a list`);
   if (plugins.length === 0) return invalid(`"plugins" is empty`);
   const types = plugins.map(pluginType);
   const untyped = types.indexOf("");
-  return untyped < 0 ? { kind: "list", text, types } : invalid(`"plugins" item ${untyped} has no "type"`);
+  if (untyped >= 0) return invalid(`"plugins" item ${untyped} has no "type"`);
+  // libcni takes the text for the value, too.
+  const inlinedOnly = String(inlined).toLowerCase() === "true";
+  return { kind: "list", text, types, name, inlinedOnly };
 }
 
 function readSingle(text: string, value: JsonObject): Config {

@@ -1,12 +1,13 @@
 import { reasonOf } from "../../cni/errors";
 import type { Log } from "../../process/log";
 import { apart, statSync } from "../../system/fs";
+import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
 import { isAsSeen } from "../state/observe";
 import { type Paths, TEMPORARY } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
-import { apply, type Disk, OutOfDate, stage } from "./disk";
+import { apply, type Disk, isReread, OutOfDate, stage } from "./disk";
 
 const DONE = {
   write: "wrote",
@@ -20,6 +21,7 @@ const DONE = {
 
 /** What has been done, for the log. */
 function describe(change: Change): string {
+  if (change.do === "reread") return `had the container runtime read ${dirname(change.path)} again`;
   if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
   return `${DONE[change.do]} ${change.path}`;
 }
@@ -64,6 +66,11 @@ export class Changer {
     const { disk, paths, plugin } = this.deps;
     if (plugin.isCopy(paths.image, paths.plugin)) return plugin.failure(paths.plugin, paths.image);
     return stage({ do: "install", from: paths.image, path: paths.plugin, mode: 0o755 }, disk, plugin);
+  }
+
+  /** Has the runtime read again, and tells whether it reads a folder of drop-ins; undefined if that cannot be seen. */
+  isRead(folder: string): Promise<boolean | undefined> {
+    return isReread(this.deps.paths.reread, folder, this.deps.disk);
   }
 
   /** Takes away what {@link stage} left. */

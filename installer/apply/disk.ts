@@ -27,7 +27,12 @@ export interface Disk {
   remove(path: string): void;
   /** Makes the content of a file, or the names in a directory, safe on the disk. */
   settle(path: string): void;
+  /** Whether another process opens a directory once this one has done something. @throws if that cannot be seen */
+  isOpened(directory: string, meanwhile: () => Promise<unknown>): Promise<boolean>;
 }
+
+/** How long a container runtime may take to read its configuration again. */
+const REREAD_MS = 3_000;
 
 /** Does what may fail with one of these codes. */
 function except(codes: readonly string[], work: () => void): void {
@@ -57,6 +62,7 @@ export const nodeDisk: Disk = {
   removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], () => fs.rmdirSync(path)),
   remove: (path) => except(["ENOENT"], () => fs.unlinkSync(path)),
   settle: fs.settleSync,
+  isOpened: (directory, meanwhile) => fs.isOpened(directory, meanwhile, REREAD_MS),
 };
 
 /** Another program has changed a file since the change of it was planned, which would undo its work. */
@@ -115,6 +121,32 @@ export async function stage(
 }
 
 /**
+ * Has the container runtime read its configuration again: containerd does so when a file is removed, CRI-O when one is
+ * created. Neither watches the folders below.
+ * @param path of a file that runtimes do not read
+ */
+function reread(path: string, disk: Disk): void {
+  disk.remove(path);
+  disk.create(path, new Uint8Array(), 0o600);
+  disk.remove(path);
+}
+
+/**
+ * The same, and whether the runtime then reads a folder of drop-ins, which is made if there is none; undefined if the
+ * kernel does not tell.
+ * @param path of a file that runtimes do not read
+ */
+export async function isReread(path: string, folder: string, disk: Disk): Promise<boolean | undefined> {
+  await fs.apart(() => disk.makeDirectory(folder));
+  try {
+    return await disk.isOpened(folder, () => fs.apart(() => reread(path, disk)));
+  } catch {
+    await fs.apart(() => reread(path, disk));
+    return undefined;
+  }
+}
+
+/**
  * Applies one change; afterwards it is on the disk, or nothing has changed.
  * @throws OutOfDate where what it was planned by, looked at again in the last moment, does not hold any more
  */
@@ -128,7 +160,8 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
 }
 
 function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
-  const temporary = `${change.path}${TEMPORARY}`;
+  const below = change.do === "write" ? change.temporary : undefined;
+  const temporary = below ?? `${change.path}${TEMPORARY}`;
   const confirm = () => {
     if (change.seen !== undefined && !holds(change.seen)) throw new OutOfDate(change.seen);
   };
@@ -175,6 +208,9 @@ function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
     case "remove":
       confirm();
       disk.remove(change.path);
+      break;
+    case "reread":
+      reread(change.path, disk);
       break;
   }
   // What is to be gone may never have had a directory.

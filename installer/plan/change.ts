@@ -15,10 +15,17 @@ export type Change = Planned & {
 };
 
 type Planned =
-  | ({ readonly do: "write"; readonly path: string } & Content)
+  | ({
+      readonly do: "write";
+      readonly path: string;
+      /** Where it is written before it is renamed. @default beside the path */
+      readonly temporary?: string;
+    } & Content)
   /** Puts a copy of an executable in place, unless it does not run on this node. */
   | { readonly do: "install"; readonly from: string; readonly path: string; readonly mode: number }
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }
-  | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string };
+  | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string }
+  /** Has the runtime read its configuration again, by a file that comes and goes. */
+  | { readonly do: "reread"; readonly path: string };

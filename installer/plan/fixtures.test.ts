@@ -78,17 +78,24 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     attached: at("linkerd-cni.attached"),
     kubeconfig: at("k"),
     journal: at("linkerd-cni.journal"),
+    reread: at("linkerd-cni.reread.linkerd-cni-tmp"),
     directories: at("run/directories.json"),
   };
   const install = () =>
-    planInstall(observe(paths, plugin), paths, { owner: "me", chained: true, stanza, kubeconfig: "{}" });
+    planInstall(observe(paths, plugin), paths, {
+      owner: "me",
+      chained: true,
+      chaining: "auto",
+      stanza,
+      kubeconfig: "{}",
+    });
 
   expect(activeOf(pristine(observe(paths, plugin)))?.name).toBe(active);
   const plan = install();
   for (const step of STEPS) for (const change of plan.steps[step]) await make(change);
-  expect(plan.chain).toBe(chainFile);
+  expect(plan.chain).toBe(at(chainFile));
   const again = install();
-  expect([again.chain, again.active, STEPS.flatMap((step) => again.steps[step])]).toEqual([chainFile, active, []]);
+  expect([again.chain, again.active, STEPS.flatMap((step) => again.steps[step])]).toEqual([at(chainFile), active, []]);
 
   const original = JSON.parse(before[active] ?? "");
   const chained = JSON.parse(contents(root)[chainFile] ?? "");

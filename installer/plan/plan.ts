@@ -1,19 +1,27 @@
+import { DROPIN_FILE, readsDropins } from "../../cni/conflist/dropin";
 import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
+import type { Chaining } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
-import { join } from "../../system/path";
+import { basename, dirname, join } from "../../system/path";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
+import { type Choice, choose, dropinsOf, isOursDropin, judgeNeighbours, type Neighbours } from "./chaining";
 import type { Change } from "./change";
 
 /** What a node with the plugin has. */
 export interface Wanted {
   readonly owner: string;
-  /** Whether the active configuration ends in the stanza. */
+  /** Whether the container runtime, or Multus, calls the plugin for every pod. */
   readonly chained: boolean;
+  readonly chaining: Chaining;
+  /** The node's container runtime, `containerd://2.2.9`; undefined if it is not known. */
+  readonly runtime?: string | undefined;
+  /** The runtime was seen not to read the folder of drop-ins. */
+  readonly unread?: boolean;
   readonly stanza: StanzaJson;
   readonly kubeconfig: string;
 }
@@ -32,8 +40,14 @@ export type Step = (typeof STEPS)[number];
 
 export interface Plan {
   readonly steps: Readonly<Record<Step, readonly Change[]>>;
-  /** The file that holds the chain when the changes are done; absent where there is nothing to chain to. */
+  /** The file that holds the stanza when the changes are done, as a path; absent if there is nothing to chain to. */
   readonly chain?: string;
+  /** How pods are chained, and why so; absent if there is nothing to chain to. */
+  readonly choice?: Choice;
+  /** Where our drop-in is to be, where that is the way: the folder as a path, and whether it is in there already. */
+  readonly dropin?: { readonly folder: string; readonly stands: boolean };
+  /** The drop-ins of others. */
+  readonly neighbours: Neighbours;
   /** The configuration that is chained, by the name that its owner gave it. */
   readonly active?: string;
   /**
@@ -196,12 +210,14 @@ interface Context {
   readonly state: NodeState;
 }
 
-/** How the active configuration comes to end in our stanza. */
-interface Chaining {
+/** How our stanza gets to where it is called. */
+interface Chain {
   /** In the order in which they must happen. */
   readonly changes: readonly Change[];
-  /** The file that holds the chain. */
+  /** The file that holds the stanza, in the configuration directory; not where Multus calls it. */
   readonly file?: string;
+  /** The folder with our drop-in. */
+  readonly folder?: string;
   /** The file whose original must be kept. */
   readonly keeps?: string;
   /** The list made, and what it is made of. */
@@ -243,7 +259,7 @@ function keptFile(context: Context, file: FoundFile, { path, bytes }: { path: st
     : { do: "write", path, bytes, mode, owner };
 }
 
-function chainList(context: Context, active: Pristine, file: FoundFile, stanza: StanzaJson): Chaining {
+function chainList(context: Context, active: Pristine, file: FoundFile, stanza: StanzaJson): Chain {
   const chaining = { file: file.name, keeps: file.name };
   const now = file.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   if (active.config.kind !== "list") return { ...chaining, changes: [] };
@@ -268,7 +284,7 @@ function madeName({ state }: Context, from: string): string {
   );
 }
 
-function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chaining {
+function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chain {
   if (active.config.kind !== "single") return { changes: [] };
   const { netDir } = context.paths;
   const path = join(netDir, originalName(active.name));
@@ -283,12 +299,80 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
   return { changes: [...write, ...aside], file: name, keeps: active.name, made: { [name]: active.name } };
 }
 
-/** Plans the chain in the active configuration, if there is one. */
-function chain(context: Context, active: Pristine | undefined, stanza: StanzaJson): Chaining {
-  if (active === undefined) return { changes: [] };
-  return active.config.kind === "list" && active.file !== undefined
-    ? chainList(context, active, active.file, stanza)
-    : chainSingle(context, active, stanza);
+/**
+ * Plans the stanza in the active configuration. A drop-in of ours goes after it is there: for a moment the files have two
+ * of ours, but never none, and containerd reads neither until it is told to.
+ */
+function chainEdited(context: Context, active: Pristine, stanza: StanzaJson): Chain {
+  const chain =
+    active.config.kind === "list" && active.file !== undefined
+      ? chainList(context, active, active.file, stanza)
+      : chainSingle(context, active, stanza);
+  const [folder] = foldersOfOurs(context);
+  if (folder === undefined) return chain;
+  return { ...chain, changes: [...writtenBelow(context, folder, chain.changes), ...withoutDropins(context)] };
+}
+
+/** Plans a drop-in beside the active configuration, which is then put back as its owner wrote it. */
+function chainDropin(context: Context, active: Pristine, stanza: StanzaJson): Chain {
+  if (active.config.kind !== "list") return { changes: [] };
+  const { name: folder } = active.config;
+  const directory = join(context.paths.netDir, folder);
+  const found = context.state.dropins.get(folder)?.find(({ name }) => name === DROPIN_FILE);
+  return {
+    changes: [
+      ...stanzaFile(join(directory, DROPIN_FILE), found, stanza),
+      ...writtenBelow(context, folder, restore(context, active)),
+    ],
+    file: join(folder, DROPIN_FILE),
+    folder,
+  };
+}
+
+/** Our stanza as a file of its own. */
+function stanzaFile(path: string, found: FoundFile | undefined, stanza: StanzaJson): readonly Change[] {
+  const bytes = utf8(`${JSON.stringify(stanza, null, 2)}\n`);
+  if (same(found?.bytes, bytes) && found?.mode === PRIVATE) return [];
+  return [
+    { do: "mkdir", path: dirname(path) },
+    { do: "write", path, bytes, mode: PRIVATE, seen: { path, bytes: found?.bytes } },
+  ];
+}
+
+/** Has lists written where the runtime does not see them until they are renamed into place. */
+function writtenBelow({ paths }: Context, folder: string, changes: readonly Change[]): readonly Change[] {
+  return changes.map((change) =>
+    change.do === "write"
+      ? { ...change, temporary: join(paths.netDir, folder, `${basename(change.path)}${TEMPORARY}`) }
+      : change,
+  );
+}
+
+/** Folders that hold a drop-in of ours. */
+function foldersOfOurs({ state }: Context): readonly string[] {
+  return [...state.dropins].flatMap(([folder, files]) =>
+    files.some(({ name }) => name === DROPIN_FILE) ? [folder] : [],
+  );
+}
+
+/** Removes our drop-ins, but for those in some folders. */
+function withoutDropins(context: Context, but: readonly string[] = []): readonly Change[] {
+  const { paths, state } = context;
+  const folders = foldersOfOurs(context).filter((folder) => !but.includes(folder));
+  if (folders.length === 0) return [];
+  const removals = folders.map((folder): Change => {
+    const path = join(paths.netDir, folder, DROPIN_FILE);
+    const bytes = state.dropins.get(folder)?.find(({ name }) => name === DROPIN_FILE)?.bytes;
+    return { do: "remove", path, seen: { path, bytes } };
+  });
+  return [...removals, { do: "reread", path: paths.reread }];
+}
+
+/** Removes the folders that we made, but for some; those in which others have put something stay. */
+function withoutFolders({ paths, state }: Context, but: readonly string[] = []): readonly Change[] {
+  return (state.journal?.folders ?? [])
+    .filter((folder) => !but.includes(folder) && state.dropins.has(folder))
+    .map((folder) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
 }
 
 /** Removes a file that runtimes read. */
@@ -421,27 +505,66 @@ function hasChained(name: string, { journal, originals }: NodeState): boolean {
   return originals.has(name) || journal?.made[name] !== undefined;
 }
 
+/** The way in which pods come to be chained; undefined if they are not. */
+function chosen({ paths, state }: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
+  const { chained, chaining, runtime, unread = false } = wanted;
+  if (!chained) return undefined;
+  if (chaining === "auxiliary") return { way: "auxiliary", why: "chaining is auxiliary" };
+  if (active === undefined) return undefined;
+  const { config, name } = active;
+  const isOccupied = config.kind === "list" && state.names.includes(config.name) && !state.dropins.has(config.name);
+  const stands = dropinsOf(config, state).some((file) => file.name === DROPIN_FILE && isOursDropin(file));
+  return choose({ chaining, runtime, unread, stands, path: join(paths.netDir, name), config, isOccupied });
+}
+
+/** Plans the stanza in the way that was chosen. */
+function chain(
+  context: Context,
+  { stanza }: Wanted,
+  { choice, active }: { readonly choice: Choice | undefined; readonly active: Pristine | undefined },
+): Chain {
+  const { auxiliary: path } = context.paths;
+  if (path !== undefined) return { changes: stanzaFile(path, context.state.auxiliary, stanza) };
+  if (choice === undefined || choice.problem !== undefined || active === undefined) return { changes: [] };
+  return choice.way === "dropin" ? chainDropin(context, active, stanza) : chainEdited(context, active, stanza);
+}
+
+/** What the runtime appends to the active configuration besides ours. */
+function neighboursOf({ paths, state }: Context, { runtime }: Wanted, active: Pristine | undefined): Neighbours {
+  if (active?.config.kind !== "list" || readsDropins(runtime) === false) return { warnings: [] };
+  return judgeNeighbours(dropinsOf(active.config, state), join(paths.netDir, active.config.name));
+}
+
 /** What it takes from this state to a node that is as wanted; nothing where it is. */
 export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Plan {
   const context = { paths, state };
   const configs = pristine(state);
-  const active = wanted.chained ? activeOf(configs) : undefined;
-  const chaining: Chaining = chain(context, active, wanted.stanza);
-  const journal = (made: Journal["made"]): Journal => ({
+  /** Whether the runtime's own configuration is chained. */
+  const isListed = wanted.chained && wanted.chaining !== "auxiliary";
+  const active = isListed ? activeOf(configs) : undefined;
+  const choice = active === undefined && isListed ? undefined : chosen(context, wanted, active);
+  const chaining = chain(context, wanted, { choice, active });
+  const journal = (made: Journal["made"], folders: readonly string[]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
-    ...(wanted.chained ? {} : { unchained: true }),
+    ...(isListed ? {} : { unchained: true }),
     made,
+    ...(folders.length === 0 ? {} : { folders }),
   });
+  // Until there is a configuration to chain, what stands for the last one stays: its owner may be about to write it again.
+  const isWaiting = isListed && chaining.file === undefined;
+  const kept = isWaiting ? foldersOfOurs(context) : chaining.folder === undefined ? [] : [chaining.folder];
+  const made = new Set(state.journal?.folders);
+  if (chaining.folder !== undefined && !state.names.includes(chaining.folder)) made.add(chaining.folder);
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
   const before = {
-    ...journal({ ...madeLists(state), ...chaining.made }),
+    ...journal({ ...madeLists(state), ...chaining.made }, [...made]),
     ...(links === undefined ? {} : { links }),
   };
   const restored = configs
-    .filter((found) => found !== active && (wanted.chained || isOurs(found, state)))
+    .filter((found) => found !== active && (isListed || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
   const broken = configs.filter(({ config }) => config.kind === "invalid").map(({ name }) => name);
   return {
@@ -453,11 +576,19 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
       rest: [
         ...restored,
         ...staleLists(context, chaining.file),
-        ...restoreSetAside(context, (name) => wanted.chained || hasChained(name, state)),
-        ...staleOriginals(context, [chaining.keeps, ...broken], restored),
+        ...restoreSetAside(context, (name) => isListed || hasChained(name, state)),
+        ...staleOriginals(context, [chaining.keeps, ...broken], [...chaining.changes, ...restored]),
+        ...(choice?.way === "edit" ? [] : withoutDropins(context, kept)),
+        ...withoutFolders(context, kept),
         ...noted(
           paths,
-          { ...journal({ ...adopted(state), ...chaining.made }), ...linked(state, active) },
+          {
+            ...journal(
+              { ...adopted(state), ...chaining.made },
+              [...made].filter((folder) => kept.includes(folder)),
+            ),
+            ...(chaining.keeps === undefined ? {} : linked(state, active)),
+          },
           encodeJournal(before),
         ),
         ...directoriesNoted(context),
@@ -465,11 +596,22 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
       ],
     },
-    ...(chaining.file === undefined ? {} : { chain: chaining.file }),
+    ...(chaining.file === undefined ? {} : { chain: join(paths.netDir, chaining.file) }),
+    ...(paths.auxiliary === undefined ? {} : { chain: paths.auxiliary }),
+    ...(choice === undefined ? {} : { choice }),
+    ...(chaining.folder === undefined
+      ? {}
+      : {
+          dropin: {
+            folder: join(paths.netDir, chaining.folder),
+            stands: foldersOfOurs(context).includes(chaining.folder),
+          },
+        }),
+    neighbours: neighboursOf(context, wanted, active),
     ...(active === undefined ? {} : { active: active.name }),
     absentNeighbours,
     renamed: renamed(state),
-    findings: wanted.chained ? findings(configs, active) : [],
+    findings: isListed ? findings(configs, active) : [],
   };
 }
 
@@ -480,6 +622,8 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
     ...pristine(state).flatMap((found) => restore(context, found)),
     ...staleLists(context, undefined),
     ...restoreSetAside(context, () => true),
+    ...withoutDropins(context),
+    ...(paths.auxiliary === undefined || state.auxiliary === undefined ? [] : [remove(paths.auxiliary)]),
   ];
 }
 
@@ -493,6 +637,7 @@ export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean)
     ...(keepPlugin ? [] : [remove(paths.plugin)]),
     ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
+    ...withoutFolders(context),
     remove(paths.directories),
     remove(paths.journal),
   ];

@@ -1,9 +1,11 @@
+import { DROPIN_FILE } from "../../cni/conflist/dropin";
 import { compareNames, readConfig } from "../../cni/conflist/read";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { textOf } from "../../system/bytes";
 import { join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
+import { dropinsOf, isOursDropin } from "./chaining";
 import type { Change } from "./change";
 import { activeOf, madeLists, planRemoval, planRestoration, pristine } from "./plan";
 
@@ -30,6 +32,15 @@ function upToActive(state: NodeState): readonly FoundFile[] {
   const active = activeOf(pristine(state));
   const last = active?.made?.name ?? active?.name;
   return state.configs.filter(({ name }) => last === undefined || compareNames(name, last) <= 0);
+}
+
+/** Drop-ins of others that call the plugin, as the runtime appends them to the configuration in force. */
+function dropinsInForce(state: NodeState): readonly string[] {
+  const config = activeOf(pristine(state))?.config;
+  if (config?.kind !== "list") return [];
+  return dropinsOf(config, state)
+    .filter((file) => file.name !== DROPIN_FILE && isOursDropin(file))
+    .map(({ name }) => join(config.name, name));
 }
 
 /** What a removal does next. */
@@ -65,7 +76,10 @@ export class Removal {
   next(state: NodeState): Next {
     this.looks += 1;
     const restoration = planRestoration(state, this.paths);
-    const files = upToActive(state).map((file) => ({ name: file.name, is: verdict(file, state) }));
+    const files = [
+      ...upToActive(state).map((file) => ({ name: file.name, is: verdict(file, state) })),
+      ...dropinsInForce(state).map((name) => ({ name, is: "calls" as const })),
+    ];
     const unsettled = files.filter(({ is }) => is !== "fine");
     const isLast = this.looks >= MOST_LOOKS;
     if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };

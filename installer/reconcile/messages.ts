@@ -1,3 +1,6 @@
+import { CHAINED_NOTE } from "../../cni/contract";
+import type { Choice } from "../plan/chaining";
+
 export function renamedMessage(path: string): string {
   const single = path.replace(/\.conflist$/, ".conf");
   return `${path} was probably ${single} before linkerd's own installer renamed it and changed its name and version: it stays a list; to get ${single} back, let its owner write it again`;
@@ -26,6 +29,12 @@ export function aloneMessage(binDir: string, chain: string, types: readonly stri
     `${binDir} holds none of the other plugins of ${chain} (${types.join(", ")}): unless the container runtime searches ` +
     "this directory, too, no pod can start on this node; then set destCNIBinDir to the one that it searches"
   );
+}
+
+/** Pods are chained: where, how, and why so. */
+export function chainedMessage(path: string, { way, why }: Choice): string {
+  const what = way === "edit" ? "ends in our stanza" : "holds our stanza";
+  return `${path} ${what}: ${CHAINED_NOTE} (${way}: ${why})`;
 }
 
 /** Says a thing when it is new, not at every look. */

@@ -10,11 +10,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Chaining } from "../../cni/contract";
 import { readApiServer } from "../../kubernetes/in-cluster";
 import { createLog } from "../../process/log";
 import type { Verdict } from "../api/access";
 import { kubeconfig } from "../api/kubeconfig";
 import { nodeDisk } from "../apply/disk";
+import type { Choice } from "../plan/chaining";
 import type { Attachments } from "../plan/removal";
 import { readSettings } from "../settings";
 import { pathsOf } from "../state/paths";
@@ -43,6 +45,16 @@ export class Node {
   binDir = "/bin";
   /** As the node's runtime does; undefined: it is not known. */
   passesOverBroken: boolean | undefined;
+  /** As the Node names it. */
+  runtime: string | undefined;
+  chaining: Chaining = "auto";
+  /** How pods are chained, after the last look at the node. */
+  choice: Choice | undefined;
+  /** Whether the node's runtime opens a folder of drop-ins after what makes it read again. */
+  isOpened = async (_folder: string, meanwhile: () => Promise<unknown>): Promise<boolean> => {
+    await meanwhile();
+    return true;
+  };
   /** Whether an owner is a pod of the DaemonSet of all installers here; undefined: nobody can tell. */
   isSibling: (owner: string) => boolean | undefined = () => undefined;
   /** What the API server says to a token. */
@@ -102,6 +114,8 @@ export class Node {
       DEST_CNI_NET_DIR: this.netDir,
       DEST_CNI_BIN_DIR: this.binDir,
       CONTAINER_CNI_BIN_DIR: this.path("image"),
+      CHAINING: this.chaining,
+      AUXILIARY_CHAIN_DIR: "/vendor",
       SERVICE_ACCOUNT_DIR: this.path("account"),
       KUBERNETES_SERVICE_HOST: "fd00::1",
       KUBERNETES_SERVICE_PORT: "6443",
@@ -116,10 +130,12 @@ export class Node {
       owner,
       wanted: () => ({
         chained,
+        chaining: this.chaining,
+        runtime: this.runtime,
         stanza: readStanza(settings, undefined),
         kubeconfig: kubeconfig(readApiServer(settings.cluster)),
       }),
-      disk: nodeDisk,
+      disk: { ...nodeDisk, isOpened: (folder, meanwhile) => this.isOpened(folder, meanwhile) },
       plugin: pluginFile(),
       accepts: async (token) => this.accepts(token ?? readFileSync(this.path("account", "token"), "utf8").trim()),
       passesOverBroken: () => this.passesOverBroken,
@@ -129,10 +145,14 @@ export class Node {
       ...deps,
     });
     return {
-      reconcile: () => reconciler.reconcile(this.now),
+      reconcile: async () => {
+        const { choice, ...status } = await reconciler.reconcile(this.now);
+        this.choice = choice;
+        return status;
+      },
       remove: (keepPlugin: boolean, attachments?: Attachments) =>
         reconciler.remove({ keepPlugin, all: this.isSibling, ...(attachments === undefined ? {} : { attachments }) }),
-      leave: () => reconciler.leave(),
+      leave: (handOver?: boolean) => reconciler.leave(handOver),
     };
   }
 }

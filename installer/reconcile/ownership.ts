@@ -1,7 +1,7 @@
-import { readConfig } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
-import { PLUGIN_TYPE } from "../../cni/stanza";
+import { basename } from "../../system/path";
 import type { Verdict } from "../api/access";
+import { isInForce } from "../plan/chaining";
 import type { Plan, Wanted } from "../plan/plan";
 import { tokenOf } from "../state/kubeconfig-file";
 import type { NodeState } from "../state/node-state";
@@ -45,14 +45,17 @@ interface Deps {
 /** Time after which another installer takes a node that its owner leaves without what a pod needs. */
 const OWNER_SILENT_MS = 10_000;
 
-/** Whether the configuration in force ends in our plugin, by whatever stanza. */
-export function callsPlugin(state: NodeState, plan: Plan): boolean {
+/** Whether pods that start now are chained, by whatever stanza. */
+export function callsPlugin({ state, plan, wanted }: Look): boolean {
   // An owner who writes a single plugin's file again puts it in front of the list that was made of it.
-  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : plan.chain;
+  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : basename(plan.chain ?? "");
   const file = state.configs.find(({ name }) => name === inForce);
-  const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
-  return config?.kind === "list" && config.types.at(-1) === PLUGIN_TYPE;
+  return isInForce(file, state, wanted.runtime);
 }
+
+/** Why there is nothing that could hold the stanza. */
+export const whyNoChain = ({ choice }: Plan, { netDir }: Paths): string =>
+  choice?.problem ?? `no valid CNI configuration in ${netDir} yet: install a primary CNI`;
 
 /**
  * Decides which of a node's installers works there. An installer keeps a node until another one works: its plugin answers
@@ -98,7 +101,8 @@ export class Ownership {
   }
 
   /** What is wrong with the node as it is. */
-  private async wrong({ state, plan, wanted }: Look): Promise<Reasons> {
+  private async wrong(look: Look): Promise<Reasons> {
+    const { state, wanted } = look;
     const { paths, plugin, accepts } = this.deps;
     const failure = await plugin.failure(paths.plugin, paths.image);
     const token = tokenOf(state.kubeconfig);
@@ -108,7 +112,7 @@ export class Ownership {
       ...(failure === undefined ? {} : { plugin: `${paths.plugin} does not answer VERSION: ${failure}` }),
       ...(verdict === undefined ? { kubeconfig: `${paths.kubeconfig} holds no token` } : {}),
       ...(verdict?.kind === "refused" ? { kubeconfig: verdict.why } : {}),
-      ...(isChainWanted && !callsPlugin(state, plan) ? { chain: "the configuration in force is not chained" } : {}),
+      ...(isChainWanted && !callsPlugin(look) ? { chain: "the configuration in force is not chained" } : {}),
     };
   }
 
@@ -119,9 +123,7 @@ export class Ownership {
     return {
       ...(failure === undefined ? {} : { plugin: failure }),
       ...(refusal === undefined ? {} : { kubeconfig: refusal }),
-      ...(wanted.chained && plan.chain === undefined
-        ? { chain: `no valid CNI configuration in ${this.deps.paths.netDir} yet: install a primary CNI` }
-        : {}),
+      ...(wanted.chained && plan.chain === undefined ? { chain: whyNoChain(plan, this.deps.paths) } : {}),
     };
   }
 

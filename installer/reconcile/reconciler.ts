@@ -5,6 +5,7 @@ import { basename, join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
+import type { Choice } from "../plan/chaining";
 import type { Change } from "../plan/change";
 import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
 import { type Attachments, type Next, Removal } from "../plan/removal";
@@ -15,15 +16,26 @@ import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, PEACE, repaired, undone, waitMs } from "./backoff";
-import { aloneMessage, blockedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
-import { callsPlugin, type Look, Ownership, type Turn } from "./ownership";
+import {
+  aloneMessage,
+  blockedMessage,
+  chainedMessage,
+  hiddenMessage,
+  passedOverMessage,
+  renamedMessage,
+  sayOnce,
+} from "./messages";
+import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./ownership";
+import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
 import { likelyWriter } from "./writers";
 
 /** What the node looks like after a look at it. */
 export interface Status {
-  /** Absolute path of the file that holds the chain; absent where none is wanted. */
+  /** Absolute path of the file that holds our stanza; absent where none is wanted. */
   readonly chain?: string;
+  /** How pods are chained, and why so. */
+  readonly choice?: Choice;
   /** Why a pod that starts now is not chained, or the plugin is not there for it. */
   readonly problem?: string;
   /** What may keep pods from starting, although nothing says that it does. */
@@ -37,7 +49,7 @@ export interface Deps {
   /** This installer among all that this node has had and has. */
   readonly owner: string;
   /** What is to be installed. Asked at each look, since it changes. @throws where it cannot be told */
-  readonly wanted: () => Omit<Wanted, "owner">;
+  readonly wanted: () => Omit<Wanted, "owner" | "unread">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
   /** Whether the API server lets the plugin in with what is to be installed, or with the token given. */
@@ -103,6 +115,7 @@ export class Reconciler {
   private readonly changer: Changer;
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
+  private readonly reads: RuntimeReads;
   /** Whose kubeconfig lies on the node; undefined before the first look. */
   private kubeconfig: KubeconfigOwner | undefined;
 
@@ -111,16 +124,16 @@ export class Reconciler {
     this.ownership = new Ownership({ ...deps, stage: () => this.changer.stage() });
     this.warn = sayOnce(deps.log.warn);
     this.complain = sayOnce(deps.log.error);
-    this.announce = sayOnce((path) =>
-      deps.log.info(`${path} ends in our stanza: pods that start from now on are chained`),
-    );
+    this.announce = sayOnce(deps.log.info);
+    this.reads = new RuntimeReads((folder) => this.changer.isRead(folder));
   }
 
   /** Looks, and changes what has to be changed. Never throws. `now` is in milliseconds, on a clock that does not go back. */
   async reconcile(now: number): Promise<Status> {
     const status = await this.look(now);
     this.complain(status.problem === undefined ? [] : [status.problem]);
-    this.announce(status.chain === undefined ? [] : [status.chain]);
+    const { chain, choice } = status;
+    this.announce(chain === undefined || choice === undefined ? [] : [chainedMessage(chain, choice)]);
     return status;
   }
 
@@ -142,12 +155,25 @@ export class Reconciler {
     }
   }
 
-  /** Leaves everything in place, to whoever runs or comes next. */
-  async leave(): Promise<void> {
+  /**
+   * Leaves everything in place, to whoever runs or comes next.
+   * @param handOver that may be an installer which knows only edited lists
+   */
+  async leave(handOver = false): Promise<void> {
     const { paths, plugin, owner } = this.deps;
     const state = observe(paths, plugin);
-    if (state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
+    if (handOver) await this.handOver(state);
+    if (state.journal?.owner === owner) await this.changer.run(planLeaving(observe(paths, plugin), paths));
     else await this.changer.unstage();
+  }
+
+  /** Makes an edit of a drop-in of ours, and takes the stanza out of Multus' auxiliary chain. */
+  private async handOver(state: NodeState): Promise<void> {
+    const { paths, owner } = this.deps;
+    if (paths.auxiliary !== undefined) await this.changer.run([{ do: "remove", path: paths.auxiliary }]);
+    if (paths.auxiliary !== undefined || state.journal?.owner !== owner) return;
+    const { steps } = planInstall(state, paths, { owner, ...this.deps.wanted(), chaining: "edit" });
+    await this.changer.run([...steps.chain, ...steps.rest]);
   }
 
   /** @param first who had the node when the removal began; one that takes it since then keeps it */
@@ -196,7 +222,8 @@ export class Reconciler {
     const moved = movedFrom(paths);
     if (moved !== undefined) return { problem: moved };
     const state = observe(paths, plugin);
-    const wanted: Wanted = { owner, ...this.deps.wanted() };
+    const given = this.deps.wanted();
+    const wanted: Wanted = { owner, ...given, unread: this.reads.isUnread(given.runtime, now) };
     const plan = planInstall(state, paths, wanted);
     this.kubeconfig ??= state.journal?.owner === owner ? "inherited" : "another's";
     const turn = await this.ownership.turn({ state, plan, wanted }, now);
@@ -209,6 +236,7 @@ export class Reconciler {
     this.warn([
       ...passed.map(({ file, reason }) => passedOverMessage(join(paths.netDir, file), reason, passesOver)),
       ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
+      ...plan.neighbours.warnings,
       ...this.binDirWarnings(plan),
     ]);
     return this.take({ state, plan, wanted }, now);
@@ -241,6 +269,7 @@ export class Reconciler {
         if (failure !== undefined) return kept ?? { problem: failure };
         // Copying the plugin takes its time, in which owners write their files.
         if (changed) return undefined;
+        if (await this.reads.isRefused(look, now)) return undefined;
       }
       const outcome =
         (step === "kubeconfig" ? await this.worseKubeconfig(look) : undefined) ?? (await this.step(step, look, now));
@@ -248,6 +277,8 @@ export class Reconciler {
       if (typeof outcome === "object" && (step === "plugin" || step === "kubeconfig")) kept ??= outcome;
       else if (typeof outcome === "object") return kept ?? outcome;
       changed ||= outcome === "changed";
+      const unread = step === "chain" ? await this.reads.whyUnread(look, outcome === "changed", now) : undefined;
+      if (unread !== undefined) return kept ?? { problem: unread, againInMs: WAITING_MS };
     }
     const status = this.taken(plan, wanted);
     return kept ?? status;
@@ -277,19 +308,20 @@ export class Reconciler {
     this.settleDelay.settled(plan);
     const hindrance = this.hindrance(plan);
     if (hindrance.problem !== undefined) return hindrance;
+    if (plan.neighbours.problem !== undefined) return { problem: plan.neighbours.problem };
     if (plan.chain !== undefined || !wanted.chained) return this.chainOf(plan);
-    return { problem: `no valid CNI configuration in ${paths.netDir} yet: install a primary CNI` };
+    return { problem: whyNoChain(plan, paths) };
   }
 
   private chainOf(plan: Plan): Status {
-    if (plan.chain === undefined) return {};
+    const { chain, choice } = plan;
+    if (chain === undefined || choice === undefined) return {};
     const [warning] = this.binDirWarnings(plan);
-    return { chain: join(this.deps.paths.netDir, plan.chain), ...(warning === undefined ? {} : { warning }) };
+    return { chain, choice, ...(warning === undefined ? {} : { warning }) };
   }
 
   private binDirWarnings({ absentNeighbours, chain = "" }: Plan): readonly string[] {
-    const { binDir, netDir } = this.deps.paths;
-    return absentNeighbours.length === 0 ? [] : [aloneMessage(binDir, join(netDir, chain), absentNeighbours)];
+    return absentNeighbours.length === 0 ? [] : [aloneMessage(this.deps.paths.binDir, chain, absentNeighbours)];
   }
 
   /** Why nothing is chained: a chain with a plugin that does not run would keep the node from starting any pod. */
@@ -305,15 +337,12 @@ export class Reconciler {
   }
 
   /** Takes one step; a status where it failed or has to wait. */
-  private async step(
-    step: Step,
-    { state, plan, wanted }: Look,
-    now: number,
-  ): Promise<Status | "nothing" | "changed" | "out of date"> {
+  private async step(step: Step, look: Look, now: number): Promise<Status | "nothing" | "changed" | "out of date"> {
+    const { plan, wanted } = look;
     const changes = plan.steps[step];
     if (step === "kubeconfig") this.kubeconfig = "own";
     if (changes.length === 0) return "nothing";
-    const attempt = step === "chain" && callsPlugin(state, plan) ? "stanza" : step;
+    const attempt = step === "chain" && callsPlugin(look) ? "stanza" : step;
     const next = this.nextTry(attempt, step, plan, wanted, now);
     this.tries.set(attempt, next);
     const againInMs = waitMs(next.backoff, now);
@@ -368,7 +397,7 @@ export class Reconciler {
   private count(step: Step, plan: Plan, backoff: Backoff): void {
     const { instruments } = this.deps;
     instruments.installs.inc({ step });
-    if (step === "chain" && backoff !== PEACE) instruments.rechains.inc({ file: plan.chain ?? "" });
+    if (step === "chain" && backoff !== PEACE) instruments.rechains.inc({ file: basename(plan.chain ?? "") });
   }
 }
 

@@ -1,4 +1,4 @@
-import { InstallerVariable } from "../../cni/contract";
+import { Container, InstallerVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import { type PlacementSpec, whyNotPlaced } from "../../kubernetes/placement";
 import type { Transport } from "../../kubernetes/transport";
@@ -22,6 +22,11 @@ export interface StopDecision {
   readonly why: string;
   /** The whole installation ends: what another installer put in place is removed, too. */
   readonly all?: true;
+  /**
+   * What comes next may be an installer that does not know of drop-ins, as linkerd's, and would leave one behind that
+   * calls a plugin which it removes.
+   */
+  readonly handOver?: true;
 }
 
 /** What one round of questions says. */
@@ -37,7 +42,8 @@ const certain = (remove: boolean, why: string): Finding => ({
   ...(remove ? { all: true } : {}),
 });
 const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
-const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });
+/** `helm rollback` to linkerd's chart takes our rights away, too, before our pod stops. */
+const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why, handOver: true });
 
 export interface Clock {
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -60,16 +66,34 @@ export async function decide(
     const finding = await ask();
     const { is, why, ...decision } = finding;
     if (is === "certain" || (is === "confirmable" && last?.why === why)) return { ...decision, why };
-    if (now() + ASK_AGAIN_MS > until) return { remove: false, why };
+    if (now() + ASK_AGAIN_MS > until) return { ...decision, remove: false, why };
     if (why !== last?.why) tell(why);
     last = finding;
     await sleep(ASK_AGAIN_MS);
   }
 }
 
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+}
+
+interface PodSpec extends PlacementSpec {
+  readonly containers?: readonly { readonly name: string; readonly env?: readonly Variable[] }[];
+}
+
 interface DaemonSetObject {
   readonly metadata?: ObjectMeta;
-  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec } };
+  readonly spec?: { readonly template?: { readonly spec?: PodSpec } };
+}
+
+/** Whether the DaemonSet's next installer takes care of what this one has put beside the node's configuration. */
+function knowsDropins({ spec }: DaemonSetObject, { auxiliary }: Question): boolean {
+  const { containers = [] } = spec?.template?.spec ?? {};
+  const env = containers.find(({ name }) => name === Container.installer)?.env ?? [];
+  const value = (name: string) => env.find((each) => each.name === name)?.value;
+  if (value(InstallerVariable.healthPort) === undefined) return false;
+  return auxiliary === undefined || value(InstallerVariable.auxiliaryDir) === auxiliary;
 }
 
 const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
@@ -113,6 +137,8 @@ export interface Question {
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
   readonly own: Transport;
+  /** The folder of Multus' auxiliary chain in which this installer has put the stanza. */
+  readonly auxiliary?: string | undefined;
   /** The plugin, which has a token that does not end with our pod; absent where it has none. */
   readonly plugin?: Transport | undefined;
 }
@@ -140,7 +166,8 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
   if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node: ${unwanted}`);
-  return certain(false, "our DaemonSet is there: its next pod takes over");
+  const stays = certain(false, "our DaemonSet is there: its next pod takes over");
+  return knowsDropins(daemonSet, question) ? stays : { ...stays, handOver: true };
 }
 
 const NAMESPACE_GONE = "our namespace is being deleted";

@@ -18,6 +18,8 @@ export interface Journal {
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
   readonly links?: Readonly<Record<string, string>>;
+  /** Folders that we made for our drop-in. */
+  readonly folders?: readonly string[];
 }
 
 /** Tells one content from another. */
@@ -25,6 +27,9 @@ export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
 
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
+
+const listed = (list: unknown): readonly string[] =>
+  Array.isArray(list) ? list.filter((each) => typeof each === "string") : [];
 
 /** More pods of one DaemonSet do not run on a node at the same time. */
 const MOST_FORMER = 8;
@@ -59,7 +64,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined where the content is no journal: then the node's files alone tell what there is to do. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, former, failed, unchained, made, links } = JSON.parse(
+    const { version, owner, left, former, failed, unchained, made, links, folders } = JSON.parse(
       textOf(bytes),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -67,11 +72,12 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       version,
       owner,
       ...(left === true ? { left } : {}),
-      ...(Array.isArray(former) ? { former: former.filter((each) => typeof each === "string") } : {}),
+      ...(former === undefined ? {} : { former: listed(former) }),
       ...(typeof failed === "string" ? { failed } : {}),
       ...(unchained === true ? { unchained } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
+      ...(folders === undefined ? {} : { folders: listed(folders) }),
     };
   } catch {
     return undefined;

@@ -42,6 +42,15 @@ export interface NodeState {
   readonly setAside: readonly FoundFile[];
   /** Originals that are kept, by the name of the file they belong to. */
   readonly originals: ReadonlyMap<string, FoundFile>;
+  /**
+   * Folders in the configuration directory, by name, with the drop-ins in them: all of a folder that a list is named
+   * after, of others only ours.
+   */
+  readonly dropins: ReadonlyMap<string, readonly FoundFile[]>;
+  /** What Multus' auxiliary chain has of us. */
+  readonly auxiliary?: FoundFile;
+  /** Names of all that lies in the configuration directory. */
+  readonly names: readonly string[];
   readonly journal?: Journal;
   /** The journal's file, whatever it holds. */
   readonly journalBytes?: Uint8Array;

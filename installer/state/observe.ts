@@ -1,4 +1,5 @@
-import { isConfigName, MAX_CONFIG_BYTES } from "../../cni/conflist/read";
+import { DROPIN_FILE, dropinFolder, isDropinName } from "../../cni/conflist/dropin";
+import { isConfigName, MAX_CONFIG_BYTES, readConfig } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
 import { equal } from "../../system/bytes";
 import * as fs from "../../system/fs";
@@ -73,6 +74,31 @@ function isSetAside(name: string): boolean {
   return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
 }
 
+/** Folders and their drop-ins; a link is none, since from here it may lead elsewhere than on the node. */
+function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[], view: View): NodeState["dropins"] {
+  const lists = new Set(
+    configs.map(({ name, bytes }) => (bytes === undefined ? undefined : dropinFolder(readConfig(name, bytes)))),
+  );
+  const folders = fs
+    .readdirSync(netDir, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && join(netDir, entry.name, DROPIN_FILE) !== auxiliary);
+  return new Map(
+    folders.map(({ name: folder }) => {
+      const directory = join(netDir, folder);
+      const names = lists.has(folder) ? fs.readdirSync(directory).filter(isDropinName).sort() : [DROPIN_FILE];
+      return [folder, names.flatMap((name) => find(join(directory, name), view) ?? [])];
+    }),
+  );
+}
+
+/** Temporary files that a crash left in a directory. */
+function temporaryIn(directory: string): readonly string[] {
+  return fs
+    .readdirSync(directory)
+    .filter(isTemporary)
+    .map((name) => join(directory, name));
+}
+
 /** Looks at the node's directories. @throws where one of them is missing or cannot be read */
 export function observe(paths: Paths, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(paths.netDir).sort();
@@ -82,22 +108,22 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     const file = of === undefined ? undefined : inNetDir(name);
     return of === undefined || file === undefined ? [] : [[of, file] as const];
   });
-  const leftovers = new Set(
-    [paths.netDir, paths.binDir].flatMap((directory) =>
-      fs
-        .readdirSync(directory)
-        .filter(isTemporary)
-        .map((name) => join(directory, name)),
-    ),
-  );
+  const configs = names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []);
+  const dropins = findDropins(paths, configs, paths);
+  const folders = [...dropins.keys()].map((folder) => join(paths.netDir, folder));
+  const leftovers = new Set([paths.netDir, paths.binDir, ...folders].flatMap(temporaryIn));
+  const auxiliary = paths.auxiliary === undefined ? undefined : find(paths.auxiliary, paths);
   const journal = find(paths.journal, paths)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
   const kubeconfig = find(paths.kubeconfig, paths);
   const note = directoriesToNote(paths);
   return {
-    configs: names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []),
+    configs,
     setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
+    dropins,
+    ...(auxiliary === undefined ? {} : { auxiliary }),
+    names,
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(journal === undefined ? {} : { journalBytes: journal }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),

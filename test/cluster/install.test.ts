@@ -205,7 +205,8 @@ clusterSuite("a node whose CNI directories are not the usual ones", (cluster) =>
     await moveCniDirectories(machine, destCNIBinDir, destCNINetDir);
     const contents = async () => [await listing(machine, destCNIBinDir), await listing(machine, destCNINetDir)];
     const before = await contents();
-    await cluster.install("--values", values);
+    // There is no Multus here whose auxiliary chain could be used.
+    await cluster.install("--values", values, "--set=chaining=edit");
     const [address] = await kubectl.start(pod(`meshed-${name}`, { proxy: "sidecar" }));
     expect(await kubectl.dial("client", `${address}:8080`)).toEqual(inbound(`${address}:8080`));
     await cluster.uninstall();

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
 import { Progress } from "../../demo/progress";
@@ -76,9 +76,14 @@ export class TestCluster {
     return items.flatMap(({ status }) => status.containerStatuses.map(({ restartCount }) => restartCount));
   }
 
-  /** The node's CNI configuration. */
+  /** The node's CNI configuration: the owner's list, and the drop-ins that a runtime may append to it. */
   async configuration(): Promise<{ plugins: { type: string }[] }> {
-    return JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8"));
+    const read = async (...names: string[]) => JSON.parse(await readFile(join(onDisk(NET_DIR), ...names), "utf8"));
+    const list = (await read("10-cluster.conflist")) as { name: string; plugins: { type: string }[] };
+    const files = await readdir(join(onDisk(NET_DIR), list.name)).catch(() => []);
+    const dropins = files.filter((name) => name.endsWith(".conf")).sort();
+    const appended = await Promise.all(dropins.map((name) => read(list.name, name)));
+    return { ...list, plugins: [...list.plugins, ...appended] };
   }
 
   /** Types of the plugins in the node's chain, in order. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,13 +8,26 @@ import { buildKilledInstaller, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge", "mtu": 1.0}\n]}\n';
 const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
-const CHAINED = "ends in our stanza";
+const CHAINED = "pods that start from now on are chained";
 
-/** What a node may have before, the file that is chained then, and whether a former version has chained it already. */
-const nodes: readonly (readonly [string, Readonly<Record<string, string>>, string, boolean])[] = [
-  ["a list", { "10-k.conflist": LIST, "20-other.conflist": LIST }, "10-k.conflist", false],
-  ["a single plugin's file", { "10-k.conf": SINGLE, "99-loopback.conf": SINGLE }, "10-k.conflist", false],
-  ["a former version", { "10-k.conflist": LIST }, "10-k.conflist", true],
+interface Case {
+  readonly what: string;
+  /** What the node has before. */
+  readonly configs: Readonly<Record<string, string>>;
+  /** Whether a former version has chained it already, by an edit. */
+  readonly former?: true;
+  /** @default auto, which edits */
+  readonly chaining?: "dropin";
+}
+
+/** The file that is chained in the end. */
+const CHAIN = "10-k.conflist";
+const nodes: readonly Case[] = [
+  { what: "a list", configs: { [CHAIN]: LIST, "20-other.conflist": LIST } },
+  { what: "a single plugin's file", configs: { "10-k.conf": SINGLE, "99-loopback.conf": SINGLE } },
+  { what: "a former version", configs: { [CHAIN]: LIST }, former: true },
+  { what: "a list and a drop-in beside it", configs: { [CHAIN]: LIST }, chaining: "dropin" },
+  { what: "a list that becomes its owner's again", configs: { [CHAIN]: LIST }, former: true, chaining: "dropin" },
 ];
 
 jest.setTimeout(300_000);
@@ -38,50 +51,66 @@ function nodeWith(configs: Readonly<Record<string, string>>): TestNode {
   return node;
 }
 
+type Environment = Readonly<Record<string, string>>;
+
 const server = () => ({ KUBERNETES_SERVICE_PORT: String(api.port) });
 
 /** Counts the operations of an installer, see {@link buildKilledInstaller}. */
 const countedOf = (node: TestNode) => join(node.root, "counted");
 
 /** Starts the installer that is killed, lets it install and remove, and tells how it ended. */
-async function installAndRemove(node: TestNode, at: number, halfway: boolean): Promise<number | string> {
+async function installAndRemove(
+  node: TestNode,
+  environment: Environment,
+  at: number,
+  halfway: boolean,
+): Promise<number | string> {
+  const hasFormer = existsSync(join(node.netDir, CHAIN)) && node.isChained(CHAIN);
   const kill = { KILL_AT: String(at), KILL_HALFWAY: halfway ? "1" : "", KILL_COUNTED: countedOf(node) };
-  const installer = node.start({ ...server(), ...kill }, killed);
+  const installer = node.start({ ...server(), ...environment, ...kill }, killed);
   const chained = await installer.says(CHAINED).then(
     () => true,
     () => false,
   );
-  return chained ? installer.stop() : installer.end();
+  const end = chained ? await installer.stop() : await installer.end();
+  // Until it removes what it installed, what was chained before is chained all the time.
+  if (!chained && hasFormer) expect(node.types(CHAIN)).toContain("linkerd-cni");
+  return end;
 }
 
 /** A crash must leave a node that starts pods, that the next start finishes, and that can be put back. */
-async function recovers(node: TestNode, before: object, chain: string, executable?: string): Promise<void> {
+async function recovers(node: TestNode, before: object, environment: Environment, executable?: string): Promise<void> {
   expect(node.broken()).toEqual([]);
-  const next = node.start(server(), executable);
+  const next = node.start({ ...server(), ...environment }, executable);
   await next.says(CHAINED);
-  expect(node.isChained(chain)).toBe(true);
+  expect(node.isChained(CHAIN)).toBe(true);
   expect(node.broken()).toEqual([]);
   expect(await next.stop()).toBe(0);
   expect(node.content()).toEqual(before);
 }
 
-describe.each(nodes)("on a node with %s", (_, configs, chain, former) => {
+describe.each(nodes)("on a node with $what", ({ configs, former, chaining }) => {
+  const environment: Environment = chaining === undefined ? {} : { CHAINING: chaining };
   test.each([
     ["before", false],
     ["halfway through", true],
   ])("killed %s any operation that changes a file, it leaves a whole node and recovers", async (_where, halfway) => {
     const whole = nodeWith(configs);
+    const runtime = whole.readAsRuntime();
     if (former) whole.installFormer();
-    expect(await installAndRemove(whole, 0, false)).toBe(0);
+    expect(await installAndRemove(whole, environment, 0, false)).toBe(0);
     const total = statSync(countedOf(whole)).size;
+    runtime.close();
     whole.delete();
     expect(total).toBeGreaterThan(20);
     for (let at = 1; at <= total; at += 1) {
       const node = nodeWith(configs);
       const before = node.content();
+      const runtime = node.readAsRuntime();
       if (former) node.installFormer();
-      expect(await installAndRemove(node, at, halfway)).toBe("SIGKILL");
-      await recovers(node, before, chain, killed);
+      expect(await installAndRemove(node, environment, at, halfway)).toBe("SIGKILL");
+      await recovers(node, before, environment, killed);
+      runtime.close();
       node.delete();
     }
     process.stdout.write(`killed at each of ${total} operations\n`);
@@ -112,7 +141,7 @@ test("the shipped installer, killed at 200 random moments, never leaves a broken
     expect(each.broken()).toEqual([]);
   }
   for (const each of [node, single]) {
-    await recovers(each, before.get(each) ?? {}, "10-k.conflist");
+    await recovers(each, before.get(each) ?? {}, {});
     each.delete();
   }
   process.stdout.write(`killed ${times.starting} times while starting, ${times.stopping} times while stopping\n`);

@@ -74,7 +74,10 @@ async function eventually(holds: () => boolean | Promise<boolean>, withinMs: num
 test("ready when a pod that starts now is chained, and only then", async () => {
   start();
   await installer.says("ends in our stanza");
-  expect(await get("/ready")).toEqual({ status: 200, body: "ready\n" });
+  expect(await get("/ready")).toEqual({
+    status: 200,
+    body: "ready\nchaining: edit: the node's container runtime is not known yet\n",
+  });
   expect(await get("/live")).toEqual({ status: 200, body: "live\n" });
   expect((await get("/else")).status).toBe(404);
   expect((await get("/metrics")).body).toContain("linkerd_cni_ready 1");

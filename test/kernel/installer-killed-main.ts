@@ -58,6 +58,7 @@ const disk: Disk = {
   removeDirectory: operation(nodeDisk.removeDirectory),
   remove: operation(nodeDisk.remove),
   settle: operation(nodeDisk.settle),
+  isOpened: nodeDisk.isOpened,
 };
 
 const stopped = new Promise<void>((resolve) => onStop(resolve));

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,8 +13,14 @@ export const SMALL_PLUGIN = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
 `;
 
+interface Plugin {
+  readonly type?: string;
+  readonly kubernetes?: { readonly kubeconfig?: string };
+}
+
 interface Configuration {
-  readonly plugins?: readonly { readonly type?: string; readonly kubernetes?: { readonly kubeconfig?: string } }[];
+  readonly name?: string;
+  readonly plugins?: readonly Plugin[];
 }
 
 /** Builds the executable with an installer that kills itself at a chosen operation. */
@@ -120,11 +126,30 @@ export class TestNode {
       .flatMap((name) => this.brokenIn(name));
   }
 
-  /** Whether the file's chain ends in our stanza, and has it once. */
+  /** Whether the file's chain, with its drop-ins, ends in our stanza, and has it once. */
   isChained(name: string): boolean {
     if (!existsSync(join(this.netDir, name))) return false;
-    const types = this.plugins(name).map(({ type }) => type);
+    const types = this.types(name);
     return types.indexOf("linkerd-cni") === types.length - 1;
+  }
+
+  /** Types of the plugins that a runtime calls for a list, those of its drop-ins included. */
+  types(name: string): readonly (string | undefined)[] {
+    return this.plugins(name).map(({ type }) => type);
+  }
+
+  /** Reads the folders of drop-ins whenever something changes in the configuration directory, as container runtimes do. */
+  readAsRuntime(): { close(): void } {
+    return watch(this.netDir, () => {
+      for (const entry of readdirSync(this.netDir, { withFileTypes: true })) {
+        if (!entry.isDirectory()) continue;
+        try {
+          readdirSync(join(this.netDir, entry.name));
+        } catch {
+          // It has just been removed.
+        }
+      }
+    });
   }
 
   /** Starts an installer: that of the built executable, unless another is named. */
@@ -203,8 +228,11 @@ export class TestNode {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  private plugins(name: string): NonNullable<Configuration["plugins"]> {
-    return (JSON.parse(this.read(name)) as Configuration).plugins ?? [];
+  private plugins(name: string): readonly Plugin[] {
+    const { name: network = "", plugins = [] } = JSON.parse(this.read(name)) as Configuration;
+    const folder = join(this.netDir, network);
+    const files = existsSync(folder) ? readdirSync(folder).filter((each) => each.endsWith(".conf")) : [];
+    return [...plugins, ...files.sort().map((file) => JSON.parse(this.read(join(network, file))) as Plugin)];
   }
 
   private brokenIn(name: string): readonly string[] {

@@ -1,0 +1,116 @@
+/** Which of the ways to chain a node's pods there are is taken, and what of them is in force. */
+import { DROPIN_FILE, readsDropins, whyNoDropins } from "../../cni/conflist/dropin";
+import { type Config, readConfig } from "../../cni/conflist/read";
+import type { Chaining } from "../../cni/contract";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { FoundFile, NodeState } from "../state/node-state";
+
+/** Where our stanza stands: in a drop-in, in the owner's list, or in Multus' auxiliary chain. */
+export type Way = Exclude<Chaining, "auto">;
+
+/** The way that is taken. */
+export interface Choice {
+  readonly way: Way;
+  /** Why this one, for the log. */
+  readonly why: string;
+  /** Why it cannot be taken, and what to do. */
+  readonly problem?: string;
+}
+
+/** What decides. */
+export interface Situation {
+  readonly chaining: Exclude<Chaining, "auxiliary">;
+  /** As the Node names it: `containerd://2.2.9`; undefined if it is not known. */
+  readonly runtime?: string | undefined;
+  /** The runtime was seen not to read the folder. */
+  readonly unread: boolean;
+  /** Whether our drop-in is in place already. */
+  readonly stands: boolean;
+  /** The configuration in force, by its path. */
+  readonly path: string;
+  readonly config: Config;
+  /** Whether what is not a folder has the folder's name. */
+  readonly isOccupied: boolean;
+}
+
+const READERS = "containerd 2.1 and CRI-O 1.34 do";
+
+/** Why the runtime does not append a drop-in to the configuration; undefined if it does, as far as is known. */
+function whyNotDropin({ runtime, unread, path, config, isOccupied }: Situation): string | undefined {
+  const why = whyNoDropins(config);
+  if (why !== undefined) return `${path} ${why}`;
+  if (isOccupied && config.kind === "list") return `${config.name} beside ${path} is not a directory`;
+  if (readsDropins(runtime) === false) return `${runtime} does not read drop-ins (${READERS})`;
+  if (unread) return `${runtime ?? "the container runtime"} did not read the folder of drop-ins`;
+  return undefined;
+}
+
+/**
+ * Chooses between a drop-in and an edited list. If the runtime is not known, for instance because the API server does not
+ * answer, what stands on the node stays.
+ */
+export function choose(situation: Situation): Choice {
+  const { chaining, runtime, stands } = situation;
+  if (chaining === "edit") return { way: "edit", why: "chaining is edit" };
+  const whyNot = whyNotDropin(situation);
+  if (chaining === "dropin") {
+    const problem = `chaining is dropin, but ${whyNot}: set chaining to auto or edit`;
+    return { way: "dropin", why: "chaining is dropin", ...(whyNot === undefined ? {} : { problem }) };
+  }
+  if (whyNot !== undefined) return { way: "edit", why: whyNot };
+  if (runtime !== undefined) return { way: "dropin", why: `${runtime} reads drop-ins` };
+  const unknown = "the node's container runtime is not known yet";
+  return stands ? { way: "dropin", why: `${unknown}: it stays` } : { way: "edit", why: unknown };
+}
+
+/** The type of a drop-in's plugin; undefined if it is not the configuration of one. */
+function typeOf({ name, bytes }: FoundFile): string | undefined {
+  const config = bytes === undefined ? undefined : readConfig(name, bytes);
+  return config?.kind === "single" ? config.types[0] : undefined;
+}
+
+/** Whether a drop-in calls our plugin. */
+export const isOursDropin = (file: FoundFile): boolean => typeOf(file) === PLUGIN_TYPE;
+
+/** The drop-ins that the runtime appends to a configuration. */
+export function dropinsOf(config: Config, { dropins }: Pick<NodeState, "dropins">): readonly FoundFile[] {
+  return whyNoDropins(config) === undefined && config.kind === "list" ? (dropins.get(config.name) ?? []) : [];
+}
+
+/** Whether our plugin is what a chain ends in, wherever its stanza stands, ours or that of another installer. */
+export function isInForce(
+  file: FoundFile | undefined,
+  state: Pick<NodeState, "dropins" | "auxiliary">,
+  runtime: string | undefined,
+): boolean {
+  if (state.auxiliary !== undefined) return isOursDropin(state.auxiliary);
+  const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
+  if (config?.kind !== "list") return false;
+  const isRead = readsDropins(runtime) !== false;
+  return config.types.at(-1) === PLUGIN_TYPE || (isRead && dropinsOf(config, state).some(isOursDropin));
+}
+
+/** What is to be known of the drop-ins of others, beside ours. */
+export interface Neighbours {
+  /** Why the runtime cannot load the network. */
+  readonly problem?: string;
+  readonly warnings: readonly string[];
+}
+
+/** @param folder path of the folder */
+export function judgeNeighbours(files: readonly FoundFile[], folder: string): Neighbours {
+  const others = files.filter(({ name }) => name !== DROPIN_FILE);
+  const invalid = others.find((file) => typeOf(file) === undefined);
+  const twice = others.filter(isOursDropin).map(({ name }) => `${folder}/${name} calls ${PLUGIN_TYPE}, too: remove it`);
+  const last = others
+    .filter(({ name }) => name > DROPIN_FILE)
+    .map(({ name }) => `${folder}/${name} comes after ${DROPIN_FILE}: what its plugin changes is not redirected`);
+  return {
+    ...(invalid === undefined
+      ? {}
+      : {
+          problem: `${folder}/${invalid.name} is not the configuration of a plugin: the container runtime cannot load the network; correct the file or remove it`,
+        }),
+    warnings: [...twice, ...last],
+  };
+}

@@ -1,0 +1,385 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { LIST, Node, SINGLE } from "./node.testing";
+
+const NAME = "10-k.conflist";
+const READER = "containerd://2.2.9";
+const FORMER = "containerd://1.7.28";
+
+let node: Node;
+const on = (files: Readonly<Record<string, string>>, runtime: string | undefined = READER): Node => {
+  node = new Node(files);
+  node.runtime = runtime;
+  return node;
+};
+afterEach(() => rmSync(node.root, { recursive: true }));
+
+const dropin = (network = "k") => node.path("net.d", network, "99-linkerd-cni.conf");
+const folder = (network = "k") => node.path("net.d", network);
+const inode = (name = NAME) => statSync(node.path("net.d", name)).ino;
+/** What the runtime calls for a pod. */
+const called = (name = NAME): readonly string[] => {
+  const { name: network, plugins } = JSON.parse(node.read(name)) as { name: string; plugins: { type: string }[] };
+  const files = existsSync(folder(network))
+    ? readdirSync(folder(network)).filter((each) => each.endsWith(".conf"))
+    : [];
+  const below = files.sort().map((each) => JSON.parse(readFileSync(node.path("net.d", network, each), "utf8")));
+  return [...plugins, ...below].map(({ type }: { type: string }) => type);
+};
+
+describe("with a runtime that reads drop-ins", () => {
+  test("the stanza is a file of its own, and the owner's file is not touched, not even by an uninstall", async () => {
+    on({ [NAME]: LIST });
+    const [before, first] = [node.content(), inode()];
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    expect(node.choice).toEqual({ way: "dropin", why: `${READER} reads drop-ins` });
+    expect(JSON.parse(readFileSync(dropin(), "utf8"))).toEqual({
+      type: "linkerd-cni",
+      kubernetes: { kubeconfig: "/net.d/ZZZ-linkerd-cni-kubeconfig" },
+    });
+    expect(statSync(dropin()).mode & 0o777).toBe(0o600);
+    const lines = node.lines.length;
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    expect(node.lines.slice(lines)).toEqual([]);
+    expect([node.read(NAME), inode()]).toEqual([LIST, first]);
+    await installer.remove(false);
+    expect([node.content(), inode(), existsSync(folder())]).toEqual([before, first, false]);
+  });
+
+  test("a folder that others have made, and what they have in it, stays", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(folder());
+    writeFileSync(node.path("net.d", "k", "50-tuning.conf"), '{"type":"tuning"}');
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    expect(called()).toEqual(["bridge", "tuning", "linkerd-cni"]);
+    await installer.remove(false);
+    expect(readdirSync(folder())).toEqual(["50-tuning.conf"]);
+  });
+
+  test("an empty folder of others stays, and one of ours in which others have put something", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(folder());
+    const installer = node.installer();
+    await installer.reconcile();
+    await installer.remove(false);
+    expect(readdirSync(folder())).toEqual([]);
+    rmSync(folder(), { recursive: true });
+    const next = node.installer("second");
+    await next.reconcile();
+    writeFileSync(node.path("net.d", "k", "50-tuning.conf"), '{"type":"tuning"}');
+    await next.remove(false);
+    expect(readdirSync(folder())).toEqual(["50-tuning.conf"]);
+  });
+
+  test.each([
+    ["that cannot be loaded", "50-broken.conf", "{", "problem", "50-broken.conf is not the configuration of a plugin"],
+    ["that calls our plugin", "50-ours.conf", '{"type":"linkerd-cni"}', "log", "calls linkerd-cni, too"],
+    ["that comes after ours", "99-tuning.conf", '{"type":"tuning"}', "log", "comes after 99-linkerd-cni.conf"],
+  ])("a drop-in of others %s is named", async (_, name, text, where, words) => {
+    on({ [NAME]: LIST });
+    mkdirSync(folder());
+    writeFileSync(node.path("net.d", "k", name), text);
+    const { problem = "" } = await node.installer().reconcile();
+    expect(where === "problem" ? problem : node.lines.join("\n")).toContain(words);
+    if (where === "log") expect(problem).toBe("");
+  });
+
+  test("what was edited becomes a drop-in: the owner's own file comes back", async () => {
+    on({ [NAME]: LIST }, FORMER);
+    const [before, first] = [node.content(), inode()];
+    const installer = node.installer();
+    await installer.reconcile();
+    expect(node.types(NAME)).toEqual(["bridge", "linkerd-cni"]);
+    node.runtime = READER;
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    expect([node.read(NAME), inode(), called()]).toEqual([LIST, first, ["bridge", "linkerd-cni"]]);
+    expect(Object.keys(node.content()).filter((name) => name.includes("original"))).toEqual([]);
+    await installer.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("a drop-in becomes an edit when the runtime is replaced by one that does not read it", async () => {
+    on({ [NAME]: LIST });
+    const before = node.content();
+    const installer = node.installer();
+    await installer.reconcile();
+    node.runtime = FORMER;
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(node.choice).toMatchObject({
+      way: "edit",
+      why: expect.stringContaining(`${FORMER} does not read drop-ins`),
+    });
+    expect(node.types(NAME)).toEqual(["bridge", "linkerd-cni"]);
+    expect(existsSync(folder())).toBe(false);
+    await installer.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("while the runtime is not known, what stands on the node stays", async () => {
+    on({ [NAME]: LIST });
+    await node.installer().reconcile();
+    node.runtime = undefined;
+    expect(await node.installer().reconcile()).toEqual({ chain: dropin() });
+    expect(node.choice?.way).toBe("dropin");
+    expect(node.read(NAME)).toBe(LIST);
+  });
+
+  test("the network's new name has a drop-in, and the former one none", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    writeFileSync(node.path("net.d", NAME), LIST.replace('"k"', '"next"'));
+    expect(await installer.reconcile()).toEqual({ chain: dropin("next") });
+    expect([called(), existsSync(folder())]).toEqual([["bridge", "linkerd-cni"], false]);
+  });
+
+  test("a new first list is chained, and the former one is not", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    writeFileSync(node.path("net.d", "05-first.conflist"), LIST.replace('"k"', '"first"'));
+    expect(await installer.reconcile()).toEqual({ chain: dropin("first") });
+    expect([called("05-first.conflist"), called()]).toEqual([["bridge", "linkerd-cni"], ["bridge"]]);
+  });
+
+  test("a drop-in that is removed, with its folder or without, or changed comes back", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    rmSync(folder(), { recursive: true });
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    rmSync(dropin());
+    await installer.reconcile();
+    writeFileSync(dropin(), '{"type":"linkerd-cni"}');
+    node.now += 60_000;
+    await installer.reconcile();
+    expect([called(), JSON.parse(readFileSync(dropin(), "utf8")).kubernetes]).toEqual([
+      ["bridge", "linkerd-cni"],
+      { kubeconfig: "/net.d/ZZZ-linkerd-cni-kubeconfig" },
+    ]);
+  });
+
+  test("while the owner's list is gone, its drop-in waits for it", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    rmSync(node.path("net.d", NAME));
+    node.now += 5_000;
+    const lines = node.lines.length;
+    expect(await installer.reconcile()).toMatchObject({
+      problem: expect.stringContaining("no valid CNI configuration"),
+    });
+    node.now += 5_000;
+    await installer.reconcile();
+    expect(existsSync(dropin())).toBe(true);
+    expect(node.lines.slice(lines).filter((line) => line.includes("removed"))).toEqual([]);
+    writeFileSync(node.path("net.d", NAME), LIST);
+    node.now += 5_000;
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+  });
+
+  test.each([
+    ["a single plugin's file", "10-k.conf", SINGLE, "holds a single plugin"],
+    ["a list with its own plugins alone", NAME, LIST.replace("{", '{"loadOnlyInlinedPlugins":true,'), "loadOnly"],
+    ["a list whose name is a path", NAME, LIST.replace('"k"', '"../k"'), "name"],
+  ])("%s is edited, and the reason given", async (_, name, text, why) => {
+    on({ [name]: text });
+    const before = node.content();
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(node.choice).toMatchObject({ way: "edit", why: expect.stringContaining(why) });
+    expect(node.types(NAME).at(-1)).toBe("linkerd-cni");
+    await installer.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("a list that becomes a single plugin's file is edited, and never has two of ours", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    rmSync(node.path("net.d", NAME));
+    writeFileSync(node.path("net.d", "10-k.conf"), SINGLE);
+    await installer.reconcile();
+    node.now += 2_000;
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(called()).toEqual(["bridge", "linkerd-cni"]);
+  });
+
+  test.each([
+    ["a file", () => writeFileSync(folder(), "")],
+    ["a link", () => symlinkSync("/elsewhere", folder())],
+  ])("where the folder's name is taken by %s, the list is edited", async (_, take) => {
+    on({ [NAME]: LIST });
+    take();
+    expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(node.choice?.why).toContain("is not a directory");
+  });
+});
+
+describe("with a runtime that says that it reads drop-ins, and does not", () => {
+  const unread = async (_folder: string, meanwhile: () => Promise<unknown>) => {
+    await meanwhile();
+    return false;
+  };
+
+  test("an edited list stays as it is: nothing that works is replaced by what was not seen to work", async () => {
+    on({ [NAME]: LIST }, FORMER);
+    const installer = node.installer();
+    await installer.reconcile();
+    const chained = node.content();
+    Object.assign(node, { runtime: READER, isOpened: unread });
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(node.choice?.why).toContain("did not read the folder");
+    expect([node.content(), existsSync(folder())]).toEqual([chained, false]);
+  });
+
+  test("a drop-in that is in place and no longer read is replaced by an edit", async () => {
+    on({ [NAME]: LIST });
+    await node.installer().reconcile();
+    node.isOpened = unread;
+    const installer = node.installer();
+    for (let look = 0; look < 3; look += 1) {
+      expect(await installer.reconcile()).toMatchObject({ problem: expect.stringContaining("does not read") });
+    }
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(called()).toEqual(["bridge", "linkerd-cni"]);
+  });
+
+  test("chaining dropin is a problem that says so, and edits nothing", async () => {
+    on({ [NAME]: LIST });
+    Object.assign(node, { chaining: "dropin", isOpened: unread });
+    const { problem } = await node.installer().reconcile();
+    expect(problem).toContain(`chaining is dropin, but ${READER} did not read the folder`);
+    expect(node.read(NAME)).toBe(LIST);
+  });
+});
+
+test("if the kernel does not tell what the runtime reads, its version counts", async () => {
+  on({ [NAME]: LIST });
+  node.isOpened = async () => {
+    throw new Error("EMFILE");
+  };
+  expect(await node.installer().reconcile()).toEqual({ chain: dropin() });
+});
+
+test.each([
+  ["dropin", "containerd://1.6.20", "containerd://1.6.20 does not read drop-ins (containerd 2.1 and CRI-O 1.34 do)"],
+  ["auto", "containerd://1.6.20", undefined],
+] as const)("chaining %s with %s", async (chaining, runtime, problem) => {
+  on({ [NAME]: LIST }, runtime);
+  node.chaining = chaining;
+  const status = await node.installer().reconcile();
+  if (problem === undefined) expect(status).toEqual({ chain: node.path("net.d", NAME) });
+  else expect(status.problem).toContain(problem);
+});
+
+test("chaining edit edits the list whatever the runtime reads", async () => {
+  on({ [NAME]: LIST });
+  node.chaining = "edit";
+  expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+});
+
+test("what takes the node from an installer that edits, or gives it back, changes the way without losing the chain", async () => {
+  on({ [NAME]: LIST });
+  node.chaining = "edit";
+  const first = node.installer("first");
+  await first.reconcile();
+  node.chaining = "auto";
+  const second = node.installer("second");
+  expect(await second.reconcile()).toEqual({ chain: dropin() });
+  node.chaining = "edit";
+  node.now += 60_000;
+  // It sees a node that works, whatever its own way would be.
+  await first.reconcile();
+  node.now += 60_000;
+  expect((await first.reconcile()).problem).toBeUndefined();
+  expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni"]]);
+});
+
+describe("what an installer leaves behind", () => {
+  test("to one that knows drop-ins: everything as it is", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    await installer.leave();
+    expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni"]]);
+  });
+
+  test("to one that may know only lists: an edit, which the next of ours makes a drop-in again", async () => {
+    on({ [NAME]: LIST });
+    const before = node.content();
+    const installer = node.installer();
+    await installer.reconcile();
+    await installer.leave(true);
+    expect([node.types(NAME), existsSync(folder())]).toEqual([["bridge", "linkerd-cni"], false]);
+    const next = node.installer("second");
+    expect(await next.reconcile()).toEqual({ chain: dropin() });
+    expect(node.read(NAME)).toBe(LIST);
+    await next.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+});
+
+describe("in the auxiliary chain of Multus", () => {
+  const auxiliary = () => node.path("vendor", "99-linkerd-cni.conf");
+  const withMultus = () => {
+    on({ "00-multus.conf": SINGLE });
+    mkdirSync(node.path("vendor"));
+    node.chaining = "auxiliary";
+  };
+
+  test("the stanza is a file there, and the node's configuration is not touched", async () => {
+    withMultus();
+    const before = node.content();
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
+    expect(JSON.parse(readFileSync(auxiliary(), "utf8")).type).toBe("linkerd-cni");
+    expect(node.read("00-multus.conf")).toBe(SINGLE);
+    rmSync(auxiliary());
+    expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
+    await installer.remove(false);
+    expect([node.content(), readdirSync(node.path("vendor"))]).toEqual([before, []]);
+  });
+
+  test("what was edited before is put back", async () => {
+    withMultus();
+    node.chaining = "edit";
+    const before = node.content();
+    await node.installer().reconcile();
+    node.chaining = "auxiliary";
+    await node.installer("second").reconcile();
+    expect(Object.keys(node.content()).filter((name) => name.includes("multus"))).toEqual(["net.d/00-multus.conf"]);
+    expect(node.content()).toMatchObject(before);
+  });
+
+  test("it is left to a successor with the same chain, and taken away for another", async () => {
+    withMultus();
+    const installer = node.installer();
+    await installer.reconcile();
+    await installer.leave();
+    expect(readdirSync(node.path("vendor"))).toEqual(["99-linkerd-cni.conf"]);
+    const second = node.installer("second");
+    await second.reconcile();
+    await second.leave(true);
+    expect(readdirSync(node.path("vendor"))).toEqual([]);
+  });
+});
+
+test("an uninstall keeps the plugin while a drop-in of others calls it", async () => {
+  on({ [NAME]: LIST });
+  const installer = node.installer();
+  await installer.reconcile();
+  writeFileSync(node.path("net.d", "k", "50-by-hand.conf"), '{"type":"linkerd-cni"}');
+  await expect(installer.remove(false)).rejects.toThrow("k/50-by-hand.conf still calls linkerd-cni");
+  expect([called(), existsSync(node.path("bin", "linkerd-cni"))]).toEqual([["bridge", "linkerd-cni"], true]);
+});
