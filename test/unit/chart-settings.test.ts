@@ -28,7 +28,13 @@ const cni: readonly LinkerdCniProps[] = [
     pluginToken: { dedicated: true },
     repairController: { enabled: true, deleteUnowned: true },
   },
-  { healthPort: 0, repairController: { enabled: true }, nri: { enabled: true } },
+  {
+    healthPort: 0,
+    repairController: { enabled: true },
+    nri: { enabled: true },
+    chaining: "auxiliary",
+    multus: { auxiliaryChainDir: "/etc/cni/net.d/vendors" },
+  },
 ];
 const multus: readonly LinkerdMultusProps[] = [{}, { webhook: { certificates: "cert-manager" } }];
 
