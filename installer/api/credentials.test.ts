@@ -138,6 +138,26 @@ test("a token that was refused is asked for anew at once, one that is refused fr
   expect(made.current().token).toBe(next);
 });
 
+test("one 403 says nothing about a token that was accepted: an API server that has just started knows no roles yet", async () => {
+  const clock = new Clocks();
+  const statuses = [200, 403, 200, 403, 403];
+  const answer = async () => ({ status: statuses.shift() ?? 500, body: "" });
+  const transport = () => Object.assign(answer, { close: () => undefined });
+  const check = new AccessCheck({ transport, path: "/pod", now: clock.now });
+  const after = async (ms: number) => {
+    clock.pass(ms);
+    return (await check.check(OWN)).kind;
+  };
+  const kinds = [await after(0), await after(30_000), await after(5_000), await after(30_000), await after(5_000)];
+  expect(kinds).toEqual(["accepted", "unknown", "accepted", "unknown", "refused"]);
+});
+
+test("a token that never worked counts as refused by the first 403", async () => {
+  const transport = () => Object.assign(async () => ({ status: 403, body: "" }), { close: () => undefined });
+  const check = new AccessCheck({ transport, path: "/pod", now: new Clocks().now });
+  expect((await check.check(OWN)).kind).toBe("refused");
+});
+
 describe.each([
   ["back", -3 * 3_600_000],
   ["forward", 3 * 3_600_000],
