@@ -25,8 +25,11 @@ const { values: options } = parseArgs({
     "start-seconds": { type: "string", default: "60" },
     "rest-seconds": { type: "string", default: "180" },
     "down-seconds": { type: "string", default: "300" },
-    /** The API server gives no token for less than ten minutes. */
+    "back-seconds": { type: "string", default: "120" },
+    /** The API server gives no token for less than ten minutes; 0: for a day, and no renewal is waited for. */
     "token-seconds": { type: "string", default: "600" },
+    /** Prints JSON in place of a table. */
+    json: { type: "boolean", default: false },
     waves: { type: "string", default: "10" },
     "pods-per-node": { type: "string", default: "10" },
   },
@@ -35,13 +38,13 @@ const NODES = Number(options.nodes);
 const START_MS = Number(options["start-seconds"]) * 1000;
 const REST_MS = Number(options["rest-seconds"]) * 1000;
 const DOWN_MS = Number(options["down-seconds"]) * 1000;
+const BACK_MS = Number(options["back-seconds"]) * 1000;
 const TOKEN_SECONDS = Number(options["token-seconds"]);
 const WAVES = Number(options.waves);
 const PODS = Number(options["pods-per-node"]);
 /** As often as the kubelet asks whether a pod is ready. */
 const READY_MS = 5_000;
-/** How long what comes after an outage is looked at. */
-const BACK_MS = 120_000;
+const DAY_SECONDS = 24 * 60 * 60;
 /** Requests of the simulation itself that are under way at once. */
 const PARALLEL = 16;
 
@@ -99,7 +102,7 @@ function cpuSeconds(pid: number): number {
 }
 
 const kibibytes = (path: string, key: string) =>
-  Number(new RegExp(`^${key}: +(\\d+) kB$`, "m").exec(readFileSync(path, "utf8"))?.[1] ?? 0);
+  Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(readFileSync(path, "utf8"))?.[1] ?? 0);
 const residentMiB = (pid: number) => Math.round(kibibytes(`/proc/${pid}/status`, "VmRSS") / 1024);
 
 interface Phase {
@@ -112,6 +115,7 @@ interface Phase {
   readonly apiServerCpu: number;
   readonly apiServerMiB: number;
   readonly etcdMiB: number;
+  /** Of those that run at the end, which others may have been at the beginning. */
   readonly nodesCpu: number;
 }
 
@@ -144,7 +148,7 @@ class Simulation {
       apiServerCpu: cpuSeconds(pids.apiServer) - (pids.apiServer === apiServer ? before.cpu : 0),
       apiServerMiB: residentMiB(pids.apiServer),
       etcdMiB: residentMiB(pids.etcd),
-      nodesCpu: this.nodesCpu() - before.nodes,
+      nodesCpu: Math.max(0, this.nodesCpu() - before.nodes),
     });
   }
 
@@ -199,6 +203,12 @@ function table(phases: readonly Phase[], requests: readonly Request[]): string {
   );
   return [cells(head), `|${"---|".repeat(head.length)}\n`, ...rows, ...kinds].join("");
 }
+
+/** The same, for a test. */
+const json = (phases: readonly Phase[], requests: readonly Request[]): string =>
+  JSON.stringify(
+    Object.fromEntries(phases.map((phase) => [phase.name, Object.fromEntries(byKind(during(requests, phase)))])),
+  );
 
 const RIGHTS = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
@@ -271,6 +281,17 @@ async function simulate(simulation: Simulation, api: RealApi, nodes: readonly Sc
       await each(wave, wave.length, (node) => node.replace(() => sleep(READY_MS)));
     }
   });
+  if (TOKEN_SECONDS > 0) await renewals(simulation, nodes, started);
+  await simulation.phase("API server down", async () => {
+    await api.down();
+    await sleep(DOWN_MS);
+    await api.up();
+  });
+  await simulation.phase("API server back", () => sleep(BACK_MS));
+}
+
+/** Waits until each node has another token. */
+async function renewals(simulation: Simulation, nodes: readonly ScaleNode[], started: number): Promise<void> {
   await simulation.phase("renewal of all tokens", async () => {
     const before = nodes.map(({ token }) => token);
     const due = started + TOKEN_SECONDS * 1000 - Date.now();
@@ -280,12 +301,18 @@ async function simulate(simulation: Simulation, api: RealApi, nodes: readonly Sc
       due / 1000 + 60,
     );
   });
-  await simulation.phase("API server down", async () => {
-    await api.down();
-    await sleep(DOWN_MS);
-    await api.up();
-  });
-  await simulation.phase("API server back", () => sleep(BACK_MS));
+}
+
+/** What the table has no place for. */
+async function tell(api: RealApi, nodes: readonly ScaleNode[]): Promise<void> {
+  const { body } = await api.request({ path: "/metrics" });
+  const refused = body.split("\n").filter((line) => /^apiserver_flowcontrol_rejected_requests_total/.test(line));
+  process.stdout.write(`\nrefused by API Priority and Fairness: ${refused.join(", ") || "none"}\n`);
+  const sizes = nodes.slice(0, 20).map(({ pids }) => pids.map((pid) => kibibytes(`/proc/${pid}/smaps_rollup`, "Pss")));
+  for (const [index, program] of ["installer", "repair controller"].entries()) {
+    const kB = sizes.map((each) => each[index] ?? 0).sort((one, other) => one - other);
+    process.stdout.write(`${program}: ${((kB[kB.length >> 1] ?? 0) / 1024).toFixed(1)} MiB (PSS, median)\n`);
+  }
 }
 
 async function main(): Promise<void> {
@@ -314,24 +341,16 @@ async function main(): Promise<void> {
       daemonSet,
       image,
       stanza: await defaultStanza(outputs.manifests, false),
-      tokenSeconds: TOKEN_SECONDS,
+      tokenSeconds: TOKEN_SECONDS || DAY_SECONDS,
     };
     for (let index = 0; index < NODES; index++) nodes.push(new ScaleNode(index, place, rollout));
     const simulation = new Simulation(api, new Traffic(api.admin.port), nodes);
-    await simulate(simulation, api, nodes);
-    const requests = await readRequests(log);
-    process.stdout.write(table(simulation.phases, requests));
-    const { body } = await api.request({ path: "/metrics" });
-    const refused = body.split("\n").filter((line) => /^apiserver_flowcontrol_rejected_requests_total/.test(line));
-    process.stdout.write(`\nrefused by API Priority and Fairness: ${refused.join(", ") || "none"}\n`);
-    const sizes = nodes
-      .slice(0, 20)
-      .map(({ pids }) => pids.map((pid) => kibibytes(`/proc/${pid}/smaps_rollup`, "Pss")));
-    for (const [index, program] of ["installer", "repair controller"].entries()) {
-      const kB = sizes.map((each) => each[index] ?? 0).sort((one, other) => one - other);
-      process.stdout.write(`${program}: ${((kB[kB.length >> 1] ?? 0) / 1024).toFixed(1)} MiB (PSS, median)\n`);
-    }
-    const wide = tooMuch(requests);
+    await simulate(simulation, api, nodes).finally(async () => {
+      const requests = await readRequests(log);
+      process.stdout.write(options.json ? json(simulation.phases, requests) : table(simulation.phases, requests));
+    });
+    if (!options.json) await tell(api, nodes);
+    const wide = tooMuch(await readRequests(log));
     if (wide.length > 0) throw new Error(`lists of more than a node's objects: ${wide.join(", ")}`);
   } catch (error) {
     const node = nodes.find(({ hasEnded }) => hasEnded) ?? nodes[0];

@@ -38,6 +38,9 @@ export function collectionOf({ apiVersion, kind, metadata: { namespace } }: ApiO
   return `${group}${namespace === undefined ? "" : `/namespaces/${namespace}`}/${plural}`;
 }
 
+/** @default deadlineMs: 10 seconds */
+type AdminRequest = Omit<ApiRequest, "deadlineMs"> & Partial<Pick<ApiRequest, "deadlineMs">>;
+
 const ended = (child: ChildProcess) => new Promise((resolve) => child.once("exit", resolve));
 
 export class RealApi {
@@ -146,13 +149,13 @@ export class RealApi {
   }
 
   /** Asks as the administrator. */
-  async request(call: Omit<ApiRequest, "deadlineMs">) {
+  async request(call: AdminRequest) {
     if (this.send === undefined) throw new Error("not started");
-    return this.send({ ...call, deadlineMs: 10_000 });
+    return this.send({ deadlineMs: 10_000, ...call });
   }
 
   /** Asks as the administrator. @throws where it is refused */
-  async json<T = object>(call: Omit<ApiRequest, "deadlineMs">): Promise<T> {
+  async json<T = object>(call: AdminRequest): Promise<T> {
     const { status, body } = await this.request(call);
     if (status >= 300) throw new Error(`${call.method ?? "GET"} ${call.path}: ${status}: ${body}`);
     return JSON.parse(body) as T;
