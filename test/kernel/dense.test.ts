@@ -1,13 +1,21 @@
-/** Many pods at once, with little memory. */
+/** Many pods at once, with little memory, and with little time. */
+import { spawn } from "node:child_process";
+import { renameSync } from "node:fs";
+import { copyFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { config } from "../../plugin/protocol-cases.testing";
+import { printTable } from "../cluster/costs";
 import { ApiProcess } from "../support/api-process";
 import { ApiStub, json } from "../support/api-server";
 import { MemoryGroup } from "../support/memory-group";
 import { PluginNode } from "../support/plugin";
+import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
+import { CONFIGURATION, MESHED, RuntimeNode, runtimeMissing } from "../support/runtime-node";
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 const MIB = 1024 * 1024;
 /** What Multus' daemon has for all plugins that it runs, by its manifest. */
@@ -66,5 +74,88 @@ suite(`${ADDS} meshed ADDs side by side within ${LIMIT / MIB} MiB`, missing({ ro
     const { redirected, kills } = await run(peer ?? "");
     expect(redirected).toBeLessThan(ADDS);
     expect(kills).toBeGreaterThan(0);
+  });
+});
+
+/** Pods that start at once: as many as a node has by default. */
+const PODS = rounds(20, 110);
+/** Processes that take all the time that they get. */
+const LOAD = rounds(2, 30);
+const RUNTIME = "containerd 2.2";
+const PEER = "linkerd-peer";
+
+suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), () => {
+  let node: RuntimeNode;
+  const rows: string[][] = [];
+  beforeAll(async () => {
+    await buildPrograms();
+    node = await RuntimeNode.start(RUNTIME);
+    await node.install({ UNINSTALL_ON_STOP: "never" });
+    // The chains below are made here.
+    await node.machine.endDaemon("installer", "KILL");
+  });
+  afterAll(async () => {
+    await node?.close();
+    if (rows.length > 0) printTable([`${PODS} pods at once`, "redirected", "s", "s beside a load", "of it"], rows);
+  });
+
+  const write = (plugins: readonly object[]) => {
+    const list = { ...JSON.parse(node.directories.read(CONFIGURATION)), plugins };
+    node.directories.write("new", JSON.stringify(list));
+    renameSync(join(node.directories.netDir, "new"), join(node.directories.netDir, CONFIGURATION));
+  };
+
+  /** Starts the pods at once. @returns how many are redirected, and the seconds until the last one has started */
+  async function start(): Promise<{ readonly redirected: number; readonly seconds: number }> {
+    const begin = performance.now();
+    const pods = await Promise.all(Array.from({ length: PODS }, () => node.run(MESHED)));
+    const seconds = (performance.now() - begin) / 1000;
+    const redirected = await Promise.all(pods.map((pod) => node.isRedirected(pod)));
+    await Promise.all(pods.map((pod) => node.remove(pod)));
+    return { redirected: redirected.filter((is) => is).length, seconds };
+  }
+
+  /** The same beside processes that never rest. */
+  async function startBesideLoad() {
+    const busy = Array.from({ length: LOAD }, () => spawn("sh", ["-c", "while :; do :; done"]));
+    try {
+      return await start();
+    } finally {
+      for (const each of busy) each.kill("SIGKILL");
+    }
+  }
+
+  async function measure(way: string, plugins: readonly object[], wanted: number): Promise<void> {
+    write(plugins);
+    await node.restart();
+    const calm = await start();
+    const loaded = await startBesideLoad();
+    const cells = [
+      way,
+      `${calm.redirected} and ${loaded.redirected}`,
+      calm.seconds.toFixed(1),
+      loaded.seconds.toFixed(1),
+    ];
+    rows.push([...cells, `${LOAD} processes on ${availableParallelism()} cores`]);
+    expect([calm.redirected, loaded.redirected]).toEqual([wanted, wanted]);
+  }
+
+  const plugins = (): object[] => JSON.parse(node.directories.read(CONFIGURATION)).plugins;
+
+  test("all start and are redirected, with a load beside them, too", async () => {
+    const chain = plugins();
+    await measure("no chain", chain.slice(0, 1), 0);
+    await measure("ours", chain, PODS);
+  });
+
+  const beside = peer === undefined || rounds(0, 1) === 0 ? test.skip : test;
+  beside("and by linkerd's (needs LINKERD_CNI_PEER, and FULL=1)", async () => {
+    await copyFile(peer ?? "", join(node.directories.binDir, PEER));
+    const [primary = {}, ours = {}] = plugins();
+    await measure(
+      "linkerd's",
+      [primary, { ...ours, type: PEER, kubernetes: { kubeconfig: node.api.kubeconfig } }],
+      PODS,
+    );
   });
 });
