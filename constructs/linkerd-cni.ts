@@ -11,6 +11,7 @@ import {
   NRI_NAME,
   PLUGIN_ACCOUNT,
 } from "../cni/contract";
+import { NodeTaint } from "../features/taint/chart";
 import {
   and,
   concat,
@@ -36,6 +37,7 @@ import {
 } from "../helm/index";
 import { MUTATING_POLICY_VERSIONS } from "./admission";
 import { appArmorOf } from "./app-armor";
+import type { Feature, FeatureProps } from "./feature";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
@@ -60,7 +62,6 @@ import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from ".
 import type { Values, ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
-import { ownNodePolicy, taintPolicy } from "./taint";
 import { FORMER_VALUES, values } from "./values";
 import { version } from "./version";
 
@@ -119,8 +120,11 @@ export class LinkerdCni extends Installation<Values> {
   readonly plugin: PluginResources;
   /** With `nri.enabled`: the NRI plugin on every node. */
   readonly nri: NriResources;
+  /** With `nodeTaint.enabled`: the startup taint, and what keeps it to new nodes and their installers. */
+  readonly nodeTaint: NodeTaint;
   /** What Prometheus and Grafana are given, each part with its own `enabled`. */
   readonly monitoring: Monitoring;
+  private readonly features: Feature[] = [];
   private readonly extras: Extra[] = [];
   private readonly addedContainers: Templated<k8s.Container>[] = [];
   private readonly addedVolumes: Templated<k8s.Volume>[] = [];
@@ -134,8 +138,7 @@ export class LinkerdCni extends Installation<Values> {
     this.createSecurityContextConstraint();
     this.resourceQuota = this.createResourceQuota();
     this.networkPolicy = this.createNetworkPolicy();
-    this.createTaintPolicies();
-    this.createOwnNodePolicy();
+    this.nodeTaint = this.addFeature("node-taint", NodeTaint);
     this.monitoring = this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
@@ -144,6 +147,16 @@ export class LinkerdCni extends Installation<Values> {
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
     this.createExtraObjects();
+  }
+
+  private addFeature<F extends Feature>(
+    id: string,
+    Kind: new (scope: Construct, id: string, props: FeatureProps) => F,
+  ) {
+    const { values, namespace } = this;
+    const feature = new Kind(this, id, { values, name: NAME, namespace, clusterMetadata: this.clusterMetadata() });
+    this.features.push(feature);
+    return feature;
   }
 
   /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
@@ -402,35 +415,6 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** With `nodeTaint.admissionPolicy`: every new Linux node is tainted, in whichever API version the cluster has. */
-  protected createTaintPolicies(): void {
-    const { enabled, key, admissionPolicy } = this.values.nodeTaint;
-    for (const version of MUTATING_POLICY_VERSIONS) {
-      const metadata = { ...this.clusterMetadata(), name: `${NAME}-node-taint-${version}` };
-      const when = and(enabled, eq<string>(admissionPolicy, version));
-      const apiVersion = `admissionregistration.k8s.io/${version}`;
-      const add = (id: string, kind: string, spec: object) =>
-        this.add<{ spec: object }>(`${id}-${version}`, { apiVersion, kind }, { when, metadata, spec });
-      add("taint-policy", "MutatingAdmissionPolicy", taintPolicy(key));
-      add("taint-binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
-    }
-  }
-
-  /** With `nodeTaint.ownNodeOnly`: no installer changes another's node. */
-  protected createOwnNodePolicy(): void {
-    const { enabled, key, ownNodeOnly } = this.values.nodeTaint;
-    const metadata = { ...this.clusterMetadata(), name: `${NAME}-own-node` };
-    const account = concat("system:serviceaccount:", this.namespace, `:${NAME}`);
-    const apiVersion = "admissionregistration.k8s.io/v1";
-    const add = (id: string, kind: string, spec: object) =>
-      this.add<{ spec: object }>(id, { apiVersion, kind }, { when: and(enabled, ownNodeOnly), metadata, spec });
-    add("own-node-policy", "ValidatingAdmissionPolicy", ownNodePolicy(account, key));
-    add("own-node-binding", "ValidatingAdmissionPolicyBinding", {
-      policyName: metadata.name,
-      validationActions: ["Deny"],
-    });
-  }
-
   /** What Prometheus is given. */
   protected createMonitoring(): Monitoring {
     const metadata = (added: Input<Readonly<Record<string, string>>>) => ({
@@ -482,7 +466,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** What the plugin, the installer and the repair controller may do in the cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
-    return [...roleRules(this.values, NAME), ...this.addedRules];
+    return [...roleRules(this.values, NAME, this.features), ...this.addedRules];
   }
 
   protected createClusterRoleBinding(): ApiObject {
@@ -508,7 +492,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The pods on every node. */
   protected podSpec(): PodParts {
-    const spec = podSpec(this.values, NAME, this.directories(), this.podSecurity());
+    const spec = podSpec(this.values, NAME, this.directories(), this.podSecurity(), this.features);
     return {
       ...spec,
       containers: [...spec.containers, ...this.addedContainers],
@@ -534,7 +518,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The pods of the NRI plugin on every node. */
   protected nriPodSpec(): PodParts {
-    return nriPodSpec(this.values, this.podSecurity());
+    return nriPodSpec(this.values, this.podSecurity(), this.features);
   }
 
   /** What the DaemonSet of the NRI plugin says about its pods, and how they are replaced. */

@@ -28,6 +28,7 @@ import {
 } from "../helm/index";
 import { matchConstraints } from "./admission";
 import { imageOf, programCommand, resourcesOf } from "./container";
+import type { Feature } from "./feature";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
 import { configured, logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
@@ -105,14 +106,18 @@ function container(values: Refs<Values>): Part<k8s.Container> {
 }
 
 /** The pods of the NRI plugin. */
-export function nriPodSpec(values: Refs<Values>, securityContext: Templated<k8s.PodSecurityContext>): PodParts {
+export function nriPodSpec(
+  values: Refs<Values>,
+  securityContext: Templated<k8s.PodSecurityContext>,
+  features: readonly Feature[],
+): PodParts {
   const { nri, pluginLog } = values;
   // Where the runtime has NRI switched off there is no directory: then the plugin itself says so.
   const type = "DirectoryOrCreate";
   return {
     serviceAccountName: NRI_NAME,
     automountServiceAccountToken: nriAsksApi(values),
-    ...placementOf(values),
+    ...placementOf(values, features),
     securityContext,
     containers: [container(values)],
     volumes: [

@@ -18,26 +18,6 @@ const found = (kind: string, props: LinkerdCniProps) => synthesized(props).find(
 const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
 const daemonSet = (props: LinkerdCniProps) => JSON.stringify(found("DaemonSet", props));
 
-test("the startup taint is the installer's to remove, with the right to patch nodes, on request only", () => {
-  expect(rules({})).not.toContain("patch");
-  expect(daemonSet({})).not.toContain("NODE_TAINT");
-  const nodeTaint = { enabled: true, key: "example.com/wait" };
-  expect(rules({ nodeTaint })).toContain('"resources":["nodes"],"verbs":["get","patch"]');
-  expect(daemonSet({ nodeTaint })).toContain('{"name":"NODE_TAINT","value":"example.com/wait"}');
-});
-
-test("the installer tolerates the startup taint, which nobody else would remove, whatever else it tolerates", () => {
-  const tolerations = (props: LinkerdCniProps) =>
-    (found("DaemonSet", props) as unknown as { spec: { template: { spec: { tolerations?: object[] } } } }).spec.template
-      .spec.tolerations;
-  const nodeTaint = { enabled: true, key: "example.com/wait" };
-  const own = { key: "example.com/wait", operator: "Exists", effect: "NoSchedule" };
-  const other = { key: "a", operator: "Exists" } as const;
-  expect(tolerations({ nodeTaint, tolerations: [other] })).toEqual([other, own]);
-  expect(tolerations({ nodeTaint, tolerations: [] })).toEqual([own]);
-  expect(tolerations({ tolerations: [] })).toBeUndefined();
-});
-
 test("a resource that is known not to be wanted is not there", () => {
   class Extended extends LinkerdCni {
     addMonitored(): void {
@@ -64,40 +44,6 @@ test("Events are the repair controller's to create and not to read, on request o
   const repair = rules({ repairController: { enabled: true } });
   expect(repair).toContain('"resources":["events"],"verbs":["create"]');
   expect(repair).not.toContain('"resources":["events"],"verbs":["list"]');
-});
-
-test("a policy that taints new nodes, in the version that was asked for", () => {
-  const policies = (admissionPolicy: "" | "v1" | "v1beta1", enabled = true) =>
-    synthesized({ nodeTaint: { enabled, admissionPolicy } })
-      .filter(({ kind }) => kind.startsWith("MutatingAdmissionPolicy"))
-      .map(({ apiVersion, kind }) => `${apiVersion} ${kind}`);
-  expect(policies("")).toEqual([]);
-  expect(policies("v1", false)).toEqual([]);
-  for (const version of ["v1", "v1beta1"] as const) {
-    const group = `admissionregistration.k8s.io/${version}`;
-    expect(policies(version)).toEqual([`${group} MutatingAdmissionPolicy`, `${group} MutatingAdmissionPolicyBinding`]);
-  }
-});
-
-test("a policy that binds each installer to its node, unless it is switched off", () => {
-  const policies = (nodeTaint: NonNullable<LinkerdCniProps["nodeTaint"]>) =>
-    synthesized({ namespace: "mesh", nodeTaint }).filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
-  expect(policies({})).toEqual([]);
-  expect(policies({ enabled: true, ownNodeOnly: false })).toEqual([]);
-  const [policy, policyBinding] = policies({ enabled: true, key: "example.com/wait" });
-  expect(policy).toMatchObject({
-    kind: "ValidatingAdmissionPolicy",
-    metadata: { name: "linkerd-cni-own-node" },
-    spec: {
-      failurePolicy: "Fail",
-      matchConditions: [{ expression: 'request.userInfo.username == "system:serviceaccount:mesh:linkerd-cni"' }],
-    },
-  });
-  expect(JSON.stringify(policy)).toContain('taint.key == \\"example.com/wait\\"');
-  expect(policyBinding).toMatchObject({
-    kind: "ValidatingAdmissionPolicyBinding",
-    spec: { policyName: "linkerd-cni-own-node", validationActions: ["Deny"] },
-  });
 });
 
 test("the plugin is left out of the node's CNI configuration on request only", () => {

@@ -25,7 +25,6 @@ import {
   ge,
   type Input,
   int,
-  items,
   matches,
   not,
   or,
@@ -39,6 +38,7 @@ import {
   when,
 } from "../helm/index";
 import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "./container";
+import type { Feature, Tolerations } from "./feature";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import type { Values } from "./props";
 
@@ -130,7 +130,7 @@ export function logLevelOf({ logLevel }: Refs<Values>): Input<string> {
   return when(eq<string>(logLevel, "warning"), "warn", most) as Input<string>;
 }
 
-function installerEnv(values: Refs<Values>): Env {
+function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
   return [
     configured(InstallerVariable.netDir, ConfigMapKey.netDir),
     configured(InstallerVariable.binDir, ConfigMapKey.binDir),
@@ -161,7 +161,7 @@ function installerEnv(values: Refs<Values>): Env {
     }),
     when(values.podEvents, { name: InstallerVariable.podEvents, value: "true" }),
     when(values.nri.enabled, { name: InstallerVariable.nriEvents, value: "true" }),
-    when(values.nodeTaint.enabled, { name: InstallerVariable.nodeTaint, value: values.nodeTaint.key }),
+    ...features.flatMap(({ env }) => env),
     fromField(PodVariable.nodeName, "spec.nodeName"),
     fromField(PodVariable.podName, "metadata.name"),
     fromField(PodVariable.podNamespace, "metadata.namespace"),
@@ -187,14 +187,14 @@ export function seLinuxOptionsOf({
 }
 
 /** The container that installs the plugin on the node. */
-export function installer(values: Refs<Values>, directories: Directories): Container {
+function installer(values: Refs<Values>, directories: Directories, features: readonly Feature[]): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
     name: ContainerName.installer,
     ...imageOf(values),
     command: programCommand("install"),
-    env: installerEnv(values),
+    env: installerEnv(values, features),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
     livenessProbe: when(probed, {
       httpGet: { path: AdminPath.live, port },
@@ -321,22 +321,16 @@ export function updateStrategy(values: Refs<Values>) {
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }
 
-/** Those given, and that of the startup taint: on a node where no installer runs, nobody would take it away. */
-function tolerationsOf({ nodeTaint, tolerations }: Refs<Values>): Templated<k8s.PodSpec["tolerations"]> {
-  const given = present(tolerations);
-  const own = { key: nodeTaint.key, operator: "Exists", effect: "NoSchedule" };
-  return when(nodeTaint.enabled, [...(given === undefined ? [] : items(given)), own], given) as Templated<
-    k8s.PodSpec["tolerations"]
-  >;
-}
-
 /** On which nodes pods run, and what they are there: the same for the installer and the NRI plugin. */
-export const placementOf = (values: Refs<Values>) =>
+export const placementOf = (values: Refs<Values>, features: readonly Feature[]) =>
   ({
     terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
     nodeSelector: { [Label.os]: "linux" },
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
-    tolerations: tolerationsOf(values),
+    tolerations: features.reduce<Tolerations>(
+      (given, feature) => feature.tolerations(given),
+      present(values.tolerations),
+    ) as Templated<k8s.PodSpec["tolerations"]>,
     priorityClassName: present(values.priorityClassName),
   }) satisfies Templated<Partial<k8s.PodSpec>>;
 
@@ -352,16 +346,20 @@ export function podSpec(
   name: string,
   directories: Directories,
   securityContext: Templated<k8s.PodSecurityContext>,
+  features: readonly Feature[],
 ): PodParts {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
     // The API server drops a false one: written out, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
-    ...placementOf(values),
+    ...placementOf(values, features),
     securityContext,
     initContainers: present(values.extraInitContainers),
-    containers: [installer(values, directories), when(values.repairController.enabled, repairController(values))],
+    containers: [
+      installer(values, directories, features),
+      when(values.repairController.enabled, repairController(values)),
+    ],
     volumes: volumes(values, directories),
   };
 }

@@ -1,10 +1,15 @@
 import type { k8s } from "cdk8s-plus-27";
 import { and, type Input, not, or, type Parts, type Refs, when } from "../helm/index";
+import type { Feature } from "./feature";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./props";
 
 /** What the plugin, the installer and the repair controller may do in the cluster. */
-export function roleRules(values: Refs<Values>, daemonSet: string): Parts<k8s.PolicyRule> {
+export function roleRules(
+  values: Refs<Values>,
+  daemonSet: string,
+  features: readonly Feature[],
+): Parts<k8s.PolicyRule> {
   const { enabled: repair, deleteUnvalidated } = values.repairController;
   const { minimal } = values.rbac;
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
@@ -16,8 +21,7 @@ export function roleRules(values: Refs<Values>, daemonSet: string): Parts<k8s.Po
     when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
-    // A role cannot tell one node from another: `nodeTaint.ownNodeOnly` has a policy do that.
-    when(values.nodeTaint.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] }),
+    ...features.flatMap(({ rules }) => rules),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     // Pods that serve go by way of their PodDisruptionBudgets.
     when(and(repair, deleteUnvalidated), { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"] }),

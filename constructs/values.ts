@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { CHAININGS, NodePath, REPAIR_PORT, STARTUP_TAINT, STOP_POLICIES } from "../cni/contract";
+import { CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
+import { nodeTaint } from "../features/taint/values";
 import { flag, integer, numberOrText } from "../helm/loose-types";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
@@ -95,33 +96,6 @@ const rbac = group({
       description:
         "Grant only what this plugin uses: reading single pods, namespaces and nodes, the service `kubernetes`, and its own " +
         "DaemonSet",
-    }),
-});
-
-const nodeTaint = group({
-  enabled: flag().default(false).meta({
-    description:
-      "Remove the startup taint from a node once its CNI configuration is complete; nodes must be registered with this taint",
-  }),
-  key: z
-    .string()
-    .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/, "is not a taint's key")
-    .default(STARTUP_TAINT)
-    .meta({ description: "Key of the startup taint" }),
-  admissionPolicy: z
-    .enum(["", "v1beta1", "v1"])
-    .default("")
-    .meta({
-      description:
-        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or " +
-        "nodeAffinity exclude keep the taint. Empty creates none: start the kubelets with `--register-with-taints` instead",
-    }),
-  ownNodeOnly: flag()
-    .default(true)
-    .meta({
-      description:
-        "Create a ValidatingAdmissionPolicy that limits each installer to this taint of its own node; needs Kubernetes " +
-        "1.30, so set it to false on older versions",
     }),
 });
 

@@ -1,5 +1,6 @@
 import { AdminPath, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
+import { StartupTaint } from "../features/taint/installer";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { httpsTransport as transport } from "../kubernetes/transport";
 import { systemClock } from "../process/clock";
@@ -11,7 +12,6 @@ import { dirname } from "../system/path";
 import { AccessCheck } from "./api/access";
 import { Credentials } from "./api/credentials";
 import { kubeconfig } from "./api/kubeconfig";
-import { StartupTaint } from "./api/node-taint";
 import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
 import type { Disk } from "./apply/disk";

@@ -12,6 +12,7 @@ import {
   type StopPolicy,
 } from "../cni/contract";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
+import { type NodeTaint, readNodeTaint } from "../features/taint/installer";
 import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
 import { LOG_FORMATS, type LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
@@ -53,7 +54,7 @@ export interface Settings {
   readonly pluginAccount?: PluginAccount;
   readonly nodeName?: string;
   /** Key of the taint that is removed from the node when it is ready; absent: taints are none of its business. */
-  readonly nodeTaint?: { readonly node: string; readonly key: string };
+  readonly nodeTaint: NodeTaint | undefined;
   /** The plugin's log, as seen from here. */
   readonly pluginLog: string;
   /** Where libcni and Multus keep what they attached pods to. */
@@ -119,14 +120,6 @@ function identity(read: Read): string {
   return `${namespace === undefined ? "" : `${namespace}/`}${name} (UID ${uid})`;
 }
 
-function nodeTaint(read: Read): Pick<Settings, "nodeTaint"> {
-  const key = read.optional(InstallerVariable.nodeTaint);
-  const node = read.optional(PodVariable.nodeName);
-  if (key === undefined) return {};
-  if (node === undefined) read.problems.push("NODE_TAINT needs NODE_NAME, the node whose taint it is");
-  return { nodeTaint: { node: node ?? "", key } };
-}
-
 /** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read: Read = new SettingsReader({ environment, args, flags: { "log-level": "" } });
@@ -155,7 +148,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     identity: identity(read),
     ...pluginAccount(read),
     ...names(read),
-    ...nodeTaint(read),
+    nodeTaint: readNodeTaint(read),
     pluginLog: directory(InstallerVariable.pluginLog, CALL_LOG).here,
     cniCache: directory(InstallerVariable.cniCacheDir, NodePath.cniCacheDir),
     podEvents: read.env(InstallerVariable.podEvents, "false").boolean(),

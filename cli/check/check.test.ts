@@ -17,11 +17,9 @@ import {
   rolledOut,
   said,
   stanza,
-  TAINTED,
   underMultus,
   unready,
   validated,
-  waitingFor,
   wantsNothing,
   webhook,
   withImage,
@@ -336,38 +334,9 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: pod linkerd-cni-two is not ready: node two is NotReady: Kubelet stopped posting node status."],
   ],
   [
-    "a startup taint that nobody removes",
-    {
-      nodes: { value: [node("one"), node("two", TAINTED)] },
-      pending: { value: [waitingFor("2 node(s) had untolerated taint {linkerd.io/cni-not-ready: }")] },
-    },
-    [
-      "error: node two has the startup taint linkerd.io/cni-not-ready, and 1 pod waits for a node: nothing takes it away, since nodeTaint.enabled is false",
-    ],
-  ],
-  [
     "an old Event, for a user who may not read pods",
     { refusals: { value: [{ message: "violates PodSecurity" }] }, pods: forbidden("pods") },
     ["warning: not allowed to read pods: what these show is not checked"],
-  ],
-  [
-    "a startup taint, while pods wait for other reasons",
-    {
-      nodes: { value: [node("one"), node("two", TAINTED)] },
-      pending: { value: [waitingFor("2 node(s) had untolerated taint {gpu: a}")] },
-    },
-    [
-      "warning: node two has the startup taint linkerd.io/cni-not-ready: nothing takes it away, since nodeTaint.enabled is false",
-    ],
-  ],
-  [
-    "a startup taint that its pod is about to remove",
-    {
-      ...rolledOut({}, { nodeTaint: { enabled: true } }),
-      ...onTwo({ conditions: unready }),
-      nodes: { value: [node("one"), node("two", TAINTED)] },
-    },
-    ["error: pod linkerd-cni-two is not ready: containers with unready status: [install-cni]"],
   ],
   [
     "pods that started before the chain",

@@ -17,7 +17,6 @@ export const node = (name: string, given: Partial<NodeObject> = {}): NodeObject 
 export const notReady = (message: string, status = "False") => ({
   status: { conditions: [{ type: "Ready", status, message }] },
 });
-export const TAINTED = { spec: { taints: [{ key: "linkerd.io/cni-not-ready", effect: "NoSchedule" }] } };
 /** A pod of the mesh, of which the validator ended with a code; 0 where it has not run. */
 export const validated = (name: string, exitCode: number): CheckedPod => ({
   metadata: { name, namespace: "shop", uid: name },

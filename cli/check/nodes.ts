@@ -1,27 +1,15 @@
-import { InstallerVariable, STARTUP_TAINT } from "../../cni/contract";
+import { CHECKED_FEATURES } from "../../features/checks";
 import { isSelected, whyNotPlaced } from "../../kubernetes/placement";
 import { docs, runbook } from "../links";
 import { ifUnreadable } from "./access";
 import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
+import type { Nodes } from "./feature";
 import { Category, type Finding, type Trouble } from "./finding";
-import {
-  type CheckedPod,
-  conditionOf,
-  type DaemonSet,
-  installerOf,
-  isReady,
-  NAME,
-  type NodeObject,
-  nodeOf,
-} from "./objects";
+import { type CheckedPod, conditionOf, type DaemonSet, isReady, NAME, type NodeObject, nodeOf } from "./objects";
 import { known, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-nodes");
 const NODES = docs("cli.md#nodes");
-
-/** Whether the scheduler names a taint as the reason, or taints without saying which. */
-const waitsForTaint = (message: string, key: string) =>
-  message.includes(key) || (message.includes("untolerated taint") && !message.includes("{"));
 
 const CHAINED: Readonly<Record<string, string>> = {
   dropin: "pods are chained by a drop-in beside the node's CNI configuration",
@@ -30,7 +18,7 @@ const CHAINED: Readonly<Record<string, string>> = {
 };
 
 /** Where the DaemonSet stands, and what is on the nodes. */
-class Rollout {
+class Rollout implements Nodes {
   readonly own: readonly CheckedPod[];
   readonly nodes: readonly NodeObject[];
   readonly ready: ReadonlySet<string>;
@@ -46,6 +34,14 @@ class Rollout {
     this.nodes = known(snapshot.nodes) ?? [];
     this.ready = new Set(this.own.filter(isReady).map(nodeOf));
     this.desired = daemonSet.status?.desiredNumberScheduled ?? 0;
+  }
+
+  get namespace(): string {
+    return this.snapshot.namespace;
+  }
+
+  get pending(): readonly CheckedPod[] {
+    return known(this.snapshot.pending) ?? [];
   }
 
   private get template() {
@@ -199,43 +195,6 @@ class Rollout {
       });
   }
 
-  /** Nodes that keep the startup taint, though their pod is ready or nobody is to take it away. */
-  private tainted(): readonly Finding[] {
-    const configured = installerOf(this.daemonSet).get(InstallerVariable.nodeTaint);
-    const key = configured ?? STARTUP_TAINT;
-    const waiting = (known(this.snapshot.pending) ?? []).filter(({ status }) =>
-      (status?.conditions ?? []).some(
-        ({ type, status, message = "" }) =>
-          type === "PodScheduled" && status === "False" && waitsForTaint(message, key),
-      ),
-    ).length;
-    const tainted = this.nodes.filter(({ spec }) => (spec?.taints ?? []).some((taint) => taint.key === key));
-    return tainted.flatMap((node) => {
-      const { name = "" } = node.metadata;
-      const isOccupied = this.own.some((pod) => nodeOf(pod) === name);
-      // Its pod is about to take it away, or is not ready, which is told already.
-      if (configured !== undefined && isOccupied && !this.ready.has(name)) return [];
-      const pods = waiting === 0 ? "" : `, and ${waiting} ${waiting === 1 ? "pod waits" : "pods wait"} for a node`;
-      const take = `kubectl taint node ${name} ${key}-`;
-      const [why, remedy] =
-        configured === undefined
-          ? ["nothing takes it away, since nodeTaint.enabled is false", `set nodeTaint.enabled to true, or: ${take}`]
-          : isOccupied
-            ? [
-                "its ready pod has not taken it away",
-                `see: kubectl logs -n ${this.snapshot.namespace} -l k8s-app=${NAME} -c install-cni | grep taint; or: ${take}`,
-              ]
-            : ["it has no pod that takes it away", `widen the chart's tolerations or nodeAffinity, or: ${take}`];
-      const trouble = {
-        problem: `node ${name} has the startup taint ${key}${pods}: ${why}`,
-        remedy,
-        link: docs("runbooks/startup-taint.md"),
-      };
-      const what = `node ${name} has no startup taint`;
-      return [waiting > 0 ? category.bad(what, trouble) : category.odd(what, trouble)];
-    });
-  }
-
   /** What installers warn of that are ready. */
   private warned(): readonly Finding[] {
     return this.own.flatMap((pod) => {
@@ -279,7 +238,7 @@ class Rollout {
       ...unready,
       ...bare,
       ...this.broken(told),
-      ...this.tainted(),
+      ...CHECKED_FEATURES.flatMap((feature) => feature.onNodes(this, category)),
       ...this.warned(),
     ];
     const isExplained = found.some(({ result }) => result === "error");

@@ -1,5 +1,6 @@
 import { InstallerVariable, RepairFlag } from "../../cni/contract";
 import type { LinkerdCniProps } from "../../constructs";
+import { CHECKED_FEATURES } from "../../features/checks";
 import { docs } from "../links";
 import { installed } from "../resources";
 import { ifUnreadable } from "./access";
@@ -14,13 +15,13 @@ function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined):
   const env = installerOf(daemonSet);
   const repair = repairOf(daemonSet);
   return {
+    ...Object.assign({}, ...CHECKED_FEATURES.map(({ values }) => values(env))),
     // More than that may be granted, and need not be.
     rbac: { minimal: true },
     repairController: {
       enabled: repair !== undefined,
       deleteUnvalidated: repair?.args?.includes(`--${RepairFlag.deleteUnvalidated}=true`) === true,
     },
-    nodeTaint: { enabled: env.has(InstallerVariable.nodeTaint) },
     nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
     // Otherwise it has rights of its own.
     podLookup: nri?.spec?.template?.spec?.automountServiceAccountToken === false ? "annotations" : "auto",

@@ -24,6 +24,7 @@ beforeAll(async () => {
     "nri",
     "installer",
     "controllers",
+    "features",
     "cni",
     "system",
     "process",

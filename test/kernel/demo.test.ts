@@ -134,6 +134,7 @@ suite(
             "controllers",
             "demo",
             "dist/manifests",
+            "features",
             "host",
             "installer",
             "kubernetes",

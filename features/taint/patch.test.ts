@@ -1,5 +1,5 @@
 import type { Taint } from "../../kubernetes/types";
-import { withoutTaint } from "./node-taint";
+import { withoutTaint } from "./installer";
 
 const KEY = "linkerd.io/cni-not-ready";
 const other: Taint = { key: "gpu", value: "yes", effect: "NoSchedule" };

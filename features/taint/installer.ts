@@ -1,9 +1,11 @@
+import { InstallerVariable, PodVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import { KubernetesClient } from "../../kubernetes/client";
 import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
 import type { Taint } from "../../kubernetes/types";
 import type { Log } from "../../process/log";
+import type { SettingsReader } from "../../process/settings";
 
 /** One operation of a JSON patch (RFC 6902). */
 export type Operation =
@@ -24,10 +26,23 @@ export function withoutTaint(taints: readonly Taint[], key: string): readonly Op
     .flat();
 }
 
-interface Deps {
-  readonly connect: () => Transport & { close(): void };
+/** The installer's setting: which taint it removes, and from which node. */
+export interface NodeTaint {
   readonly node: string;
   readonly key: string;
+}
+
+/** Reads the setting; undefined if taints are none of the installer's business. */
+export function readNodeTaint(read: Pick<SettingsReader, "optional" | "problems">): NodeTaint | undefined {
+  const key = read.optional(InstallerVariable.nodeTaint);
+  const node = read.optional(PodVariable.nodeName);
+  if (key === undefined) return undefined;
+  if (node === undefined) read.problems.push("NODE_TAINT needs NODE_NAME, the node whose taint it is");
+  return { node: node ?? "", key };
+}
+
+interface StartupTaintProps extends NodeTaint {
+  readonly connect: () => Transport & { close(): void };
   readonly log: Log;
   /** Milliseconds, on a clock that does not go back. */
   readonly now: () => number;
@@ -45,7 +60,7 @@ export class StartupTaint {
   private dueAt = 0;
   private lastProblem = "";
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: StartupTaintProps) {}
 
   /** Whether it is time to look whether the node has it. */
   get isDue(): boolean {

@@ -1,5 +1,5 @@
-import { concat, type Input } from "../helm/index";
-import { matchConstraints } from "./admission";
+import { matchConstraints } from "../../constructs/admission";
+import { concat, type Input } from "../../helm/index";
 
 /** A policy that gives every new Linux node a taint; where it cannot, the node joins without. */
 export function taintPolicy(key: Input<string>) {

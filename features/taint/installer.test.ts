@@ -1,6 +1,6 @@
-import { StartupTaint } from "../../../installer/api/node-taint";
-import { httpsTransport } from "../../../kubernetes/transport";
-import { ApiStub, json } from "../../support/api-server";
+import { httpsTransport } from "../../kubernetes/transport";
+import { ApiStub, json } from "../../test/support/api-server";
+import { StartupTaint } from "./installer";
 
 const KEY = "linkerd.io/cni-not-ready";
 const taint = { key: KEY, effect: "NoSchedule" };

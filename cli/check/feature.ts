@@ -1,0 +1,24 @@
+import type { LinkerdCniProps } from "../../constructs";
+import type { Category, Finding } from "./finding";
+import type { CheckedPod, DaemonSet, NodeObject } from "./objects";
+
+/** Where the installer's DaemonSet stands. */
+export interface Nodes {
+  readonly daemonSet: DaemonSet;
+  readonly namespace: string;
+  readonly nodes: readonly NodeObject[];
+  /** Pods of any kind that wait for a node. */
+  readonly pending: readonly CheckedPod[];
+  /** The DaemonSet's pods. */
+  readonly own: readonly CheckedPod[];
+  /** Names of the nodes that have a ready one. */
+  readonly ready: ReadonlySet<string>;
+}
+
+/** What `l5d-cni check` knows of an optional feature. */
+export interface CheckedFeature {
+  /** The feature's values, as far as the installer's variables tell them. */
+  readonly values: (env: ReadonlyMap<string, string | undefined>) => LinkerdCniProps;
+  /** What is wrong with it on the nodes. */
+  readonly onNodes: (nodes: Nodes, category: Category) => readonly Finding[];
+}
