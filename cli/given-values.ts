@@ -60,8 +60,22 @@ function image(options: ValueOptions, io: Io): Map {
   };
 }
 
+/** Reads a file, standard input for `-`, or what is at a URL. */
+const contentOf = async (path: string, io: Io): Promise<string> => (isUrl(path) ? io.fetch(path) : io.readFile(path));
+
+/** Reads the files that `--set-file` names. @returns their contents by path */
+async function setFiles(texts: readonly string[], io: Io): Promise<ReadonlyMap<string, string>> {
+  const paths = new Set<string>();
+  const note = (path: string) => {
+    paths.add(path);
+    return "";
+  };
+  for (const text of texts) withFile({}, text, note);
+  return new Map(await Promise.all([...paths].map(async (path) => [path, await contentOf(path, io)] as const)));
+}
+
 async function fromFile(path: string, io: Io): Promise<Map> {
-  const text = isUrl(path) ? await io.fetch(path) : io.readFile(path);
+  const text = await contentOf(path, io);
   const read: unknown = parse(text, YAML) ?? {};
   if (isObject(read)) return read;
   throw new Error(
@@ -74,10 +88,11 @@ export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
   const flags = overlaid(fromFlags(options), { image: image(options, io) }) as Map;
   const paths = options.values.flatMap((each) => each.split(","));
   const files = await Promise.all(paths.map((path) => fromFile(path, io)));
+  const contents = await setFiles(options.setFile, io);
   const readers = [
     ...options.set.map((text) => (made: Map) => withAssignments(made, text, typed)),
     ...options.setString.map((text) => (made: Map) => withAssignments(made, text, asText)),
-    ...options.setFile.map((text) => (made: Map) => withFile(made, text, io.readFile)),
+    ...options.setFile.map((text) => (made: Map) => withFile(made, text, (path) => contents.get(path) ?? "")),
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
   return readers.reduce((made, read) => read(made), withFiles);
