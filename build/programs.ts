@@ -29,7 +29,7 @@ export function buildPlugin(path: string = outputs.plugin, architecture: Archite
   return buildExecutable(path, { ...PRODUCT, architecture });
 }
 
-/** Builds it for tests that look for errors of its C part: it ends with a report where one is made. */
+/** Builds it for tests that look for errors of its C part: it ends with a report if one is made. */
 export async function buildSanitizedPlugin(path: string = join(cache, "sanitized", "linkerd-cni")): Promise<string> {
   await buildExecutable(path, { ...PRODUCT, sanitized: true });
   return path;

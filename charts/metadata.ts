@@ -16,7 +16,7 @@ interface Release {
   readonly changes: readonly string[];
 }
 
-/** The newest release in the text of CHANGELOG.md. @throws an Error where it has none */
+/** The newest release in the text of CHANGELOG.md. @throws an Error if it has none */
 export function newestRelease(changelog: string): Release {
   const [, section] = changelog.split(/^## /m);
   const [heading = "", ...lines] = (section ?? "").split("\n");

@@ -12,11 +12,11 @@ export interface ConfigMapObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** NAMESPACE/NAME; the name alone where a file names no namespace. */
+/** NAMESPACE/NAME; the name alone if a file names no namespace. */
 export const pathOf = (metadata: ObjectMeta | undefined): string =>
   [metadata?.namespace, metadata?.name].filter((part) => part !== undefined).join("/");
 
-/** The stanza that a ConfigMap holds. @throws where it holds none */
+/** The stanza that a ConfigMap holds. @throws if it holds none */
 export function stanzaSource({ metadata, data }: ConfigMapObject): JsonObject {
   const where = `ConfigMap ${pathOf(metadata)}`;
   const text = data?.[KEY];

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Ended } from "./io";
 
-/** Runs a program to its end, with this one's environment. @throws where it cannot be started */
+/** Runs a program to its end, with this one's environment. @throws if it cannot be started */
 export function execute(program: string, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ["inherit", "pipe", "pipe"] });

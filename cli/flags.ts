@@ -32,7 +32,7 @@ export const REGISTRY: Form = {
 
 const UNSPACED: Form = { pattern: /^\S*$/, wrong: "has a space: separate ports by commas alone" };
 
-/** The text where it is of a form. @throws an Error that names the flag */
+/** The text if it is of a form. @throws an Error that names the flag */
 export function checkedBy({ pattern, wrong }: Form, flag: string, text: string): string {
   if (pattern.test(text)) return text;
   throw new Error(`${flag}: ${JSON.stringify(text)} ${wrong}`);

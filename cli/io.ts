@@ -10,12 +10,12 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads a file, and standard input for `-`. */
   readonly readFile: (path: string) => string;
-  /** Writes a file that is not there yet, and standard output for `-`. @throws where there is one */
+  /** Writes a file that is not there yet, and standard output for `-`. @throws if there is one */
   readonly writeFile: (path: string, content: Buffer) => void;
   readonly exists: (path: string) => boolean;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Runs a program to its end. @throws where it cannot be started */
+  /** Runs a program to its end. @throws if it cannot be started */
   readonly run: (program: string, args: readonly string[]) => Promise<Ended>;
   readonly sleep: (milliseconds: number) => Promise<void>;
   /** Milliseconds on any clock. */
@@ -28,7 +28,7 @@ export interface Io {
   readonly columns: number | undefined;
   /** Reads a text over HTTP. @throws an Error that names the URL */
   readonly fetch: (url: string) => Promise<string>;
-  /** Whether somebody watches standard error on a terminal, where a line may be written anew. */
+  /** Whether standard error is a terminal, on which a line may be overwritten. */
   readonly watched: boolean;
 }
 

@@ -85,7 +85,7 @@ function words({
   ];
 }
 
-/** Long enough for a slow server, or a node's log; short enough where nobody ever answers. */
+/** Long enough for a slow server, or a node's log; short enough if nobody ever answers. */
 const REQUEST_TIMEOUT = "--request-timeout=20s";
 
 /** Reads a cluster by the user's own kubectl, which knows every way of logging in. */
@@ -119,7 +119,7 @@ export class Kubectl {
   }
 
   /**
-   * The kinds that the cluster knows, as `NAME.GROUP`. Where one API of many does not answer, as that of a broken
+   * The kinds that the cluster knows, as `NAME.GROUP`. If one API of many does not answer, as that of a broken
    * metrics-server, kubectl lists all others and ends with a status: then those.
    * @throws a KubectlError
    */
@@ -128,7 +128,7 @@ export class Kubectl {
     return (answer.out.trim() === "" ? this.output(answer, "api-resources") : answer.out).split("\n");
   }
 
-  /** One object; undefined where there is none of that name. @throws a KubectlError */
+  /** One object; undefined if there is none of that name. @throws a KubectlError */
   async get<T>(question: Question & { readonly name: string }): Promise<T | undefined> {
     const text = await this.run("get", ...words(question), "--output=json", "--ignore-not-found");
     return text.trim() === "" ? undefined : this.read<T>(text, question);

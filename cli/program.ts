@@ -69,7 +69,7 @@ interface UninstallOptions extends RenderOptions, ClusterOptions {
   readonly ignoreCluster?: true;
 }
 
-/** What is there of what only some clusters know; undefined where the cluster is not asked, or does not say. */
+/** What is there of what only some clusters know; undefined if the cluster is not asked, or does not say. */
 async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Manifest[] | undefined> {
   if (options.ignoreCluster === true) return undefined;
   try {

@@ -13,7 +13,7 @@ const words: readonly (readonly [RegExp, unknown])[] = [
   [/^null$/iu, null],
 ];
 
-/** What Go reads as an integer of 64 bits, where no zero stands before it. */
+/** What Go reads as an integer of 64 bits, if no zero stands before it. */
 const isWhole = (text: string): boolean =>
   /^(0|[+-]\d+|[1-9]\d*)$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 

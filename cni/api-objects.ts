@@ -15,7 +15,7 @@ class Answer {
     readonly value: JsonObject,
   ) {}
 
-  /** @throws CniError 11 where it is not the object that was asked for */
+  /** @throws CniError 11 if it is not the object that was asked for */
   static of(answer: unknown, kind: "Pod" | "Namespace" | "Service", name: string, namespace?: string): Answer {
     const what = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
     const found = new Answer(what, isObject(answer) ? answer : {});
@@ -60,7 +60,7 @@ class Answer {
     );
   }
 
-  /** A port, or none where it is absent. */
+  /** A port, or none if it is absent. */
   port(value: unknown, at: string): readonly number[] {
     if (value === undefined || value === null) return [];
     const isPort = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff;
@@ -112,15 +112,15 @@ export function podFromObject({ namespace, name, uid }: PodName, answer: unknown
   };
 }
 
-/** A namespace as the API server has it. @throws CniError 11 where the answer is none */
+/** A namespace as the API server has it. @throws CniError 11 if the answer is none */
 export function namespaceFromObject(name: string, answer: unknown): Namespace {
   return { name, annotations: Answer.of(answer, "Namespace", name).texts("annotations") };
 }
 
 /**
- * The ports of the API server's Service, `default/kubernetes`, and those behind it that are numbers; undefined where it
+ * The ports of the API server's Service, `default/kubernetes`, and those behind it that are numbers; undefined if it
  * says none.
- * @throws CniError 11 where the answer is not that Service
+ * @throws CniError 11 if the answer is not that Service
  */
 export function apiServerPorts(answer: unknown): readonly number[] | undefined {
   const found = Answer.of(answer, "Service", "kubernetes", "default");

@@ -36,7 +36,7 @@ export const Container = {
 
 /** Containers that Linkerd's injector adds to a pod. */
 export const LinkerdContainer = {
-  /** Also the init container's name where the proxy is a native sidecar. */
+  /** Also the init container's name if the proxy is a native sidecar. */
   proxy: "linkerd-proxy",
   init: "linkerd-init",
   validator: "linkerd-network-validator",

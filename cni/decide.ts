@@ -19,7 +19,7 @@ export interface Namespace {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** The API server's ports where its Service cannot be read. */
+/** The API server's ports if its Service cannot be read. */
 export const API_SERVER_PORTS: readonly number[] = [443, 6443];
 
 /** What decides about a pod and is not in the pod itself. */
@@ -53,7 +53,7 @@ export interface Source {
 const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-subnets": "skip-inbound-subnets" };
 
 /**
- * A setting from the pod, else from its namespace; an empty value counts as none. Where an object has both names of a
+ * A setting from the pod, else from its namespace; an empty value counts as none. If an object has both names of a
  * setting, linkerd's counts, as for linkerd's own plugin.
  */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {

@@ -4,7 +4,7 @@ import { isVerb, REQUIRED, VARIABLES, type Variable } from "./verbs";
 /** The environment of a call; an empty value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a call is about; empty where the verb does not need it: {@link REQUIRED}. */
+/** What a call is about; empty if the verb does not need it: {@link REQUIRED}. */
 export interface CallTarget {
   readonly netns: string;
 }
@@ -75,8 +75,8 @@ export interface PodName {
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
- * The pod named in `CNI_ARGS`; undefined where namespace or name is missing: then the sandbox is not a pod's.
- * @throws CniError 4 where a name cannot be a Kubernetes object's
+ * The pod named in `CNI_ARGS`; undefined if namespace or name is missing: then the sandbox is not a pod's.
+ * @throws CniError 4 if a name cannot be a Kubernetes object's
  */
 export function readPodName(env: Environment): PodName | undefined {
   const given = new Map<string, string>();

@@ -19,7 +19,7 @@ import type { PodLookup, Stanza } from "./stanza";
 /** A pod as a runtime passes it to the plugin. */
 export interface PassedPod {
   readonly pod: PodName;
-  /** The pod's annotations; undefined where the runtime does not pass them. */
+  /** The pod's annotations; undefined if the runtime does not pass them. */
   readonly annotations: Readonly<Record<string, string>> | undefined;
   /** The pod's labels, which NRI passes and CNI does not. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface Evidence {
 }
 
 /**
- * The reason to leave a pod alone without looking it up, if there is one. It holds even where the stanza has a problem:
+ * The reason to leave a pod alone without looking it up, if there is one. It holds even if the stanza has a problem:
  * neither the pods that repair the stanza nor pods without a proxy have to wait for a correct one.
  */
 export function skipWithoutLookup(
@@ -46,8 +46,8 @@ export function skipWithoutLookup(
 }
 
 /**
- * The evidence that the annotations of an injected pod are, where they may be used in place of the pod itself. Such a
- * pod has a proxy, and no linkerd-init where this plugin runs. A meshed pod that Linkerd's injector did not inject may
+ * The evidence that the annotations of an injected pod are, if they may be used in place of the pod itself. Such a
+ * pod has a proxy, and no linkerd-init in a cluster with this plugin. A meshed pod that Linkerd's injector did not inject may
  * be one of the control plane, which only its labels tell, or have settings from its namespace.
  */
 export function evidenceFromAnnotations(passed: PassedPod, policy: PodLookup): Evidence | undefined {

@@ -11,13 +11,13 @@ function isOlder(release: string, version: string): boolean {
   return major < wantedMajor || (major === wantedMajor && minor < wantedMinor);
 }
 
-/** Why mode native is not for a kernel; undefined where it is. */
+/** Why mode native is not for a kernel; undefined if it is. */
 export function tooOldForNative(release: string): string | undefined {
   if (!isOlder(release, NATIVE_SINCE)) return undefined;
   return `nf_tables of kernel ${release} does not translate replies, as ${NATIVE_SINCE} and later do`;
 }
 
-/** Why the plugin does not run on a kernel; undefined where it does. */
+/** Why the plugin does not run on a kernel; undefined if it does. */
 export function tooOldForPlugin(release: string): string | undefined {
   return isOlder(release, PLUGIN_SINCE) ? `its kernel ${release} is older than ${PLUGIN_SINCE}` : undefined;
 }

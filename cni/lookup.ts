@@ -1,4 +1,4 @@
-/** Gathers the evidence about a pod: from its annotations, and from the API server where they are not enough. */
+/** Gathers the evidence about a pod: from its annotations, and from the API server if they are not enough. */
 import { apiServerPorts, namespaceFromObject, podFromObject } from "./api-objects";
 import { API_SERVER_PORTS, type Surroundings } from "./decide";
 import { CniError, ErrorCode, reasonOf } from "./errors";
@@ -18,7 +18,7 @@ export interface ApiAccess {
   readonly renewedBy: string;
 }
 
-/** The evidence, and why the API server did not give it where the annotations stand in for its answer. */
+/** The evidence, and why the API server did not give it if the annotations stand in for its answer. */
 export interface Gathered {
   readonly evidence: Evidence;
   readonly unanswered?: string;
@@ -53,7 +53,7 @@ class Lookup {
     }
   }
 
-  /** Ports and numeric target ports of the API server's Service; the usual ones where it cannot be read. */
+  /** Ports and numeric target ports of the API server's Service; the usual ones if it cannot be read. */
   private apiServerPorts(): readonly number[] {
     const path = "/api/v1/namespaces/default/services/kubernetes";
     try {
@@ -93,7 +93,7 @@ function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, 
 
 /**
  * Gathers the evidence about a pod, with as few requests as `pod-lookup` allows.
- * @throws CniError 11 where the pod cannot be looked up and its annotations are not enough
+ * @throws CniError 11 if the pod cannot be looked up and its annotations are not enough
  */
 export function gatherEvidence(passed: PassedPod, policy: PodLookup, api: ApiAccess): Gathered {
   const annotated = evidenceFromAnnotations(passed, policy);

@@ -41,7 +41,7 @@ export function parseNetworkConfig(text: string): NetworkConfig {
   return { cniVersion, name, source, text };
 }
 
-/** The pod's annotations as the runtime passed them; undefined where it does not know the capability. */
+/** The pod's annotations as the runtime passed them; undefined if it does not know the capability. */
 export function passedAnnotations(config: NetworkConfig): Readonly<Record<string, string>> | undefined {
   const runtime = config.source["runtimeConfig"];
   if (!isObject(runtime) || !(POD_ANNOTATIONS in runtime)) return undefined;

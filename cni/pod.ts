@@ -11,7 +11,7 @@ export interface Pod {
   readonly initContainers: readonly string[];
 }
 
-/** The name of the proxy's container, or of its init container where it is a native sidecar. */
+/** The name of the proxy's container, or of its init container if it is a native sidecar. */
 export const PROXY = LinkerdContainer.proxy;
 
 /** Why a pod's traffic is not redirected. */

@@ -54,7 +54,7 @@ export function mergePorts(ranges: readonly PortRange[]): readonly PortRange[] {
 }
 
 /**
- * The ranges of a comma-separated list, in its order, and merged where there are more than {@link MAX_ITEMS}. Port 0 is
+ * The ranges of a comma-separated list, in its order, and merged if there are more than {@link MAX_ITEMS}. Port 0 is
  * a port like any other, as with linkerd's own plugin: no connection has it.
  * @param refuse is called with the first item that is neither a port nor a range `low-high`
  */

@@ -5,7 +5,7 @@ import type { NetworkConfig } from "./network-config";
 import { requireResult } from "./result-types";
 import { atLeast, type CniVersion, requireSupported } from "./versions";
 
-/** The previous plugin's result, as the runtime passes it on; undefined where there is none. */
+/** The previous plugin's result, as the runtime passes it on; undefined if there is none. */
 export function previousResult(source: JsonObject): JsonObject | undefined {
   const previous = source["prevResult"];
   if (previous === undefined || previous === null) return undefined;

@@ -18,7 +18,7 @@ export const REQUIRED: Readonly<Record<Verb, readonly Variable[]>> = {
   VERSION: [],
 };
 
-/** The first version of the specification that has a verb, where it is not the first of all. */
+/** The first version of the specification that has a verb, if it is not the first of all. */
 export const SINCE: Readonly<Partial<Record<Verb, CniVersion>>> = {
   CHECK: "0.4.0",
   GC: "1.1.0",

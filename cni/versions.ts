@@ -19,7 +19,7 @@ export function atLeast(version: CniVersion, floor: CniVersion): boolean {
   return VERSIONS.indexOf(version) >= VERSIONS.indexOf(floor);
 }
 
-/** @throws CniError 1 where the version is not supported */
+/** @throws CniError 1 if the version is not supported */
 export function requireSupported(version: string, where: string): CniVersion {
   if (isSupported(version)) return version;
   throw new CniError(

@@ -71,7 +71,7 @@ function redirectedPort({ skipOutboundPorts }: RedirectOptions): number {
 
 /**
  * What to try in a meshed pod that has these addresses, one connection for each family that is redirected. Pure.
- * @throws an Error where nothing is redirected, and why
+ * @throws an Error if nothing is redirected, and why
  */
 export function planValidation(stanza: Stanza, addresses: readonly string[]): ValidationPlan {
   const decision = decide(MESHED, {}, stanza);
@@ -84,7 +84,7 @@ export function planValidation(stanza: Stanza, addresses: readonly string[]): Va
   return { proxyPort: options.outboundPort, targets: families.map((family) => ({ host: NOBODYS[family], port })) };
 }
 
-/** Answers every connection to a port with a text. @throws where the port is taken */
+/** Answers every connection to a port with a text. @throws if the port is taken */
 function answering(port: number, text: string): Promise<Listener> {
   const bytes = new TextEncoder().encode(text);
   return listenTcp({ port }, (connection) => {
@@ -97,7 +97,7 @@ const DEADLINE_SECONDS = 5;
 /** More than a token has. */
 const LONGEST_ANSWER = 1024;
 
-/** What answers a connection. @throws where nothing does within {@link DEADLINE_SECONDS} */
+/** What answers a connection. @throws if nothing does within {@link DEADLINE_SECONDS} */
 async function answerOf(target: Target): Promise<string> {
   const deadlineMs = DEADLINE_SECONDS * 1000;
   const late = `no answer within ${DEADLINE_SECONDS} s`;
@@ -129,7 +129,7 @@ interface Deps {
   readonly log: Log;
 }
 
-/** Why a connection did not arrive here; undefined where it did. */
+/** Why a connection did not arrive here; undefined if it did. */
 async function problemOf(target: Target, token: string): Promise<string | undefined> {
   try {
     return (await answerOf(target)) === token ? undefined : "another host answered";
@@ -141,7 +141,7 @@ async function problemOf(target: Target, token: string): Promise<string | undefi
 /**
  * Finds out, from inside a pod that the plugin takes for a meshed one, whether the plugin has redirected it: listens
  * where the proxy does, and connects to where nobody is.
- * @throws an Error where connections are not redirected: what was tried, what may be the cause, and what to look at
+ * @throws an Error if connections are not redirected: what was tried, what may be the cause, and what to look at
  */
 export async function validate({ settings, log }: Deps): Promise<void> {
   const { namespace, nodeName } = settings;

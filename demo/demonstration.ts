@@ -94,7 +94,7 @@ export class Demonstration {
     for (const { attachment, result } of this.started) await this.runner.check(attachment, result);
   }
 
-  /** A pod's rules as nft lists them; undefined where nft is not installed. */
+  /** A pod's rules as nft lists them; undefined if nft is not installed. */
   async rules(pod: string): Promise<string | undefined> {
     try {
       const { stdout } = await run("nsenter", [`--net=/run/netns/${pod}`, "nft", "list", "ruleset"]);

@@ -26,7 +26,7 @@ export interface Handover {
   /** Bundled scripts. */
   readonly podProcess: string;
   readonly primaryPlugin: string;
-  /** Directory of the reference CNI plugins, where the user wants those. */
+  /** Directory of the reference CNI plugins, if the user wants those. */
   readonly referencePlugins?: string;
   /** Why no network namespaces can be had on this machine; then the node's files are all that is shown. */
   readonly obstacle?: string;
@@ -48,7 +48,7 @@ const PROXY_UID = 2102;
 const ONE_USER =
   "the proxy's own user 2102, whose connections go out directly: this sandbox has one user (run as root, or with uidmap and /etc/subuid)";
 
-/** True where a user id is mapped: always in the initial user namespace. */
+/** True if a user id is mapped: always in the initial user namespace. */
 async function userExists(uid: number): Promise<boolean> {
   const map = (await readFile("/proc/self/uid_map", "utf8")).trim().split("\n");
   return map.some((line) => {

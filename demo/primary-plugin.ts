@@ -10,7 +10,7 @@ interface PrimaryConfig {
   readonly cniVersion: string;
   /** First three parts of the IPv4 /24 that the pods share. */
   readonly prefix4: string;
-  /** Beginning of the IPv6 prefix that they share; absent where the kernel has no IPv6. */
+  /** Beginning of the IPv6 prefix that they share; absent if the kernel has no IPv6. */
   readonly prefix6?: string;
 }
 

@@ -1,7 +1,7 @@
 /** The configuration that the cluster's own CNI plugin has put on the node before ours comes. */
 export interface Primary {
   readonly config: object;
-  /** Script to install as plugin `demo-veth`; absent where the reference plugins are used. */
+  /** Script to install as plugin `demo-veth`; absent if the reference plugins are used. */
   readonly executable?: string;
 }
 

@@ -23,9 +23,9 @@ export interface Report {
   readonly steps: readonly Step[];
   readonly adds: readonly AddResult[];
   readonly probes: readonly ProbeResult[];
-  /** Milliseconds, medians; absent where no pods could be started. */
+  /** Milliseconds, medians; absent if no pods could be started. */
   readonly typicalAdds?: { readonly meshed: number; readonly notMeshed: number };
-  /** The meshed pod's rules as nft lists them; absent where nft is not installed. */
+  /** The meshed pod's rules as nft lists them; absent if nft is not installed. */
   readonly rules?: string;
   /** Files of the node that the uninstall left different; empty is right. */
   readonly differences: readonly string[];

@@ -66,7 +66,7 @@ export interface Probe {
   readonly expect: string;
 }
 
-/** Every probe of one address family; `proxyUid` is absent where the sandbox has one user only. */
+/** Every probe of one address family; `proxyUid` is absent if the sandbox has one user only. */
 function probesOf(family: Family, proxyUid: number | undefined): Probe[] {
   const ofPod = (pod: string, redirected: boolean): Probe[] => [
     { title: "inbound", to: pod, port: 8080, family, expect: redirected ? INBOUND : app(8080) },

@@ -19,7 +19,7 @@ export interface CallRecord {
   readonly ms: number;
   /** Requests sent to the API server. */
   readonly requests: number;
-  /** The CNI error, where there was one. */
+  /** The CNI error, if there was one. */
   readonly code?: number;
   readonly error?: string;
 }

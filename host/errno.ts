@@ -16,7 +16,7 @@ export class SystemError extends Error {
   }
 }
 
-/** The result of a system call. @throws SystemError where it is negative */
+/** The result of a system call. @throws SystemError if it is negative */
 export function checked(operation: string, result: number): number {
   if (result < 0) throw new SystemError(operation, -result);
   return result;

@@ -68,7 +68,7 @@ export function readText(host: Host, path: string): string {
   }
 }
 
-/** Writes a text; false where not all of it could be written. */
+/** Writes a text; false if not all of it could be written. */
 export function writeAll(host: Host, descriptor: number, text: string): boolean {
   if (text === "") return true;
   const bytes = host.encode(text);
@@ -87,7 +87,7 @@ export interface FileId {
   readonly inode: string;
 }
 
-/** Where the members of `struct statx` stand, from the kernel's linux/stat.h. */
+/** If the members of `struct statx` stand, from the kernel's linux/stat.h. */
 const STATX = { size: 256, inode: 0x20, deviceMajor: 0x88, deviceMinor: 0x8c };
 const STATX_INO = 0x100;
 

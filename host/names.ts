@@ -34,7 +34,7 @@ function listedAddresses(host: Host, name: string): readonly string[] {
   });
 }
 
-/** Addresses of IPv4 and IPv6 in turn: where one family does not work, the other is tried early. */
+/** Addresses of IPv4 and IPv6 in turn: if one family does not work, the other is tried early. */
 function mixed(addresses: readonly string[]): readonly string[] {
   const [v4, v6] = [false, true].map((wanted) => addresses.filter((each) => each.includes(":") === wanted));
   return Array.from(addresses, (_, at) => [v4?.[at], v6?.[at]])

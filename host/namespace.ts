@@ -27,7 +27,7 @@ export function openNamespace(host: Host, path: string): number {
   }
 }
 
-/** Enters an open namespace. @throws SystemError, which names the path, where it is one of another kind */
+/** Enters an open namespace. @throws SystemError, which names the path, if it is one of another kind */
 export function enterNamespace(host: Host, descriptor: number, path: string): void {
   checked(`enter network namespace ${shortened(path)}`, host.setns(descriptor, CLONE_NEWNET));
 }

@@ -5,13 +5,13 @@
  * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
  */
 export interface Host {
-  /** The value of an environment variable; undefined where it is not set. */
+  /** The value of an environment variable; undefined if it is not set. */
   env(name: string): string | undefined;
   /** Milliseconds since the process started, with fractions, by a clock that only goes forward. */
   elapsed(): number;
   encode(text: string): Uint8Array;
   decode(bytes: Uint8Array): string;
-  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL where it is none. */
+  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL if it is none. */
   base64(text: string): Uint8Array | number;
 
   /** Descriptor, or negated errno. `mode` is for a file that is created. */
@@ -28,7 +28,7 @@ export interface Host {
   rename(from: string, to: string): number;
   /** unlinkat(2): a file, or with AT_REMOVEDIR an empty directory. */
   unlink(path: string, flags: number): number;
-  /** access(2) with F_OK: 0 where the path leads to something. */
+  /** access(2) with F_OK: 0 if the path leads to something. */
   access(path: string): number;
   /** statx(2): fills `into` (256 bytes, the kernel's `struct statx`). */
   statx(path: string, flags: number, mask: number, into: Uint8Array): number;
@@ -53,12 +53,12 @@ export interface Host {
   resolve(name: string, milliseconds: number): readonly string[] | number;
   /**
    * Connects to a server and completes a verified TLS handshake; at most one connection is open at a time.
-   * Undefined where it succeeded.
+   * Undefined if it succeeded.
    */
   tlsConnect(server: TlsServer, milliseconds: number): TlsFailure | undefined;
   /** Bytes that were sent, at least one. */
   tlsSend(bytes: Uint8Array, milliseconds: number): number;
-  /** Bytes that were received; 0 where the server closed the connection. */
+  /** Bytes that were received; 0 if the server closed the connection. */
   tlsReceive(into: Uint8Array, milliseconds: number): number;
   tlsClose(): void;
 
@@ -146,9 +146,9 @@ export interface TlsHost {
    * @param judge see {@link TlsServer.judge}; a server's connection needs none
    */
   tlsHandshake(connection: TlsConnection, judge?: TlsServer["judge"]): undefined | TlsWants | TlsFailure;
-  /** Bytes that were sent, at least one; where it waits, the next call has to be for the same bytes. */
+  /** Bytes that were sent, at least one; if it waits, the next call has to be for the same bytes. */
   tlsWrite(connection: TlsConnection, bytes: Uint8Array): number | TlsWants;
-  /** Bytes that were received; 0 where the other end ended the connection. Read until it waits before polling the socket. */
+  /** Bytes that were received; 0 if the other end ended the connection. Read until it waits before polling the socket. */
   tlsRead(connection: TlsConnection, into: Uint8Array): number | TlsWants;
   /** Ends a connection, and says so to the other end as far as the socket takes it at once. */
   tlsEnd(connection: TlsConnection): void;
@@ -161,7 +161,7 @@ export interface TlsHost {
   keyPublic(key: string): Uint8Array;
   /** Signs the SHA-2 of some bytes: ECDSA (DER) or RSA (PKCS#1 v1.5). */
   keySign(key: string, bytes: Uint8Array, bits: number): Uint8Array;
-  /** Whether the signature is one of the bytes; false where the public key cannot be read. */
+  /** Whether the signature is one of the bytes; false if the public key cannot be read. */
   keyVerify(publicKey: Uint8Array, bytes: Uint8Array, signature: Uint8Array, bits: number): boolean;
 }
 
@@ -192,7 +192,7 @@ export interface TlsServer {
   /** Do not verify the server's certificate. */
   readonly insecure: boolean;
   /**
-   * Says what is wrong with a chain that the TLS library trusts, empty where nothing is: asked where the chain has
+   * Says what is wrong with a chain that the TLS library trusts, empty if nothing is: asked when the chain has
    * extensions that the library does not check. DER, the server's certificate first.
    */
   judge(chain: readonly Uint8Array[]): string;
@@ -210,12 +210,12 @@ export interface TlsFailure {
 
 /** How a program ended. */
 export interface HostRun {
-  /** Exit status; null where a signal ended it or it did not start. */
+  /** Exit status; null if a signal ended it or it did not start. */
   readonly status: number | null;
   /** The number of the signal that ended it. */
   readonly signal?: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Negated errno where it could not be started, printed more than 4 MiB (EFBIG) or the time was over; else 0. */
+  /** Negated errno if it could not be started, printed more than 4 MiB (EFBIG) or the time was over; else 0. */
   readonly error: number;
 }

@@ -21,7 +21,7 @@ const LONGEST_PATH = 107;
 const OFF = new Uint8Array(Int32Array.of(0).buffer);
 const ON = new Uint8Array(Int32Array.of(1).buffer);
 
-/** Runs work on a new socket, which is closed where it throws. No call on it waits. */
+/** Runs work on a new socket, which is closed if it throws. No call on it waits. */
 function opened(host: Host, family: number, work: (socket: number) => void): number {
   const socket = checked("open a socket", host.socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   try {

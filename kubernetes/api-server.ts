@@ -5,7 +5,7 @@ export interface ApiServer {
   readonly port: number;
   /** PEM certificates that the server's must chain to. @default the system's */
   readonly ca?: string;
-  /** Name in the server's certificate where it differs from `host`. */
+  /** Name in the server's certificate if it differs from `host`. */
   readonly serverName?: string;
   /** Do not verify the server's certificate. @default false */
   readonly insecure?: boolean;
@@ -35,7 +35,7 @@ export class ApiUnreachable extends Error {
 }
 
 /**
- * The value of the header Authorization; undefined where there is no token.
+ * The value of the header Authorization; undefined if there is no token.
  * @throws Error for a token that would end the header, which quotes none of it
  */
 export function bearer({ token }: ApiServer): string | undefined {

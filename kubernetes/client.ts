@@ -3,7 +3,7 @@ import { apiVersionOf, pathOf, type Resource } from "./resources";
 import { type ApiRequest, PAGE, smallerPage, type Transport } from "./transport";
 import type { KubernetesObject, ObjectMeta } from "./types";
 
-/** Milliseconds that a request may take where the caller names none. */
+/** Milliseconds that a request may take if the caller names none. */
 export const DEADLINE_MS = 5_000;
 
 /** The name of one object. */
@@ -96,7 +96,7 @@ export class KubernetesClient {
     return this.json<T>(`get ${resource.plural} ${placeOf(ref)}`, { path: pathOf(resource, ref) }, options);
   }
 
-  /** Undefined where there is no such object. */
+  /** Undefined if there is no such object. */
   async find<T>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T | undefined> {
     try {
       return await this.get(resource, ref, options);
@@ -159,7 +159,7 @@ export class KubernetesClient {
     return this.json<R>(what, { method: "POST", path, body }, options);
   }
 
-  /** Replaces an object; a conflict where its metadata names a resource version that is not the newest. */
+  /** Replaces an object; a conflict if its metadata names a resource version that is not the newest. */
   async replace<T>(resource: Resource<T>, object: T & Named, options: CallOptions = {}): Promise<T> {
     const ref = refOf(object);
     const call = { method: "PUT", path: pathOf(resource, ref), body: typed(resource, object) } as const;

@@ -26,11 +26,11 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   /** HTTP status. */
   readonly status: number;
-  /** Such as `AlreadyExists`; empty where the answer names none. */
+  /** Such as `AlreadyExists`; empty if the answer names none. */
   readonly reason: string;
   /** Reasons of the single problems, such as `NamespaceTerminating`. */
   readonly causes: readonly string[];
-  /** Seconds after which to ask again; undefined where the answer names none. */
+  /** Seconds after which to ask again; undefined if the answer names none. */
   readonly retryAfter: number | undefined;
 
   /** @param what was asked for, such as `get pods shop/cart` */

@@ -16,7 +16,7 @@ export interface InCluster {
   readonly caFile?: string;
 }
 
-/** Reads where a pod finds its API server, as the kubelet sets it. */
+/** Reads if a pod finds its API server, as the kubelet sets it. */
 export function readInCluster(read: SettingsReader): InCluster {
   const caFile = read.optional(ApiServerVariable.caFile);
   const host = read.required(ApiServerVariable.host, "outside a pod, set it to the API server's address");
@@ -28,7 +28,7 @@ export function readInCluster(read: SettingsReader): InCluster {
   };
 }
 
-/** Reads token and certificate authority anew, since both rotate. @throws where a file is missing or empty */
+/** Reads token and certificate authority again, since both rotate. @throws if a file is missing or empty */
 export function readApiServer(cluster: InCluster): ApiServer & { readonly token: string; readonly ca: string } {
   return {
     host: cluster.host,

@@ -48,7 +48,7 @@ export class LeaderElection implements Leadership {
     private readonly deps: Deps,
   ) {}
 
-  /** Becomes false by itself where the lease could not be renewed in time. */
+  /** Becomes false by itself if the lease could not be renewed in time. */
   get leading(): boolean {
     return this.renewedAt !== undefined && this.deps.clock.now() - this.renewedAt < RENEW_DEADLINE_MS;
   }
@@ -59,7 +59,7 @@ export class LeaderElection implements Leadership {
     while (!signal.aborted) {
       const sentAt = clock.now();
       const held = await this.attempt();
-      // The lead may have ended meanwhile; what was left alone then has to be done if it begins anew.
+      // The lead may have ended meanwhile; if it begins again, do what was skipped then.
       this.announce();
       if (held === true) this.renewedAt = sentAt;
       else if (held === false) this.renewedAt = undefined;
@@ -70,7 +70,7 @@ export class LeaderElection implements Leadership {
     this.renewedAt = undefined;
   }
 
-  /** Whether the lease is held now; undefined where no answer tells. */
+  /** Whether the lease is held now; undefined if no answer tells. */
   private async attempt(): Promise<boolean | undefined> {
     try {
       const held = await this.hold();
@@ -95,7 +95,7 @@ export class LeaderElection implements Leadership {
     return mayHold(this.sighting, identity, clock.now()) && this.claim(this.lease);
   }
 
-  /** Creates the lease or takes what was read; false where somebody else was faster. */
+  /** Creates the lease or takes what was read; false if somebody else was faster. */
   private async claim(before: LeaseObject | undefined): Promise<boolean> {
     const { client, clock } = this.deps;
     const { identity, name, namespace } = this.options;

@@ -33,7 +33,7 @@ export interface Claim {
   readonly durationMs: number;
 }
 
-/** The lease taken, or renewed where it is ours. */
+/** The lease taken, or renewed if it is ours. */
 export function claimed(spec: LeaseSpec | undefined, { identity, date, durationMs }: Claim): LeaseSpec {
   const time = microTime(date);
   const renewal = { holderIdentity: identity, leaseDurationSeconds: Math.ceil(durationMs / 1_000), renewTime: time };

@@ -58,7 +58,7 @@ export interface Place {
   readonly subresource?: string;
 }
 
-/** Where the API serves it, without a query. */
+/** If the API serves it, without a query. */
 export function pathOf(resource: Resource<unknown>, { namespace, name, subresource }: Place = {}): string {
   const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
   const within = namespace === undefined ? [] : ["namespaces", namespace];

@@ -2,9 +2,9 @@ import type { Notice, Watchable } from "./watch";
 
 /** What is kept of objects, and by which key. */
 export interface StoreOptions<T, V> {
-  /** @default NAMESPACE/NAME, or NAME where there is no namespace */
+  /** @default NAMESPACE/NAME, or NAME if there is no namespace */
   readonly key?: (object: T) => string;
-  /** The part of an object that is kept; it is made anew at every change. */
+  /** The part of an object that is kept; it is made again at every change. */
   readonly view: (object: T) => V;
   /** Called for every object that may have changed, or that is gone. */
   readonly changed?: (key: string) => void;
@@ -12,7 +12,7 @@ export interface StoreOptions<T, V> {
   readonly synced?: () => void;
 }
 
-/** NAMESPACE/NAME, or NAME where there is no namespace. */
+/** NAMESPACE/NAME, or NAME if there is no namespace. */
 export function keyOf({ metadata }: Watchable): string {
   const { name = "", namespace } = metadata ?? {};
   return namespace === undefined ? name : `${namespace}/${name}`;

@@ -82,7 +82,7 @@ interface Connections {
 
 /**
  * A transport over HTTPS that keeps connections open between requests, for some seconds.
- * @param server is asked before each request where it is a function: new connections are made when the token or the
+ * @param server is asked before each request if it is a function: new connections are made when the token or the
  * certificates have changed. Requests under way are still answered over the old ones.
  */
 export function httpsTransport(server: ApiServer | (() => ApiServer)): ClosingTransport {

@@ -47,7 +47,7 @@ test("they grow while it answers lists, slowly, and no watch", async () => {
 });
 
 describe("a list whose answer is too large", () => {
-  /** Answers pages of at most 10 objects, of 20 in all, and without pages where the cache is asked. */
+  /** Answers pages of at most 10 objects, of 20 in all, and without pages if the cache is asked. */
   const large = (asked: string[]): Transport => {
     return async ({ path }) => {
       const query = new URLSearchParams(path.split("?")[1]);

@@ -30,7 +30,7 @@ export interface WatchSource {
 
 /** What a watch works with; time and chance come from outside. */
 export interface WatchDeps {
-  /** Asked anew for each connection, since tokens and certificates rotate. */
+  /** Asked again for each connection, since tokens and certificates rotate. */
   readonly server: () => ApiServer;
   readonly send: Transport;
   readonly now: () => number;
@@ -71,7 +71,7 @@ class Watch<T extends Watchable> {
   private version: string | undefined;
   /**
    * How new a list has to be, which the server may take from its cache: not older than what was seen. Undefined: as new as
-   * the database, where the server's versions have gone back.
+   * the database, if the server's versions have gone back.
    */
   private seen: string | undefined = "0";
   /** Objects of a page of the list under way. */
@@ -101,7 +101,7 @@ class Watch<T extends Watchable> {
     }
   }
 
-  /** Lists, where there is no place to go on from, and watches until the server ends that. */
+  /** Lists, if there is no place to go on from, and watches until the server ends that. */
   private async *connection(): AsyncGenerator<Notice<T>> {
     if (this.version === undefined) yield* this.list();
     yield* this.follow(this.version ?? "0");
@@ -209,7 +209,7 @@ class Watch<T extends Watchable> {
   }
 }
 
-/** Lists a collection, then follows its changes; connects again after errors, and lists again where it must. */
+/** Lists a collection, then follows its changes; connects again after errors, and lists again if it must. */
 export function watch<T extends Watchable>(source: WatchSource, deps: WatchDeps): AsyncGenerator<Notice<T>> {
   return new Watch<T>(source, deps).notices();
 }

@@ -24,7 +24,7 @@ const BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 60_000 };
 
 /**
  * Keys that wait for being reconciled, first come, first served, the urgent ones before the others. A key waits once,
- * however often it is added; it is never reconciled twice at once; where it is added meanwhile it comes again after that.
+ * however often it is added; it is never reconciled twice at once; if it is added meanwhile it comes again after that.
  */
 export class WorkQueue {
   private readonly urgent = new Set<string>();
@@ -69,7 +69,7 @@ export class WorkQueue {
     this.sleepers.shift()?.();
   }
 
-  /** Adds a key after so many milliseconds; of several times the earliest counts. @returns false where one is as early */
+  /** Adds a key after so many milliseconds; of several times the earliest counts. @returns false if one is as early */
   addAfter(key: string, ms: number): boolean {
     const { clock, signal } = this.deps;
     const at = clock.now() + ms;
@@ -93,7 +93,7 @@ export class WorkQueue {
     return ms;
   }
 
-  /** Lets a key's back-off begin anew, as every success does. */
+  /** Lets a key's back-off begin again, as every success does. */
   forget(key: string): void {
     this.backoff.forget(key);
   }

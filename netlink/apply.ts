@@ -16,7 +16,7 @@ export function isUnsupported(error: unknown): boolean {
   return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
 }
 
-/** The first failure among the kernel's replies, 0 for success, undefined where there is neither. */
+/** The first failure among the kernel's replies, 0 for success, undefined if there is neither. */
 function outcome(replies: readonly Uint8Array[]): number | undefined {
   let acknowledged: number | undefined;
   for (const reply of replies.flatMap((datagram) => [...messages(datagram)])) {

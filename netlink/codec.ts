@@ -106,7 +106,7 @@ export function* attributeList(payload: Uint8Array): Generator<readonly [number,
   }
 }
 
-/** A number in network order, as the kernel sends it; undefined where there is none. */
+/** A number in network order, as the kernel sends it; undefined if there is none. */
 export function readNumber32(bytes: Uint8Array | undefined): number | undefined {
   return bytes === undefined || bytes.length < 4 ? undefined : viewOf(bytes).getInt32(0);
 }

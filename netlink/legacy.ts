@@ -2,7 +2,7 @@ import { Errno, SystemError } from "../host/errno";
 import { readText } from "../host/files";
 import type { Host } from "../host/port";
 
-/** Names of the tables of legacy iptables in the namespace that the process is in; absent where it was never used. */
+/** Names of the tables of legacy iptables in the namespace that the process is in; absent if it was never used. */
 const LEGACY_TABLES = "/proc/self/net/ip_tables_names";
 
 /**

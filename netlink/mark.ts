@@ -35,7 +35,7 @@ export function encodeMark({ index, count, families, words, next }: Mark, used: 
 
 const LAYOUT = /^(\d+)\/(\d+)\/(\d+) ([^|]*)\|(.*)$/;
 
-/** The mark in a rule's user data; undefined where there is none. */
+/** The mark in a rule's user data; undefined if there is none. */
 export function decodeMark(userdata: Uint8Array): Mark | undefined {
   for (let at = 0; at + HEADER <= userdata.length; ) {
     const [type, length = 0] = userdata.subarray(at, at + HEADER);

@@ -39,7 +39,7 @@ export interface ListedRule {
 
 /** A chain of this plugin's table, without its rules. */
 export interface ListedChain {
-  /** Undefined where it is no base chain: packets do not get there by themselves. */
+  /** Undefined if it is no base chain: packets do not get there by themselves. */
   readonly type: string | undefined;
   readonly hook: number;
   readonly priority: number;
@@ -54,7 +54,7 @@ type Attributes = ReadonlyMap<number, Uint8Array>;
 const refusal = (errno: number): SystemError =>
   new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
 
-/** What stands for something that is not there. Kernels before 4.17 know no IPv6 where it was never used. */
+/** What stands for something that is not there. Kernels before 4.17 know no IPv6 if it was never used. */
 const ABSENT: readonly number[] = [Errno.ENOENT, Errno.EAFNOSUPPORT];
 
 const content = ({ payload }: Received): Attributes => attributes(payload.subarray(FAMILY_HEADER));
@@ -63,7 +63,7 @@ function* repliesTo(netfilter: Netfilter, request: Uint8Array): Generator<Receiv
   for (const datagram of netfilter(request)) yield* messages(datagram);
 }
 
-/** One object by its name; undefined where there is none. */
+/** One object by its name; undefined if there is none. */
 function find(netfilter: Netfilter, type: number, family: Family, name: readonly Uint8Array[]): Attributes | undefined {
   const request = message({ type, flags: REQUEST, sequence: 1, family: NFPROTO[family], attributes: name });
   for (const reply of repliesTo(netfilter, request)) {
@@ -75,7 +75,7 @@ function find(netfilter: Netfilter, type: number, family: Family, name: readonly
   throw refusal(Errno.ENOBUFS);
 }
 
-/** Lists what an object holds; nothing where there is no such object. @throws SystemError, ListTooLong */
+/** Lists what an object holds; nothing if there is no such object. @throws SystemError, ListTooLong */
 function list(netfilter: Netfilter, type: number, family: Family, of: readonly Uint8Array[]): readonly Attributes[] {
   const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: of });
   for (let attempt = 1; ; attempt++) {
@@ -100,13 +100,13 @@ function list(netfilter: Netfilter, type: number, family: Family, of: readonly U
 
 const textOf = (found: Attributes, type: number) => asciiText(found.get(type) ?? EMPTY);
 
-/** This plugin's table of a family; undefined where there is none. @throws SystemError */
+/** This plugin's table of a family; undefined if there is none. @throws SystemError */
 export function findTable(netfilter: Netfilter, family: Family): { readonly isDormant: boolean } | undefined {
   const table = find(netfilter, GET.table, family, [text(NFTA_TABLE.name, TABLE)]);
   return table && { isDormant: ((readNumber32(table.get(NFTA_TABLE.flags)) ?? 0) & DORMANT) !== 0 };
 }
 
-/** A chain of any table, by default this plugin's; undefined where there is none. @throws SystemError */
+/** A chain of any table, by default this plugin's; undefined if there is none. @throws SystemError */
 export function findChain(
   netfilter: Netfilter,
   family: Family,

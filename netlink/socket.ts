@@ -28,7 +28,7 @@ export class ListTooLong extends Error {
   override readonly name = "ListTooLong";
 }
 
-/** A request is one datagram, however long. Where the kernel gives it no room, sending fails. */
+/** A request is one datagram, however long. If the kernel gives it no room, sending fails. */
 function makeRoom(host: Host, socket: number, length: number): void {
   if (length < USUAL_ROOM) return;
   const room = new Uint8Array(Int32Array.of(length).buffer);

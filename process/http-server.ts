@@ -38,7 +38,7 @@ async function answerTo({ method, target }: ServerRequest, answers: Answers): Pr
   }
 }
 
-/** Serves GET by path. @throws where the address is taken */
+/** Serves GET by path. @throws if the address is taken */
 export async function serve(at: ListenAddress, answers: Answers): Promise<HttpServer> {
   const server = new Server({ ...LIMITS, answer: (request) => answerTo(request, answers) });
   const listener = await listenTcp(at, server.take);

@@ -103,12 +103,12 @@ export class SettingsReader<F extends FlagTable = Record<never, string>> {
     this.flags = { ...flags, ...(args.length === 0 ? {} : parseFlags(args, flags ?? {}, this.problems)) };
   }
 
-  /** A variable of the environment. @param fallback counts where it is not set or empty */
+  /** A variable of the environment. @param fallback counts if it is not set or empty */
   env(name: string, fallback = ""): Setting {
     return this.setting(name, this.optional(name) ?? fallback);
   }
 
-  /** A flag of the command line; where it is given twice, the last counts. */
+  /** A flag of the command line; if it is given twice, the last counts. */
   flag(name: keyof F & string): Setting {
     return this.setting(`--${name}`, String(this.flags[name] ?? ""));
   }
@@ -118,7 +118,7 @@ export class SettingsReader<F extends FlagTable = Record<never, string>> {
     return new Setting(name, value, this.problems);
   }
 
-  /** A variable of the environment; undefined where it is not set or empty. */
+  /** A variable of the environment; undefined if it is not set or empty. */
   optional(name: string): string | undefined {
     return this.environment[name] || undefined;
   }

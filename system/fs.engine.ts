@@ -18,7 +18,7 @@ export const constants = { W_OK: 2, X_OK: 1 } as const;
 
 const AT_SYMLINK_NOFOLLOW = 0x100;
 const STATX_BASIC_STATS = 0x7ff;
-/** Where the members of `struct statx` stand, from the kernel's linux/stat.h. */
+/** If the members of `struct statx` stand, from the kernel's linux/stat.h. */
 const STATX = {
   size: 256,
   uid: 0x14,

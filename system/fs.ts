@@ -68,7 +68,7 @@ export const accessSync: (path: string, mode: number) => void = node.accessSync;
 export const statfsSync: (path: string) => { readonly bavail: number; readonly bsize: number } = node.statfsSync;
 export const openSync: (path: string, flags: "r") => number = node.openSync;
 export const closeSync: (descriptor: number) => void = node.closeSync;
-/** @param position null: where the last read of the descriptor ended. @returns bytes that were read, 0 at the end */
+/** @param position null: if the last read of the descriptor ended. @returns bytes that were read, 0 at the end */
 export const readSync: (
   descriptor: number,
   into: Uint8Array,
@@ -77,7 +77,7 @@ export const readSync: (
   position: number | null,
 ) => number = node.readSync;
 
-/** Tells each change of a directory's entries or of a file in it. @throws where the kernel gives no watch (ENOSPC, EMFILE) */
+/** Tells each change of a directory's entries or of a file in it. @throws if the kernel gives no watch (ENOSPC, EMFILE) */
 export const watch: (directory: string, changed: () => void) => Watch = node.watch;
 
 /**

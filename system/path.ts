@@ -20,7 +20,7 @@ export function join(...parts: readonly string[]): string {
   return `${inner === "" ? "." : inner}${path.endsWith("/") ? "/" : ""}`;
 }
 
-/** Where a path leads to, as seen from a directory. @param directory an absolute path. @returns one, normalized */
+/** If a path leads to, as seen from a directory. @param directory an absolute path. @returns one, normalized */
 export function resolve(directory: string, path: string): string {
   return `/${segments(path.startsWith("/") ? path : `${directory}/${path}`).join("/")}`;
 }

@@ -18,7 +18,7 @@ export interface Component {
   readonly licenseText: string;
 }
 
-/** What a header file defines a macro as, without quotes. @throws where it does not define it */
+/** What a header file defines a macro as, without quotes. @throws if it does not define it */
 function macro(header: string, name: string): string {
   const value = new RegExp(`^#define ${name}\\s+"?([^"\\s]*)"?\\s*$`, "m").exec(header)?.[1];
   if (value === undefined) throw new Error(`a header of the C sources does not define ${name}`);
@@ -83,7 +83,7 @@ interface PackageManifest {
   readonly license: string;
 }
 
-/** An npm package whose code is in a bundle. @throws where it has no file with its licence */
+/** An npm package whose code is in a bundle. @throws if it has no file with its licence */
 async function npmPackage(folder: string): Promise<Component> {
   const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as PackageManifest;
   const { name, version, license } = manifest;

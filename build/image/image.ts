@@ -10,7 +10,7 @@ import { BILL_OF_MATERIALS, imageFiles } from "./contents";
 import { type ImageSpec, OCI_NAMES, ociArchive, type PlatformFiles } from "./oci";
 import { imageSizes, sizesInWords } from "./size";
 
-/** The image's name where none is given in the chart's values. */
+/** The image's name if none is given in the chart's values. */
 export const IMAGE_NAME = "ghcr.io/linkerd-cni-cdk8s/linkerd-cni";
 
 interface PackageManifest {

@@ -7,7 +7,7 @@ const run = promisify(execFile);
 /** A program that may be on a machine and takes an image's archive. */
 interface Loader {
   readonly program: string;
-  /** Prints something where there is what would hold the image: a daemon that answers, a store, a cluster. */
+  /** Prints something if there is what would hold the image: a daemon that answers, a store, a cluster. */
   readonly ask: readonly string[];
   /** Takes the archive that is named after these. */
   readonly load: readonly string[];
@@ -55,7 +55,7 @@ async function load({ program, ask, load }: Loader, archive: string, env: Enviro
 /**
  * Hands an image's archive to every container runtime of this machine that answers.
  * @returns a line for each
- * @throws where there is none, one refuses it, or none takes it
+ * @throws if there is none, one refuses it, or none takes it
  */
 export async function loadImage(archive: string, environment: Environment): Promise<string> {
   if (!existsSync(archive)) throw new Error("there is no image yet: npm run image");

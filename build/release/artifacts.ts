@@ -76,7 +76,7 @@ const unreadable =
 
 /**
  * The image, from the archive that the build made.
- * @throws where it is not for every architecture, or of another version
+ * @throws if it is not for every architecture, or of another version
  */
 export async function imageArtifact(archive: string, version: string): Promise<Artifact> {
   const { manifests, blobs } = await readLayout(archive).catch(unreadable(archive, "npm run image"));
@@ -111,8 +111,8 @@ const jsonOf = (blobs: LayoutContent["blobs"], digest: string): Manifest =>
  * A chart as the artifact that `helm push` makes, but the same bytes each time: what Helm packs holds the times of the
  * files, and what it pushes that of the package.
  * @param folder with Chart.yaml
- * @param work where the artifact's archive is written
- * @throws where the chart is of another version
+ * @param work directory for the artifact's archive
+ * @throws if the chart is of another version
  */
 export async function chartArtifact(folder: string, version: string, work: string): Promise<Artifact> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
@@ -146,7 +146,7 @@ export async function chartArtifact(folder: string, version: string, work: strin
   });
 }
 
-/** The command line as an artifact of one file. @param work where the artifact's archive is written */
+/** The command line as an artifact of one file. @param work directory for the artifact's archive */
 export async function cliArtifact(path: string, version: string, work: string): Promise<Artifact> {
   const name = basename(path);
   const read = (file: string) => readFile(file).catch(unreadable(file, "npm run build -- cli"));

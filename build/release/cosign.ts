@@ -29,8 +29,8 @@ export class Cosign {
 
   /**
    * @param work a directory for the public key
-   * @returns undefined where nothing was given to sign with
-   * @throws where a file is missing, or the key's password
+   * @returns undefined if nothing was given to sign with
+   * @throws if a file is missing, or the key's password
    */
   static async from(signing: Signing, plainHttp: boolean, work: string): Promise<Cosign | undefined> {
     const { key, identity, issuer, signingConfig, trustedRoot } = signing;

@@ -46,7 +46,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   npm: "your distribution's package npm",
 };
 
-/** The programs that are not installed, each with where it comes from. */
+/** The programs that are not installed, each with if it comes from. */
 export async function missingPrograms(names: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     names.map(async (name) => {

@@ -36,7 +36,7 @@ export async function packNpm(folder: string, into: string): Promise<NpmPackage>
   return { name, version, path, digest: `sha256:${sha256(await readFile(path))}`, integrity };
 }
 
-/** Where the tarball of this version is, or would be, at a target. */
+/** If the tarball of this version is, or would be, at a target. */
 export const npmReference = (target: NpmTarget, { path, name, version }: NpmPackage): string =>
   "directory" in target
     ? join(resolve(target.directory), path.slice(path.lastIndexOf("/") + 1))
@@ -45,7 +45,7 @@ export const npmReference = (target: NpmTarget, { path, name, version }: NpmPack
 /**
  * Looks for the package's version at a target.
  * @param work a directory for what is fetched
- * @returns what differs; nothing where it is the same; undefined where the version is not there
+ * @returns what differs; nothing if it is the same; undefined if the version is not there
  */
 export async function findNpm(
   target: NpmTarget,

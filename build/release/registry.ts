@@ -2,7 +2,7 @@ import type { Descriptor } from "../image/layout";
 import type { Artifact } from "./artifacts";
 import { execute, ProgramError } from "./execute";
 
-/** What is wrong where a registry's client says so, and what to do. */
+/** What is wrong if a registry's client says so, and what to do. */
 const REMEDIES: readonly (readonly [said: RegExp, remedy: (host: string) => string])[] = [
   [
     /unauthorized|denied|forbidden|basic credential|\b40[13]\b/i,
@@ -32,7 +32,7 @@ export class Registry {
     return `${this.base}/${repository}`;
   }
 
-  /** What stands under an artifact's name and version; undefined where nothing does. */
+  /** What stands under an artifact's name and version; undefined if nothing does. */
   async find(artifact: Artifact): Promise<Descriptor | undefined> {
     const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
     try {

@@ -31,7 +31,7 @@ export interface ReleaseOptions {
   readonly work: string;
 }
 
-/** What became of one part, or would: the verb in past tense where it was done. */
+/** What became of one part, or would: the verb in past tense if it was done. */
 export type Outcome =
   | "unchanged"
   | "pushed"
@@ -129,7 +129,7 @@ interface Missing {
   readonly packages: ReadonlySet<NpmPackage>;
 }
 
-/** Looks for each version. @returns what is not there @throws where something else is there, naming what differs */
+/** Looks for each version. @returns what is not there @throws if something else is there, naming what differs */
 async function compare(
   { npm, work }: ReleaseOptions,
   registry: Registry,
@@ -198,7 +198,7 @@ async function subjects(
   return found;
 }
 
-/** Signs one subject where that was not done yet. */
+/** Signs one subject if that was not done yet. */
 class Signer {
   private readonly reference: string;
 

@@ -9,7 +9,7 @@ const REMEDY = "ask as somebody who may read it";
 /** What is said where something cannot be read. */
 const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
 
-/** @throws a KubectlError where what answers is no API server, such as a proxy's login page */
+/** @throws a KubectlError if what answers is no API server, such as a proxy's login page */
 async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
   const text = await kubectl.run("get", "--raw", "/version");
   try {
@@ -32,7 +32,7 @@ export async function apiFinding(kubectl: Kubectl): Promise<Finding> {
   }
 }
 
-/** A failure where something cannot be read; nothing where it only may not be, which one warning says of all. */
+/** A failure where something cannot be read; nothing if it only may not be, which one warning says of all. */
 export function ifUnreadable(category: Category, what: string, read: Read<unknown>): readonly Finding[] {
   if ("value" in read || read.forbidden !== undefined) return [];
   return [category.bad(what, unreadable(read.problem))];

@@ -23,7 +23,7 @@ export interface Situation {
   readonly snapshot: Snapshot;
 }
 
-/** A text that is known, and what to do where it is read. */
+/** A text that is known, and what to do if it is read. */
 interface Known {
   readonly says: RegExp;
   readonly remedy: (match: RegExpExecArray, situation: Omit<Situation, "pod">) => string;
@@ -126,7 +126,7 @@ const SANDBOXES: readonly Known[] = [
   },
 ];
 
-/** Why a pod has no network, where that is the plugin's doing. */
+/** Why a pod has no network, if that is the plugin's doing. */
 export function sandboxTrouble(situation: Situation): Trouble | undefined {
   const { uid } = situation.pod.metadata;
   const events = (known(situation.snapshot.sandboxFailures) ?? []).filter(
@@ -206,7 +206,7 @@ const wordsOf = (warning: string) => warning.replace(/^\S+: \w+: /, "").replace(
 
 const stoppedOf = ({ state }: ContainerStatus) => state?.waiting ?? state?.terminated;
 
-/** The container that keeps a pod from being ready; the main one where the pod does not say. */
+/** The container that keeps a pod from being ready; the main one if the pod does not say. */
 const unreadyContainer = (pod: CheckedPod): string =>
   statusesOf(pod).find(({ ready }) => ready !== true)?.name ?? mainContainer(pod);
 
@@ -223,7 +223,7 @@ function ownWords(situation: Situation): string | undefined {
 const nodeOfPod = ({ pod, snapshot }: Situation): NodeObject | undefined =>
   known(snapshot.nodes)?.find(({ metadata }) => metadata.name === nodeOf(pod));
 
-/** What a node says of itself where it is not ready. */
+/** What a node says of itself if it is not ready. */
 export function notReady(node: NodeObject): string | undefined {
   const ready = conditionOf(node, "Ready");
   if (ready === undefined || ready.status === "True") return undefined;
@@ -322,7 +322,7 @@ const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
   },
 ];
 
-/** Why a pod of the DaemonSet is not ready; undefined where nothing but time may be missing. */
+/** Why a pod of the DaemonSet is not ready; undefined if nothing but time may be missing. */
 export function causeOf(situation: Situation): Trouble | undefined {
   if (situation.pod.metadata.deletionTimestamp !== undefined) return undefined;
   for (const cause of CAUSES) {
@@ -332,7 +332,7 @@ export function causeOf(situation: Situation): Trouble | undefined {
   return undefined;
 }
 
-/** What is said of a pod that is not ready, where its cause is not known. */
+/** What is said of a pod that is not ready, if its cause is not known. */
 export function unknownCause(situation: Situation): Trouble {
   const { metadata } = situation.pod;
   const said = conditionOf(situation.pod, "Ready")?.message ?? "it has not said that it is";

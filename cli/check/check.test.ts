@@ -104,7 +104,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ['error: linkerd.inbound-ports-to-ignore of network linkerd-cni: "9-1" is not a port or a range low-high'],
   ],
   [
-    // Kustomize changes no namespace in a text: the installer names its own pods by where it runs.
+    // Kustomize does not change a namespace inside a text, so the installer fills in the namespace that it runs in.
     "own pods elsewhere",
     { configMap: configured((each) => ({ ...each, "own-pods": { namespace: "old", daemonset: "linkerd-cni" } })) },
     [],

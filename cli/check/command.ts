@@ -30,7 +30,7 @@ function duration(text: string): number {
   return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
 }
 
-/** What one look came to; the values to install with where that was asked for. */
+/** What one look came to; the values to install with if that was asked for. */
 type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
 
 /** Asks first what needs no rights, so that a cluster that does not answer is said once. */

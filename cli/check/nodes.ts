@@ -62,7 +62,7 @@ class Rollout implements Nodes {
     return this.isActedOn && this.desired === 0 && this.own.length === 0;
   }
 
-  /** Numbers of a DaemonSet, in words, or undefined where all is as it should be. */
+  /** Numbers of a DaemonSet, in words, or undefined if all is as it should be. */
   private unfinished(): Trouble | undefined {
     const { spec, status = {} } = this.daemonSet;
     const { updatedNumberScheduled: updated = 0, numberReady = 0 } = status;
@@ -110,7 +110,7 @@ class Rollout implements Nodes {
     return trouble && category.bad(`DaemonSet ${NAME} can make its pods`, trouble);
   }
 
-  /** The older pod that a new one of the rollout takes the place of, where it is ready. */
+  /** The older pod that a new one of the rollout takes the place of, if it is ready. */
   private replacedBy(pod: CheckedPod): CheckedPod | undefined {
     return this.own.find((other) => other !== pod && nodeOf(other) === nodeOf(pod) && isReady(other));
   }

@@ -23,7 +23,7 @@ function unready(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: Sn
     });
 }
 
-/** Numbers of the DaemonSet, in words, where they say that something is missing. */
+/** Numbers of the DaemonSet, in words, if they say that something is missing. */
 function unfinished({ metadata, status = {} }: DaemonSet, namespace: string): Trouble | undefined {
   const { desiredNumberScheduled: desired = 0, numberReady = 0, observedGeneration = 0 } = status;
   const isActedOn = observedGeneration >= (metadata.generation ?? 0);
@@ -48,7 +48,7 @@ function troubles(daemonSet: DaemonSet, snapshot: Snapshot): readonly Trouble[] 
   return rest === undefined ? found : [rest];
 }
 
-/** Whether the NRI plugin is on every node, where it was asked for: without a chain nothing else redirects. */
+/** Whether the NRI plugin is on every node, if it was asked for: without a chain nothing else redirects. */
 export function nriFindings(snapshot: Snapshot): readonly Finding[] {
   const { nri, daemonSet, namespace } = snapshot;
   const what = `DaemonSet ${NRI_NAME} is ready`;

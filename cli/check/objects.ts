@@ -49,7 +49,7 @@ interface Affinity {
   };
 }
 
-/** What a pod says about where it runs, and what. */
+/** What a pod says about if it runs, and what. */
 export interface PodTemplate {
   readonly automountServiceAccountToken?: boolean;
   readonly containers?: readonly Container[];
@@ -195,7 +195,7 @@ export const isChained = (daemonSet: DaemonSet | undefined): boolean =>
 export const imageOf = (daemonSet: DaemonSet | undefined): string | undefined =>
   containersOf(daemonSet).find(({ name }) => name === INSTALLER)?.image;
 
-/** The container that replaces pods which started before the chain was complete, where it is switched on. */
+/** The container that replaces pods which started before the chain was complete, if it is switched on. */
 export const repairOf = (daemonSet: DaemonSet | undefined): Container | undefined =>
   containersOf(daemonSet).find(({ name }) => name === ContainerName.repairController);
 

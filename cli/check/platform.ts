@@ -22,10 +22,10 @@ const SIGNS: readonly (readonly [PlatformName, (node: NodeObject) => boolean])[]
   ["kind", (node) => node.spec?.providerID?.startsWith("kind://") === true],
 ];
 
-/** The platform of a node; undefined where nothing tells it, and then the usual directories are likely. */
+/** The platform of a node; undefined if nothing tells it, and then the usual directories are likely. */
 export const platformOf = (node: NodeObject): PlatformName | undefined => SIGNS.find(([, fits]) => fits(node))?.[0];
 
-/** Why a node cannot have the installer, whatever the values; undefined where it can. */
+/** Why a node cannot have the installer, whatever the values; undefined if it can. */
 export function impossible(node: NodeObject): string | undefined {
   const { kernelVersion = "", architecture = "" } = info(node);
   if (node.metadata.name?.startsWith("gk3-")) return "GKE Autopilot lets no pod write to the node";
@@ -39,13 +39,13 @@ export function impossible(node: NodeObject): string | undefined {
   return undefined;
 }
 
-/** Why mode native cannot redirect on a node; undefined where it can. */
+/** Why mode native cannot redirect on a node; undefined if it can. */
 export const needsLegacy = (node: NodeObject): string | undefined => tooOldForNative(info(node).kernelVersion ?? "");
 
 /** Releases of k3s from which on its plugins have the directory of the preset. */
 const K3S_MOVED: Readonly<Record<number, number>> = { 28: 15, 29: 10, 30: 6, 31: 2 };
 
-/** Whether a node runs a k3s that has its plugins where the preset does not look. */
+/** Whether a node runs a k3s that has its plugins if the preset does not look. */
 function isOldK3s(node: NodeObject): boolean {
   const [, minor = 0, patch = 0] = (/^v1\.(\d+)\.(\d+)/.exec(info(node).kubeletVersion ?? "") ?? []).map(Number);
   return minor < 28 || patch < (K3S_MOVED[minor] ?? 0);

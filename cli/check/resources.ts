@@ -62,7 +62,7 @@ function rivals({ daemonSets, daemonSet, namespace }: Snapshot): readonly Findin
   return [category.judge(what, trouble)];
 }
 
-/** Where the plugin is, if it is not where it was looked for: then there is nothing else to say. */
+/** If the plugin is, if it is not if it was looked for: then there is nothing else to say. */
 export function elsewhere({ namespace, daemonSet, daemonSets }: Snapshot): Finding | undefined {
   if ("problem" in daemonSet || daemonSet.value !== undefined) return undefined;
   const [other] = (known(daemonSets) ?? []).filter(({ metadata }) => metadata.namespace !== namespace);

@@ -21,7 +21,7 @@ import {
 } from "./objects";
 import { requiredGrants } from "./rights";
 
-/** What was read; a problem where it cannot be, or may not be: then `forbidden` names the kind. */
+/** What was read; a problem if it cannot be, or may not be: then `forbidden` names the kind. */
 export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };
 
 /** A cluster at one moment. */
@@ -57,7 +57,7 @@ export interface Snapshot {
   readonly definitions: Read<Named | undefined>;
 }
 
-/** What was read, where it could be. */
+/** What was read, if it could be. */
 export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? what.value : undefined);
 
 /** How many pods' logs are read, those that are not ready first: what ails many nodes is the same on most of them. */

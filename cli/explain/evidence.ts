@@ -14,7 +14,7 @@ export interface Evidence {
   readonly apiServer?: ServiceObject;
   /** Whether the plugin is in the nodes' chain; else Multus calls it for pods that ask for it. */
   readonly chained: boolean;
-  /** Whether the NRI plugin is on the nodes, which sets the redirect where the chain did not. */
+  /** Whether the NRI plugin is on the nodes, which sets the redirect if the chain did not. */
   readonly nri: boolean;
   /** The plugin's configuration. */
   readonly stanza: JsonObject;

@@ -114,7 +114,7 @@ function materialOf(objects: readonly Manifest[]): Material {
 /**
  * Reads YAML documents or JSON: single objects, and lists as kubectl prints them.
  * @param from what is read, for messages
- * @throws where it cannot be read, or holds no pod
+ * @throws if it cannot be read, or holds no pod
  */
 export function readMaterial(text: string, from: string): Material {
   const objects = contentsOf(text, from).flatMap((content) => objectsOf(content, from));

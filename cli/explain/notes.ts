@@ -115,7 +115,7 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
   ];
 }
 
-/** What is worth knowing besides. @param without the outcome where the runtime passes no annotations */
+/** What is worth knowing besides. @param without the outcome if the runtime passes no annotations */
 export function notesOf(evidence: Evidence, outcome: Outcome, without: Outcome): readonly string[] {
   return [
     ...(outcome.kind === "left alone" ? [] : historyNotes(evidence)),

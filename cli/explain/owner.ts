@@ -59,7 +59,7 @@ export const isOwner = (word: string): boolean => Object.hasOwn(KINDS, plain(wor
 const where = ({ namespace }: Named) =>
   namespace === undefined ? "in the context's namespace" : `in namespace ${namespace}`;
 
-/** @throws where there is no such pod */
+/** @throws if there is no such pod */
 export async function onePod(kubectl: Kubectl, pod: Named): Promise<PodManifest> {
   const found = await kubectl.get<PodManifest>({ kind: "pod", ...pod });
   if (found === undefined) throw new Error(`no pod ${pod.name} ${where(pod)}`);
@@ -95,7 +95,7 @@ async function selectorsOf(kubectl: Kubectl, kind: string, object: OwnedObject):
   return jobs.filter(({ metadata }) => metadata.ownerReferences?.some((each) => each.uid === uid)).map(selectorText);
 }
 
-/** The pods of a Deployment, Job and the like. @throws where there is no such object, or it has no pod */
+/** The pods of a Deployment, Job and the like. @throws if there is no such object, or it has no pod */
 export async function podsOf(
   kubectl: Kubectl,
   { owner, ...named }: Named & { readonly owner: string },

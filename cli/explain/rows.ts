@@ -79,7 +79,7 @@ class Origins {
 /** The NRI plugin programs by netlink alone. */
 const modeOf = ({ chained, nri }: Evidence, mode: IptablesMode): string => modes[nri && !chained ? "native" : mode];
 
-/** Who sets the rules, where that is not the chain alone. */
+/** Who sets the rules, if that is not the chain alone. */
 function setBy({ chained, nri }: Evidence): readonly Row[] {
   if (!nri) return [];
   if (!chained) return [{ what: "set by", value: "the NRI plugin, as the pod starts", from: "chained: false" }];

@@ -104,7 +104,7 @@ export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[
 }
 
 /**
- * One transaction that empties and fills our chains, and adds the jumps to them where they are missing.
+ * One transaction that empties and fills our chains, and adds the jumps to them if they are missing.
  * @param saved what `iptables-save` printed before
  */
 export function restoreText(set: RuleSet, saved: string): string {

@@ -6,7 +6,7 @@ export interface RedirectOptions {
   /** The proxy's ports. */
   readonly inboundPort: number;
   readonly outboundPort: number;
-  /** The proxy's user and group, where it has them: their traffic goes out directly. */
+  /** The proxy's user and group, if it has them: their traffic goes out directly. */
   readonly proxyUid?: number;
   readonly proxyGid?: number;
   /** Inbound ports that are redirected; empty: all. */

@@ -93,7 +93,7 @@ export function perSubnet(rule: Rule): readonly Rule[] {
   return match.subnets.map((subnet) => ignoreSubnets(match.kind, [subnet]));
 }
 
-/** The rule about a list, or none where the list is empty. */
+/** The rule about a list, or none if the list is empty. */
 function ruleAbout<T>(items: readonly T[], rule: (items: readonly T[]) => Rule): readonly Rule[] {
   return items.length === 0 ? [] : [rule(items)];
 }
@@ -104,7 +104,7 @@ function redirectInbound({ inboundPort, portsToRedirect }: RedirectOptions): rea
   return portsToRedirect.map((port) => ruleOf("redirect-port-*-to-proxy-port", { kind: "tcp-port", port }, verdict));
 }
 
-/** The proxy's own traffic, which would otherwise come back to it for ever. */
+/** The proxy's own traffic, which would otherwise come back to it forever. */
 function ignoreProxy({ proxyUid, proxyGid }: RedirectOptions): readonly Rule[] {
   return [
     ...(proxyUid === undefined ? [] : [ruleOf("ignore-proxy-user-id", { kind: "uid", id: proxyUid }, leave)]),
@@ -133,7 +133,7 @@ function rulesOf(family: Family, options: RedirectOptions): RuleSet {
   };
 }
 
-/** The rules for a pod: IPv4 always, IPv6 where it is asked for. */
+/** The rules for a pod: IPv4 always, IPv6 if it is asked for. */
 export function redirectRules(options: RedirectOptions): readonly RuleSet[] {
   const families: readonly Family[] = options.ipv6 ? ["ip", "ip6"] : ["ip"];
   return families.map((family) => rulesOf(family, options));

@@ -40,7 +40,7 @@ export class ConflictBackoff {
     }
   }
 
-  /** Notes that the next write is put off. @returns false where it was noted since the last write */
+  /** Notes that the next write is put off. @returns false if it was noted since the last write */
   defer(namespace: string): boolean {
     const found = this.writes.get(namespace);
     if (found === undefined || found.isDeferred) return false;

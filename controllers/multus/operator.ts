@@ -78,7 +78,7 @@ export class MultusOperator {
     registry.gauge(leader, () => (leadership.leading ? 1 : 0));
   }
 
-  /** Runs until the signal is given. @throws where a port is taken */
+  /** Runs until the signal is given. @throws if a port is taken */
   async run(): Promise<void> {
     const servers = await this.listen();
     const written = new AbortController();

@@ -16,7 +16,7 @@ function integerOf({ body }: Element): number {
 }
 
 const KNOWN: readonly string[] = Object.values(Extension);
-/** RFC 5280 says that these are not critical; Go reads no certificate where one is. */
+/** RFC 5280 says that these are not critical; Go reads no certificate if one is. */
 const NEVER_CRITICAL: readonly string[] = [Extension.subjectKeyId, Extension.authorityKeyId];
 
 interface Certificate {
@@ -100,7 +100,7 @@ function mailbox(text: string): Mailbox | undefined {
   return isWhole && isDomain(domain) ? { local, domain: domain.toLowerCase() } : undefined;
 }
 
-/** A network, in the shorter form where it is one of IPv4-mapped addresses. */
+/** A network, in the shorter form if it is one of IPv4-mapped addresses. */
 interface Network {
   readonly size: number;
   readonly address: readonly number[];
@@ -290,7 +290,7 @@ function mappingsIn(value: Uint8Array | undefined): readonly (readonly [string, 
   });
 }
 
-/** How many more certificates may come until a rule holds; undefined where the certificate says nothing of it. */
+/** How many more certificates may come until a rule holds; undefined if the certificate says nothing of it. */
 interface Limits {
   readonly explicit: number | undefined;
   readonly mapping: number | undefined;
@@ -325,7 +325,7 @@ function allowed(before: Policies, named: readonly string[], mayBeAny: boolean):
   return after;
 }
 
-/** Renames policies for the certificates below; false where it names what cannot be renamed. */
+/** Renames policies for the certificates below; false if it names what cannot be renamed. */
 function rename(policies: Policies, mappings: readonly (readonly [string, string])[], mayRename: boolean): boolean {
   if (!mayRename) {
     for (const [issuer] of mappings) policies.delete(issuer);
@@ -381,7 +381,7 @@ function checkPolicies(chain: readonly Certificate[]): void {
 }
 
 /**
- * What is wrong with a chain that the TLS library has verified; empty where nothing is.
+ * What is wrong with a chain that the TLS library has verified; empty if nothing is.
  * @param chain DER, the server's certificate first, the authority last
  */
 export function problemOf(chain: readonly Uint8Array[]): string {

@@ -30,7 +30,7 @@ interface Deadline {
   readonly limit: number;
 }
 
-/** The number of bytes that a step transferred. @throws ConnectionFailed where it failed; `dropped` where nothing came back */
+/** The number of bytes that a step transferred. @throws ConnectionFailed if it failed; `dropped` where nothing came back */
 function transferred(result: number, isUnanswered: boolean, { limit }: Deadline): number {
   if (result === -Errno.ETIMEDOUT) throw new ConnectionFailed(`no answer within ${limit} ms`);
   if (result < 0) throw new ConnectionFailed("the connection was reset", isUnanswered);
@@ -62,7 +62,7 @@ function attempt(host: Host, server: ApiServer, path: string, left: () => number
   }
 }
 
-/** Milliseconds that a server asks to wait for; a second where it says a date or nothing (RFC 9110, section 10.2.3). */
+/** Milliseconds that a server asks to wait for; a second if it says a date or nothing (RFC 9110, section 10.2.3). */
 function pauseOf(retryAfter: string | undefined): number {
   return /^\d{1,4}$/.test(retryAfter ?? "") ? Number(retryAfter) * 1000 : 1000;
 }
@@ -72,10 +72,10 @@ const asksToWait = ({ status, retryAfter }: HttpResponse) =>
   status === TOO_MANY_REQUESTS || (status === UNAVAILABLE && retryAfter !== undefined);
 
 /**
- * Gets an object. Retries once where the connection is dropped before the answer begins, and where the server answers
+ * Gets an object. Retries once if the connection is dropped before the answer begins, and where the server answers
  * that it has no room for now, after the pause that it asks for.
  * @param deadlineMs milliseconds for everything
- * @throws ApiUnreachable where there is no answer
+ * @throws ApiUnreachable if there is no answer
  */
 export function get(host: Host, server: ApiServer, path: string, deadlineMs: number): HttpResponse {
   const begin = host.elapsed();

@@ -56,7 +56,7 @@ export class Decoder {
 
   /**
    * The text of bytes. With `stream`, a character whose rest is still to come is kept for the next call.
-   * @throws TypeError where they are not UTF-8, if `fatal`
+   * @throws TypeError if they are not UTF-8, if `fatal`
    */
   decode(input: ArrayBuffer | ArrayBufferView = NONE, { stream = false } = {}): string {
     const given = bytesOf(input);

@@ -160,7 +160,7 @@ const PR_SET_PDEATHSIG = 1;
 const O_CLOEXEC = 0x80000;
 const WNOHANG = 1;
 const LAST_DESCRIPTOR = 2 ** 32 - 1;
-/** Descriptors that may be open where the kernel (before 5.9) does not close ranges. */
+/** Descriptors that may be open if the kernel (before 5.9) does not close ranges. */
 const MANY = 4096;
 const CHUNK = 64 * 1024;
 
@@ -215,7 +215,7 @@ const reap = () => {
  * other work goes on. The child has a copy of the memory, and no descriptor but the usual three; it ends with this
  * process, and at the time limit, though what the kernel does for it may go on.
  * @param timeoutMs default: no limit
- * @throws what the function threw: its message, and its code where it has one; with code ETIMEDOUT at the time limit
+ * @throws what the function threw: its message, and its code if it has one; with code ETIMEDOUT at the time limit
  */
 export async function inChild<T>(work: () => T, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<T> {
   if (!callbacks.has(Signals.SIGCHLD)) onSignal(Signals.SIGCHLD, reap);

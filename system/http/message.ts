@@ -110,7 +110,7 @@ function headersOf(lines: readonly string[]): Headers {
   return headers;
 }
 
-/** Where a body ends; undefined where the header says nothing of one. @throws MessageError */
+/** Where a body ends; undefined if the header says nothing of one. @throws MessageError */
 export function extentOf(headers: Headers): Extent | undefined {
   const coding = headers.get("transfer-encoding");
   const length = headers.get("content-length");
@@ -189,7 +189,7 @@ export class MessageReader {
     return this.extent === undefined || (this.extent.kind === "length" && this.left === 0);
   }
 
-  /** Bytes of the body that are announced and not read yet; 0 where no length is announced. */
+  /** Bytes of the body that are announced and not read yet; 0 if no length is announced. */
   get announced(): number {
     return this.extent?.kind === "length" ? this.left : 0;
   }

@@ -7,7 +7,7 @@ export interface RotationState {
   readonly serving: ServingCertificate;
   /** Certificates of the authorities that clients are to trust, PEM. */
   readonly trusted: readonly string[];
-  /** The authority that signs renewals, one of those trusted; undefined where its key is not in the Secret. */
+  /** The authority that signs renewals, one of those trusted; undefined if its key is not in the Secret. */
   readonly signer: Authority | undefined;
 }
 
@@ -47,7 +47,7 @@ const renewalTime = ({ validFrom, validTo }: Validity) => validTo - (validTo - v
  * Plans the rotation. A certificate is renewed by the authority that signed it, which clients trust already. Only
  * where that one cannot sign (its key is unknown, it ends too soon, or the Secret was deleted) another authority is
  * made, trusted beside the old, and signs the next certificate once clients know it.
- * @param state what the Secret holds; undefined where there is none, or nothing usable in it
+ * @param state what the Secret holds; undefined if there is none, or nothing usable in it
  * @param served what this process serves
  */
 export function planRotation(
@@ -75,7 +75,7 @@ export function planRotation(
   return { kind: "wait", ms };
 }
 
-/** The signer, where it outlives what it signs. */
+/** The signer, if it outlives what it signs. */
 function usableSigner({ signer }: RotationState, now: number, validMs: number): Authority | undefined {
   return signer !== undefined && isValidAt(signer, now) && signer.validTo >= now + validMs ? signer : undefined;
 }

@@ -40,7 +40,7 @@ interface Deps extends InformerDeps {
 
 const YEAR_MS = 365 * 86_400_000;
 const AUTHORITY_VALID_MS = 10 * YEAR_MS;
-/** Even where no change is reported, the Secret and the configuration are read so often. */
+/** Even if no change is reported, the Secret and the configuration are read so often. */
 const CHECK_EVERY_MS = 60_000;
 const RETRY = { firstMs: 500, longestMs: 30_000 };
 const LONGEST_SETTLE_MS = 5 * 60_000;
@@ -67,7 +67,7 @@ const encoded = (text: string) => base64(utf8(text));
 /** The `caBundle`, and the Secret's `ca.crt`. */
 const bundleOf = (trusted: readonly string[]) => encoded(trusted.join(""));
 
-/** Reads the Secret's `data`. @throws where clients that call it by the DNS name would refuse what it serves */
+/** Reads the Secret's `data`. @throws if clients that call it by the DNS name would refuse what it serves */
 function decode(data: Data, name: string): RotationState {
   const text = (key: string) => textOf(fromBase64(data[key] ?? ""));
   const trusted = splitCertificates(text("ca.crt"));
@@ -147,7 +147,7 @@ export class CertificateRotator {
     }
   }
 
-  /** Reads everything anew and takes the next step. @returns milliseconds until the step after it */
+  /** Reads everything again and takes the next step. @returns milliseconds until the step after it */
   private async reconcile(): Promise<number> {
     const { client, clock, log, served } = this.deps;
     const { namespace, secret, validMs } = this.options;
@@ -211,7 +211,7 @@ export class CertificateRotator {
   }
 
   /**
-   * Writes where the Secret is still the one that was read. The chart makes it: a right to create this one would be a
+   * Writes if the Secret is still the one that was read. The chart makes it: a right to create this one would be a
    * right to create any, also a token of any service account in the namespace.
    * @returns whether it was
    */

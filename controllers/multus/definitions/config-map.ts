@@ -30,7 +30,7 @@ function parse(text: string): JsonObject {
   return json;
 }
 
-/** The stanza as a configuration that stands alone; every field is kept. @throws where the plugin would refuse it */
+/** The stanza as a configuration that stands alone; every field is kept. @throws if the plugin would refuse it */
 function standAlone(stanza: JsonObject, kubeconfig: string): JsonObject {
   const { kubernetes = {}, cniVersion = CNI_VERSION } = stanza;
   parseStanza(stanza, PLUGIN_TYPE);

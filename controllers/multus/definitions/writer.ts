@@ -40,7 +40,7 @@ export class DefinitionWriter {
   }
 
   /**
-   * Creates a definition where there is none.
+   * Creates a definition if there is none.
    * @param leads asked before it is written: another process may lead by then
    * @throws Stale if there is one by now, ours or not, or another process leads; WriteFailed
    */
@@ -65,7 +65,7 @@ export class DefinitionWriter {
     this.deps.log.info("corrected the definition", { namespace });
   }
 
-  /** A namespace as it is now; undefined where there is none. @throws WriteFailed */
+  /** A namespace as it is now; undefined if there is none. @throws WriteFailed */
   async namespace(name: string): Promise<Namespace | undefined> {
     const found = await this.attempt("delete", () => this.deps.client.find(resources.namespaces, { name }));
     return found === undefined ? undefined : namespaceOf(found);

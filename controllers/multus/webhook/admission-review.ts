@@ -67,7 +67,7 @@ const parseReview = (document: unknown): ReviewRequest => parse(REVIEW, document
 const parsePod = ({ object }: ReviewRequest): ReviewedPod => parse(POD, object, "request.object");
 
 export interface ReviewDeps {
-  /** @throws where nothing can be learned about the namespace */
+  /** @throws if nothing can be learned about the namespace */
   readonly namespace: (name: string) => Promise<PodNamespace>;
   readonly options: AnnotateOptions;
   readonly log: Log;
@@ -88,7 +88,7 @@ function isOpen({ operation }: ReviewRequest, { metadata, spec }: ReviewedPod): 
   return operation === "CREATE" || (!spec?.nodeName && !metadata?.deletionTimestamp);
 }
 
-/** The pod to look at; none where there is nothing to decide. @throws ReviewError */
+/** The pod to look at; none if there is nothing to decide. @throws ReviewError */
 function subject(request: ReviewRequest): ReviewedPod | undefined {
   const { resource, group } = request.resource;
   if (resource !== "pods" || group) {

@@ -44,7 +44,7 @@ const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/",
 
 /** What a review of a pod comes to. */
 export interface Verdict {
-  /** Empty where the pod stays as it is. */
+  /** Empty if the pod stays as it is. */
   readonly patch: JsonPatch;
   /** Told to whoever sent the request. */
   readonly warnings: readonly string[];
@@ -62,7 +62,7 @@ interface UidRange {
 
 const BLOCK = /^(?<first>\d{1,10})(?:\/(?<size>\d{1,10})|-(?<last>\d{1,10}))$/;
 
-/** Reads `FIRST/SIZE` or `FIRST-LAST`, as OpenShift does; undefined where it is neither. */
+/** Reads `FIRST/SIZE` or `FIRST-LAST`, as OpenShift does; undefined if it is neither. */
 function parseUidRange(text: string): UidRange | undefined {
   const { first: low, size, last: high } = BLOCK.exec(text.trim())?.groups ?? {};
   if (low === undefined) return undefined;

@@ -42,8 +42,8 @@ function selects(element: unknown, { network, podNamespace }: Wanted): boolean {
 /**
  * Appends a network of the pod's own namespace to the annotation's value, in the value's own form. What stands there
  * stays as it is, byte by byte: whether it is valid is for Multus to judge.
- * @returns the value itself where the network is in it
- * @throws NetworksError where the value is JSON but no array
+ * @returns the value itself if the network is in it
+ * @throws NetworksError if the value is JSON but no array
  */
 export function withNetwork(value: string, network: string, podNamespace: string): string {
   const wanted = { network, podNamespace };

@@ -37,7 +37,7 @@ export class ReviewLimit {
 
   /**
    * Runs one review. It calls `received` with its size so far, which throws if too many others are large already.
-   * @throws HttpError where too many reviews are under way; what `review` throws
+   * @throws HttpError if too many reviews are under way; what `review` throws
    */
   async run<T>(review: (received: (bytes: number) => void) => Promise<T>): Promise<T> {
     if (this.reviews >= MOST_REVIEWS) throw tooMany("reviews");
@@ -62,7 +62,7 @@ export class ReviewLimit {
   }
 }
 
-/** @throws HttpError where it is not the kind of request that is answered here */
+/** @throws HttpError if it is not the kind of request that is answered here */
 function checkHead({ headers, method, target }: ServerRequest): void {
   const path = target.split("?")[0];
   if (path !== OperatorPath.webhook) {
@@ -82,7 +82,7 @@ function checkHead({ headers, method, target }: ServerRequest): void {
 /** How a review is read. */
 interface Reading {
   readonly deadlineMs: number;
-  /** Told how many bytes there are so far. @throws where they are too many */
+  /** Told how many bytes there are so far. @throws if they are too many */
   readonly received: (bytes: number) => void;
 }
 

@@ -24,7 +24,7 @@ export interface WebhookServerOptions {
   readonly port: number;
   /** @default every address */
   readonly host?: string;
-  /** Answers an AdmissionReview. @throws ReviewError where it is none */
+  /** Answers an AdmissionReview. @throws ReviewError if it is none */
   readonly review: (document: unknown) => Promise<AdmissionResponse>;
   readonly log: Log;
   readonly registry: Registry;
@@ -85,7 +85,7 @@ export class WebhookServer {
     }
   }
 
-  /** Listens. @throws where the port is taken */
+  /** Listens. @throws if the port is taken */
   async start(pair: TlsPair): Promise<void> {
     const { handshakeMs } = this.limits;
     this.listener = await listenTls(this.options, pair, { handshakeMs }, this.http.take);

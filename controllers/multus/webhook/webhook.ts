@@ -43,14 +43,14 @@ export class Webhook {
     });
   }
 
-  /** Why reviews cannot be answered; undefined where they can. */
+  /** Why reviews cannot be answered; undefined if they can. */
   get problem(): string | undefined {
     if (this.deps.signal.aborted) return "the webhook is shutting down";
     if (!this.server.listening) return "the webhook has no certificate yet";
     return this.deps.namespaces.synced ? undefined : "the namespaces have not been listed yet";
   }
 
-  /** Answers reviews until the signal is given, and then those that are under way. @throws where the port is taken */
+  /** Answers reviews until the signal is given, and then those that are under way. @throws if the port is taken */
   async run(): Promise<void> {
     const { clock, log, signal } = this.deps;
     const failure = new Promise<never>((_, reject) => {
