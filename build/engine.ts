@@ -208,7 +208,7 @@ export const RESOLVED = {
   mainFields: ["module", "main"],
   // A module of system/ that is by Node's has a twin beside it that is by the host.
   resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
-  // What reads flags, which neither executable has, is reached by nobody.
+  // Neither executable has flags, so nothing reaches the code that reads them.
   external: ["node:util"],
 } as const satisfies BuildOptions;
 

@@ -85,7 +85,7 @@ function words({
   ];
 }
 
-/** Long enough for a slow server, or a node's log; short enough if nobody ever answers. */
+/** Long enough for a slow server, or a node's log; short enough if no answer ever comes. */
 const REQUEST_TIMEOUT = "--request-timeout=20s";
 
 /** Reads a cluster by the user's own kubectl, which knows every way of logging in. */

@@ -7,7 +7,7 @@ import type { Io } from "./io";
 import { runProgram } from "./program";
 import { fetchText } from "./web";
 
-// Whoever reads our output may have seen enough, as head does.
+// A reader of our output, such as head, may close it early.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

@@ -63,7 +63,7 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
 
 /**
  * What `kubectl delete` has to know of all that may be installed, whatever values it was installed with; of kinds that
- * only some clusters know, what was found, or what these values make if nobody has looked. In the order of removal:
+ * only some clusters know, what was found, or, without a look at the cluster, what these values make. In the order of removal:
  * first what taints new nodes, since nothing would remove the taint, and what has pods require the NRI plugin; then the
  * pods. Their namespace stays: it may hold what is not ours, and `kubectl delete` does not ask.
  * @throws an Error with every problem

@@ -38,12 +38,12 @@ const refused: readonly (readonly [string, string])[] = [
   ["a.b,c=1", '"b" is not an assignment'],
   ["a.=1", '"a." is not an assignment'],
   ["a={x", "a list ends in }"],
-  ["a=1,a.b=1", "a is no map"],
-  ["a=1,a[0]=1", "a is no list"],
-  ["a[0]=1,a[0][0]=1", "item 0 is no list"],
-  ["a[x]=1", "[x is no index"],
-  ["a[-1]=1", "[-1 is no index"],
-  ["a[70000]=1", "is no index between 0 and 65536"],
+  ["a=1,a.b=1", "a is not a map"],
+  ["a=1,a[0]=1", "a is not a list"],
+  ["a[0]=1,a[0][0]=1", "item 0 is not a list"],
+  ["a[x]=1", "[x is not an index"],
+  ["a[-1]=1", "[-1 is not an index"],
+  ["a[70000]=1", "is not an index between 0 and 65536"],
   ["a[0]b=1", '"b" after an index'],
 ];
 

@@ -80,7 +80,7 @@ class Assignments {
 
   private assignWithin(map: Map, key: string): void {
     const inner = Object.hasOwn(map, key) ? map[key] : {};
-    if (!isObject(inner)) throw this.wrong(`${key} is no map`);
+    if (!isObject(inner)) throw this.wrong(`${key} is not a map`);
     try {
       this.assign(inner);
       if (Object.keys(inner).length === 0) throw this.wrong(`"${key}." is not an assignment: write name=value`);
@@ -92,7 +92,7 @@ class Assignments {
   private assignToItem(map: Map, key: string): void {
     const index = this.index();
     const list = Object.hasOwn(map, key) ? map[key] : [];
-    if (!Array.isArray(list)) throw this.wrong(`${key} is no list`);
+    if (!Array.isArray(list)) throw this.wrong(`${key} is not a list`);
     set(map, key, list);
     this.assignItem(list, index);
   }
@@ -106,7 +106,7 @@ class Assignments {
     else {
       const next = this.index();
       const inner = list[index] ?? [];
-      if (!Array.isArray(inner)) throw this.wrong(`item ${index} is no list`);
+      if (!Array.isArray(inner)) throw this.wrong(`item ${index} is not a list`);
       this.assignItem(inner, next);
       setItem(list, index, inner);
     }
@@ -124,7 +124,7 @@ class Assignments {
     const [text, end] = this.until("]");
     const index = Number(text);
     if (end === undefined || !/^[+-]?\d+$/.test(text) || index < 0 || index > HIGHEST_INDEX) {
-      throw this.wrong(`[${text} is no index between 0 and ${HIGHEST_INDEX}`);
+      throw this.wrong(`[${text} is not an index between 0 and ${HIGHEST_INDEX}`);
     }
     return index;
   }

@@ -95,7 +95,7 @@ function readable({ where, text }: Source): string {
 const ports = (source: Source) =>
   bounded(source, parsePorts(readable(source), refusal(source, "a port or a range low-high")), "ranges of ports");
 
-/** What an item that is no network should be. */
+/** The expected form of a network, for messages. */
 function network(item: string): string {
   const subnet = parseSubnet(item);
   const mapped = subnet && unmapped(subnet);
@@ -120,7 +120,7 @@ function portsToRedirect({ linkerd, name }: Stanza): readonly number[] {
   );
 }
 
-/** Longer numbers are no ids. */
+/** Longer numbers are not ids. */
 const MAX_DIGITS = 20;
 
 /** An id as Go's `strconv.Atoi` reads it; one below 1 means none. */
@@ -136,7 +136,7 @@ type Option = "proxyUid" | "proxyGid" | `skip${"Inbound" | "Outbound"}${"Ports" 
 /** The sources of each option, in order. Its value is the items of all of them. */
 export type Sources = Readonly<Record<Option, readonly Source[]>>;
 
-/** A field of the stanza as a source. An empty list, and an id that means none, are no source. */
+/** A field of the stanza as a source. An empty list, and an id that means none, do not count as a source. */
 function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source[] {
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);

@@ -131,7 +131,7 @@ export interface StanzaReading {
   readonly problem?: CniError;
 }
 
-/** Reads the plugin's own configuration from what a runtime sent. Whoever needs all of it throws the problem. */
+/** Reads the plugin's own configuration from what a runtime sent. A caller that needs all of it throws the problem. */
 export function readStanza(source: JsonObject, name: string): StanzaReading {
   let problem: CniError | undefined;
   const members = new Members(source, "", (found) => {

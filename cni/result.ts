@@ -64,7 +64,7 @@ export function resultText(config: NetworkConfig, version: CniVersion): string {
 /**
  * The result of an ADD: what the previous plugin gave, in the configuration's version, everything else as it came.
  * Without a previous result (called alone) it is empty.
- * @throws CniError 1 for its version, 7 for what is no result
+ * @throws CniError 1 for its version, 7 if it is not a result
  */
 export function passResult(previous: JsonObject | undefined, version: CniVersion): JsonObject {
   if (previous === undefined) return { cniVersion: version };

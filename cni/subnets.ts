@@ -163,7 +163,7 @@ export function mergeSubnets(subnets: readonly Subnet[]): readonly Subnet[] {
 
 /**
  * The networks of a comma-separated list, in its order, and merged if there are more than {@link MAX_ITEMS}.
- * @param refuse is called with the first item that is no network, or one that is IPv4-mapped: no packet has its addresses
+ * @param refuse is called with the first item that is not a network, or is IPv4-mapped: no packet has its addresses
  */
 export function parseSubnets(text: string, refuse: (item: string) => never): readonly Subnet[] {
   const subnets: Subnet[] = [];

@@ -53,7 +53,7 @@ export interface ValidationPlan {
 }
 
 /** Addresses for documents (RFC 5737 and RFC 3849), which no host has. */
-const NOBODYS: Readonly<Record<Family, string>> = { ip: "192.0.2.1", ip6: "2001:db8::1" };
+const UNUSED_ADDRESS: Readonly<Record<Family, string>> = { ip: "192.0.2.1", ip6: "2001:db8::1" };
 /** Hardly ever used. */
 const FIRST_PORT = 64_321;
 
@@ -81,7 +81,10 @@ export function planValidation(stanza: Stanza, addresses: readonly string[]): Va
   const families = FAMILIES.filter((family) => own.has(family) && (family === "ip" || options.ipv6));
   if (families.length === 0) throw new Error("disableIPv6: this pod has no IPv4 address, so nothing is redirected");
   const port = redirectedPort(options);
-  return { proxyPort: options.outboundPort, targets: families.map((family) => ({ host: NOBODYS[family], port })) };
+  return {
+    proxyPort: options.outboundPort,
+    targets: families.map((family) => ({ host: UNUSED_ADDRESS[family], port })),
+  };
 }
 
 /** Answers every connection to a port with a text. @throws if the port is taken */
@@ -140,7 +143,7 @@ async function problemOf(target: Target, token: string): Promise<string | undefi
 
 /**
  * Finds out, from inside a pod that the plugin takes for a meshed one, whether the plugin has redirected it: listens
- * where the proxy does, and connects to where nobody is.
+ * on the proxy's port, and connects to addresses that nothing has.
  * @throws an Error if connections are not redirected: what was tried, what may be the cause, and what to look at
  */
 export async function validate({ settings, log }: Deps): Promise<void> {

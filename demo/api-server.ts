@@ -13,7 +13,7 @@ export interface ApiObject {
   readonly spec?: object;
 }
 
-/** A small API server over TLS: it answers GET for the objects it is given, to whoever shows its token. */
+/** A small API server over TLS: it answers GET for the objects it is given, to clients that send its token. */
 export class ApiServer {
   /** Paths asked for, in order. */
   readonly requests: string[] = [];

@@ -42,7 +42,7 @@ export class Sandbox {
     await ip("-n", name, "link", "set", "lo", "up");
     const path = `/run/netns/${name}`;
     if (this.families.includes(6)) {
-      // Addresses are to be usable at once: nobody else is on the link.
+      // Addresses must be usable at once: nothing else is on the link.
       const setting = "/proc/sys/net/ipv6/conf/default/accept_dad";
       await run("nsenter", [`--net=${path}`, "sh", "-c", `echo 0 > ${setting}`]);
     }
@@ -68,7 +68,7 @@ export class Sandbox {
     });
   }
 
-  /** @returns who answered, or why nobody did */
+  /** @returns which listener answered, or why none did */
   async ask({ from, to, port, family, uid }: Probe): Promise<string> {
     const address = this.address(to, family);
     if (address === undefined) return `${to} has no IPv${family} address`;

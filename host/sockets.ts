@@ -13,7 +13,7 @@ const TCP_NODELAY = 1;
 const EINPROGRESS = 115;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
-/** Connections that wait to be taken: whoever comes beyond them tries again after a second. */
+/** Connections that wait to be accepted: a further client tries again after a second. */
 const BACKLOG = 4096;
 /** Bytes of `sun_path`, one of them for the zero at its end. */
 const LONGEST_PATH = 107;

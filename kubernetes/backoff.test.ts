@@ -7,7 +7,7 @@ test("doubles up to its end, and is halved at most by chance", () => {
   expect(backoffMs(policy, 2, 0)).toBe(500);
 });
 
-test("begins anew after a reset, and for each key by itself", () => {
+test("starts again after a reset, and for each key by itself", () => {
   const backoff = new Backoff(policy, () => 1);
   expect([backoff.next(), backoff.next(), backoff.failures]).toEqual([500, 1_000, 2]);
   backoff.reset();

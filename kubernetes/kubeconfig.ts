@@ -1,6 +1,6 @@
 import type { ApiServer } from "./api-server";
 
-/** How a kubeconfig is read: whoever has a runtime with either built in need load neither. */
+/** How a kubeconfig is read: a runtime that has both built in loads neither. */
 export interface KubeconfigSource {
   /** @throws Error whose `code` is the name of an errno */
   readText(path: string): string;

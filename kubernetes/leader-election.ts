@@ -84,7 +84,7 @@ export class LeaderElection implements Leadership {
     }
   }
 
-  /** A leader renews without reading first; only where that fails somebody else has written. */
+  /** A leader renews without reading first; that fails only if another replica has written. */
   private async hold(): Promise<boolean> {
     const { clock } = this.deps;
     const { identity, name, namespace } = this.options;
@@ -95,7 +95,7 @@ export class LeaderElection implements Leadership {
     return mayHold(this.sighting, identity, clock.now()) && this.claim(this.lease);
   }
 
-  /** Creates the lease or takes what was read; false if somebody else was faster. */
+  /** Creates the lease or takes what was read; false if another replica was faster. */
   private async claim(before: LeaseObject | undefined): Promise<boolean> {
     const { client, clock } = this.deps;
     const { identity, name, namespace } = this.options;

@@ -42,7 +42,7 @@ export function claimed(spec: LeaseSpec | undefined, { identity, date, durationM
   return { ...renewal, acquireTime: time, leaseTransitions: (spec.leaseTransitions ?? 0) + 1 };
 }
 
-/** The lease given back, so that nobody has to wait until it expires. */
+/** The released lease, so that no replica has to wait until it expires. */
 export function released(spec: LeaseSpec, date: Date): LeaseSpec {
   const time = microTime(date);
   return { ...spec, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: time, renewTime: time };

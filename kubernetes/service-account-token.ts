@@ -10,7 +10,7 @@ export interface TokenClaims {
 const RENEW_AT = { earliest: 0.7, latest: 0.8 } as const;
 
 /**
- * Reads the claims; undefined if it is no token with a subject and an end.
+ * Reads the claims; undefined if it is not a token with a subject and an expiry.
  * @param decodeBase64 the text that stands in base64, of the alphabet for URLs
  */
 export function readClaims(token: string, decodeBase64: (text: string) => string): TokenClaims | undefined {

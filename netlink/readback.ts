@@ -1,5 +1,5 @@
 /**
- * Reads this plugin's tables back from the kernel. Each request names what it is about, for whoever has NET_ADMIN in
+ * Reads this plugin's tables back from the kernel. Each request names what it is about, because a container with NET_ADMIN in
  * the pod may have any number of tables, chains and rules beside it.
  */
 import { MAX_ITEMS } from "../cni/lists";
@@ -39,7 +39,7 @@ export interface ListedRule {
 
 /** A chain of this plugin's table, without its rules. */
 export interface ListedChain {
-  /** Undefined if it is no base chain: packets do not get there by themselves. */
+  /** Undefined if it is not a base chain: packets do not reach it by themselves. */
   readonly type: string | undefined;
   readonly hook: number;
   readonly priority: number;

@@ -18,7 +18,7 @@ const USUAL_ROOM = 65536;
 /** The longest reply of netlink. */
 const RECEIVE_SIZE = 65536;
 /**
- * Bytes that one socket receives at most. Twice what the longest lists need; whoever has NET_ADMIN in the pod could
+ * Bytes that one socket receives at most. Twice what the longest lists need; a container with NET_ADMIN could
  * have the kernel list anything.
  */
 const MAX_RECEIVED = 4 * 1024 * 1024;

@@ -70,7 +70,7 @@ export function whole(...fields: readonly number[]): Wanted {
 }
 
 /**
- * Reads one message. What is not wanted is skipped: somebody may have put a hundred thousand fields into it. A number
+ * Reads one message. Fields that are not wanted are skipped: a client may have put a hundred thousand of them into it. A number
  * beyond 2^53 loses digits: no field that is read here has one.
  */
 export class Message {

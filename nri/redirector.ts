@@ -25,7 +25,7 @@ export type Outcome =
   | { readonly kind: "redirected"; readonly unanswered?: string }
   /** linkerd-init, or a CNI plugin by iptables, has set rules. */
   | { readonly kind: "foreign"; readonly reason: string }
-  /** The rules are not what was set: somebody has changed them. */
+  /** The rules differ from those that were set. */
   | { readonly kind: "edited"; readonly reason: string };
 
 interface Deps {

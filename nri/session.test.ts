@@ -73,7 +73,7 @@ test("whatever arrives is understood or is an error of the protocol", () => {
   );
 });
 
-describe("a pod with 60,000 annotations and labels that nobody reads", () => {
+describe("a pod with 60,000 unrelated annotations and labels", () => {
   const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at.toString(36)}`, "v"]));
   const proxy = { "linkerd.io/proxy-version": "x" };
   const hostile = podMessage({ id: "hostile", name: "hostile", labels: many, annotations: { ...many, ...proxy } });

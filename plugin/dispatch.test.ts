@@ -148,7 +148,7 @@ describe("ADD", () => {
   });
 });
 
-/** A machine on which CNI_NETNS leads elsewhere as soon as it was looked at, and to what blocks whoever waits for it. */
+/** A machine on which CNI_NETNS is replaced after it was checked, by a file whose open blocks. */
 class SwappedHost extends FakeHost {
   private looks = 0;
 
@@ -166,7 +166,7 @@ class SwappedHost extends FakeHost {
   }
 }
 
-test("an ADD enters the namespace that was checked, and waits for nobody to open it", () => {
+test("an ADD enters the namespace that was checked, and does not wait for a file that blocks", () => {
   const host = new SwappedHost({
     api: meshed,
     files: files(kubeconfig),

@@ -33,7 +33,7 @@ export interface CertificateOptions {
   readonly constraintsAreCritical?: boolean;
   /** Adds a policy, constraints on policies that need one, and inhibitAnyPolicy, all critical. */
   readonly hasPolicies?: boolean;
-  /** Adds a critical extension that nobody knows. */
+  /** Adds an unknown critical extension. */
   readonly hasUnknownExtension?: boolean;
   /** @default "sha256" */
   readonly hash?: "sha1" | "sha256" | "sha384";

@@ -28,7 +28,7 @@ export class ProgramError extends Error {
 /** Runs a program to its end. @returns what it wrote @throws a {@link ProgramError} where it fails */
 export async function execute(program: string, args: readonly string[], options: Options = {}): Promise<Buffer> {
   const running = run(program, [...args], { maxBuffer: 1 << 24, ...options, encoding: "buffer" });
-  // Nothing asks a question that nobody sees.
+  // No program may ask a question: its output is not shown.
   running.child.stdin?.end();
   try {
     return (await running).stdout;

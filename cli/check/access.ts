@@ -4,7 +4,7 @@ import { Category, type Finding, type Trouble } from "./finding";
 import type { Read, Snapshot } from "./snapshot";
 
 const LINK = docs("cli.md#who-asks");
-const REMEDY = "ask as somebody who may read it";
+const REMEDY = "ask as a user who may read it";
 
 /** What is said where something cannot be read. */
 const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
@@ -15,7 +15,7 @@ async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
   try {
     return (JSON.parse(text) as { readonly gitVersion?: string }).gitVersion;
   } catch {
-    throw new KubectlError(`kubectl get --raw /version: ${JSON.stringify(text.slice(0, 100))} is no version`);
+    throw new KubectlError(`kubectl get --raw /version: ${JSON.stringify(text.slice(0, 100))} is not a version`);
   }
 }
 

@@ -149,8 +149,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /nri\.sock.*(?:EACCES|EPERM|denied|not permitted)/,
-    remedy: () =>
-      "let the container use the socket: set platform, or where SELinux denies it seLinuxOptions.type=spc_t",
+    remedy: () => "let the container use the socket: set platform, or if SELinux denies it, seLinuxOptions.type=spc_t",
     link: NRI,
   },
   {
@@ -192,12 +191,12 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /does not answer VERSION/,
-    remedy: () => "go back to the version before (helm rollback), or mend what the line says the node lacks",
+    remedy: () => "go back to the version before (helm rollback), or fix on the node what the line names",
   },
   {
     says: /read-only|not writable|bytes left|ENOSPC|EROFS|EACCES|EPERM/,
     remedy: () =>
-      "mount that directory of the node writable, and free some space on it; where SELinux denies it, set privileged",
+      "mount that directory of the node writable, and free some space on it; if SELinux denies it, set privileged",
   },
 ];
 

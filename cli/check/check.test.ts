@@ -188,7 +188,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
       ...rolledOut({ desiredNumberScheduled: 1, numberReady: 1, updatedNumberScheduled: 1 }),
       pods: { value: [pod("one")] },
     },
-    ["warning: it is to have none: meshed pods that start there are not redirected"],
+    ["warning: it should not have one: meshed pods that start there are not redirected"],
   ],
   [
     "pods of another DaemonSet",
@@ -298,7 +298,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     "a DaemonSet that wants no node",
     { ...wantsNothing({ nodeAffinity: AFFINITY }), nodes: { value: [node("one")] } },
     [
-      "error: DaemonSet linkerd-cni wants a pod on no node: of the only node none fits: one: nodeAffinity requires pool In mesh, and the node has no label pool",
+      "error: DaemonSet linkerd-cni matches no node: of the only node none fits: one: nodeAffinity requires pool In mesh, and the node has no label pool",
     ],
   ],
   [
@@ -311,7 +311,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
       },
     },
     [
-      "warning: it is to have none, since tolerations do not cover the node's taint gpu=a:NoSchedule: meshed pods that start there are not redirected",
+      "warning: it should not have one, since tolerations do not cover the node's taint gpu=a:NoSchedule: meshed pods that start there are not redirected",
     ],
   ],
   [

@@ -30,7 +30,7 @@ test.each(["<html>login</html>", "null"])("what answers %s is no API server", as
   expect([ended.code, ended.err]).toEqual([1, ""]);
   const [{ checks }] = JSON.parse(ended.out).categories;
   expect(checks).toMatchObject([
-    { result: "error", error: expect.stringContaining(`${JSON.stringify(out)} is no version`) },
+    { result: "error", error: expect.stringContaining(`${JSON.stringify(out)} is not a version`) },
   ]);
 });
 

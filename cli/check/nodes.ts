@@ -88,7 +88,7 @@ class Rollout implements Nodes {
         ? "no node is known"
         : `of ${nodes.length === 1 ? "the only node" : `${nodes.length} nodes`} none fits: ${first.metadata.name}: ${why}`;
     return category.bad(`DaemonSet ${NAME} is rolled out`, {
-      problem: `DaemonSet ${NAME} wants a pod on no node: ${told}`,
+      problem: `DaemonSet ${NAME} matches no node: ${told}`,
       remedy: "correct the chart's nodeAffinity or tolerations, or label the nodes",
       link: NODES,
     });
@@ -162,7 +162,7 @@ class Rollout implements Nodes {
       if (isWanted && why === undefined) return this.without(what);
       return [
         category.odd(what, {
-          problem: `it is to have none${why === undefined ? "" : `, since ${why}`}: meshed pods that start there are not redirected`,
+          problem: `it should not have one${why === undefined ? "" : `, since ${why}`}: meshed pods that start there are not redirected`,
           remedy: "widen the chart's tolerations or nodeAffinity, or keep meshed pods off the node",
           link: NODES,
         }),

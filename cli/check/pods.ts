@@ -35,7 +35,7 @@ function unstarted(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: 
   );
 }
 
-/** Pods that the NRI plugin of their node mends: the next run of their validator passes. */
+/** Pods whose redirect the NRI plugin of their node sets: the next run of their validator passes. */
 function mended(pods: readonly CheckedPod[]): readonly Finding[] {
   const [first] = pods;
   if (first === undefined) return [];
@@ -58,7 +58,7 @@ function unchained(all: readonly CheckedPod[], daemonSet: DaemonSet): readonly F
   const remedy =
     repairOf(daemonSet) === undefined
       ? `${del}; or switch repairController.enabled on`
-      : `the repair controller deletes ${each} in turn; where it does not, see its Events (kubectl events -n ${namespace} --for pod/${name}), and ${del}`;
+      : `the repair controller deletes ${each} in turn; if it does not, see its Events (kubectl events -n ${namespace} --for pod/${name}), and ${del}`;
   return [
     category.bad("meshed pods started after the chain was complete", {
       problem: `${severalText(all)} started before the chain: linkerd-network-validator ended with code ${NOT_REDIRECTED}`,

@@ -216,7 +216,7 @@ function hasNri({ status }: NodeObject): boolean {
   return since !== undefined && (major > since[0] || (major === since[0] && minor >= since[1]));
 }
 
-/** What puts pods right that start before the plugin is in place. */
+/** What repairs pods that start before the plugin is in place. */
 function mendingFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   if (!nodes.some(({ status }) => status?.nodeInfo?.containerRuntimeVersion !== undefined)) return [];
   if (!nodes.every(hasNri)) {
@@ -262,7 +262,7 @@ function installedFindings({ namespace, daemonSet }: Before): readonly Finding[]
   return [
     category.odd(what, {
       problem: `DaemonSet ${namespace}/${NAME} is there`,
-      remedy: "see what it is like: l5d-cni check, without --pre",
+      remedy: "see its state: l5d-cni check, without --pre",
       link: docs("cli.md#check"),
     }),
   ];
@@ -308,7 +308,7 @@ function multusPreparation(before: Before, platform: PlatformName | undefined): 
   }
   if (preset === undefined) {
     const how =
-      "where container runtimes call Multus alone, add --set chained=false and install the chart linkerd-multus";
+      "if container runtimes call only Multus, add --set chained=false and install the chart linkerd-multus";
     return { findings: [category.good("Multus is installed", how)], values: {} };
   }
   const isReadable = before.multusDaemons.every((each) => "value" in each);
@@ -331,7 +331,7 @@ function accessFindings({ refused, namespace }: Before): readonly Finding[] {
   return [
     category.odd(what, {
       problem: `not allowed to create ${refused.map((kind) => kind.replace(/\..*/, "")).join(", ")} in namespace ${namespace}`,
-      remedy: "install as somebody who may",
+      remedy: "install as a user who may",
       link: docs("cli.md#who-asks"),
     }),
   ];
@@ -351,7 +351,7 @@ function networkFindings(nodes: readonly NodeObject[]): readonly Finding[] {
 export function prepare(before: Before): Preparation {
   const { nodes: all } = before;
   if ("problem" in all) {
-    const trouble = { problem: all.problem, remedy: "ask as somebody who may read it", link: docs("cli.md#who-asks") };
+    const trouble = { problem: all.problem, remedy: "ask as a user who may read it", link: docs("cli.md#who-asks") };
     return { findings: [category.bad("the nodes tell their platform", trouble)], values: {} };
   }
   const nodes = all.value.filter(({ metadata }) => metadata.labels?.["kubernetes.io/os"] !== "windows");

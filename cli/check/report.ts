@@ -13,7 +13,7 @@ const PAINTS = {
 
 const isBad = ({ result }: Finding) => result === "error";
 
-/** Whether no check failed; a warning is no failure. */
+/** Whether no check failed; a warning does not count. */
 export const succeeded = (findings: readonly Finding[]): boolean => !findings.some(isBad);
 
 function byCategory(findings: readonly Finding[]): readonly (readonly [string, readonly Finding[]])[] {

@@ -32,7 +32,7 @@ const MESHED = { namespace: "", name: "", annotations: {}, labels: {}, container
 
 function judgeStanza(map: ConfigMapObject, namespace: string): Trouble | undefined {
   const link = runbook("LinkerdCNIConfigInvalid");
-  const remedy = `mend it in ConfigMap ${namespace}/${CONFIG_MAP}, better by the chart's values`;
+  const remedy = `correct it in ConfigMap ${namespace}/${CONFIG_MAP}, better by the chart's values`;
   try {
     decide(MESHED, {}, parseStanza(stanzaSource(map), NAME));
     return undefined;

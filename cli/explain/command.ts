@@ -96,7 +96,7 @@ function ofPlugin<T extends Pick<ConfigMapObject, "metadata">>(
   return inNamespace ?? (objects.length === 1 ? objects[0] : undefined);
 }
 
-/** When an object was last written, by whoever keeps its fields. */
+/** When an object was last written, by any of the managers of its fields. */
 function lastWritten(metadata: ConfigMapObject["metadata"]): string | undefined {
   const times = [metadata?.creationTimestamp, ...(metadata?.managedFields ?? []).map(({ time }) => time)];
   return times

@@ -94,7 +94,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   [
     "Multus, which is not asked to call the plugin",
     [pod(), unchained],
-    "left alone: the plugin is not chained (chained: false), and k8s.v1.cni.cncf.io/networks does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabled, where chart linkerd-multus is installed, and make the pod anew, or give the pod k8s.v1.cni.cncf.io/networks: linkerd-cni",
+    "left alone: the plugin is not chained (chained: false), and k8s.v1.cni.cncf.io/networks does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabledif chart linkerd-multus is installed, and recreate the pod, or give the pod k8s.v1.cni.cncf.io/networks: linkerd-cni",
   ],
   [
     "Multus, which is",
@@ -267,7 +267,7 @@ describe("notes", () => {
       "a pod that started before the ConfigMap was written",
       [written, shop, pod({}, PROXY, { startTime: "2026-01-02T00:00:00Z" })],
       [
-        "it started at 2026-01-02T00:00:00Z, before the ConfigMap was last written (2026-01-03T00:00:00Z): it may be redirected by another configuration, or not at all: delete it to have it start anew",
+        "it started at 2026-01-02T00:00:00Z, before the ConfigMap was last written (2026-01-03T00:00:00Z): it may be redirected by another configuration, or not at all: delete it so that it starts again",
       ],
     ],
     ["a pod that started after it", [written, shop, pod({}, PROXY, { startTime: "2026-01-04T00:00:00Z" })], []],
@@ -282,14 +282,14 @@ describe("notes", () => {
       "an application that runs as the proxy does",
       [map, shop, pod({}, { containers: [run("app", 2102), run("linkerd-proxy", 2102)] })],
       [
-        "container app runs as user 2102, as the proxy does: its outbound traffic passes the mesh by: give it another runAsUser",
+        "container app runs as user 2102, as the proxy does: its outbound traffic bypasses the mesh: give it another runAsUser",
       ],
     ],
     [
       "all containers of which do",
       [map, shop, pod({}, { ...PROXY, securityContext: { runAsUser: 2102 } })],
       [
-        "container app runs as user 2102, as the proxy does: its outbound traffic passes the mesh by: give it another runAsUser",
+        "container app runs as user 2102, as the proxy does: its outbound traffic bypasses the mesh: give it another runAsUser",
       ],
     ],
     [
@@ -303,14 +303,14 @@ describe("notes", () => {
         ),
       ],
       [
-        'init container migrate: it runs before the proxy, and connections are refused then: where it needs the network, make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true"), have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
+        'init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true"), have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
       ],
     ],
     [
       "an init container before a native sidecar",
       [map, shop, pod({}, sidecar)],
       [
-        "init container migrate: it runs before the proxy, and connections are refused then: where it needs the network, put it behind linkerd-proxy, have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
+        "init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, put it behind linkerd-proxy, have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
       ],
     ],
     ["no ConfigMap", [shop, pod()], ["no ConfigMap linkerd-cni-config is known here: this is by the chart's defaults"]],
@@ -318,7 +318,7 @@ describe("notes", () => {
     [
       "an IPv6 address",
       [map, shop, pod({}, PROXY, dual)],
-      ["it has the IPv6 address fd00::5, and connections over IPv6 pass the proxy by: set disableIPv6 to false"],
+      ["it has the IPv6 address fd00::5, and connections over IPv6 bypass the proxy: set disableIPv6 to false"],
     ],
     ["an IPv6 address, with rules for it", [configMap({ disableIPv6: false }), shop, pod({}, PROXY, dual)], []],
     [
@@ -330,7 +330,7 @@ describe("notes", () => {
       "a namespace that an injected pod does not hear",
       [map, around, pod({ annotations: INJECTED })],
       [
-        "config.linkerd.io/skip-inbound-ports on namespace shop does not count: the injector copied the namespace's settings when it made the pod: make it anew",
+        "config.linkerd.io/skip-inbound-ports on namespace shop does not count: the injector copied the namespace's settings when it made the pod: recreate the pod",
       ],
     ],
     [
@@ -356,14 +356,14 @@ describe("notes", () => {
       "another answer without annotations",
       [map, shop, pod({ annotations: {} })],
       [
-        "where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is redirected: it has a container linkerd-proxy",
+        "if the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is redirected: it has a container linkerd-proxy",
       ],
     ],
     [
       "another answer without annotations, by the policy",
       [configMap({ podLookup: "annotations" }), shop, pod({ annotations: INJECTED }, init)],
       [
-        "where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is left alone: its init container linkerd-init sets the rules",
+        "if the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is left alone: its init container linkerd-init sets the rules",
       ],
     ],
   ])("%s", async (_, objects, expected) => {

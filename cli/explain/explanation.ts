@@ -78,9 +78,9 @@ function wantsAnnotations({ capabilities }: JsonObject): boolean {
 }
 
 const IN_THE_NODE = "it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin";
-const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabled, where chart linkerd-multus is installed, and make the pod anew, or give the pod ${NETWORKS}: ${PLUGIN_TYPE}`;
+const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabledif chart linkerd-multus is installed, and recreate the pod, or give the pod ${NETWORKS}: ${PLUGIN_TYPE}`;
 
-/** Why nobody calls the plugin for a pod. */
+/** Why the plugin is not called for a pod. */
 function uncalled({ pod, chained, nri }: Evidence): string | undefined {
   if (pod.spec?.hostNetwork === true) return IN_THE_NODE;
   return chained || nri || isAttached(pod.metadata?.annotations?.[NETWORKS]) ? undefined : NOT_ATTACHED;

@@ -13,7 +13,7 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
   const idle = [...options.skipInboundSubnets, ...options.skipOutboundSubnets].filter(({ family }) => family === "ip6");
   return [
     ...addresses.map(
-      (ip) => `it has the IPv6 address ${ip}, and connections over IPv6 pass the proxy by: set disableIPv6 to false`,
+      (ip) => `it has the IPv6 address ${ip}, and connections over IPv6 bypass the proxy: set disableIPv6 to false`,
     ),
     ...idle.map(({ text }) => `${text} has no effect while the rules are for IPv4 only: set disableIPv6 to false`),
   ];
@@ -28,7 +28,7 @@ const NOT_COPIED: readonly string[] = [
 function whyUnheard(key: string, needed: ReturnType<typeof extraLookup>): string {
   if (needed === "apiServerPorts") return "a pod of the control plane is redirected by its own alone";
   if (NOT_COPIED.includes(key)) return "the injector does not copy it: put it on the pod";
-  return "the injector copied the namespace's settings when it made the pod: make it anew";
+  return "the injector copied the namespace's settings when it made the pod: recreate the pod";
 }
 
 /** What a namespace says that does not count for a pod. */
@@ -66,7 +66,7 @@ function historyNotes({ pod, configuredAt, nri }: Evidence): readonly string[] {
     ...(isUnchained({ ...pod, metadata: pod.metadata ?? {} }) ? [early] : []),
     ...(isOlder
       ? [
-          `it started at ${startTime}, before the ConfigMap was last written (${configuredAt}): it may be redirected by another configuration, or not at all: delete it to have it start anew`,
+          `it started at ${startTime}, before the ConfigMap was last written (${configuredAt}): it may be redirected by another configuration, or not at all: delete it so that it starts again`,
         ]
       : []),
   ];
@@ -89,12 +89,12 @@ function proxysUserNotes({ pod: { spec = {} } }: Evidence, { proxyUid, proxyGid 
     if (as.length === 0) return [];
     const field = user === proxyUid ? "runAsUser" : "runAsGroup";
     return [
-      `container ${name} runs as ${as.join(" and ")}, as the proxy does: its outbound traffic passes the mesh by: give it another ${field}`,
+      `container ${name} runs as ${as.join(" and ")}, as the proxy does: its outbound traffic bypasses the mesh: give it another ${field}`,
     ];
   });
 }
 
-/** Init containers that run while nobody listens on the proxy's ports. */
+/** Init containers that run before anything listens on the proxy's ports. */
 function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOptions): readonly string[] {
   const all = spec.initContainers ?? [];
   const proxy = all.findIndex(({ name }) => name === PROXY);
@@ -111,7 +111,7 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
       : "put it behind linkerd-proxy";
   const user = proxyUid === undefined ? "" : `, have it run as user ${proxyUid}`;
   return [
-    `${what} ${names}: ${they} before the proxy, and connections are refused then: where it needs the network, ${order}${user}, or name its ports in ${SETTING_PREFIX}skip-outbound-ports`,
+    `${what} ${names}: ${they} before the proxy, and connections are refused then: if it needs the network, ${order}${user}, or name its ports in ${SETTING_PREFIX}skip-outbound-ports`,
   ];
 }
 
@@ -132,6 +132,6 @@ export function notesOf(evidence: Evidence, outcome: Outcome, without: Outcome):
       : []),
     ...(outcome.kind === without.kind
       ? []
-      : [`where the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), ${describe(without)}`]),
+      : [`if the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), ${describe(without)}`]),
   ];
 }

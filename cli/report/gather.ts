@@ -102,7 +102,7 @@ function namesOf({ metadata, status }: NodeObject): readonly string[] {
   const { addresses = [] } = (status ?? {}) as Addressed;
   const hosts = addresses.filter(({ type }) => /Hostname|DNS/.test(type)).map(({ address }) => address);
   const full = [name, labels["kubernetes.io/hostname"] ?? "", ...hosts].map((each) => each.toLowerCase());
-  // The first part of an IP address is no name.
+  // The first part of an IP address is not a name.
   const short = full.filter((each) => !/^[\d.]+$/.test(each)).map((each) => each.replace(/\..*/, ""));
   return [...new Set([...full, ...short])].filter((each) => each !== "");
 }

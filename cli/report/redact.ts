@@ -289,7 +289,7 @@ export class Redactor {
     return this.text(text);
   }
 
-  /** A variable of a container. What the charts do not set, nobody knows: its value is removed. */
+  /** A variable of a container. If the charts do not set it, its value is removed. */
   private variable(variable: unknown): unknown {
     const { name, value } = (variable ?? {}) as { readonly name?: unknown; readonly value?: unknown };
     if (typeof value !== "string" || value === "") return this.walked(variable, false);

@@ -28,7 +28,7 @@ describe("the rules that iptables-save prints", () => {
     expect(made.filter((rule) => comment.test(rule.comment))).not.toEqual([]);
   });
 
-  it("are right where somebody else has rules, too", () => {
+  it("are right beside rules of others", () => {
     expect(savedDifference("ip", `-A OUTPUT -m addrtype --dst-type LOCAL -j DOCKER\n${fresh}`)).toBeUndefined();
   });
 

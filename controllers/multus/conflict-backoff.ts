@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 60_000;
 const FORGET_MS = 300_000;
 
 /**
- * Slows down the corrections of a definition that somebody else undoes again and again. Times are milliseconds of a
+ * Slows down the corrections of a definition that another client keeps undoing. Times are milliseconds of a
  * clock that never goes back.
  */
 export class ConflictBackoff {

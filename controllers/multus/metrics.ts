@@ -13,7 +13,7 @@ export function createMetrics() {
     deletes: registry.counter({ name: "deletes_total", help: "Definitions that were deleted." }),
     conflicts: registry.counter({
       name: "contests_total",
-      help: "Corrections of a definition that were delayed because somebody else undoes them.",
+      help: "Corrections of a definition that were delayed because another client undoes them.",
     }),
     errors: registry.counter({
       name: "errors_total",

@@ -97,7 +97,7 @@ export class MultusOperator {
     const { settings } = this.deps;
     const { registry } = this.metrics;
     const listeners: readonly (readonly [ListenAddress | undefined, Answers])[] = [
-      // Ready is who can answer reviews, whoever leads.
+      // A replica is ready if it can answer reviews; it need not lead.
       [
         settings.health,
         { [OperatorPath.live]: () => health(), [OperatorPath.ready]: () => health(this.webhook.problem) },

@@ -9,7 +9,7 @@ import type { PodObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { Loop } from "../../process/loop";
-import { NRI_PATIENCE_MS, type PodStore, type Redirect, type TrackedPod } from "./pod-store";
+import { NRI_WAIT_MS, type PodStore, type Redirect, type TrackedPod } from "./pod-store";
 import type { TcpAnswer } from "./probes";
 
 /**
@@ -65,7 +65,7 @@ interface Deps {
   readonly client: KubernetesClient;
   readonly stanza: Stanza;
   readonly probe: (host: string, port: number) => Promise<TcpAnswer>;
-  /** The NRI plugin may mend a pod in place: what is found once is looked at again before it is told. */
+  /** The NRI plugin may set a pod's redirect in place: a finding is checked again before it is reported. */
   readonly waitForNri: boolean;
   /** Connections to this pod are not redirected. Called once for each pod. */
   readonly found: (pod: TrackedPod) => Promise<void>;
@@ -104,7 +104,7 @@ export class Auditor {
     const before = pod.redirect;
     if (redirect === "absent" && before === "unknown" && waitForNri) {
       pod.redirect = "suspected";
-      pod.auditAt = clock.now() + NRI_PATIENCE_MS;
+      pod.auditAt = clock.now() + NRI_WAIT_MS;
       return;
     }
     // What is told stays so until it is known otherwise.

@@ -17,7 +17,7 @@ import {
 import type { Metrics } from "./metrics";
 import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";
 import type { PodActions } from "./pod-actions";
-import { NRI_PATIENCE_MS, PodStore, type TrackedPod } from "./pod-store";
+import { NRI_WAIT_MS, PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
 
 interface Deps {
@@ -98,7 +98,7 @@ export class RepairController {
     const { deleted, diagnosis, isReplaced, redirect } = pod;
     if (deleted) return false;
     const { deleteUnowned, deleteUnvalidated } = this.deps.settings;
-    if (diagnosis === "failed") return (isReplaced || deleteUnowned) && !this.isNrisTurn(pod);
+    if (diagnosis === "failed") return (isReplaced || deleteUnowned) && !this.waitsForNri(pod);
     return deleteUnvalidated && isReplaced && diagnosis === "unvalidated" && redirect === "absent";
   }
 
@@ -106,7 +106,7 @@ export class RepairController {
   private isLeft(pod: TrackedPod): boolean {
     const { deleted, diagnosis, isReplaced } = pod;
     if (deleted || diagnosis !== "failed" || isReplaced || this.deps.settings.deleteUnowned) return false;
-    return !this.isNrisTurn(pod);
+    return !this.waitsForNri(pod);
   }
 
   /** Says once of a broken pod why it is not deleted. */
@@ -121,12 +121,12 @@ export class RepairController {
   }
 
   /**
-   * Whether the NRI plugin may still mend a pod: it sets the rules as soon as it runs, and the next run of the validator,
-   * which the kubelet starts after up to five minutes, shows that. A pod of which no run follows is none for it.
+   * Whether the NRI plugin may still set a pod's redirect: it does as soon as it runs, and the next run of the validator,
+   * which the kubelet starts after up to five minutes, shows that. If no run follows, do not wait for NRI.
    */
-  private isNrisTurn({ failures }: TrackedPod): boolean {
+  private waitsForNri({ failures }: TrackedPod): boolean {
     if (!this.deps.settings.waitForNri || failures === undefined) return false;
-    return failures.lastSeen - failures.firstSeen < NRI_PATIENCE_MS;
+    return failures.lastSeen - failures.firstSeen < NRI_WAIT_MS;
   }
 
   /** Does what a pod needs now. @returns milliseconds after which to look at it again; undefined: not before it changes */
@@ -194,7 +194,7 @@ export class RepairController {
     return ms;
   }
 
-  /** Waits until the rate allows one more deletion. The only worker of the queue asks, so nobody else takes it. */
+  /** Waits until the rate allows one more deletion. Only the queue's one worker asks, so nothing else takes it. */
   private async waitForLimiter(): Promise<void> {
     const { clock, signal } = this.deps;
     for (let ms = this.limiter.waitMs(); ms > 0 && !signal.aborted; ms = this.limiter.waitMs()) {

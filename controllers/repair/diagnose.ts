@@ -19,7 +19,7 @@ const exitOf = (state: ContainerStatus["state"]) => state?.terminated?.exitCode;
 const validatorOf = ({ status }: PodObject) =>
   status?.initContainerStatuses?.find(({ name }) => name === LinkerdContainer.validator);
 
-/** When the validator ended last, if the kubelet starts it again: then the pod can be mended in place. */
+/** When the validator ended last, if the kubelet starts it again: then the pod's redirect can be set in place. */
 export function restartedAfter(pod: PodObject): string | undefined {
   const validator = validatorOf(pod);
   if (validator === undefined) return undefined;

@@ -6,8 +6,8 @@ import { type Diagnosis, diagnose, endedByValidator, restartedAfter } from "./di
 /** Whether connections to a pod are redirected, as far as audits found out; `suspected`: one found that they are not. */
 export type Redirect = "unknown" | "present" | "suspected" | "absent";
 
-/** What is broken for so long is not mended by the NRI plugin, which mends pods as soon as it runs. */
-export const NRI_PATIENCE_MS = 60_000;
+/** How long to wait for the NRI plugin, which sets a pod's redirect as soon as it runs. */
+export const NRI_WAIT_MS = 60_000;
 
 /** Runs of a pod's validator that have failed, as this controller saw them. */
 interface Failures {

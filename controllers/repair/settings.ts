@@ -24,9 +24,9 @@ export interface Settings {
   readonly deleteUnowned: boolean;
   /** Evict pods without redirect that have no validator, too. */
   readonly deleteUnvalidated: boolean;
-  /** The NRI plugin may mend a pod in place: give it a chance before the pod is deleted. */
+  /** The NRI plugin may set a pod's redirect in place: wait for it before the pod is deleted. */
   readonly waitForNri: boolean;
-  /** The plugin's stanza as JSON; without it nobody knows what should be redirected, and nothing is audited. */
+  /** The plugin's stanza as JSON; without it, it is not known what should be redirected, and nothing is audited. */
   readonly stanza?: string;
 }
 

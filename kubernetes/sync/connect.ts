@@ -5,7 +5,7 @@ import type { Host, TlsFailure } from "../../host/port";
 import { reasonOf } from "../../host/tls-failure";
 import type { ApiServer } from "../api-server";
 
-/** There is no connection; `dropped` where the server closed it after it was made. */
+/** There is no connection; `dropped` if the server closed it after it was made. */
 export class ConnectionFailed extends Error {
   constructor(
     message: string,

@@ -111,7 +111,7 @@ export class Iptables {
   }
 
   private restore(family: Family, text: string): void {
-    // Mode auto: nobody chose iptables, and nobody may know that it has a lock.
+    // Mode auto: the user did not choose iptables, and may not know that it has a lock.
     const waits = this.linkerd["use-wait-flag"] || this.linkerd["iptables-mode"] === "auto";
     this.run(family, "restore", ["--noflush", ...(waits ? WAIT : [])], text);
   }

@@ -8,7 +8,7 @@ export interface Timer {
   readonly run: () => void;
 }
 
-/** As Node does: at least a millisecond, also for what is no number or too large a one. */
+/** As Node does: at least a millisecond, also for a value that is not a number or is too large. */
 const MAX_MS = 2 ** 31 - 1;
 
 export class Timers {

@@ -179,7 +179,7 @@ describe("a stream", () => {
   });
 });
 
-test("a connection that nobody uses is closed", async () => {
+test("an idle connection is closed", async () => {
   const taken: Promise<unknown>[] = [];
   const listener: Listener = await listenTcp({ host: "127.0.0.1", port: 0 }, (connection) => {
     taken.push(

@@ -296,7 +296,7 @@ export class ResponseStream {
     return this.head !== undefined && this.reader.isWhole;
   }
 
-  /** Whether the server takes another request on this connection: nothing came behind the answer that nobody asked for. */
+  /** Whether the server takes another request on this connection: no unrequested bytes followed the answer. */
   get isReusable(): boolean {
     return this.isWhole && this.head?.keeps === true && this.reader.pending === 0;
   }

@@ -171,7 +171,7 @@ class Session {
     await this.send(response, method === "HEAD");
   }
 
-  /** @throws MessageError for what is no request */
+  /** @throws MessageError if the bytes are not a request */
   private request({ first, headers }: Head): ServerRequest {
     const [, method, target, minor] = REQUEST_LINE.exec(first) ?? [];
     if (method === undefined || target === undefined) throw new MessageError("the request is not HTTP/1.1");

@@ -167,7 +167,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       breaks: () => actingAs("nobody"),
       mends: nothing,
       problem: /^not allowed to read .*daemonsets/,
-      remedy: /^ask as somebody who may read it$/,
+      remedy: /^ask as a user who may read it$/,
     },
     {
       name: "a binding that is gone",
@@ -284,7 +284,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         );
         await breaker.restore();
       },
-      problem: /wants a pod on no node: of the only node none fits: node: nodeSelector requires pool=mesh/,
+      problem: /matches no node: of the only node none fits: node: nodeSelector requires pool=mesh/,
       remedy: /nodeAffinity or tolerations, or label the nodes/,
     },
     {

@@ -149,7 +149,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     expect(out).toMatch(/not allowed to read daemonsets, .*nodes.*: nothing can be told/);
     expect(out).toContain("Status check results are ×: 1 failed");
     expect(out).toContain("Error from server (Forbidden)");
-    expect(out).toContain("ask as somebody who may read it");
+    expect(out).toContain("ask as a user who may read it");
     expect(code).toBe(1);
   });
 

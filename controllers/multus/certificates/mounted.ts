@@ -16,7 +16,7 @@ interface Deps {
 
 const CHECK_EVERY_MS = 5_000;
 
-/** Follows a certificate in files that somebody else makes and rotates, such as cert-manager. */
+/** Follows a certificate in files that another program, such as cert-manager, writes and rotates. */
 export class MountedCertificate {
   private problem = "";
 

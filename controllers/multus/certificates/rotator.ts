@@ -91,7 +91,7 @@ function encode({ pair, trusted, caKey }: Written): Record<string, string | null
 
 /**
  * Makes and renews the webhook's certificate in a Secret, and keeps the `caBundle` of the webhook configuration up to
- * date. It runs in every replica: whoever writes first has done it for all, and the others go by the Secret.
+ * date. It runs in every replica: the first write counts for all, and the others follow the Secret.
  */
 export class CertificateRotator {
   /** The name by which the API server calls the Service. */

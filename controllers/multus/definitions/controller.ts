@@ -129,7 +129,7 @@ export class DefinitionController {
     metrics.reconcileSeconds.observe((clock.now() - start) / 1_000);
   }
 
-  /** Puts off what somebody else undoes again and again. @returns whether it was */
+  /** Delays a correction that another client keeps undoing. @returns whether it was delayed */
   private putOff(namespace: string, planned: DefinitionPlan): boolean {
     const { clock, log, metrics } = this.deps;
     if (planned.kind !== "create" && planned.kind !== "update") return false;
@@ -139,7 +139,7 @@ export class DefinitionController {
     if (this.conflicts.defer(namespace)) {
       metrics.conflicts.inc();
       const seconds = Math.ceil(pauseMs / 1_000);
-      log.warn(`somebody changes the definition again and again; it is corrected in ${seconds} s`, { namespace });
+      log.warn(`another client keeps changing the definition; it is corrected in ${seconds} s`, { namespace });
     }
     return true;
   }

@@ -7,7 +7,7 @@ export const DEFINITION_NAME = NetworkDefinition.name;
 
 /** Who writes the fields of a definition, in its managedFields and its label. */
 export const OWNER = MULTUS_NAME;
-/** A definition without this label and value is somebody else's. */
+/** A definition without this label and value belongs to another owner. */
 export const OWNER_LABEL = Label.managedBy;
 
 export interface DefinitionObject {

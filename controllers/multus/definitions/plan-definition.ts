@@ -8,7 +8,7 @@ export type DefinitionPlan =
   | { readonly kind: "create"; readonly config: string }
   | { readonly kind: "update"; readonly definition: Definition; readonly config: string }
   | { readonly kind: "delete"; readonly definition: Definition }
-  /** Somebody else's definition stands where ours should. */
+  /** Another owner's definition has the name of ours. */
   | { readonly kind: "foreign"; readonly definition: Definition };
 
 export const ENABLED = "enabled";
@@ -51,7 +51,7 @@ interface Known {
   readonly linkerdNamespace: string;
 }
 
-/** How many namespaces want a definition, and how many of these have ours, or somebody else's. */
+/** How many namespaces want a definition, and how many of these have ours, or another owner's. */
 export function countDefinitions({ namespaces, definition, linkerdNamespace }: Known) {
   const wanting = [...namespaces].filter((each) => !each.terminating && wantsDefinition(each, linkerdNamespace));
   const found = wanting.map(({ name }) => definition(name));

@@ -11,7 +11,7 @@ function writerBy(send: Transport, metrics = createMetrics()): DefinitionWriter 
   return new DefinitionWriter({ client: new KubernetesClient(send), clock: systemClock, log, metrics, podName: "one" });
 }
 
-/** A definition of the operator's own, to which somebody has written as well. */
+/** A definition of the operator, to which another client has written as well. */
 const annotated = {
   metadata: {
     ...{ name: "linkerd-cni", uid: "one", labels: { [OWNER_LABEL]: OWNER }, annotations: { seen: "1" } },

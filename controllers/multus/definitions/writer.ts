@@ -47,7 +47,7 @@ export class DefinitionWriter {
   async create(namespace: string, config: string, leads = () => true): Promise<void> {
     const { client, log, metrics } = this.deps;
     const ref = { namespace, name: DEFINITION_NAME };
-    // The watch may be behind: one that is there may be our own, whoever else has written to it.
+    // The watch may be behind: a definition that exists may be ours, even if others have written to it.
     const found = await this.attempt("apply", () => client.find(DEFINITIONS, ref));
     if (found !== undefined) throw new Stale("apply: there is one already");
     if (!leads()) throw new Stale("apply: this process does not lead any more");
@@ -99,7 +99,7 @@ export class DefinitionWriter {
     return { metadata: { namespace, name: DEFINITION_NAME, labels: { [OWNER_LABEL]: OWNER } }, spec: { config } };
   }
 
-  /** Somebody made one in this moment that does not contradict ours: it keeps no field of ours. @throws Stale */
+  /** Another client has just created one that does not contradict ours: it keeps no field of ours. @throws Stale */
   private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
     if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
     await this.apply({ metadata: { namespace, name: DEFINITION_NAME, uid: metadata?.uid ?? "" } });

@@ -248,7 +248,7 @@ test.each([
   [{ ...review(pods), kind: "Pod" }, "kind is not AdmissionReview"],
   [review(undefined), "request is not an object"],
   [review({ ...pods, uid: "" }), "request.uid is empty"],
-  [review({ ...pods, operation: "create" }), "request.operation is no operation"],
+  [review({ ...pods, operation: "create" }), "request.operation is not an operation"],
   [review({ ...pods, resource: undefined }), "request.resource is not an object"],
   [review({ ...pods, resource: { group: "apps", resource: "deployments" } }), "request.resource is deployments.apps"],
   [

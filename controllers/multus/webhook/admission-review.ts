@@ -8,7 +8,7 @@ import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } fr
 const API_VERSION = "admission.k8s.io/v1";
 const KIND = "AdmissionReview";
 
-/** The document is no review that this webhook can answer; the message says where and why. */
+/** This webhook cannot answer the document as a review; the message says where and why. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
 }
@@ -22,7 +22,7 @@ const REVIEW = object({
   kind: z.literal(KIND, `is not ${KIND}`),
   request: object({
     uid: text.check(z.minLength(1, "is empty")),
-    operation: z.enum(["CREATE", "UPDATE", "DELETE", "CONNECT"], "is no operation"),
+    operation: z.enum(["CREATE", "UPDATE", "DELETE", "CONNECT"], "is not an operation"),
     resource: object({ group: z.nullish(text), resource: text }),
     subResource: z.nullish(text),
     namespace: z.nullish(text),

@@ -46,7 +46,7 @@ const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/",
 export interface Verdict {
   /** Empty if the pod stays as it is. */
   readonly patch: JsonPatch;
-  /** Told to whoever sent the request. */
+  /** Warnings for the client that sent the request. */
   readonly warnings: readonly string[];
   /** Written to the log. */
   readonly notes: readonly string[];
@@ -120,7 +120,7 @@ class Annotator {
     }
   }
 
-  /** The proxy runs as a user that its namespace allows, unless somebody chose one. */
+  /** The proxy runs as a user that its namespace allows, unless an annotation sets one. */
   private chooseUid(): void {
     const { uidRangeAnnotation, proxyUidOffset } = this.options;
     const { name, annotations } = this.namespace;

@@ -90,7 +90,7 @@ test.each(['a,"b"', "[a]", '[{"name":"a"}', '[{"name":"a"}],linkerd-cni', '{"nam
 /** All that a pod's annotations may hold. */
 const MOST = 262_144;
 
-// Whoever may create a pod chooses the value: it must not take more time than reading it does.
+// A user who may create a pod chooses the value: parsing it must not take longer than reading it.
 test.each<readonly [string, string]>([
   ["spaces inside", `a${" ".repeat(MOST - 2)}b`],
   ["spaces at the end", `a${" ".repeat(MOST - 1)}`],

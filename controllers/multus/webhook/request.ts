@@ -44,7 +44,7 @@ export class ReviewLimit {
     let isLarge = false;
     let ended = false;
     const received = (bytes: number) => {
-      // A body that was too slow may still arrive for a moment, and nobody would give its place back.
+      // A body that was too slow may still arrive for a moment, and its place would never be freed.
       if (ended) throw new Error("the review has ended");
       if (isLarge || bytes <= LARGE_BODY) return;
       if (this.large >= MOST_LARGE_REVIEWS) throw tooMany("large reviews");
