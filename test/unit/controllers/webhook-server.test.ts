@@ -23,6 +23,9 @@ const review = (namespace = "shop", pod: object = {}) =>
 const padding = (bytes: number) => ({ labels: { padding: "x".repeat(bytes) } });
 const MIB = 1 << 20;
 
+// Thousands of connections take their time on a busy machine.
+jest.setTimeout(180_000);
+
 describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's server by %s", (runtime) => {
   let server: WebhookProcess;
   const certificates = Promise.all([certificateFor("one"), certificateFor("two")]);
