@@ -35,7 +35,7 @@ export interface ExecutableResult {
   readonly startMs: number;
 }
 
-/** What an ADD costs besides time. */
+/** The cost of an ADD besides time. */
 export interface CallCost {
   readonly name: "ours" | "peer";
   readonly pod: "meshed" | "unmeshed";

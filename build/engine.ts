@@ -102,7 +102,7 @@ async function execute([program = "", ...args]: readonly string[], cwd: string):
   await run(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** Path of what is made from these inputs, and made only where it is not there yet. */
+/** Path of what is made from these inputs, and made only if it is not there yet. */
 async function cached(name: string, inputs: readonly string[], make: (path: string) => Promise<void>): Promise<string> {
   const digest = createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
   const path = join(cache, "engine", `${name}-${digest.slice(0, 32)}`);
@@ -125,7 +125,7 @@ interface Sources {
   readonly digest: string;
 }
 
-/** If the C sources lie, and a digest of them all. */
+/** The folder of the C sources, and a digest of them all. */
 async function foreignSources(): Promise<Sources> {
   const directory = sourcesFolder();
   const files: string[] = [];
@@ -193,7 +193,7 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
           tell();
         }
       } finally {
-        left.length = 0; // where one failed, the others are in vain
+        left.length = 0; // if one failed, the others are of no use
       }
     };
     await Promise.all(Array.from({ length: JOBS }, work));
@@ -212,7 +212,7 @@ export const RESOLVED = {
   external: ["node:util"],
 } as const satisfies BuildOptions;
 
-/** What a script is wrapped in, so that its completion value is what it exports. */
+/** The wrapper of a script, which makes its exports the completion value. */
 const WRAPPED: BuildOptions = {
   ...RESOLVED,
   absWorkingDir: root,
@@ -236,7 +236,7 @@ export async function scriptsIn(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
-/** What a program other than the plugin has besides: the globals that every JavaScript runtime has. */
+/** Globals of every JavaScript runtime, which programs other than the plugin have. */
 const LASTING: BuildOptions = { inject: [join(root, "system", "engine", "globals.ts")] };
 
 /** The bytecode of a script, by a compiler of the same engine that runs here. */
@@ -280,9 +280,9 @@ export async function buildBytecodeCompiler(sources?: Sources): Promise<string> 
   );
 }
 
-/** What to build. */
+/** Options of a build. */
 export interface ExecutableOptions {
-  /** The script that runs where no program is named: the CNI plugin. */
+  /** The script that runs if no program is named: the CNI plugin. */
   readonly main: string;
   /** Scripts of the other programs, by the names that choose them. @default none */
   readonly programs?: Readonly<Record<string, string>>;

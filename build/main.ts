@@ -25,7 +25,7 @@ const rest: Steps = {
   cli: () => buildCli(),
 };
 
-/** What is made only when it is named. */
+/** Parts that are made only if they are named. */
 const extras: Steps = {
   "plugin-sanitized": () => buildSanitizedPlugin(),
   "image-size": () => recordImageSize(),

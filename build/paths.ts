@@ -2,11 +2,11 @@ import { join } from "node:path";
 
 /** The project's root. */
 export const root = join(__dirname, "..");
-/** What speeds the next build up, and may go at any time. */
+/** The cache, which speeds up the next build and may be deleted at any time. */
 export const cache = join(root, ".cache");
 const dist = join(root, "dist");
 
-/** What `npm run build` writes. */
+/** The outputs of `npm run build`. */
 export const outputs = {
   plugin: join(dist, "bin", "linkerd-cni"),
   cli: join(dist, "bin", "l5d-cni"),

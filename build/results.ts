@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { root } from "./paths";
 
-/** What was measured, one key a measurement: tracked, so that a change shows what it costs. */
+/** The measurements, one key each: tracked, so that a change shows its cost. */
 export const RESULTS = join(root, "bench", "results.json");
 
 /** Writes one measurement; the others stay as they are. */

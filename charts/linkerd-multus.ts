@@ -59,7 +59,7 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
   });
 }
 
-/** What the chart renders by default, with its namespace, for those who apply manifests. */
+/** The manifests that the chart renders by default, with its namespace. */
 export function linkerdMultusChart(app: App): Chart {
   const chart = new Chart(app, NAME);
   new LinkerdMultusNamespace(chart, "namespace");

@@ -87,7 +87,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
   });
 }
 
-/** What the chart renders by default, with its namespace, for those who apply manifests. */
+/** The manifests that the chart renders by default, with its namespace. */
 export function linkerdCniChart(app: App): Chart {
   const chart = new Chart(app, NAME);
   new LinkerdNamespace(chart, "namespace");

@@ -27,7 +27,7 @@ export function newestRelease(changelog: string): Release {
 
 const { image } = values.parse({});
 
-/** What Chart.yaml of a chart says besides what every chart's does. */
+/** The fields of Chart.yaml that differ between charts. */
 export interface ChartDescription {
   readonly name: string;
   readonly description: string;
@@ -38,7 +38,7 @@ export interface ChartDescription {
   readonly manual: string;
 }
 
-/** What Chart.yaml says, with the annotations that Artifact Hub reads. */
+/** The content of Chart.yaml, with the annotations that Artifact Hub reads. */
 export function chartMetadata({ name, description, keywords, concerns, manual }: ChartDescription): ChartMetadata {
   const read = (file: string): string => readFileSync(join(root, file), "utf8");
   const { license } = JSON.parse(read("package.json")) as { license: string };

@@ -41,7 +41,7 @@ const head = ({ helm, source }: PropsFile): string => `import type { Input } fro
 
 `;
 
-/** What a schema is made of, as far as its type needs it. */
+/** The parts of a schema that its type needs. */
 interface Definition {
   readonly entries?: Readonly<Record<string, string>>;
   readonly options?: readonly z.ZodType[];

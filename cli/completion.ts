@@ -11,7 +11,7 @@ export const COMPLETE = "__complete";
 /** How a shell goes on after a candidate, in numbers that kubectl knows. */
 const Directive = { files: 0, nothing: 4, noSpace: 6 } as const;
 
-/** What may stand at the end of a command line. */
+/** A word that may complete a command line. */
 interface Candidates {
   readonly words: readonly string[];
   readonly directive: number;

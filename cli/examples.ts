@@ -20,7 +20,7 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>>
   ],
   report: [
     ["report", "into the working directory"],
-    ["report -o - | tar tzf -", "look at what is in it"],
+    ["report -o - | tar tzf -", "list its files"],
   ],
   values: [
     ["values", "all"],

@@ -8,14 +8,14 @@ export interface ValueFlag {
   readonly path: readonly string[];
   /** May be given more than once; the parts are joined by commas. */
   readonly list?: boolean;
-  /** What the text has to be, as for linkerd's flag. @default anything that the value may be */
+  /** The form of the text, as of linkerd's flag. @default any that the value may have */
   readonly form?: Form;
 }
 
 /** A form of texts. */
 export interface Form {
   readonly pattern: RegExp;
-  /** What is said about a text of another form. */
+  /** The message about a text of another form. */
   readonly wrong: string;
 }
 
@@ -72,7 +72,7 @@ export const VALUE_FLAGS: readonly ValueFlag[] = [
 
 const fields = new Map(fieldsOf(values).map((field) => [field.path.join("."), field]));
 
-/** What the values say about a flag. */
+/** The definition of a flag's value. */
 export function fieldOf(path: readonly string[]): Field {
   const field = fields.get(path.join("."));
   if (field === undefined) throw new Error(`no value ${path.join(".")}`);

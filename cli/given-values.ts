@@ -9,7 +9,7 @@ import { YAML } from "./yaml";
 
 type Map = Record<string, unknown>;
 
-/** What the command line says about values. */
+/** The flags that set values. */
 export interface ValueOptions {
   readonly linkerdVersion?: string;
   readonly registry?: string;
@@ -24,7 +24,7 @@ function nested(path: readonly string[], value: unknown): Map {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Map;
 }
 
-/** What one flag says. @throws an Error that names it */
+/** The value of one flag. @throws an Error that names it */
 function readFlag(flag: ValueFlag, given: unknown): unknown {
   // Without a text it is a boolean that is simply there.
   if (typeof given === "boolean") return given;

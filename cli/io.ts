@@ -5,7 +5,7 @@ export interface Ended {
   readonly err: string;
 }
 
-/** What a command gets from and gives to the world. */
+/** The inputs and outputs of a command. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads a file, and standard input for `-`. */
@@ -20,7 +20,7 @@ export interface Io {
   readonly sleep: (milliseconds: number) => Promise<void>;
   /** Milliseconds on any clock. */
   readonly now: () => number;
-  /** What the calendar and the wall clock say. */
+  /** The current date and time. */
   readonly date: () => Date;
   /** Whether standard output takes colours. */
   readonly colour: boolean;

@@ -50,7 +50,7 @@ export class KubectlError extends Error {
   }
 }
 
-/** What is asked for. */
+/** The objects to read. */
 export interface Question {
   /** For instance `pod` or `clusterroles.rbac.authorization.k8s.io`. */
   readonly kind: string;
@@ -159,7 +159,7 @@ export class Kubectl {
   }
 }
 
-/** What a refusal ends in; client-go's log lines come before it, and begin with a letter and a date. */
+/** The end of kubectl's error output; client-go's log lines come before it, and begin with a letter and a date. */
 function lastWords(text: string): string {
   const lines = text.split("\n").filter((line) => line.trim() !== "" && !/^[EWI]\d{4} /.test(line));
   return [...new Set(lines)].join(" ");

@@ -69,7 +69,7 @@ interface UninstallOptions extends RenderOptions, ClusterOptions {
   readonly ignoreCluster?: true;
 }
 
-/** What is there of what only some clusters know; undefined if the cluster is not asked, or does not say. */
+/** Objects of kinds that only some clusters know; undefined if the cluster is not asked, or does not say. */
 async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Manifest[] | undefined> {
   if (options.ignoreCluster === true) return undefined;
   try {
@@ -84,7 +84,7 @@ async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Ma
 function addUninstall(program: Command, io: Io): void {
   const command = program
     .command("uninstall-cni")
-    .description("Print what uninstalls the plugin, but not its namespace, for kubectl delete --ignore-not-found -f -")
+    .description("Print the objects of the plugin, except its namespace, for kubectl delete --ignore-not-found -f -")
     .option("--ignore-cluster", "Do not ask the cluster for objects of kinds that only some clusters know");
   for (const flag of clusterFlags()) command.addOption(flag);
   takesValues(command).action(async (options: UninstallOptions) => {

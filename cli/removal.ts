@@ -50,7 +50,7 @@ function installable(namespace: string): readonly Manifest[] {
   return [...new Map(all.map((manifest) => [identity(manifest), manifest])).values()];
 }
 
-/** What is there of the kinds that only some clusters know. @throws a KubectlError */
+/** Objects of kinds that only some clusters know. @throws a KubectlError */
 export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promise<readonly Manifest[]> {
   const known = await kubectl.kinds();
   const kind = ELSEWHERE.filter((name) => known.includes(name)).join(",");

@@ -13,7 +13,7 @@ const words: readonly (readonly [RegExp, unknown])[] = [
   [/^null$/iu, null],
 ];
 
-/** What Go reads as an integer of 64 bits, if no zero stands before it. */
+/** Whether Go reads a text as an integer of 64 bits, without leading zeros. */
 const isWhole = (text: string): boolean =>
   /^(0|[+-]\d+|[1-9]\d*)$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 
@@ -30,7 +30,7 @@ export const asText: ReadValue = (text) => text;
 
 const HIGHEST_INDEX = 65_536;
 
-/** The text is over. What was being assigned then counts as far as helm has got with it. */
+/** The text has ended. An assignment that is not complete counts as far as helm reads it. */
 class Over extends Error {}
 
 /** A key without a name takes nothing. */
@@ -143,7 +143,7 @@ class Assignments {
     return list;
   }
 
-  /** What stands before the next of some characters, and this one; a backslash makes any character one of the text. */
+  /** The text before the next of some characters, and that character; a backslash makes any character one of the text. */
   private until(ends: string): readonly [string, string | undefined] {
     let text = "";
     while (!this.isOver()) {

@@ -180,7 +180,7 @@ export const OperatorFlag = {
   requestBurst: "request-burst",
 } as const;
 
-/** Who makes the webhook's certificate: the operator, or cert-manager, whose Secret is mounted. */
+/** The issuer of the webhook's certificate: the operator, or cert-manager, whose Secret is mounted. */
 export const CERTIFICATE_SOURCES = ["self", "mounted"] as const;
 export type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
 
@@ -248,7 +248,7 @@ export const Annotation = {
   /** On a namespace: `enabled` asks the operator for a definition. */
   multus: "linkerd.io/multus",
   proxyUid: "config.linkerd.io/proxy-uid",
-  /** What Multus attaches a pod to. */
+  /** The annotation with the networks to which Multus attaches a pod. */
   networks: "k8s.v1.cni.cncf.io/networks",
   /** On a namespace: the range of user ids of its pods, `FIRST/SIZE`. */
   uidRange: "openshift.io/sa.scc.uid-range",
@@ -258,7 +258,7 @@ export const Annotation = {
   mirror: "kubernetes.io/config.mirror",
 } as const;
 
-/** What the annotations that change the redirect begin with. */
+/** The prefix of the annotations that change the redirect. */
 export const SETTING_PREFIX = "config.linkerd.io/";
 
 /** The NetworkAttachmentDefinition that the operator writes, one in each meshed namespace. */

@@ -22,7 +22,7 @@ export interface Namespace {
 /** The API server's ports if its Service cannot be read. */
 export const API_SERVER_PORTS: readonly number[] = [443, 6443];
 
-/** What decides about a pod and is not in the pod itself. */
+/** Facts that decide about a pod and are not in the pod itself. */
 export interface Surroundings {
   readonly namespace?: Namespace;
   /** Ports of the API server, which a control-plane pod reaches directly. @default 443 and 6443 */
@@ -181,7 +181,7 @@ function identity(sources: Sources): Pick<RedirectOptions, "proxyUid" | "proxyGi
 }
 
 /**
- * What to do for a pod. Pure: no I/O, no clock.
+ * Decides what to do for a pod. Pure: no I/O, no clock.
  * @throws CniError 7 for a setting that cannot be understood: a pod does not start half-configured
  */
 export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision {

@@ -4,7 +4,7 @@ import { isVerb, REQUIRED, VARIABLES, type Variable } from "./verbs";
 /** The environment of a call; an empty value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a call is about; empty if the verb does not need it: {@link REQUIRED}. */
+/** The target of a call; empty if the verb does not need it: {@link REQUIRED}. */
 export interface CallTarget {
   readonly netns: string;
 }
@@ -33,7 +33,7 @@ function interfaceNameProblem(name: string): string | undefined {
   return /[/:\p{White_Space}]/u.test(name) ? "holds a slash, a colon or white space" : undefined;
 }
 
-/** What is wrong with a value that is set, if anything. */
+/** The problem of a value that is set, if there is one. */
 const problems: Readonly<Partial<Record<Variable, (value: string) => string | undefined>>> = {
   CNI_CONTAINERID: (value) => (isIdentifier(value) ? undefined : "is not a container id"),
   CNI_IFNAME: interfaceNameProblem,
@@ -50,7 +50,7 @@ function refuseInvalid(env: Environment, needed: readonly Variable[]): void {
 }
 
 /**
- * What a call is about, checked as its verb needs it. An unknown verb needs nothing.
+ * The target of a call, checked as its verb needs it. An unknown verb needs nothing.
  * @throws CniError 4 for an invalid value, else for all that are missing at once
  */
 export function readTarget(env: Environment, command: string): CallTarget {

@@ -22,7 +22,7 @@ export class CniError extends Error {
   constructor(
     readonly code: number,
     message: string,
-    /** What helps to find the cause, beyond the message. */
+    /** Details beyond the message that help to find the cause. */
     readonly details = "",
     options?: ErrorOptions,
   ) {

@@ -1,5 +1,5 @@
 /**
- * What a decision about a pod is based on, and where it can be found. The plugin and the command line, which explains
+ * The evidence for a decision about a pod, and where to find it. The plugin and the command line, which explains
  * the plugin's decisions, share it.
  */
 import type { Surroundings } from "./decide";
@@ -58,7 +58,7 @@ export function evidenceFromAnnotations(passed: PassedPod, policy: PodLookup): E
 }
 
 /**
- * What has to be looked up besides a pod, if anything. Settings of the control plane come from its chart, not from its
+ * The object to look up besides a pod, if any. Settings of the control plane come from its chart, not from its
  * namespace; the injector copies those of a namespace onto the pods.
  */
 export function extraLookup(pod: Pod): keyof Surroundings | undefined {

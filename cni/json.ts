@@ -18,7 +18,7 @@ export function syntaxProblem(error: unknown): string {
   return reasonOf(error).replace(/[,:]?\s*(?:\.\.\.)?(?:"|'(?!.')).*$/s, "");
 }
 
-/** What a value is, in words: `a list`, `an object`, `a number`, … */
+/** The type of a value, in words: `a list`, `an object`, `a number`, … */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "a list" : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;

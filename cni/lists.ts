@@ -29,14 +29,14 @@ function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }
 
-/** If a part of a text begins, after white space. */
+/** Where a part of a text begins, after white space. */
 export function startOf(text: string, from: number, to: number): number {
   let start = from;
   while (start < to && isSpace(text.charCodeAt(start))) start += 1;
   return start;
 }
 
-/** If a part of a text ends, before white space. */
+/** Where a part of a text ends, before white space. */
 export function endOf(text: string, from: number, to: number): number {
   let end = to;
   while (end > from && isSpace(text.charCodeAt(end - 1))) end -= 1;

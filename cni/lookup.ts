@@ -14,7 +14,7 @@ export interface ApiAccess {
   readonly get: Get;
   /** Path of the file with the credentials, for messages. */
   readonly credentials: string;
-  /** Who keeps it current, for messages. */
+  /** The program that keeps it current, for messages. */
   readonly renewedBy: string;
 }
 
@@ -39,7 +39,7 @@ class Lookup {
     return { pod, around: this.around(pod) };
   }
 
-  /** What has to be known besides the pod: at most one request. */
+  /** Further evidence besides the pod: at most one request. */
   private around(pod: Pod): Surroundings {
     switch (extraLookup(pod)) {
       case "apiServerPorts":

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, refuse, syntaxProblem } from "./json";
 import { POD_ANNOTATIONS } from "./stanza";
 import { IMPLIED_VERSION } from "./versions";
 
-/** What a runtime sends on standard input, checked as far as every verb needs it. */
+/** The configuration on standard input, checked as far as every verb needs it. */
 export interface NetworkConfig {
   /** As given, or the implied one; whether it is supported is checked after the verb is known. */
   readonly cniVersion: string;

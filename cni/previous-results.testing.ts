@@ -10,7 +10,7 @@ export interface PreviousResult {
   /** The previous result as it stands in the configuration. */
   readonly text: string;
   /**
-   * `refuses` holds also where linkerd's plugin writes what it would refuse itself (`<nil>` for an absent address);
+   * `refuses` also holds if linkerd's plugin writes what it would refuse itself (`<nil>` for an absent address);
    * `refuses alone`: taken here, since nothing is wrong with it.
    */
   readonly verdict: "takes" | "refuses" | "refuses alone";

@@ -1,5 +1,5 @@
 /**
- * What a previous plugin's result must look like: the types into which libcni decodes one (its `pkg/types/020`, `040`
+ * The form of a previous plugin's result: the types into which libcni decodes one (its `pkg/types/020`, `040`
  * and `100`). Runtimes decode this plugin's answer into them too: what does not fit would fail the pod later, without a
  * word about its origin. Members that the types do not have are ignored.
  */

@@ -10,7 +10,7 @@ import { CNI_NAME } from "./contract";
 /** The value of `type`: the file name of the plugin's executable. */
 export const PLUGIN_TYPE = CNI_NAME;
 
-/** What the ConfigMap holds in place of `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
+/** The ConfigMap's placeholder for `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
 export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";
 
 /** CNI capability by which a runtime passes the pod's annotations in `runtimeConfig` (containerd 1.5, CRI-O 1.29). */
@@ -24,7 +24,7 @@ export const IPTABLES_MODES = [...OWN_MODES, "nft", "legacy", "plain"] as const;
 export type IptablesMode = (typeof IPTABLES_MODES)[number];
 
 export const POD_LOOKUPS = ["auto", "api", "annotations"] as const;
-/** Where the plugin learns about a pod: `auto` asks the API server only where annotations do not decide. */
+/** Where the plugin learns about a pod: `auto` asks the API server only if annotations do not decide. */
 export type PodLookup = (typeof POD_LOOKUPS)[number];
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;

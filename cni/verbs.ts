@@ -1,14 +1,14 @@
 import type { CniVersion } from "./versions";
 
 export const VERBS = ["ADD", "DEL", "CHECK", "GC", "STATUS", "VERSION"] as const;
-/** What a runtime asks for in `CNI_COMMAND`. */
+/** A value of `CNI_COMMAND`. */
 export type Verb = (typeof VERBS)[number];
 
 /** Environment variables that describe a call, in the order in which problems are reported. */
 export const VARIABLES = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"] as const;
 export type Variable = (typeof VARIABLES)[number];
 
-/** What each verb needs in the environment, besides `CNI_COMMAND`. */
+/** The variables that each verb needs, besides `CNI_COMMAND`. */
 export const REQUIRED: Readonly<Record<Verb, readonly Variable[]>> = {
   ADD: ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"],
   DEL: ["CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"],

@@ -45,7 +45,7 @@ export interface Target {
   readonly port: number;
 }
 
-/** What to try. */
+/** The connections to try. */
 export interface ValidationPlan {
   /** The proxy's port at which every connection has to arrive. */
   readonly proxyPort: number;
@@ -70,7 +70,7 @@ function redirectedPort({ skipOutboundPorts }: RedirectOptions): number {
 }
 
 /**
- * What to try in a meshed pod that has these addresses, one connection for each family that is redirected. Pure.
+ * The connections to try in a meshed pod with these addresses, one for each family that is redirected. Pure.
  * @throws an Error if nothing is redirected, and why
  */
 export function planValidation(stanza: Stanza, addresses: readonly string[]): ValidationPlan {
@@ -100,7 +100,7 @@ const DEADLINE_SECONDS = 5;
 /** More than a token has. */
 const LONGEST_ANSWER = 1024;
 
-/** What answers a connection. @throws if nothing does within {@link DEADLINE_SECONDS} */
+/** The answer to a connection. @throws if there is none within {@link DEADLINE_SECONDS} */
 async function answerOf(target: Target): Promise<string> {
   const deadlineMs = DEADLINE_SECONDS * 1000;
   const late = `no answer within ${DEADLINE_SECONDS} s`;

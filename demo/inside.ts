@@ -14,7 +14,7 @@ import * as scene from "./scene";
 import { differences, snapshot } from "./snapshot";
 import { defaultStanza } from "./stanza";
 
-/** What the process outside the sandbox hands over to the one inside. */
+/** The input of the process inside the sandbox. */
 export interface Handover {
   readonly json: boolean;
   /** The built executable. */
@@ -33,7 +33,7 @@ export interface Handover {
   readonly steps: Step[];
 }
 
-/** What pods are run with. */
+/** The programs that run pods. */
 interface Scenery {
   readonly node: DemoNode;
   readonly sandbox: Sandbox;

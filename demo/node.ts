@@ -11,7 +11,7 @@ export class DemoNode {
   readonly binDir: string;
   private readonly accountDir: string;
   private installer: ChildProcess | undefined;
-  /** What the installer wrote to its log. */
+  /** The installer's log. */
   log = "";
 
   constructor(

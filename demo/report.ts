@@ -29,7 +29,7 @@ export interface Report {
   readonly rules?: string;
   /** Files of the node that the uninstall left different; empty is right. */
   readonly differences: readonly string[];
-  /** What could not be shown on this machine. */
+  /** Parts that could not be shown on this machine. */
   readonly notShown: readonly string[];
 }
 
@@ -76,7 +76,7 @@ const INSTALL = [
 
 const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
 
-/** What everybody wants to know, one line each. */
+/** The main results, one line each. */
 function results({ probes, differences, typicalAdds }: Report): string {
   const redirected = probes.filter(({ reached }) => reached.startsWith("proxy")).length;
   const wrong = probes.filter(({ passed }) => !passed).length;

@@ -7,7 +7,7 @@ export type Family = keyof typeof OUTSIDE;
 
 export const NAMESPACE = "shop";
 
-/** Who answers a connection: the process listening at the port, by the name that it sends. */
+/** The process that answers a connection, by the name that it sends. */
 const outsideServer = (port: number) => `server:${port}`;
 const app = (port: number) => `app:${port}`;
 const INBOUND = "proxy inbound (4143)";
@@ -38,7 +38,7 @@ export const meshed: DemoPod = {
   annotations: injected,
 };
 export const unmeshed: DemoPod = { name: "legacy", containerId: "demo02", containers: ["app"], annotations: {} };
-/** What an API server says of the pods and their namespace, by request path. */
+/** The API server's objects of the pods and their namespace, by request path. */
 export function apiObjects(pods: readonly DemoPod[]): Map<string, ApiObject> {
   return new Map<string, ApiObject>([
     [pathOf(resources.namespaces, { name: NAMESPACE }), { metadata: { name: NAMESPACE } }],

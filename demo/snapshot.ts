@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
 
-/** What stands at a path: kind, permission bits, and a digest of a file's bytes or a link's target. */
+/** The description of a path: kind, permission bits, and a digest of a file's bytes or a link's target. */
 async function describe(path: string): Promise<string> {
   const stat = await lstat(path);
   const mode = (stat.mode & 0o7777).toString(8);

@@ -87,7 +87,7 @@ export interface FileId {
   readonly inode: string;
 }
 
-/** If the members of `struct statx` stand, from the kernel's linux/stat.h. */
+/** Offsets of the members of `struct statx`, from the kernel's linux/stat.h. */
 const STATX = { size: 256, inode: 0x20, deviceMajor: 0x88, deviceMinor: 0x8c };
 const STATX_INO = 0x100;
 

@@ -202,7 +202,7 @@ export interface TlsServer {
 export interface TlsFailure {
   /** Which step failed: reading the PEM texts, connecting, the handshake, or verifying the certificate. */
   readonly step: "ca" | "certificate" | "connect" | "handshake" | "verify";
-  /** Negated errno (ETIMEDOUT when the time is over), or 0 where `text` says why. */
+  /** Negated errno (ETIMEDOUT when the time is over), or 0 if `text` says why. */
   readonly error: number;
   /** In the TLS library's words; for `verify`, everything that is wrong with the certificate. */
   readonly text: string;

@@ -33,7 +33,7 @@ function opened(host: Host, family: number, work: (socket: number) => void): num
   }
 }
 
-/** Connects to a socket's path. @throws SystemError, with EAGAIN where too many wait there */
+/** Connects to a socket's path. @throws SystemError, with EAGAIN if too many wait there */
 export function connectUnix(host: Host, path: string): number {
   const name = host.encode(path);
   if (name.length > LONGEST_PATH) throw new Error(`the path of a socket has at most ${LONGEST_PATH} bytes: ${path}`);

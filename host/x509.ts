@@ -25,7 +25,7 @@ export interface ExtensionPart {
 }
 
 export interface CertificateParts {
-  /** What the signature is of. */
+  /** The signed bytes. */
   readonly signed: Uint8Array;
   readonly issuer: Uint8Array;
   /** When it begins and ends to be valid. */

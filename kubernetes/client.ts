@@ -36,7 +36,7 @@ export interface List<T> {
 }
 
 export interface ApplyOptions extends CallOptions {
-  /** Who owns the fields that are applied. */
+  /** The owner of the applied fields. */
   readonly fieldManager: string;
   /** Take over fields that others own. @default false: that is a conflict */
   readonly force?: boolean;
@@ -78,8 +78,8 @@ const placeOf = ({ name, namespace }: Partial<ObjectRef>) =>
   [namespace, name].filter((part) => part !== undefined).join("/");
 
 /**
- * Typed requests to a Kubernetes API server. Each rejects with an {@link ApiError} where the server refuses it, and with
- * an `ApiUnreachable` where no answer comes.
+ * Typed requests to a Kubernetes API server. Each rejects with an {@link ApiError} if the server refuses it, and with
+ * an `ApiUnreachable` if no answer comes.
  */
 export class KubernetesClient {
   private readonly deadlineMs: number;

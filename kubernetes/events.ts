@@ -8,12 +8,12 @@ import type { EventObject, ObjectMeta, ObjectReference } from "./types";
 
 export type { EventObject, ObjectReference };
 
-/** What an Event says. */
+/** The content of an Event. */
 export interface EventSpec {
   readonly type: "Normal" | "Warning";
   /** Why, in CamelCase. */
   readonly reason: string;
-  /** What the reporter did or tried. */
+  /** The action of the reporter. */
   readonly action: string;
   /** For humans; cut to what the API takes. */
   readonly note: string;
@@ -23,7 +23,7 @@ export interface EventSpec {
   readonly related?: ObjectReference | undefined;
 }
 
-/** Who publishes an Event. */
+/** The reporter of an Event. */
 export interface Reporter {
   readonly controller: string;
   /** This process, such as its pod's name. */

@@ -16,7 +16,7 @@ export interface InCluster {
   readonly caFile?: string;
 }
 
-/** Reads if a pod finds its API server, as the kubelet sets it. */
+/** Reads the address of the API server, as the kubelet sets it in a pod. */
 export function readInCluster(read: SettingsReader): InCluster {
   const caFile = read.optional(ApiServerVariable.caFile);
   const host = read.required(ApiServerVariable.host, "outside a pod, set it to the API server's address");

@@ -6,7 +6,7 @@ import { Store, type StoreOptions } from "./store";
 import type { Transport } from "./transport";
 import { type Notice, type Watchable, watch } from "./watch";
 
-/** What every informer works with. */
+/** Dependencies of every informer. */
 export interface InformerDeps {
   readonly server: () => ApiServer;
   readonly send: Transport;

@@ -12,7 +12,7 @@ export interface KubeconfigSource {
 
 /**
  * A kubeconfig that cannot be used. The message names the file and the field, and quotes nothing of what the file holds:
- * where it is damaged, any part of it may be a credential.
+ * if it is damaged, any part of it may be a credential.
  */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
@@ -58,7 +58,7 @@ class Kubeconfig {
       : fieldsOf(found[inner]);
   }
 
-  /** What `current-context` names; without it, the only one there is, as client-go takes it. */
+  /** The context that `current-context` names; without it, the only one, as in client-go. */
   context(): Fields {
     const current = this.text(this.document, "current-context");
     const contexts = this.document["contexts"];
@@ -143,7 +143,7 @@ function certificate(config: Kubeconfig, user: Fields): ApiServer["certificate"]
 
 /**
  * The API server that a kubeconfig's current context names, and who to be there. The installer writes JSON, which is
- * YAML too; YAML is parsed only where it is not.
+ * YAML too; YAML is parsed only if it is not.
  * @throws KubeconfigError
  */
 export function loadKubeconfig(path: string, source: KubeconfigSource): ApiServer {

@@ -3,7 +3,7 @@ import type { LeaseObject, LeaseSpec } from "./types";
 
 export type { LeaseObject, LeaseSpec };
 
-/** Who leads, as a Lease says it. All of this is pure. */
+/** The leader, by a Lease. Everything here is pure. */
 
 /** A spec, and when it was first seen by our own clock, with which the times that others write are never compared. */
 export interface Sighting {
@@ -26,7 +26,7 @@ export function mayHold({ spec, since }: Sighting, identity: string, now: number
   return holderIdentity === "" || holderIdentity === identity || now >= since + leaseDurationSeconds * 1_000;
 }
 
-/** Who holds a lease, from when, and for how long. */
+/** The holder of a lease, since when, and for how long. */
 export interface Claim {
   readonly identity: string;
   readonly date: Date;

@@ -19,7 +19,7 @@ interface Toleration {
   readonly effect?: string;
 }
 
-/** What a pod's specification says about the nodes that it may run on. */
+/** The fields of a pod's specification that choose its node. */
 export interface PlacementSpec {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity?: {

@@ -28,7 +28,7 @@ export function resource<T>(apiVersion: string, kind: string, plural: string): R
   return { group, version, kind, plural };
 }
 
-/** What this project asks for. */
+/** The resources that this project reads or writes. */
 export const resources = {
   pods: resource<PodObject>("v1", "Pod", "pods"),
   namespaces: resource<NamespaceObject>("v1", "Namespace", "namespaces"),
@@ -58,7 +58,7 @@ export interface Place {
   readonly subresource?: string;
 }
 
-/** If the API serves it, without a query. */
+/** Its path in the API, without a query. */
 export function pathOf(resource: Resource<unknown>, { namespace, name, subresource }: Place = {}): string {
   const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
   const within = namespace === undefined ? [] : ["namespaces", namespace];

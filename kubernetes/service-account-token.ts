@@ -1,4 +1,4 @@
-/** What a service account token says about itself; it is not verified here. */
+/** Claims of a service account token; it is not verified here. */
 export interface TokenClaims {
   /** `system:serviceaccount:NAMESPACE:NAME`. */
   readonly subject: string;

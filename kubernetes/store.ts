@@ -1,6 +1,6 @@
 import type { Notice, Watchable } from "./watch";
 
-/** What is kept of objects, and by which key. */
+/** The parts of objects that are kept, by key. */
 export interface StoreOptions<T, V> {
   /** @default NAMESPACE/NAME, or NAME if there is no namespace */
   readonly key?: (object: T) => string;
@@ -21,7 +21,7 @@ export function keyOf({ metadata }: Watchable): string {
 /** Objects as a watch reports them. */
 export class Store<T extends Watchable, V = T> {
   private readonly views = new Map<string, V>();
-  /** Those that a list under way has not shown yet. */
+  /** Keys that a list in progress has not shown yet. */
   private missing = new Set<string>();
   private listed = false;
 

@@ -17,7 +17,7 @@ export interface ApiRequest {
   readonly deadlineMs: number;
 }
 
-/** One request, one response; rejects with {@link ApiUnreachable} where there is no response. */
+/** One request, one response; rejects with {@link ApiUnreachable} if there is no response. */
 export type Transport = (request: ApiRequest) => Promise<ApiResponse>;
 
 /** A transport that keeps connections for some seconds, or until it is closed. */
@@ -39,7 +39,7 @@ export class ApiTooLarge extends ApiUnreachable {
 /** Objects of one page of a list. */
 export const PAGE = 500;
 
-/** How many objects to ask for where so many were too large an answer; undefined: no fewer, or it was another error. */
+/** How many objects to ask for if the answer with so many was too large; undefined: no fewer, or it was another error. */
 export function smallerPage(limit: number, error: unknown): number | undefined {
   return error instanceof ApiTooLarge && limit > 1 ? Math.ceil(limit / 8) : undefined;
 }

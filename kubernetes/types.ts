@@ -70,7 +70,7 @@ export interface NamespaceObject {
   readonly status?: { readonly phase?: string };
 }
 
-/** What keeps pods away from a node. */
+/** A taint, which keeps pods away from a node. */
 export interface Taint {
   readonly key: string;
   readonly value?: string;

@@ -12,7 +12,7 @@ export interface Watchable {
 }
 
 /**
- * What a watch tells. A list comes as LISTING, one LISTED object each, and SYNCED: what was not among these is gone.
+ * Events of a watch. A list comes as LISTING, one LISTED for each object, and SYNCED: other objects are gone.
  * Between lists, changes come one by one.
  */
 export type Notice<T> =
@@ -28,7 +28,7 @@ export interface WatchSource {
   readonly fieldSelector?: string;
 }
 
-/** What a watch works with; time and chance come from outside. */
+/** Dependencies of a watch, time and randomness included. */
 export interface WatchDeps {
   /** Asked again for each connection, since tokens and certificates rotate. */
   readonly server: () => ApiServer;

@@ -39,7 +39,7 @@ function immediate(data: Data): string {
   return code === RETURN ? "return" : `verdict ${code}`;
 }
 
-/** What a set holds, in words. */
+/** The content of a set, in words. */
 export type SetInWords = (name: string) => string;
 
 const words: Readonly<Record<string, (data: Data, set: SetInWords) => string>> = {

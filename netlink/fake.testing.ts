@@ -22,7 +22,7 @@ export function answer(sequence: number, errno: number): Uint8Array {
 export class FakeNetfilter {
   private tables = new Set<string>();
 
-  /** What is answered to a datagram. It has nothing to show. */
+  /** The answers to a datagram. It lists nothing. */
   exchange(datagram: Uint8Array): readonly Uint8Array[] {
     const [first] = [...messages(datagram)];
     if (first?.type !== BATCH_TYPES) return [answer(first?.sequence ?? 0, Errno.ENOENT)];

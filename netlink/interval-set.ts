@@ -37,7 +37,7 @@ const NFTA_LOOKUP = { set: 1, register: 2, id: 4 };
 /** An attribute, here the list of a message's elements, has at most 64 KiB; an element of IPv6 takes 36 bytes. */
 const ELEMENTS_PER_MESSAGE = 1000;
 
-/** The next value; undefined after the highest one, if an interval stays open. */
+/** The next value; undefined after the highest one: such an interval stays open. */
 function next(bytes: Uint8Array): Uint8Array | undefined {
   const made = bytes.slice();
   for (let at = made.length - 1; at >= 0; at--) {

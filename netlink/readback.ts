@@ -23,7 +23,7 @@ const EMPTY = new Uint8Array(0);
 
 const DORMANT = 0x1;
 
-/** What ADD programs in one chain is less: a rule for each port to redirect, and few others. */
+/** More rules than ADD programs in one chain: a rule for each port to redirect, and few others. */
 const MAX_RULES = MAX_ITEMS + 100;
 /** A start and an end for each range of two lists, the chart's and the pod's. */
 const MAX_ELEMENTS = 4 * MAX_ITEMS;
@@ -54,7 +54,7 @@ type Attributes = ReadonlyMap<number, Uint8Array>;
 const refusal = (errno: number): SystemError =>
   new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
 
-/** What stands for something that is not there. Kernels before 4.17 know no IPv6 if it was never used. */
+/** Errors that mean absent. Kernels before 4.17 know no IPv6 if it was never used. */
 const ABSENT: readonly number[] = [Errno.ENOENT, Errno.EAFNOSUPPORT];
 
 const content = ({ payload }: Received): Attributes => attributes(payload.subarray(FAMILY_HEADER));

@@ -13,7 +13,7 @@ const MSG_DONTWAIT = 0x40;
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
 const SO_SNDBUFFORCE = 32;
-/** What a socket's buffer holds by default on every kernel. */
+/** Bytes that a socket's buffer holds by default on every kernel. */
 const USUAL_ROOM = 65536;
 /** The longest reply of netlink. */
 const RECEIVE_SIZE = 65536;
@@ -23,7 +23,7 @@ const RECEIVE_SIZE = 65536;
  */
 const MAX_RECEIVED = 4 * 1024 * 1024;
 
-/** What the kernel lists is longer than what ADD programs. The message says how long: "more than …". */
+/** The kernel's list is longer than any that ADD programs. The message says how long: "more than …". */
 export class ListTooLong extends Error {
   override readonly name = "ListTooLong";
 }

@@ -49,12 +49,12 @@ export async function serve(at: ListenAddress, answers: Answers): Promise<HttpSe
   return { port: listener.port, close };
 }
 
-/** What a probe gets: 200, or 503 with the problem. */
+/** The answer to a probe: 200, or 503 with the problem. */
 export function health(problem?: string): Answer {
   return problem === undefined ? { status: 200, body: "ok\n" } : { status: 503, body: `${problem}\n` };
 }
 
-/** What Prometheus gets. */
+/** The answer to Prometheus. */
 export function metrics(registry: Pick<Registry, "text">): Answer {
   return { status: 200, body: registry.text() };
 }

@@ -3,7 +3,7 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../cni/s
 
 export { LOG_FORMATS, type LogFormat };
 
-/** What a line is about, by name: `namespace`, `object`, … */
+/** The subject of a line, by name: `namespace`, `object`, … */
 export type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 /** One line a call. */

@@ -150,7 +150,7 @@ function parseFlags(args: readonly string[], table: FlagTable, problems: string[
     } else if (!Object.hasOwn(table, name)) {
       const known = Object.keys(table).map((each) => `--${each}`);
       problems.push(`--${name} is not known; known are ${known.join(", ")}`);
-      // What follows is its value, and no mistake of its own.
+      // The next word is its value, not a mistake of its own.
       if (value === undefined && rest[0]?.startsWith("-") === false) rest.shift();
     } else if (value !== undefined) {
       values[name] = value;

@@ -3,7 +3,7 @@ export { base64, fromBase64 } from "../host/base64";
 export { hex } from "../host/bytes";
 
 const encoder = new TextEncoder();
-/** What looks like a byte order mark is part of the text. */
+/** A byte order mark is part of the text. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The UTF-8 of a text; what is not well-formed becomes U+FFFD. */

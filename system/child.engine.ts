@@ -10,7 +10,7 @@ import { inChild, Signals } from "./engine/loop";
 const signalName = (number: number): string =>
   Object.entries(Signals).find(([, each]) => each === number)?.[0] ?? `SIG${number}`;
 
-/** What the kernel may take besides to start a program, and to end it: a disk may not answer. */
+/** Additional time to start a program and to end it: a disk may not answer. */
 const GRACE_MS = 2_000;
 
 function endedBy(

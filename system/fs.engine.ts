@@ -18,7 +18,7 @@ export const constants = { W_OK: 2, X_OK: 1 } as const;
 
 const AT_SYMLINK_NOFOLLOW = 0x100;
 const STATX_BASIC_STATS = 0x7ff;
-/** If the members of `struct statx` stand, from the kernel's linux/stat.h. */
+/** Offsets of the members of `struct statx`, from the kernel's linux/stat.h. */
 const STATX = {
   size: 256,
   uid: 0x14,
@@ -206,7 +206,7 @@ export function readSync(
 
 /** Flags and events of inotify(7). */
 const INOTIFY_FLAGS = 0x80800; // IN_CLOEXEC, IN_NONBLOCK
-/** What changes a directory's entries, or a file in it, or moves or removes itself. */
+/** Events of changes of a directory's entries, of a file in it, or of the directory itself. */
 const WATCHED = 0x0002 | 0x0004 | 0x0040 | 0x0080 | 0x0100 | 0x0200 | 0x0400 | 0x0800;
 const IN_IGNORED = 0x8000;
 /** Of `struct inotify_event` before its name, whose length is its last member. */

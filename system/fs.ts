@@ -4,7 +4,7 @@
  */
 import * as node from "node:fs";
 
-/** What the kernel tells of a file. */
+/** A file's status. */
 export interface Stats {
   readonly dev: number;
   readonly ino: number;
@@ -21,7 +21,7 @@ export interface Stats {
   isSymbolicLink(): boolean;
 }
 
-/** What a directory tells of a file in it. */
+/** An entry of a directory. */
 export interface Dirent {
   readonly name: string;
   isDirectory(): boolean;
@@ -43,7 +43,7 @@ interface StatSync {
 
 interface ReadFileSync {
   (path: string): Uint8Array;
-  /** What is not UTF-8 becomes U+FFFD. */
+  /** Bytes that are not UTF-8 become U+FFFD. */
   (path: string, encoding: "utf8"): string;
 }
 
@@ -52,7 +52,7 @@ interface ReaddirSync {
   (path: string, options: { readonly withFileTypes: true }): Dirent[];
 }
 
-/** What {@link accessSync} asks for; bits. */
+/** Modes of {@link accessSync}; bits. */
 export const constants: { readonly W_OK: number; readonly X_OK: number } = node.constants;
 
 export const statSync: StatSync = node.statSync;
@@ -68,7 +68,7 @@ export const accessSync: (path: string, mode: number) => void = node.accessSync;
 export const statfsSync: (path: string) => { readonly bavail: number; readonly bsize: number } = node.statfsSync;
 export const openSync: (path: string, flags: "r") => number = node.openSync;
 export const closeSync: (descriptor: number) => void = node.closeSync;
-/** @param position null: if the last read of the descriptor ended. @returns bytes that were read, 0 at the end */
+/** @param position null: after the last read of the descriptor. @returns bytes that were read, 0 at the end */
 export const readSync: (
   descriptor: number,
   into: Uint8Array,

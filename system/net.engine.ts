@@ -24,7 +24,7 @@ import { Waiting } from "./waiting";
 /** There is no connection, or no longer. */
 export class NetError extends Error {
   override readonly name = "NetError";
-  /** @param code as `ECONNREFUSED`, where there is one */
+  /** @param code as `ECONNREFUSED`, if there is one */
   constructor(
     message: string,
     readonly kind: NetFailure,
@@ -59,7 +59,7 @@ const MSG_NOSIGNAL = 0x4000;
 
 const codeOf = (errno: number) => new SystemError("", errno).code;
 
-/** What was received last: each connection takes its bytes away at once, and none has a buffer of its own. */
+/** The bytes received last: each connection takes its bytes at once, and none has a buffer of its own. */
 const received = new Uint8Array(16_384);
 
 /** How a connection moves bytes, without waiting; a count below zero is a negated errno. */
@@ -182,7 +182,7 @@ async function attempted<T>(
   }
 }
 
-/** What a promise gives, unless the signal comes first. */
+/** The value of a promise, unless the signal comes first. */
 async function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   let abort = () => {};
   const aborted = new Promise<never>((_, reject) => {

@@ -12,7 +12,7 @@ import { Waiting } from "./waiting";
 
 export interface Connection {
   /**
-   * What has arrived, at least one byte; undefined once the other end has ended its side. One read at a time.
+   * The bytes that have arrived, at least one; undefined once the other end has ended its side. One read at a time.
    * @throws NetError
    */
   read(): Promise<Uint8Array | undefined>;
@@ -46,7 +46,7 @@ export type NetFailure = "resolve" | "connect" | "ca" | "certificate" | "handsha
 /** There is no connection, or no longer. */
 export class NetError extends Error {
   override readonly name = "NetError";
-  /** @param code as `ECONNREFUSED`, where there is one */
+  /** @param code as `ECONNREFUSED`, if there is one */
   constructor(
     message: string,
     readonly kind: NetFailure,

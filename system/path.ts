@@ -1,6 +1,6 @@
 /** POSIX paths, as `node:path` has them. */
 
-/** Without empty segments, `.`, and `..` where something precedes it. */
+/** Without empty segments, `.`, and `..` if something precedes it. */
 function segments(path: string): readonly string[] {
   const kept: string[] = [];
   for (const segment of path.split("/")) {
@@ -20,7 +20,7 @@ export function join(...parts: readonly string[]): string {
   return `${inner === "" ? "." : inner}${path.endsWith("/") ? "/" : ""}`;
 }
 
-/** If a path leads to, as seen from a directory. @param directory an absolute path. @returns one, normalized */
+/** Where a path leads to, as seen from a directory. @param directory an absolute path. @returns one, normalized */
 export function resolve(directory: string, path: string): string {
   return `/${segments(path.startsWith("/") ? path : `${directory}/${path}`).join("/")}`;
 }

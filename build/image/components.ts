@@ -14,11 +14,11 @@ export interface Component {
   readonly license: string;
   /** Package URL. */
   readonly purl: string;
-  /** What its licence asks to be passed on: copyright notices and the licence's text. */
+  /** The texts that its licence requires: copyright notices and the licence's text. */
   readonly licenseText: string;
 }
 
-/** What a header file defines a macro as, without quotes. @throws if it does not define it */
+/** The value of a macro in a header file, without quotes. @throws if it does not define it */
 function macro(header: string, name: string): string {
   const value = new RegExp(`^#define ${name}\\s+"?([^"\\s]*)"?\\s*$`, "m").exec(header)?.[1];
   if (value === undefined) throw new Error(`a header of the C sources does not define ${name}`);
@@ -105,7 +105,7 @@ export async function npmComponents(entries: readonly string[], options?: BuildO
   return Promise.all(folders.map((folder) => npmPackage(join(root, folder))));
 }
 
-/** What others wrote of the image: what the executable is linked from, and the npm packages in its scripts. */
+/** Third-party parts of the image: libraries in the executable, and npm packages in its scripts. */
 export async function componentsOf(): Promise<readonly Component[]> {
   const packages = npmComponents(await entries(), RESOLVED);
   return [...(await Promise.all([quickjs(), mbedtls(), musl(), compilerRuntime()])), ...(await packages)];

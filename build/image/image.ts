@@ -27,7 +27,7 @@ export async function platformFiles(architecture: Architecture, executable = out
   return { architecture: OCI_NAMES[architecture], files: await imageFiles(path) };
 }
 
-/** What the image runs, and how. */
+/** The image's command and user. */
 export async function imageSpec(): Promise<ImageSpec> {
   const about = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as PackageManifest;
   return {

@@ -62,9 +62,9 @@ export class Layout {
   }
 }
 
-/** What an archive of an OCI image layout holds. */
+/** The content of an OCI image layout's archive. */
 export interface LayoutContent {
-  /** What `index.json` lists. */
+  /** The manifests in `index.json`. */
   readonly manifests: readonly Descriptor[];
   /** Content by digest. */
   readonly blobs: ReadonlyMap<string, Buffer>;

@@ -21,7 +21,7 @@ const LOADERS: readonly Loader[] = [
   { program: "k3s", ask: ["ctr", "version"], load: ["ctr", "images", "import"] },
 ];
 
-/** What became of the archive at one program: in words, and whether it needs a remedy. */
+/** The result of loading the archive into one program, in words, and whether it needs a remedy. */
 interface Outcome {
   readonly word: "-" | "silent" | "refused" | "loaded";
   readonly detail: string;

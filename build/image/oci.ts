@@ -6,7 +6,7 @@ import { type TarEntry, tarArchive } from "./tar";
 
 const compress = promisify(gzip);
 
-/** What an image is apart from its files. */
+/** The configuration of an image. */
 export interface ImageSpec {
   /** Full reference, such as `example.org/name:1.0.0`. */
   readonly reference: string;
@@ -64,7 +64,7 @@ async function addImage(layout: Layout, spec: ImageSpec, platformFiles: Platform
   return { platform, manifest, config, layers };
 }
 
-/** What `docker save` writes and `docker load` reads: one platform, since docker's own store has no more of an image. */
+/** The format of `docker save` and `docker load`: one platform, since docker's own store has no more of an image. */
 function dockerManifest({ reference }: ImageSpec, image: PlatformImage | undefined) {
   if (image === undefined) return [];
   return [{ Config: blobPath(image.config), RepoTags: [reference], Layers: image.layers.map(blobPath) }];
@@ -73,7 +73,7 @@ function dockerManifest({ reference }: ImageSpec, image: PlatformImage | undefin
 /**
  * Writes an image of one layer for each platform as an OCI archive (a tar of an image layout), which docker takes too.
  * The same input gives the same bytes. An importer that takes no nested index can name the platform's manifest.
- * @param docker the platform that docker finds where its store takes no index. @default the first
+ * @param docker the platform that docker finds if its store takes no index. @default the first
  */
 export async function ociArchive(
   spec: ImageSpec,

@@ -9,7 +9,7 @@ function licenseOf(name: string, license: string): Models.SpdxLicense {
   return new Models.SpdxLicense(license);
 }
 
-/** What a bill of materials is of. */
+/** The subject of a bill of materials. */
 export interface Product {
   readonly type: Enums.ComponentType;
   readonly name: string;

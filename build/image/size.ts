@@ -6,7 +6,7 @@ import { type Manifest, readLayout } from "./layout";
 
 const decompress = promisify(gunzip);
 
-/** What a node pulls, and what that becomes on its disk; in 10^6 bytes, to one decimal. */
+/** The size of the download and of the unpacked files; in 10^6 bytes, to one decimal. */
 export interface ImageSize {
   readonly compressedMB: number;
   readonly uncompressedMB: number;

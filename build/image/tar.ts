@@ -9,7 +9,7 @@ export interface TarEntry {
   readonly content: Buffer;
 }
 
-/** Permissions of a file where its entry has none, and of every directory. */
+/** Permissions of a file whose entry has none, and of every directory. */
 export const DEFAULT_MODE = 0o644;
 export const DIRECTORY_MODE = 0o755;
 

@@ -39,7 +39,7 @@ export interface PlatformImage {
   readonly billOfMaterials: Buffer;
 }
 
-/** What a release puts into the registry under one name and its version. */
+/** One artifact of a release: a name and a version in the registry. */
 export interface Artifact {
   /** For people: `chart linkerd2-cni`. */
   readonly name: string;

@@ -8,7 +8,7 @@ export const SIGNATURE = "https://sigstore.dev/cosign/sign/v1";
 export const BILL_OF_MATERIALS = "cyclonedx";
 export const PROVENANCE = "slsaprovenance1";
 
-/** What signs, and what it is recognized by. */
+/** The key or identity that signs, and how it is verified. */
 export interface Signing {
   /** A private key: a file, or whatever else cosign takes (`awskms://…`). Without it the signature is keyless. */
   readonly key?: string;
@@ -80,7 +80,7 @@ export class Cosign {
     await this.expect(reference, type);
   }
 
-  /** What was just made is verified as a user would: else a release would sign again each time. */
+  /** Verifies a new signature as a user would: otherwise each release would sign again. */
   private async expect(reference: string, type: string): Promise<void> {
     await execute("cosign", ["verify-attestation", "--type", type, ...this.verifies, reference]);
   }

@@ -10,7 +10,7 @@ export interface Options {
   readonly maxBuffer?: number;
 }
 
-/** What a program said when it failed. */
+/** The failure of a program, with its output. */
 export class ProgramError extends Error {
   constructor(
     program: string,
@@ -25,7 +25,7 @@ export class ProgramError extends Error {
   }
 }
 
-/** Runs a program to its end. @returns what it wrote @throws a {@link ProgramError} where it fails */
+/** Runs a program to its end. @returns what it wrote @throws a {@link ProgramError} if it fails */
 export async function execute(program: string, args: readonly string[], options: Options = {}): Promise<Buffer> {
   const running = run(program, [...args], { maxBuffer: 1 << 24, ...options, encoding: "buffer" });
   // No program may ask a question: its output is not shown.
@@ -46,7 +46,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   npm: "your distribution's package npm",
 };
 
-/** The programs that are not installed, each with if it comes from. */
+/** The programs that are not installed, each with its source. */
 export async function missingPrograms(names: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     names.map(async (name) => {

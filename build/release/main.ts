@@ -26,7 +26,7 @@ interface Flags {
   readonly output: "table" | "json";
 }
 
-/** What is released of a folder laid out like `dist`. */
+/** The released parts of a folder laid out like `dist`. */
 const sourcesIn = (dist: string): Sources => ({
   image: join(dist, "image", basename(outputs.image)),
   charts: join(dist, "charts"),

@@ -25,7 +25,7 @@ export const PACKAGES: readonly string[] = [join(root, "helm"), root];
 
 /** Packs an npm package, for which it builds what that holds. @param into a directory */
 export async function packNpm(folder: string, into: string): Promise<NpmPackage> {
-  // What the build says goes before the JSON.
+  // The build's output precedes the JSON.
   const said = (await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder })).toString();
   const json = said.slice(said.search(/^\[$/m));
   const [packed] = JSON.parse(json) as readonly [
@@ -36,7 +36,7 @@ export async function packNpm(folder: string, into: string): Promise<NpmPackage>
   return { name, version, path, digest: `sha256:${sha256(await readFile(path))}`, integrity };
 }
 
-/** If the tarball of this version is, or would be, at a target. */
+/** The address of this version's tarball at a target. */
 export const npmReference = (target: NpmTarget, { path, name, version }: NpmPackage): string =>
   "directory" in target
     ? join(resolve(target.directory), path.slice(path.lastIndexOf("/") + 1))

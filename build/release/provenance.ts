@@ -14,14 +14,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const WORKFLOW = "https://actions.github.io/buildtypes/workflow/v1";
 const MANUAL = `${repository}/blob/main/docs/release.md`;
 
-/** Who keyless signatures of a workflow of GitHub are by; undefined elsewhere. */
+/** The identity of keyless signatures in a workflow of GitHub; undefined elsewhere. */
 export function workflowIdentity(env: Environment): { readonly identity: string; readonly issuer: string } | undefined {
   const { GITHUB_WORKFLOW_REF: workflow, GITHUB_SERVER_URL: server } = env;
   if (workflow === undefined || env["ACTIONS_ID_TOKEN_REQUEST_URL"] === undefined) return undefined;
   return { identity: `${server}/${workflow}`, issuer: "https://token.actions.githubusercontent.com" };
 }
 
-/** What SLSA's provenance v1 says of a build: the predicate, as JSON. @param env of the build */
+/** SLSA provenance v1 of a build: the predicate, as JSON. @param env of the build */
 export function provenance({ commit, dirty }: Source, version: string, env: Environment): object {
   const of = (uri: string) => ({
     uri: `git+${uri}`,

@@ -2,7 +2,7 @@ import type { Descriptor } from "../image/layout";
 import type { Artifact } from "./artifacts";
 import { execute, ProgramError } from "./execute";
 
-/** What is wrong if a registry's client says so, and what to do. */
+/** Remedies for errors of the registry's client. */
 const REMEDIES: readonly (readonly [said: RegExp, remedy: (host: string) => string])[] = [
   [
     /unauthorized|denied|forbidden|basic credential|\b40[13]\b/i,
@@ -32,7 +32,7 @@ export class Registry {
     return `${this.base}/${repository}`;
   }
 
-  /** What stands under an artifact's name and version; undefined if nothing does. */
+  /** The artifact that has this name and version; undefined if there is none. */
   async find(artifact: Artifact): Promise<Descriptor | undefined> {
     const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
     try {

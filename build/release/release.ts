@@ -11,7 +11,7 @@ import { findNpm, type NpmPackage, type NpmTarget, npmReference, PACKAGES, packN
 import { provenance, type Source } from "./provenance";
 import { Registry } from "./registry";
 
-/** What to release, and where to. */
+/** Options of a release. */
 export interface ReleaseOptions {
   readonly version: string;
   readonly sources: Sources;
@@ -31,7 +31,7 @@ export interface ReleaseOptions {
   readonly work: string;
 }
 
-/** What became of one part, or would: the verb in past tense if it was done. */
+/** The result for one part: past tense if it was done, else what would be done. */
 export type Outcome =
   | "unchanged"
   | "pushed"
@@ -64,7 +64,7 @@ interface Subject {
 }
 
 /**
- * Publishes a version: what is there already stays as it is. Nothing is pushed where something else is under the same
+ * Publishes a version: what is there already stays as it is. Nothing is pushed if something else is under the same
  * version, and nothing twice.
  * @throws with all problems that are found before the first push
  */
@@ -173,7 +173,7 @@ function conflict(reference: string, theirs: string, ours: string, what: readonl
   return `  ${reference} is ${theirs}, this is ${ours}; these differ:\n${shown.join("")}${rest}`.trimEnd();
 }
 
-/** What is signed: an image as a whole, and each platform's by itself, since either may be named by its digest. */
+/** The subjects to sign: an image as a whole, and each platform's by itself, since either may be named by its digest. */
 async function subjects(
   { version, env, work }: ReleaseOptions,
   source: Source,

@@ -6,7 +6,7 @@ import type { Read, Snapshot } from "./snapshot";
 const LINK = docs("cli.md#who-asks");
 const REMEDY = "ask as a user who may read it";
 
-/** What is said where something cannot be read. */
+/** The message if something cannot be read. */
 const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
 
 /** @throws a KubectlError if what answers is no API server, such as a proxy's login page */
@@ -32,7 +32,7 @@ export async function apiFinding(kubectl: Kubectl): Promise<Finding> {
   }
 }
 
-/** A failure where something cannot be read; nothing if it only may not be, which one warning says of all. */
+/** A failure if something cannot be read; nothing if the user may not read it, which one warning says of all. */
 export function ifUnreadable(category: Category, what: string, read: Read<unknown>): readonly Finding[] {
   if ("value" in read || read.forbidden !== undefined) return [];
   return [category.bad(what, unreadable(read.problem))];
@@ -51,7 +51,7 @@ function forbiddenKinds(snapshot: Snapshot): readonly string[] {
   return [...new Set(named)];
 }
 
-/** What the user may not read: a warning, unless nothing is left to judge by. */
+/** Parts that the user may not read: a warning, unless nothing is left to judge by. */
 export function accessFindings(snapshot: Snapshot): readonly Finding[] {
   const category = new Category("kubernetes-api");
   const kinds = forbiddenKinds(snapshot);

@@ -95,7 +95,7 @@ export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | u
   );
 }
 
-/** What the container runtime says where it cannot make a pod's network by the plugin. */
+/** Messages of the container runtime if it cannot make a pod's network by the plugin. */
 const SANDBOXES: readonly Known[] = [
   {
     says: /failed to find plugin "linkerd-cni" in path \[([^\]]*)\]/,
@@ -346,7 +346,7 @@ export function warningOf(situation: Situation): Trouble | undefined {
   return warning === undefined ? undefined : lookUp(OWN_WORDS, wordsOf(warning), situation);
 }
 
-/** How the validator ends where connections of its pod are not redirected. */
+/** Exit code of the validator if connections of its pod are not redirected. */
 export const NOT_REDIRECTED = 95;
 
 /** Whether a pod's validator found that its connections are not redirected. */

@@ -30,7 +30,7 @@ function duration(text: string): number {
   return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
 }
 
-/** What one look came to; the values to install with if that was asked for. */
+/** The result of one look; with --pre, the values to install with. */
 type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
 
 /** Asks first what needs no rights, so that a cluster that does not answer is said once. */
@@ -77,7 +77,7 @@ async function run(options: Options, io: Io): Promise<void> {
 export function addCheck(program: Command, io: Io): void {
   const command = program
     .command("check")
-    .description("Look for what is wrong with the plugin in a cluster, and say what to do")
+    .description("Find problems of the plugin in a cluster, and say how to fix them")
     .option("--pre", "Look at the cluster before an installation, and print the values to install with")
     .option("--cni-namespace <name>", "Namespace of the plugin", CNI_NAME)
     .addOption(

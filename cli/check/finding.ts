@@ -1,4 +1,4 @@
-/** What one check came to. `warning`: it works, but not as one would expect; `error`: it does not. */
+/** The result of one check. `warning`: it works, but not as one would expect; `error`: it does not. */
 export interface Finding {
   readonly category: string;
   /** What should be so. */
@@ -6,13 +6,13 @@ export interface Finding {
   readonly result: "success" | "warning" | "error";
   /** A fact beside a success. */
   readonly detail?: string;
-  /** What is wrong, what to do, and where that is explained. */
+  /** The problem, the remedy, and a link to an explanation. */
   readonly problem?: string;
   readonly remedy?: string;
   readonly link?: string;
 }
 
-/** What is said where something is wrong. */
+/** The message about a problem. */
 export interface Trouble {
   readonly problem: string;
   readonly remedy: string;

@@ -94,7 +94,7 @@ class Rollout implements Nodes {
     });
   }
 
-  /** What keeps pods of the DaemonSet from being made; an Event that is older than a pod is out of date. */
+  /** The reason why pods of the DaemonSet cannot be created; an Event that is older than a pod is out of date. */
   private refused(): Finding | undefined {
     const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
     const lacksPods = "value" in this.snapshot.pods && this.own.length < this.desired;
@@ -115,7 +115,7 @@ class Rollout implements Nodes {
     return this.own.find((other) => other !== pod && nodeOf(other) === nodeOf(pod) && isReady(other));
   }
 
-  /** What the rollout does about a pod that is not ready: it goes on to the other nodes when this one is. */
+  /** The effect of a pod that is not ready on the rollout: it goes on to the other nodes when this one is ready. */
   private held(pod: CheckedPod, { problem, remedy, ...rest }: Trouble): Trouble {
     const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
     const old = this.replacedBy(pod)?.metadata.name;
@@ -133,7 +133,7 @@ class Rollout implements Nodes {
     };
   }
 
-  /** Nodes whose pod is not ready; beside a ready one only where a cause is known, since it may need but time. */
+  /** Nodes whose pod is not ready; beside a ready one only if a cause is known, since it may only need time. */
   private unready(): readonly Finding[] {
     return this.own
       .filter((pod) => !isReady(pod))
@@ -149,7 +149,7 @@ class Rollout implements Nodes {
       });
   }
 
-  /** A node without any pod: by mistake where fewer pods are there than are wanted, else by the chart's values. */
+  /** A node without any pod: by mistake if there are fewer pods than wanted, else by the chart's values. */
   private bare(): readonly Finding[] {
     const occupied = new Set(this.own.map(nodeOf));
     const isWanted = this.desired > occupied.size;
@@ -216,7 +216,7 @@ class Rollout implements Nodes {
     });
   }
 
-  /** All of it; that the roll-out only needs time is said where nothing else was found. */
+  /** All of it; that the rollout only needs time is said if nothing else was found. */
   findings(): readonly Finding[] {
     if (this.selectsNothing) return [this.nothingSelected()];
     const unfinished = this.unfinished();

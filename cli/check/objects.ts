@@ -1,4 +1,4 @@
-/** What is read of a cluster, as far as it is checked. */
+/** The objects of a cluster, as far as the checks read them. */
 import { CNI_NAME, Container as ContainerName, InstallerVariable, Label, NRI_NAME } from "../../cni/contract";
 import type { ObjectMeta } from "../../kubernetes/types";
 
@@ -49,7 +49,7 @@ interface Affinity {
   };
 }
 
-/** What a pod says about if it runs, and what. */
+/** The parts of a pod's specification that the checks read. */
 export interface PodTemplate {
   readonly automountServiceAccountToken?: boolean;
   readonly containers?: readonly Container[];
@@ -245,5 +245,5 @@ export const statusesOf = ({ status = {} }: CheckedPod): readonly ContainerStatu
   ...(status.containerStatuses ?? []),
 ];
 
-/** What is read of one object, for messages: `shop/web-1`. */
+/** The name of an object, for messages: `shop/web-1`. */
 export const pathOf = ({ metadata }: Named): string => `${metadata.namespace}/${metadata.name}`;

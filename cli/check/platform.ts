@@ -45,7 +45,7 @@ export const needsLegacy = (node: NodeObject): string | undefined => tooOldForNa
 /** Releases of k3s from which on its plugins have the directory of the preset. */
 const K3S_MOVED: Readonly<Record<number, number>> = { 28: 15, 29: 10, 30: 6, 31: 2 };
 
-/** Whether a node runs a k3s that has its plugins if the preset does not look. */
+/** Whether a node runs a k3s whose plugins are in another directory than the preset's. */
 function isOldK3s(node: NodeObject): boolean {
   const [, minor = 0, patch = 0] = (/^v1\.(\d+)\.(\d+)/.exec(info(node).kubeletVersion ?? "") ?? []).map(Number);
   return minor < 28 || patch < (K3S_MOVED[minor] ?? 0);

@@ -9,7 +9,7 @@ import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./obj
 import { directoriesText, impossible, needsLegacy, platformOf, valuesFor } from "./platform";
 import { known, type Read, read } from "./snapshot";
 
-/** What runs pods that ask for it. */
+/** A RuntimeClass, as far as it is checked. */
 export interface RuntimeClass extends Named {
   readonly handler?: string;
 }
@@ -26,11 +26,11 @@ export interface Before {
   /** The configuration of Multus' daemons: that of Multus' own manifests, and OpenShift's. */
   readonly multusDaemons: readonly Read<ConfigMapObject | undefined>[];
   readonly runtimeClasses: Read<readonly RuntimeClass[]>;
-  /** What of the chart's kinds the user may not create. */
+  /** Kinds of the chart that the user may not create. */
   readonly refused: readonly string[];
 }
 
-/** What the user has to do. */
+/** The steps before an installation. */
 export interface Preparation {
   readonly findings: readonly Finding[];
   /** The values to install with. */
@@ -116,7 +116,7 @@ function impossibleFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   });
 }
 
-/** Nodes where mode auto is legacy iptables. */
+/** Nodes on which mode auto is legacy iptables. */
 function kernelFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   return [...grouped(nodes, needsLegacy)].flatMap(([why, own]) =>
     why === undefined
@@ -307,8 +307,7 @@ function multusPreparation(before: Before, platform: PlatformName | undefined): 
     return { findings: [category.good("Multus is installed, with an auxiliary chain", directory)], values };
   }
   if (preset === undefined) {
-    const how =
-      "if container runtimes call only Multus, add --set chained=false and install the chart linkerd-multus";
+    const how = "if container runtimes call only Multus, add --set chained=false and install the chart linkerd-multus";
     return { findings: [category.good("Multus is installed", how)], values: {} };
   }
   const isReadable = before.multusDaemons.every((each) => "value" in each);
@@ -347,7 +346,7 @@ function networkFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   });
 }
 
-/** What to know before an installation. Pure: no I/O, no clock. */
+/** The findings before an installation. Pure: no I/O, no clock. */
 export function prepare(before: Before): Preparation {
   const { nodes: all } = before;
   if ("problem" in all) {

@@ -62,7 +62,7 @@ function rivals({ daemonSets, daemonSet, namespace }: Snapshot): readonly Findin
   return [category.judge(what, trouble)];
 }
 
-/** If the plugin is, if it is not if it was looked for: then there is nothing else to say. */
+/** The namespace of the plugin, if it is not the given one: then nothing else is reported. */
 export function elsewhere({ namespace, daemonSet, daemonSets }: Snapshot): Finding | undefined {
   if ("problem" in daemonSet || daemonSet.value !== undefined) return undefined;
   const [other] = (known(daemonSets) ?? []).filter(({ metadata }) => metadata.namespace !== namespace);
@@ -74,7 +74,7 @@ export function elsewhere({ namespace, daemonSet, daemonSets }: Snapshot): Findi
   });
 }
 
-/** What has to be there, as `linkerd check --pre --linkerd-cni-enabled` looks for it. */
+/** The objects that `linkerd check --pre --linkerd-cni-enabled` looks for. */
 export function resourceFindings(snapshot: Snapshot): readonly Finding[] {
   const { namespace, namespaceObject, configMap, daemonSet } = snapshot;
   const link = readme("install-it-into-a-cluster");

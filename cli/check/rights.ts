@@ -62,7 +62,7 @@ function rightText({ group, resource, verb, name }: Right): string {
   return `${verb} ${resource}${group === "" ? "" : `.${group}`}${name === undefined ? "" : ` ${name}`}`;
 }
 
-/** What is granted too little, in words. */
+/** The missing rights, in words. */
 function lackOf(wanted: Grant, found: Grant): string | undefined {
   if (wanted.rules !== undefined) {
     const rights = wanted.rules.flatMap(rightsOf);
@@ -98,7 +98,7 @@ function troubleOf(wanted: Grant, found: Grant | undefined): Trouble | undefined
   };
 }
 
-/** What the installer and the plugin are allowed to do. */
+/** The rights of the installer and of the plugin. */
 export function rightsFindings({ grants }: Snapshot): readonly Finding[] {
   const category = new Category("linkerd-cni-rights");
   return grants.flatMap(({ wanted, found }) => {

@@ -21,7 +21,7 @@ import {
 } from "./objects";
 import { requiredGrants } from "./rights";
 
-/** What was read; a problem if it cannot be, or may not be: then `forbidden` names the kind. */
+/** A part that was read, or a problem; if the user may not read it, `forbidden` names the kind. */
 export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };
 
 /** A cluster at one moment. */
@@ -37,7 +37,7 @@ export interface Snapshot {
   readonly nri: Read<DaemonSet | undefined>;
   /** Of both DaemonSets. */
   readonly pods: Read<readonly CheckedPod[]>;
-  /** What the log of such a pod says, by the pod's name: what keeps it from being ready, or what a ready one warns of. */
+  /** The last warning or error in each pod's log, by the pod's name. */
   readonly warnings: ReadonlyMap<string, string>;
   /** How pods come to be chained, by the name of the ready pod whose log says so: `dropin: containerd://2.2.9 reads …`. */
   readonly chainings: ReadonlyMap<string, string>;
@@ -50,14 +50,14 @@ export interface Snapshot {
   readonly pending: Read<readonly CheckedPod[]>;
   /** Why sandboxes could not be made, in all namespaces. */
   readonly sandboxFailures: Read<readonly Event[]>;
-  /** What is needed, beside what is there. */
+  /** The object that is needed, beside the one that exists. */
   readonly grants: readonly { readonly wanted: Grant; readonly found: Read<Grant | undefined> }[];
   readonly webhook: Read<WebhookConfiguration | undefined>;
   readonly operator: Read<Deployment | undefined>;
   readonly definitions: Read<Named | undefined>;
 }
 
-/** What was read, if it could be. */
+/** The part, if it could be read. */
 export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? what.value : undefined);
 
 /** How many pods' logs are read, those that are not ready first: what ails many nodes is the same on most of them. */
@@ -70,7 +70,7 @@ const HEAD = "--limit-bytes=65536";
 const OWN_LINE = /^linkerd-cni(?:-nri)?: (?:warn|error): (?!plugin: )/;
 const DIRECTORY_WARNING = /holds none of the other plugins/;
 
-/** What a log says of the installer itself, of which what keeps it from being ready is an error. */
+/** Lines of a log about the installer itself; an error keeps it from being ready. */
 function lastTrouble(log: string): string | undefined {
   const lines = log.split("\n").filter((line) => OWN_LINE.test(line));
   return lines.findLast((line) => /^\S+ error: /.test(line)) ?? lines.at(-1);
@@ -156,7 +156,7 @@ class Reader {
   }
 }
 
-/** Reads all that is checked. What cannot be read is noted, and ends nothing. */
+/** Reads everything that the checks need. A part that cannot be read is noted, and the rest goes on. */
 export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise<Snapshot> {
   const reader = new Reader(kubectl, namespace);
   const selector = `${SELECTOR.key}=${SELECTOR.value}`;

@@ -23,7 +23,7 @@ interface Options extends ClusterOptions {
 interface Wanted {
   readonly namespace?: string;
   readonly name: string;
-  /** As kubectl takes it, where what owns pods is meant. */
+  /** An owner of pods, as kubectl takes it. */
   readonly owner?: string;
 }
 
@@ -40,7 +40,7 @@ function wanted(text: string, namespace: string | undefined): Wanted {
   throw new Error(`${text} and --namespace ${namespace} name two namespaces: give one`);
 }
 
-/** What is not there, or may not be read, is as good as absent: the explanation says so. */
+/** An object that is absent or may not be read counts as absent: the explanation says so. */
 async function readable<T>(object: Promise<T | undefined>, io: Io): Promise<T | undefined> {
   try {
     return await object;
@@ -87,7 +87,7 @@ function fromFile(path: string, pod: Wanted | undefined, io: Io): Material {
   throw new Error(`${from}: holds no pod ${pod.name}, but ${there.join(", ")}`);
 }
 
-/** What the plugin's namespace has of a kind; in a file a single one is meant wherever it is. */
+/** Objects of a kind in the plugin's namespace; in a file, the only one counts in any namespace. */
 function ofPlugin<T extends Pick<ConfigMapObject, "metadata">>(
   objects: readonly T[],
   namespace: string,
@@ -160,10 +160,13 @@ export function addExplain(program: Command, io: Io): void {
     .description("Say what the plugin does for a pod, and why")
     .argument(
       "[pod]",
-      "[NAMESPACE/]POD, or KIND/NAME of what owns pods (deploy/web), read from the cluster by kubectl, or a pod of --file",
+      "[NAMESPACE/]POD, or KIND/NAME of an owner of pods (deploy/web), read from the cluster by kubectl, or a pod of --file",
     )
-    .option("-f, --file <file>", "Pods, and what they are judged by, from YAML or JSON; - for standard input")
-    .option("-n, --namespace <name>", "Namespace of the pod, or of what owns it")
+    .option(
+      "-f, --file <file>",
+      "Pods, and the Namespace and ConfigMap that count for them, from YAML or JSON; - for standard input",
+    )
+    .option("-n, --namespace <name>", "Namespace of the pod or of its owner")
     .option("--cni-namespace <name>", "Namespace of the plugin's ConfigMap", CNI_NAME)
     .option("--rules", "Print the rules too, as iptables-restore takes them")
     .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"));

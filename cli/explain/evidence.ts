@@ -7,7 +7,7 @@ import type { Stanza } from "../../cni/stanza";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
 import type { PodManifest } from "./material";
 
-/** What one pod is judged by. */
+/** The evidence about one pod. */
 export interface Evidence {
   readonly pod: PodManifest;
   readonly namespace?: NamespaceObject;
@@ -18,7 +18,7 @@ export interface Evidence {
   readonly nri: boolean;
   /** The plugin's configuration. */
   readonly stanza: JsonObject;
-  /** What the chart writes when no value is given. */
+  /** The stanza that the chart writes by default. */
   readonly defaults: JsonObject;
   /** Which ConfigMap the configuration is of; without it: the chart's defaults. */
   readonly configMap?: string;
@@ -26,21 +26,21 @@ export interface Evidence {
   readonly configuredAt?: string;
 }
 
-/** What the plugin does for a pod. */
+/** The outcome for a pod. */
 export type Outcome =
   | { readonly kind: "left alone"; readonly because: string }
   | { readonly kind: "redirected"; readonly because: string; readonly options: RedirectOptions; readonly known: Known }
   /** The plugin fails, and with it the start of the pod. */
   | { readonly kind: "does not start"; readonly because: string; readonly code: number };
 
-/** What the plugin decides by. */
+/** The input of the plugin's decision. */
 export interface Known {
   readonly pod: Pod;
   readonly around: Surroundings;
   readonly stanza: Stanza;
 }
 
-/** @returns a pod's name and namespace, `default` where it says none */
+/** @returns a pod's name and namespace, `default` if it says none */
 export function nameOf({ metadata }: Pick<PodManifest, "metadata">): PodName {
   return { namespace: metadata?.namespace ?? "default", name: metadata?.name ?? "" };
 }

@@ -178,7 +178,7 @@ describe("where everything comes from", () => {
       "not through lo (always)",
       "not of user 2102 (chart default)",
       "addresses IPv4 only (chart default)",
-      "mode auto: over netlink, or by legacy iptables where the kernel has no nf_tables (chart default)",
+      "mode auto: over netlink, or by legacy iptables if the kernel has no nf_tables (chart default)",
     ]);
   });
 
@@ -313,8 +313,8 @@ describe("notes", () => {
         "init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, put it behind linkerd-proxy, have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
       ],
     ],
-    ["no ConfigMap", [shop, pod()], ["no ConfigMap linkerd-cni-config is known here: this is by the chart's defaults"]],
-    ["no namespace", [map, pod()], ["the namespace shop is not known here: its annotations would count too"]],
+    ["no ConfigMap", [shop, pod()], ["there is no ConfigMap linkerd-cni-config here: the chart's defaults apply"]],
+    ["no namespace", [map, pod()], ["namespace shop is not known here: its annotations would count too"]],
     [
       "an IPv6 address",
       [map, shop, pod({}, PROXY, dual)],

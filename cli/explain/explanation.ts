@@ -16,7 +16,7 @@ export interface Explanation {
   readonly outcome: Outcome;
   /** How it is redirected, and what says so. */
   readonly rows: readonly Row[];
-  /** What is worth knowing besides. */
+  /** Further notes for the user. */
   readonly notes: readonly string[];
 }
 

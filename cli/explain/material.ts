@@ -30,15 +30,15 @@ export interface PodManifest extends PodObject {
   };
 }
 
-/** What explanations rest on. */
+/** The objects that explanations are made from. */
 export interface Material {
   readonly pods: readonly PodManifest[];
   readonly namespaces: readonly NamespaceObject[];
-  /** Those of the plugin's name. */
+  /** ConfigMaps with the plugin's name. */
   readonly configMaps: readonly ConfigMapObject[];
   /** The service `kubernetes` in the namespace `default`. */
   readonly apiServer?: ServiceObject;
-  /** Those of the installer's name. */
+  /** DaemonSets with the installer's name. */
   readonly daemonSets: readonly DaemonSet[];
 }
 
@@ -84,7 +84,7 @@ function contentOf(document: Document, from: string): unknown {
   return document.toJS();
 }
 
-/** What a file holds: JSON by itself, since YAML of a whole cluster takes many times its size in memory. */
+/** The objects of a file: JSON is parsed as JSON, since YAML of a whole cluster takes many times its size in memory. */
 function contentsOf(text: string, from: string): readonly unknown[] {
   try {
     if (text.trimStart().startsWith("{")) return [JSON.parse(text)];

@@ -31,13 +31,13 @@ function whyUnheard(key: string, needed: ReturnType<typeof extraLookup>): string
   return "the injector copied the namespace's settings when it made the pod: recreate the pod";
 }
 
-/** What a namespace says that does not count for a pod. */
+/** Annotations of a namespace that do not count for a pod. */
 function namespaceNotes(evidence: Evidence): readonly string[] {
   const name = nameOf(evidence.pod);
   const pod = podFromObject(name, evidence.pod);
   const needed = extraLookup(pod);
   if (needed === "namespace" && evidence.namespace === undefined) {
-    return [`the namespace ${name.namespace} is not known here: its annotations would count too`];
+    return [`namespace ${name.namespace} is not known here: its annotations would count too`];
   }
   if (needed === "namespace") return [];
   const annotations = evidence.namespace?.metadata?.annotations ?? {};
@@ -52,7 +52,7 @@ function describe(outcome: Outcome): string {
   return `${outcome.kind === "does not start" ? "it does not start" : `it is ${outcome.kind}`}: ${outcome.because}`;
 }
 
-/** What became of the pod that is there, beside what becomes of one that starts now. */
+/** Notes about the running pod, which may differ from one that starts now. */
 function historyNotes({ pod, configuredAt, nri }: Evidence): readonly string[] {
   const name = `${nameOf(pod).namespace}/${nameOf(pod).name}`;
   const ended = `its linkerd-network-validator ended with code ${NOT_REDIRECTED}: ${name}`;
@@ -115,12 +115,12 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
   ];
 }
 
-/** What is worth knowing besides. @param without the outcome if the runtime passes no annotations */
+/** Further notes for the user. @param without the outcome if the runtime passes no annotations */
 export function notesOf(evidence: Evidence, outcome: Outcome, without: Outcome): readonly string[] {
   return [
     ...(outcome.kind === "left alone" ? [] : historyNotes(evidence)),
     ...(evidence.configMap === undefined && outcome.kind !== "left alone"
-      ? ["no ConfigMap linkerd-cni-config is known here: this is by the chart's defaults"]
+      ? ["there is no ConfigMap linkerd-cni-config here: the chart's defaults apply"]
       : []),
     ...(outcome.kind === "redirected"
       ? [

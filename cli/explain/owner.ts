@@ -1,7 +1,7 @@
 import type { Kubectl } from "../kubectl";
 import type { PodManifest } from "./material";
 
-/** What owns pods, by every name that kubectl has for it. */
+/** Kinds that own pods, by every name that kubectl has for them. */
 const KINDS: Readonly<Record<string, string>> = {
   deploy: "deployments.apps",
   deployment: "deployments.apps",

@@ -8,14 +8,14 @@ import type { Evidence, Outcome } from "./evidence";
 export interface Row {
   readonly what: string;
   readonly value: string;
-  /** What says so. */
+  /** The source of the value. */
   readonly from: string;
 }
 
 type Redirected = Extract<Outcome, { kind: "redirected" }>;
 
 const modes: Readonly<Record<IptablesMode, string>> = {
-  auto: "auto: over netlink, or by legacy iptables where the kernel has no nf_tables",
+  auto: "auto: over netlink, or by legacy iptables if the kernel has no nf_tables",
   native: "native: over netlink",
   nft: "nft: by the node's iptables-nft",
   legacy: "legacy: by the node's iptables-legacy",

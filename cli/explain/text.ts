@@ -62,7 +62,7 @@ export function explanationText({ pod, outcome, rows, notes }: Explanation, disp
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/** Explanations of one owner's pods for people: if the same is said but for the names, it is said once. */
+/** Explanations of one owner's pods for people: those that differ only in names are printed once. */
 export function groupedText(made: readonly Explanation[], display: Display): string {
   const groups = new Map<string, Explanation[]>();
   for (const each of made) {

@@ -65,7 +65,7 @@ export function addReport(program: Command, io: Io): void {
     .option("-o, --output <file>", "File to write, - for standard output (default: linkerd-cni-report-TIME.tar.gz)")
     .option("--names", "Keep the names of nodes, namespaces and pods")
     .addOption(
-      new Option("--logs <number>", "Read logs of so many installer pods, those that are not ready first")
+      new Option("--logs <number>", "Number of installer pods whose logs are read, those that are not ready first")
         .argParser(count)
         .default(20),
     );

@@ -10,7 +10,7 @@ import { Redactor } from "./redact";
 /** One file of a report. */
 export interface ReportFile {
   readonly name: string;
-  /** What it holds, for those who look through it. */
+  /** Its content, for a reader of the archive. */
   readonly about: string;
   readonly text: string;
 }
@@ -33,7 +33,7 @@ function eventsText(events: readonly ReportedEvent[]): string {
   return lines.length === 0 ? "none\n" : `${lines.join("\n")}\n`;
 }
 
-/** What tells of the plugin's lines, but not of others' pods: no specification, no images. */
+/** The parts of a tenant's pod that concern the plugin: no specification, no images. */
 function otherPod({ pod, events }: NamedPod): object {
   const { metadata, spec, status = {} } = pod;
   const linkerds = (given: Readonly<Record<string, string>> = {}) =>
@@ -135,7 +135,7 @@ const runtimeOf = (info: NonNullable<NodeObject["status"]>["nodeInfo"] = {}): st
 const written = (content: unknown): string =>
   typeof content === "string" ? content : stringify(content, { lineWidth: 0, aliasDuplicateObjects: false });
 
-/** What is in an archive, redacted: its files, the first of which explains the others. Pure. */
+/** The files of an archive, redacted; the first explains the others. Pure. */
 export function reportFiles(material: Material, keepNames: boolean): readonly ReportFile[] {
   const redactor = new Redactor(keepNames ? undefined : material.names);
   const given = parts(material).flatMap(([name, about, content]) =>

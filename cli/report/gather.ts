@@ -42,13 +42,13 @@ export interface NamedPod {
   readonly events: readonly ReportedEvent[];
 }
 
-/** What could not be read, and why. */
+/** A part that could not be read, and why. */
 export interface Unread {
   readonly what: string;
   readonly problem: string;
 }
 
-/** All that a report is made of, secrets and names included. */
+/** Everything that a report is made from, before redaction. */
 export interface Material {
   readonly namespace: string;
   readonly findings: readonly Finding[];
@@ -107,7 +107,7 @@ function namesOf({ metadata, status }: NodeObject): readonly string[] {
   return [...new Set([...full, ...short])].filter((each) => each !== "");
 }
 
-/** Reads one cluster for a report. What cannot be read is noted, and ends nothing. */
+/** Reads one cluster for a report. A part that cannot be read is noted, and the rest goes on. */
 class Gatherer {
   readonly unread: Unread[] = [];
 

@@ -1,7 +1,7 @@
 import { ApiServerVariable, InstallerVariable, PodVariable, RepairVariable } from "../../cni/contract";
 import { docs } from "../links";
 
-/** What stands where a secret was. */
+/** The text in place of a secret. */
 export const REDACTED = "[redacted]";
 
 /** The charts' own variables, which hold no secret. */
@@ -12,7 +12,7 @@ const CHART_VARIABLES: ReadonlySet<unknown> = new Set(
 /** Names of fields, variables, headers and annotations that hold a secret, without what separates their words. */
 const SECRET_NAME =
   /pass(word|wd|phrase|code)|pwd|secret|token|credential|cookie|(api|access|private|client|signing|encryption|auth|ssh|tls|account|master|shared|session|service)key|keydata|certificate.*data|cabundle|authorization|dockercfg|dockerconfig|jwt|bearer/;
-/** Those that are one only as a whole word. */
+/** Words that count only as a whole. */
 const SECRET_WORD = /(?:^|[-_.])(?:pass|auth)$/i;
 /** Fields of Kubernetes and of the plugin that only refer to a secret, or say whether there is one. */
 const REFERENCES = new Set([
@@ -34,7 +34,7 @@ function isSecretName(name: string): boolean {
 /** Pages that checks refer to, from the last dot of the host's name on. */
 const OWN_PAGES = docs("").replace(/^.*\./, "");
 
-/** Secrets that are known by their form, wherever they stand. What comes first is removed first. */
+/** Secrets that are known by their form, anywhere in a text. The first pattern is applied first. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z0-9 ]+-----(?:[\s\S]{0,20000}?-----END [A-Z0-9 ]+-----|[A-Za-z0-9+/=\s\\]*)/g, REDACTED],
   // Cut at its beginning: the lines before are found by their length.
@@ -50,7 +50,7 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   // Keys of AWS, Google, GitHub, GitLab and Slack; tokens of kubeadm and k3s.
   [/\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\b(?:gh[pousr]|github_pat)_\w{16,}/g, REDACTED],
   [/\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{8,}|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bK10[0-9a-f]{16,}(?:::\S+)?/g, REDACTED],
-  // What is long and of all sorts of characters, as lines of a key are. Digests and UIDs have no capital letters.
+  // Long words of mixed characters, such as lines of a key. Digests and UIDs have no capital letters.
   [
     new RegExp(
       `(?<![\\w+/-])(?!${OWN_PAGES})(?=[a-z0-9+/_-]*[A-Z])(?=[A-Z0-9+/_-]*[a-z])` +
@@ -161,13 +161,13 @@ const COMMON = new Set([
   ...["namespace", "node", "pod"],
 ]);
 
-/** What is called otherwise in a report. */
+/** The names that a report replaces. */
 export interface Names {
   /** Each with its other names: a host name, the names in its addresses. */
   readonly nodes: readonly (readonly string[])[];
   readonly namespaces: readonly string[];
   readonly pods: readonly string[];
-  /** What keeps its name: the installation's own. */
+  /** Names that are kept: the installation's own. */
   readonly own: readonly string[];
 }
 

@@ -95,7 +95,7 @@ export function jumpLine({ name, from, comment }: IptablesChain): string {
   return line(from, [`-m comment --comment "${comment}"`, `-j ${name}`]);
 }
 
-/** What our chain holds, a line a rule, as `iptables-save` prints it. */
+/** The rules of our chain, one line each, as `iptables-save` prints it. */
 export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[] {
   return chain
     .rules(set)

@@ -1,7 +1,7 @@
 import type { PortRange } from "../ports";
 import type { Subnet } from "../subnets";
 
-/** What is redirected in one pod, and what is not: everything resolved and checked. */
+/** The redirect of one pod, resolved and checked. */
 export interface RedirectOptions {
   /** The proxy's ports. */
   readonly inboundPort: number;

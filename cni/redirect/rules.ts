@@ -56,7 +56,7 @@ export function portText(range: PortRange): string {
   return range.low === range.high ? `${range.low}` : `${range.low}:${range.high}`;
 }
 
-/** What stands for the star of a comment. */
+/** The text in place of the star of a comment. */
 function matchedText(match: Match): string {
   switch (match.kind) {
     case "tcp-ports":

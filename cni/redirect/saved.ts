@@ -17,7 +17,7 @@ function numberAfter(line: string, flag: string): number {
   return Number(new RegExp(`${flag} (\\d+)`).exec(line)?.[1]);
 }
 
-/** What a rule should match, by the text at the star of its comment, or by its line if the comment has no star. */
+/** The match of a rule, by the text at the star of its comment, or by its line if the comment has no star. */
 const matchOf: { readonly [K in Match["kind"]]: (text: string, line: string) => Match | undefined } = {
   tcp: () => ({ kind: "tcp" }),
   "tcp-port": (text) => ({ kind: "tcp-port", port: Number.parseInt(text, 10) }),
@@ -45,7 +45,7 @@ function subnetMatch(kind: "source" | "destination", text: string): Match | unde
   return subnet && { kind, subnets: [subnet] };
 }
 
-/** What a line should be by its own comment; undefined if it is not one of ours. */
+/** The line that its own comment describes; undefined if it is not one of ours. */
 function shouldBe(line: string, chain: IptablesChain): string | undefined {
   const comment = commentOf(line);
   for (const kind of Object.keys(RULE_KINDS) as RuleKind[]) {

@@ -13,7 +13,7 @@ interface Writes {
 const FREE = 3;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** What stayed as written for so long is in no conflict. */
+/** A definition that stays as written for so long is not in conflict. */
 const FORGET_MS = 300_000;
 
 /**

@@ -1,6 +1,6 @@
 import type { NamespaceObject } from "../../kubernetes/types";
 
-/** What is kept of a namespace. */
+/** The parts of a namespace that are kept. */
 export interface Namespace {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;

@@ -54,7 +54,7 @@ export function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza):
   return ports.length === 0 ? undefined : { host, proxyPort: options.inboundPort, ports };
 }
 
-/** What the answers mean. Connections are not redirected only if the proxy answers and every port refuses. */
+/** The meaning of the answers. Connections are not redirected only if the proxy answers and every port refuses. */
 export function judgeAudit(proxy: TcpAnswer, ports: readonly TcpAnswer[]): Redirect {
   if (ports.includes("open")) return "present";
   return proxy === "open" && ports.every((each) => each === "refused") ? "absent" : "unknown";
@@ -107,7 +107,7 @@ export class Auditor {
       pod.auditAt = clock.now() + NRI_WAIT_MS;
       return;
     }
-    // What is told stays so until it is known otherwise.
+    // A reported state stays until another one is known.
     pod.redirect = redirect === "unknown" && before === "absent" ? before : redirect;
     pod.auditAt = clock.now() + REPEAT_MS;
     if (redirect === "present") pod.object = undefined;

@@ -116,7 +116,7 @@ export class RepairController {
     const { actions, log, metrics } = this.deps;
     metrics.left.inc();
     log.warn(`left ${describe(pod)} as it is (${spec.reason}): ${spec.note}`);
-    // What fails is counted and logged there.
+    // A failure is counted and logged there.
     void actions.publish(pod, spec);
   }
 

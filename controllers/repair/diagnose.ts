@@ -5,7 +5,7 @@ import type { ContainerStatus, PodObject } from "../../kubernetes/types";
 const NOT_REDIRECTED = 95;
 
 /**
- * What a pod's own status says about its redirect.
+ * The state of a pod's redirect, by its status.
  * - `failed`: its validator found that connections are not redirected
  * - `passed`: its validator found that they are
  * - `unvalidated`: its proxy runs, and nothing in the pod has checked the redirect

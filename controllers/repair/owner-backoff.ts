@@ -18,7 +18,7 @@ export const OWNER_BACKOFF: OwnerBackoffPolicy = {
   forgetMs: 30 * MINUTE,
 };
 
-/** What may be done about a broken pod, as far as its owner is concerned. */
+/** Whether a broken pod may be deleted, by its owner's back-off. */
 export type Permission =
   | { readonly kind: "delete" }
   /** Its owner is suspended for so many milliseconds more. */

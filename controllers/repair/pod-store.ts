@@ -17,7 +17,7 @@ interface Failures {
   readonly last: string;
 }
 
-/** What is kept of a meshed pod of this node. It stays the same object as long as the pod exists. */
+/** The parts of a meshed pod of this node that are kept: one object for the pod's whole life. */
 export interface TrackedPod {
   readonly uid: string;
   readonly namespace: string;
@@ -49,7 +49,7 @@ export interface TrackedPod {
 /** Bounds the memory: no node runs as many pods. */
 const MAX_PODS = 5_000;
 
-/** What the store tells its owner. */
+/** Callbacks of the store. */
 export interface PodStoreOptions {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
@@ -69,7 +69,7 @@ const REPLACING = ["ReplicaSet", "ReplicationController", "StatefulSet", "Daemon
 /** An unknown controller probably replaces a pod that always restarts, but not one that runs to its end. */
 const runsForever = ({ spec }: PodObject): boolean => (spec?.restartPolicy ?? "Always") === "Always";
 
-/** Who replaces a pod. A controller may be deleted without its pods, and another one may take them over. */
+/** The controller that replaces a pod. It may be deleted without its pods, and another one may adopt them. */
 function ownershipOf(pod: PodObject): Pick<TrackedPod, "owner" | "controller" | "isReplaced"> {
   const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
   const controller = ownerReferences.find((reference) => reference.controller === true);

@@ -30,7 +30,7 @@ interface Deadline {
   readonly limit: number;
 }
 
-/** The number of bytes that a step transferred. @throws ConnectionFailed if it failed; `dropped` where nothing came back */
+/** The number of bytes that a step transferred. @throws ConnectionFailed if it failed; `dropped` if nothing came back */
 function transferred(result: number, isUnanswered: boolean, { limit }: Deadline): number {
   if (result === -Errno.ETIMEDOUT) throw new ConnectionFailed(`no answer within ${limit} ms`);
   if (result < 0) throw new ConnectionFailed("the connection was reset", isUnanswered);
@@ -72,7 +72,7 @@ const asksToWait = ({ status, retryAfter }: HttpResponse) =>
   status === TOO_MANY_REQUESTS || (status === UNAVAILABLE && retryAfter !== undefined);
 
 /**
- * Gets an object. Retries once if the connection is dropped before the answer begins, and where the server answers
+ * Gets an object. Retries once if the connection is dropped before the answer begins, and if the server answers
  * that it has no room for now, after the pause that it asks for.
  * @param deadlineMs milliseconds for everything
  * @throws ApiUnreachable if there is no answer

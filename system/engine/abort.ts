@@ -6,7 +6,7 @@ function named(name: string, message: string): Error {
   return Object.assign(new Error(message), { name });
 }
 
-/** What a listener throws ends the program, but not the other listeners' calls. */
+/** If a listener throws, the program ends, but the other listeners are called. */
 function callSafely(call: () => void): void {
   try {
     call();
@@ -17,7 +17,7 @@ function callSafely(call: () => void): void {
   }
 }
 
-/** What makes a signal abort; no member, so that only its controller has it. */
+/** Aborts a signal; not a member, so that only its controller can. */
 const aborting = new WeakMap<Signal, (reason: unknown) => void>();
 
 /** The global AbortSignal. */

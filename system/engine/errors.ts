@@ -41,7 +41,7 @@ const MORE = {
 
 const names = new Map<number, string>(Object.entries({ ...Errno, ...MORE }).map(([name, number]) => [number, name]));
 
-/** What the kernel calls a number, as far as a call here may give it. */
+/** The kernel's words for errors that calls here may return. */
 const meanings: Readonly<Record<string, string>> = {
   EPERM: "operation not permitted",
   ENOENT: "no such file or directory",

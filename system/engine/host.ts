@@ -1,4 +1,4 @@
 import type { LastingHost } from "../../host/port";
 
-/** What the executable's C part provides. */
+/** The functions of the executable's C part. */
 export const host: LastingHost = (globalThis as unknown as { readonly host: LastingHost }).host;

@@ -164,7 +164,7 @@ const LAST_DESCRIPTOR = 2 ** 32 - 1;
 const MANY = 4096;
 const CHUNK = 64 * 1024;
 
-/** What a child sends back, as JSON. */
+/** The message that a child sends back, as JSON. */
 type Answer = { readonly value?: unknown } | { readonly error: { readonly message: string; readonly code?: string } };
 
 /** Closes what the child does not need: others wait for the end of a pipe or connection. */
@@ -184,7 +184,7 @@ function answerOf(work: () => unknown): Answer {
   }
 }
 
-/** What the child does: it never returns. */
+/** The child's part: it never returns. */
 function beChild(work: () => unknown, out: number): never {
   host.prctl(PR_SET_PDEATHSIG, Signals.SIGKILL);
   closeAllBut(out);

@@ -1,6 +1,6 @@
 import { host } from "./host";
 
-/** What a form is encoded as, and a query: only `*`, `-`, `.`, `_`, letters and digits stay as they are. */
+/** Encodes a form or a query: only `*`, `-`, `.`, `_`, letters and digits stay as they are. */
 function encoded(text: string): string {
   const percent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   const wellFormed = host.decode(host.encode(text));

@@ -31,7 +31,7 @@ export class HttpTimeout extends Error {
 class Dropped extends Error {}
 
 export interface HttpClientOptions {
-  /** What the server is called in requests: `host:port`. */
+  /** The server's name in requests: `host:port`. */
   readonly authority: string;
   /** Makes a connection to it within so many milliseconds. */
   readonly connect: (options: { readonly deadlineMs: number; readonly signal: AbortSignal }) => Promise<Connection>;
@@ -60,7 +60,7 @@ export interface StreamLimits {
   readonly signal: AbortSignal;
 }
 
-/** What the server does once if it is asked twice (RFC 9110, section 9.2.1): so do Go's client and browsers. */
+/** Safe methods (RFC 9110, section 9.2.1): a request may be sent again, as Go's client and browsers do. */
 const SAFE: readonly string[] = ["GET", "HEAD"];
 const MOST = 4;
 const IDLE_MS = 10_000;

@@ -17,7 +17,7 @@ export class MessageError extends Error {
   }
 }
 
-/** What marks the end of a body. */
+/** How the end of a body is marked. */
 export type Extent =
   | { readonly kind: "length"; readonly length: number }
   | { readonly kind: "chunked" | "until close" };
@@ -36,7 +36,7 @@ const LF = 10;
 const HEAD_END = Uint8Array.of(CR, LF, CR, LF);
 const LINE_END = Uint8Array.of(CR, LF);
 const NONE = new Uint8Array(0);
-/** What stands before a chunk: its size, and extensions of which nothing is known. */
+/** The line before a chunk: its size, and extensions, which are ignored. */
 const MAX_CHUNK_LINE = 1024;
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;

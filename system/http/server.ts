@@ -26,7 +26,7 @@ export class HttpError extends Error {
 
 /** How a body is read. */
 export interface Reading {
-  /** What error messages call it. @default "body" */
+  /** Its name in error messages. @default "body" */
   readonly what?: string;
   /** Bytes that it may have. */
   readonly most: number;
@@ -166,7 +166,7 @@ class Session {
     } catch (error) {
       response = refusal(error);
     }
-    // What is left of a body is not read.
+    // The rest of a body is not read.
     this.keeps &&= this.reader.isWhole && !this.isDraining();
     await this.send(response, method === "HEAD");
   }
@@ -245,7 +245,7 @@ function refusal(error: unknown): ServerResponse {
 /** Answers requests on the connections that it is given. */
 export class HttpServer {
   private readonly sessions = new Set<Session>();
-  /** Those that wait for a request. */
+  /** Connections that wait for a request. */
   private readonly waiting: Waiting<Session>;
   private isDraining = false;
   private isClosed = false;

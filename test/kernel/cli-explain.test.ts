@@ -124,7 +124,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
     );
     const { code, out, err } = await cluster.run(["explain", "shop/manual"], { kubeconfig });
     expect(err).toContain('namespaces "shop" is forbidden');
-    expect(out).toContain("the namespace shop is not known here: its annotations would count too");
+    expect(out).toContain("namespace shop is not known here: its annotations would count too");
     expect(code).toBe(0);
   });
 

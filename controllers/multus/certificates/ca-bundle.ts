@@ -23,10 +23,10 @@ const FIELD_MANAGER = "linkerd-multus-certificates";
 /** Annotations by which another program is asked to set the `caBundle`: cert-manager's, and OpenShift's. */
 const INJECTED = /^(cert-manager\.io\/inject-|service\.beta\.openshift\.io\/inject-cabundle$)/;
 
-/** Who undoes corrections more slowly than this does not undo them again and again. */
+/** A correction that is undone later than this counts as the first again. */
 const QUIET_MS = 300_000;
 
-/** Who else has written a `caBundle`. */
+/** Other field managers that have written a `caBundle`. */
 function otherWriters({ metadata = {} }: WebhookConfiguration): string {
   const others = (metadata.managedFields ?? []).filter(
     ({ manager, fieldsV1 = {} }) => manager !== FIELD_MANAGER && JSON.stringify(fieldsV1).includes('"f:caBundle"'),
@@ -72,7 +72,7 @@ export class CaBundle {
     return this.conflicts.wait(this.name, this.wanted, this.deps.clock.now());
   }
 
-  /** @returns whether it was right before; so it is where there is no configuration */
+  /** @returns whether it was right before; also true if there is no configuration */
   async ensure(caBundle: string): Promise<boolean> {
     this.wanted = caBundle;
     if (this.waitMs > 0) return false;

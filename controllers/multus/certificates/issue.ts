@@ -9,7 +9,7 @@ import { readCertificate, type Validity } from "./x509";
 
 const HOUR_MS = 3_600_000;
 
-/** What is made now is valid from a little earlier, for clients whose clocks are slow. Certificates count seconds. */
+/** A new certificate is valid from a little earlier, for clients whose clocks are slow. Certificates count seconds. */
 function validity(now: Date, validMs: number): Validity {
   const second = (ms: number) => Math.floor(ms / 1000) * 1000;
   return {

@@ -1,9 +1,9 @@
 import { type Authority, isValidAt, type ServingCertificate } from "./certificate";
 import type { Validity } from "./x509";
 
-/** What the Secret holds, and all replicas agree on. */
+/** The state in the Secret, which all replicas follow. */
 export interface RotationState {
-  /** What clients are shown. */
+  /** The certificate that clients get. */
   readonly serving: ServingCertificate;
   /** Certificates of the authorities that clients are to trust, PEM. */
   readonly trusted: readonly string[];
@@ -11,7 +11,7 @@ export interface RotationState {
   readonly signer: Authority | undefined;
 }
 
-/** What to do next; each is one write to the Secret. */
+/** The next step; each is one write to the Secret. */
 export type RotationStep =
   /** Make an authority and a certificate, and use both at once: there is nothing to keep. */
   | { readonly kind: "create" }
@@ -45,7 +45,7 @@ const renewalTime = ({ validFrom, validTo }: Validity) => validTo - (validTo - v
 
 /**
  * Plans the rotation. A certificate is renewed by the authority that signed it, which clients trust already. Only
- * where that one cannot sign (its key is unknown, it ends too soon, or the Secret was deleted) another authority is
+ * if that one cannot sign (its key is unknown, it ends too soon, or the Secret was deleted) another authority is
  * made, trusted beside the old, and signs the next certificate once clients know it.
  * @param state what the Secret holds; undefined if there is none, or nothing usable in it
  * @param served what this process serves

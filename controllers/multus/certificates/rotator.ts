@@ -53,7 +53,7 @@ const DONE: Readonly<Record<Exclude<RotationStep["kind"], "wait">, string>> = {
   "drop-authorities": "removed the former certificate authority",
 };
 
-/** What is written to the Secret. */
+/** The content of the Secret. */
 interface Written {
   readonly pair: TlsPair;
   readonly trusted: readonly string[];
@@ -101,7 +101,7 @@ export class CertificateRotator {
   private readonly caBundle: CaBundle;
   private failures = 0;
   private problem = "";
-  /** What was last seen to be served and trusted, and since when. */
+  /** The last certificate and bundle that were seen, and since when. */
   private settled = { what: "", since: 0 };
   private trusted: readonly string[] = [];
 
@@ -188,7 +188,7 @@ export class CertificateRotator {
     if (!wasRight || this.settled.what !== what) this.settled = { what, since: this.deps.clock.now() };
   }
 
-  /** What the Secret holds after a step. */
+  /** The Secret's content after a step. */
   private carryOut(step: Exclude<RotationStep, { kind: "wait" }>, state: RotationState | undefined): Written {
     const now = this.deps.clock.date();
     const { validMs } = this.options;

@@ -13,7 +13,7 @@ export interface Validity {
 
 export interface X509 extends Validity {
   readonly der: Uint8Array;
-  /** What the signature is of. */
+  /** The signed bytes. */
   readonly signed: Uint8Array;
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;

@@ -56,7 +56,7 @@ export function readConfig(configMap: ConfigMapObject | undefined, where: string
   }
 }
 
-/** What is kept of the ConfigMap. */
+/** The parts of the ConfigMap that are kept. */
 interface View {
   readonly config: Config;
   readonly uid: string | undefined;
@@ -107,7 +107,7 @@ export class ConfigMapInformer {
     return this.view.config;
   }
 
-  /** What an Event about it regards. */
+  /** The reference to it in an Event. */
   get reference(): ObjectReference {
     const { uid } = this.view;
     return { apiVersion: "v1", kind: "ConfigMap", namespace: this.options.namespace, name: CONFIG_MAP, uid };

@@ -32,7 +32,7 @@ const CONFIG_KEY = ":config";
 const WORKERS = 4;
 const RESYNC_MS = 600_000;
 
-/** What Events say. Each reason has a page in docs/runbooks. */
+/** Reasons of Events. Each has a page in docs/runbooks. */
 const FOREIGN_DEFINITION: EventSpec = {
   reason: "LinkerdMultusForeignDefinition",
   action: "Leaving",

@@ -5,7 +5,7 @@ import type { ObjectMeta } from "../../../kubernetes/types";
 /** The NetworkAttachmentDefinitions that this operator looks after, one a namespace. */
 export const DEFINITION_NAME = NetworkDefinition.name;
 
-/** Who writes the fields of a definition, in its managedFields and its label. */
+/** The field manager of a definition, and the value of its label. */
 export const OWNER = MULTUS_NAME;
 /** A definition without this label and value belongs to another owner. */
 export const OWNER_LABEL = Label.managedBy;
@@ -21,7 +21,7 @@ export const DEFINITIONS = resource<DefinitionObject>(
   "network-attachment-definitions",
 );
 
-/** What is kept of a definition. */
+/** The parts of a definition that are kept. */
 export interface Definition {
   readonly uid: string;
   readonly resourceVersion: string;

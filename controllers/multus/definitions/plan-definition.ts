@@ -2,7 +2,7 @@ import { Annotation } from "../../../cni/contract";
 import type { Namespace } from "../namespace";
 import type { Definition } from "./definition";
 
-/** What has to happen in one namespace. */
+/** The action for one namespace. */
 export type DefinitionPlan =
   | { readonly kind: "leave" }
   | { readonly kind: "create"; readonly config: string }
@@ -25,12 +25,12 @@ export interface Situation {
   readonly namespace: Namespace | undefined;
   /** The definition of our name in it. */
   readonly definition: Definition | undefined;
-  /** What `spec.config` has to be; undefined while the ConfigMap is missing or wrong. */
+  /** The wanted `spec.config`; undefined while the ConfigMap is missing or wrong. */
   readonly config: string | undefined;
   readonly linkerdNamespace: string;
 }
 
-/** What a namespace needs that is to have one. */
+/** The definition that a namespace should have. */
 function planWanted(definition: Definition | undefined, config: string | undefined): DefinitionPlan {
   if (definition === undefined) return config === undefined ? LEAVE : { kind: "create", config };
   if (!definition.ours) return { kind: "foreign", definition };

@@ -22,7 +22,7 @@ interface Deps {
 /** A write that was refused, or got no answer. */
 export class WriteFailed extends Error {}
 
-/** What was read before is not what is there: decide again. Nothing is wrong. */
+/** The object has changed since it was read: decide again. This is not a failure. */
 export class Stale extends WriteFailed {}
 
 const CONFLICT = 409;
@@ -94,7 +94,7 @@ export class DefinitionWriter {
     await this.attempt("event", () => this.recorder.record(regarding, spec, occasion));
   }
 
-  /** What is applied: these fields are ours, all others their writers'. */
+  /** The applied object: these fields are ours, all others belong to their writers. */
   private ours(namespace: string, config: string) {
     return { metadata: { namespace, name: DEFINITION_NAME, labels: { [OWNER_LABEL]: OWNER } }, spec: { config } };
   }

@@ -30,7 +30,7 @@ const REVIEW = object({
     object: z.optional(z.unknown()),
   }),
 });
-/** What the API server asks. */
+/** The request of the API server. */
 type ReviewRequest = z.infer<typeof REVIEW>["request"];
 
 const containers = z.nullish(z.array(object({ name: z.nullish(text) }), "is not a list"));

@@ -42,7 +42,7 @@ type JsonPatch = readonly Addition[];
 /** One step of a JSON pointer. */
 const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** What a review of a pod comes to. */
+/** The result of a pod's review. */
 export interface Verdict {
   /** Empty if the pod stays as it is. */
   readonly patch: JsonPatch;
