@@ -11,6 +11,12 @@ interface Numbers {
   readonly requests: number;
 }
 
+/** A part of the peer's time. */
+interface Ratio {
+  readonly median: number;
+  readonly p99: number;
+}
+
 /** One way of calling, measured; `ratio` is ours in parts of the peer's. */
 export interface ScenarioResult {
   readonly pod: "meshed" | "unmeshed";
@@ -21,8 +27,11 @@ export interface ScenarioResult {
   /** How many times that is done. */
   readonly rounds: number;
   readonly ours: Numbers;
+  /** Ours if the installer does not answer. */
+  readonly direct?: Numbers;
   readonly peer?: Numbers;
-  readonly ratio?: { readonly median: number; readonly p99: number };
+  readonly ratio?: Ratio;
+  readonly directRatio?: Ratio;
 }
 
 /** An executable, and how long a call of VERSION takes. */
@@ -33,6 +42,17 @@ export interface ExecutableResult {
   readonly starts: number;
   /** Milliseconds, the median. */
   readonly startMs: number;
+}
+
+/** What look-ups through the installer cost. */
+export interface LookupCost {
+  readonly calls: number;
+  /** What the API server saw of these calls. */
+  readonly requests: number;
+  readonly handshakes: number;
+  /** Resident memory of the installer. */
+  readonly beforeMiB: number;
+  readonly afterMiB: number;
 }
 
 /** The cost of an ADD besides time. */
@@ -63,6 +83,7 @@ export interface PluginResults {
   readonly scenarios: readonly ScenarioResult[];
   readonly costs: readonly CallCost[];
   readonly executables: readonly ExecutableResult[];
+  readonly lookups?: LookupCost;
   readonly limits: readonly LimitResult[];
 }
 
@@ -113,14 +134,40 @@ function limitTable(limits: readonly LimitResult[]): string[] {
   ];
 }
 
+function directTable(scenarios: readonly ScenarioResult[]): string[] {
+  const rows = scenarios.flatMap((result) => {
+    const { direct, directRatio } = result;
+    if (direct === undefined || result.pod === "unmeshed") return [];
+    const median = [time(direct.medianMs), directRatio?.median.toFixed(2) ?? "-"];
+    return [[what(result), ...median, time(direct.p99Ms), directRatio?.p99.toFixed(2) ?? "-"]];
+  });
+  if (rows.length === 0) return [];
+  return [
+    "",
+    "| ADD if the installer does not answer | ours, median | ratio | ours, p99 | ratio |",
+    "|---|---|---|---|---|",
+    ...rows.map((cells) => `| ${cells.join(" | ")} |`),
+  ];
+}
+
+function lookupText({ calls, requests, handshakes, beforeMiB, afterMiB }: LookupCost): string {
+  return (
+    `The API server saw ${requests} requests and ${handshakes} TLS handshakes of ${calls} ADDs of meshed pods; ` +
+    `the installer took ${memory(beforeMiB)} before them and ${memory(afterMiB)} after them.`
+  );
+}
+
 /** The results as Markdown. */
-export function pluginTable({ date, machine, scenarios, costs, executables, limits }: PluginResults): string {
+export function pluginTable(results: PluginResults): string {
+  const { date, machine, scenarios, costs, executables, lookups, limits } = results;
   return [
     `${date}, ${machine.cores} cores, kernel ${machine.kernel}.`,
     "",
     "| ADD | ours, median | linkerd's | ratio | ours, p99 | linkerd's | ratio | requests |",
     "|---|---|---|---|---|---|---|---|",
     ...scenarios.map(row),
+    ...directTable(scenarios),
+    ...(lookups === undefined ? [] : ["", lookupText(lookups)]),
     ...(executables.length > 0 ? ["", ...costTable(executables, costs)] : []),
     ...(limits.length > 0 ? ["", ...limitTable(limits)] : []),
   ].join("\n");

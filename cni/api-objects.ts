@@ -3,7 +3,7 @@ import { Annotation } from "./contract";
 import type { Namespace } from "./decide";
 import type { PodName } from "./environment";
 import { CniError, ErrorCode, quoted } from "./errors";
-import { isObject, type JsonObject, kindOf } from "./json";
+import { isObject, type Json, type JsonObject, kindOf } from "./json";
 import type { Pod } from "./pod";
 
 type Texts = Readonly<Record<string, string>>;
@@ -131,4 +131,39 @@ export function apiServerPorts(answer: unknown): readonly number[] | undefined {
     return [...found.port(port, `${at}.port`), ...found.port(target, `${at}.targetPort`)];
   });
   return ports.length > 0 ? ports : undefined;
+}
+
+/** Whether a decision may depend on an annotation or a label. */
+const isRead = (key: string) => key.includes("linkerd.io/") || key === Annotation.mirror;
+
+/** What is not of the type that it should be stays as it is, for the reader to refuse. */
+const ofObject = (value: Json | undefined, reduce: (object: JsonObject) => JsonObject) =>
+  isObject(value) ? reduce(value) : value;
+const ofList = (value: Json | undefined, reduce: (object: JsonObject) => JsonObject) =>
+  Array.isArray(value) ? value.map((each: Json) => ofObject(each, reduce) ?? null) : value;
+
+const readTexts = (texts: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(texts).filter(([key, value]) => isRead(key) || typeof value !== "string"));
+const onlyName = ({ name }: JsonObject): JsonObject => ({ name });
+
+/**
+ * An object of the API server without what the functions above do not read: they take it for the whole one. A member
+ * that is undefined is left out of JSON.
+ */
+export function reducedObject(object: Json): Json {
+  const reduce = ({ kind, metadata, spec }: JsonObject): JsonObject => ({
+    kind,
+    metadata: ofObject(metadata, ({ name, uid, annotations, labels }) => ({
+      name,
+      uid,
+      annotations: ofObject(annotations, readTexts),
+      labels: ofObject(labels, readTexts),
+    })),
+    spec: ofObject(spec, ({ containers, initContainers, ports }) => ({
+      containers: ofList(containers, onlyName),
+      initContainers: ofList(initContainers, onlyName),
+      ports: ofList(ports, ({ port, targetPort }) => ({ port, targetPort })),
+    })),
+  });
+  return ofObject(object, reduce) ?? null;
 }

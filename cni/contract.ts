@@ -55,7 +55,7 @@ export const NodePath = {
   cniCacheDir: "/var/lib/cni",
   /** Where OpenShift's Multus looks for the plugins that it calls for every pod. */
   auxiliaryChainDir: "/run/multus/cni/net.d/vendor-cni-chain",
-  /** Where the plugin records its calls, if the installer's pod mounts it. */
+  /** Where the plugin records its calls and asks the installer, if the installer's pod mounts it. */
   runDir: "/run/linkerd-cni",
   /** Where the container runtime listens for NRI plugins. */
   nriDir: "/var/run/nri",
@@ -66,6 +66,9 @@ export const NodePath = {
 export const NRI_VERB = "NRI";
 /** The plugin's record of its calls. */
 export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
+/** The name of the installer's socket for look-ups, beside {@link CALL_LOG}. */
+export const LOOKUP_SOCKET_NAME = "lookup.sock";
+export const LOOKUP_SOCKET = `${NodePath.runDir}/${LOOKUP_SOCKET_NAME}`;
 /** The plugin's kubeconfig, in the node's directory of CNI configuration. */
 export const KUBECONFIG_FILE = "ZZZ-linkerd-cni-kubeconfig";
 
@@ -105,6 +108,7 @@ export const InstallerVariable = {
   stopPolicy: "UNINSTALL_ON_STOP",
   pluginAccount: "PLUGIN_SERVICE_ACCOUNT",
   pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
+  tokenOnNode: "PLUGIN_TOKEN_ON_NODE",
   nodeTaint: "NODE_TAINT",
   podEvents: "POD_EVENTS",
   nriEvents: "NRI_EVENTS",
@@ -206,6 +210,12 @@ export const NRI_PORT = 9992;
 
 /** HTTP paths of the installer, the NRI plugin and the repair controller. */
 export const AdminPath = { live: "/live", ready: "/ready", metrics: "/metrics" } as const;
+
+/** What the installer's log says of the way to the API server; the command line looks for it. */
+export const ApiReach = {
+  lost: "this node cannot reach the API server",
+  regained: "this node reaches the API server again",
+} as const;
 
 /** HTTP paths of the operator: those that linkerd's has. */
 export const OperatorPath = {

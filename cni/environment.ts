@@ -72,7 +72,7 @@ export interface PodName {
 }
 
 /** Names that can stand in an API path as they are. */
-const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+export const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
  * The pod named in `CNI_ARGS`; undefined if namespace or name is missing: then the sandbox is not a pod's.

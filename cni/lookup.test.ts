@@ -1,5 +1,9 @@
+import fc from "fast-check";
+import { reducedObject } from "./api-objects";
+import { decide, SETTINGS } from "./decide";
 import { skipWithoutLookup } from "./evidence";
-import { type Get, gatherEvidence } from "./lookup";
+import { type Get, gatherEvidence, isLookup } from "./lookup";
+import { readStanza } from "./parse-stanza";
 import { POD_LOOKUPS, type PodLookup } from "./stanza";
 
 const injected = { "linkerd.io/created-by": "linkerd/proxy-injector edge", "linkerd.io/proxy-version": "edge" };
@@ -162,3 +166,98 @@ describe("where another pod has taken the name", () => {
     expect(gather(manual, "auto", podIs({ annotations: manual }), "old").error).toBeUndefined();
   });
 });
+
+describe("an object without what decides nothing", () => {
+  const { stanza } = readStanza({}, "linkerd-cni");
+
+  /** The decision about a pod, or why there is none. */
+  function decided(object: unknown, around: object): unknown {
+    const get = (path: string) => {
+      expect(isLookup(path)).toBe(true);
+      return ok(path.includes("/pods/") ? (object as object) : around);
+    };
+    const pod = { namespace: "shop", name: "cart-1", uid: "u" };
+    const api = { get, credentials: "/etc/kubeconfig", renewedBy: "the installer" };
+    try {
+      const { evidence } = gatherEvidence({ pod, annotations: undefined }, "auto", api);
+      return decide(evidence.pod, evidence.around, stanza);
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  const junk = fc.jsonValue({ maxDepth: 2 });
+  const settings = fc.constantFrom(...SETTINGS.map((name) => `config.linkerd.io/${name}`));
+  const value = fc.oneof({ weight: 9, arbitrary: fc.constantFrom("80", "1-9", "10.0.0.0/8", "7", "x", "") }, junk);
+  const annotations = fc.dictionary(fc.oneof(settings, fc.constantFrom(...Object.keys(injected), "note")), value);
+  const labels = fc.dictionary(fc.constantFrom("linkerd.io/control-plane-component", "app"), value);
+  const rarely = <T>(arbitrary: fc.Arbitrary<T>) => fc.oneof({ weight: 19, arbitrary }, { weight: 1, arbitrary: junk });
+  const named = fc.record({
+    name: rarely(fc.constantFrom("app", "linkerd-proxy", "linkerd-init")),
+    image: fc.string(),
+  });
+  const list = rarely(fc.array(rarely(named), { maxLength: 3 }));
+  const metadata = fc.record(
+    {
+      name: rarely(fc.constant("cart-1")),
+      uid: rarely(fc.constant("u")),
+      annotations: rarely(annotations),
+      labels: rarely(labels),
+    },
+    { requiredKeys: ["name"] },
+  );
+  const spec = fc.record(
+    { containers: list, initContainers: list, nodeName: fc.string() },
+    { requiredKeys: ["containers"] },
+  );
+  const pod = rarely(
+    fc.record({ kind: rarely(fc.constant("Pod")), metadata: rarely(metadata), spec: rarely(spec), status: junk }),
+  );
+  const ports = rarely(
+    fc.array(rarely(fc.record({ port: rarely(fc.nat(70_000)), targetPort: value, name: fc.string() }))),
+  );
+  const around = fc.oneof(
+    fc.record({ kind: fc.constant("Namespace"), metadata: fc.record({ name: fc.constant("shop"), annotations }) }),
+    fc.record({
+      kind: fc.constant("Service"),
+      metadata: fc.record({ name: fc.constant("kubernetes"), namespace: fc.constant("default") }),
+      spec: fc.record({ ports }),
+    }),
+  );
+
+  it("decides as the whole one", () => {
+    const same = fc.property(pod, around, (object, beside) => {
+      const whole = decided(object, beside);
+      expect(decided(reducedObject(object as never), reducedObject(beside as never) as object)).toEqual(whole);
+    });
+    fc.assert(same, { numRuns: 1000 });
+  });
+
+  it("has no other annotations, labels or members", () => {
+    const managed = { managedFields: [{}], ownerReferences: [{}] };
+    const metadata = { ...managed, name: "cart-1", annotations: { ...manual, note: "n" }, labels: { app: "cart" } };
+    const spec = { containers: [{ name: "app", env: [] }], volumes: [] };
+    expect(JSON.parse(JSON.stringify(reducedObject({ kind: "Pod", metadata, spec, status: {} })))).toEqual({
+      kind: "Pod",
+      metadata: { name: "cart-1", annotations: manual, labels: {} },
+      spec: { containers: [{ name: "app" }] },
+    });
+  });
+});
+
+it.each([
+  ["/api/v1/namespaces/shop", true],
+  ["/api/v1/namespaces/shop/pods/cart-1.a", true],
+  ["/api/v1/namespaces/default/services/kubernetes", true],
+  ["/api/v1/namespaces/default/services/other", false],
+  ["/api/v1/namespaces/shop/pods", false],
+  ["/api/v1/namespaces/shop/pods/", false],
+  ["/api/v1/namespaces/shop/pods/a/exec", false],
+  ["/api/v1/namespaces/shop/pods/a?x", false],
+  ["/api/v1/namespaces/shop/secrets/a", false],
+  ["/api/v1/namespaces/../pods/a", false],
+  ["/api/v1/namespaces/%2e%2e/pods/a", false],
+  ["/api/v1/namespacesXshop", false],
+  ["/apis/v1/namespaces/shop", false],
+  ["", false],
+])("%s is a look-up: %s", (path, is) => expect(isLookup(path)).toBe(is));

@@ -1,6 +1,7 @@
 /** Gathers the evidence about a pod: from its annotations, and from the API server if they are not enough. */
 import { apiServerPorts, namespaceFromObject, podFromObject } from "./api-objects";
 import { API_SERVER_PORTS, type Surroundings } from "./decide";
+import { OBJECT_NAME } from "./environment";
 import { CniError, ErrorCode, reasonOf } from "./errors";
 import { type Evidence, evidenceFromAnnotations, extraLookup, type PassedPod } from "./evidence";
 import type { Pod } from "./pod";
@@ -24,6 +25,19 @@ export interface Gathered {
   readonly unanswered?: string;
 }
 
+const NAMESPACES = "/api/v1/namespaces";
+const podPath = (namespace: string, name: string) => `${NAMESPACES}/${namespace}/pods/${name}`;
+const namespacePath = (name: string) => `${NAMESPACES}/${name}`;
+const API_SERVER_SERVICE = `${NAMESPACES}/default/services/kubernetes`;
+
+/** Whether a path is one of those that decisions ask for: a pod, a namespace, or the API server's Service. */
+export function isLookup(path: string): boolean {
+  const [namespace = "", kind, name = "", ...more] = path.slice(NAMESPACES.length + 1).split("/");
+  if (path === API_SERVER_SERVICE) return true;
+  if (!path.startsWith(`${NAMESPACES}/`) || !OBJECT_NAME.test(namespace)) return false;
+  return kind === undefined || (kind === "pods" && OBJECT_NAME.test(name) && more.length === 0);
+}
+
 const UNAUTHORIZED = 401;
 const OK = 200;
 
@@ -34,8 +48,7 @@ class Lookup {
   /** @throws CniError 11, and what `get` throws */
   evidence({ pod: name }: PassedPod): Evidence {
     const { namespace, name: podName } = name;
-    const path = `/api/v1/namespaces/${namespace}/pods/${podName}`;
-    const pod = podFromObject(name, this.read(path, `pod ${namespace}/${podName}`));
+    const pod = podFromObject(name, this.read(podPath(namespace, podName), `pod ${namespace}/${podName}`));
     return { pod, around: this.around(pod) };
   }
 
@@ -46,7 +59,7 @@ class Lookup {
         return { apiServerPorts: this.apiServerPorts() };
       case "namespace": {
         const name = pod.namespace;
-        return { namespace: namespaceFromObject(name, this.read(`/api/v1/namespaces/${name}`, `namespace ${name}`)) };
+        return { namespace: namespaceFromObject(name, this.read(namespacePath(name), `namespace ${name}`)) };
       }
       default:
         return {};
@@ -55,9 +68,8 @@ class Lookup {
 
   /** Ports and numeric target ports of the API server's Service; the usual ones if it cannot be read. */
   private apiServerPorts(): readonly number[] {
-    const path = "/api/v1/namespaces/default/services/kubernetes";
     try {
-      return apiServerPorts(this.read(path, "service default/kubernetes")) ?? API_SERVER_PORTS;
+      return apiServerPorts(this.read(API_SERVER_SERVICE, "service default/kubernetes")) ?? API_SERVER_PORTS;
     } catch {
       return API_SERVER_PORTS;
     }

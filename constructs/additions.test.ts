@@ -38,6 +38,8 @@ test.each([
 test("resources of features are members", () => {
   const chart = new Chart(new App(), "c");
   const cni = new LinkerdCni(chart, "cni", {
+    // Then the NRI plugin has rights of its own.
+    pluginLog: false,
     nri: { enabled: true },
     networkPolicy: { enabled: true },
     priorityClassName: "system-node-critical",

@@ -98,6 +98,14 @@ test("without a token of the plugin's own there is no account for it, and the in
   expect(names?.filter((name) => name.startsWith("PLUGIN_"))).toEqual([]);
 });
 
+test("the plugin's token is kept off the node only if the plugin can ask the installer", () => {
+  const pluginToken = { onNode: false };
+  const variable = { name: "PLUGIN_TOKEN_ON_NODE", value: "false" };
+  expect(containers({ pluginToken })[0]?.env).toContainEqual(variable);
+  expect(containers({})[0]?.env).not.toContainEqual(variable);
+  expect(() => containers({ pluginToken, pluginLog: false })).toThrow(/pluginToken\.onNode.*set pluginLog to true/);
+});
+
 test("labels of users do not replace the chart's own", () => {
   const labels = { "k8s-app": "other", "linkerd.io/cni-resource": "false" };
   expect(found("DaemonSet", { commonLabels: labels, podLabels: labels })).toMatchObject({

@@ -48,9 +48,9 @@ const daemonSet = (props: LinkerdCniProps = {}) => find<DaemonSet>("DaemonSet", 
 const pod = (props: LinkerdCniProps = {}) => daemonSet(props).spec.template.spec;
 
 test("nothing of it is there unless it is asked for", () => {
-  const all: LinkerdCniProps = { networkPolicy: enabled, podMonitor: enabled, enablePSP: true };
+  const all: LinkerdCniProps = { pluginLog: false, networkPolicy: enabled, podMonitor: enabled, enablePSP: true };
   expect(kindsOf({ ...all, nri: { require: { admissionPolicy: "v1" } } })).toEqual([]);
-  expect(kindsOf({ nri: enabled })).toEqual(["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"]);
+  expect(kindsOf({ nri: enabled })).toEqual(["ServiceAccount", "DaemonSet"]);
   expect(kindsOf({ ...all, nri: { enabled: true, require: { admissionPolicy: "v1" } } }).sort()).toEqual([
     ...["ClusterRole", "ClusterRoleBinding", "DaemonSet"],
     ...["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"],
@@ -82,12 +82,14 @@ test("it asks for what it takes, so that a busy node does not leave it for last"
   expect(resources({ nri: { enabled: true, resources: nothing } })).toBeUndefined();
 });
 
-test("it has a token only where it may have to ask the API server", () => {
-  expect(pod().automountServiceAccountToken).toBe(true);
-  const asksNothing: LinkerdCniProps = { podLookup: "annotations", nri: enabled };
-  expect(pod(asksNothing).automountServiceAccountToken).toBe(false);
-  expect(kindsOf(asksNothing)).toEqual(["ServiceAccount", "DaemonSet"]);
-  expect(find("ClusterRole", { nri: enabled })).toMatchObject({
+test("it has a token only if it cannot ask the installer", () => {
+  for (const props of [{}, { podLookup: "annotations", pluginLog: false }] as const) {
+    expect(pod(props).automountServiceAccountToken).toBe(false);
+    expect(kindsOf({ ...props, nri: enabled })).toEqual(["ServiceAccount", "DaemonSet"]);
+  }
+  const asksItself: LinkerdCniProps = { pluginLog: false, nri: enabled };
+  expect(pod(asksItself).automountServiceAccountToken).toBe(true);
+  expect(find("ClusterRole", asksItself)).toMatchObject({
     rules: [
       { resources: ["pods", "namespaces"], verbs: ["get"] },
       { resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] },

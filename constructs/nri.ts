@@ -13,6 +13,7 @@ import {
   NriVariable,
 } from "../cni/contract";
 import {
+  and,
   assert,
   concat,
   eq,
@@ -46,8 +47,9 @@ export const NRI_PORT_NAME = "nri-admin";
  */
 export const NRI_CAPABILITIES = ["NET_ADMIN", "SYS_ADMIN"] as const;
 
-/** Whether pods are looked up in the API at all, so that a token is needed. */
-export const nriAsksApi = ({ podLookup }: Refs<Values>): Input<boolean> => not(eq<string>(podLookup, "annotations"));
+/** Whether the plugin looks pods up itself: without the directory it cannot ask the installer. Then it needs a token. */
+export const nriAsksApi = ({ pluginLog, podLookup }: Refs<Values>): Input<boolean> =>
+  and(not(pluginLog), not(eq<string>(podLookup, "annotations")));
 
 /** What the NRI plugin asks for: what the CNI plugin does. */
 export const nriRules = pluginRules;

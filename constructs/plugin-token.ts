@@ -15,6 +15,13 @@ export const pluginToken = group({
   expirationSeconds: integer(600, 2 ** 31 - 1)
     .default(86400)
     .meta({ description: "Life of this token in seconds; it is renewed after 70 to 80 percent of it" }),
+  onNode: flag()
+    .default(true)
+    .meta({
+      description:
+        "Write the token into the plugin's kubeconfig on the node, for when the installer does not answer; with false " +
+        "meshed pods that have to be looked up start only while it does; needs `pluginLog`",
+    }),
 });
 
 type Rules = readonly Templated<k8s.PolicyRule>[];

@@ -159,6 +159,14 @@ function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
       name: InstallerVariable.pluginTokenSeconds,
       value: text(values.pluginToken.expirationSeconds),
     }),
+    when(not(values.pluginToken.onNode), {
+      name: InstallerVariable.tokenOnNode,
+      value: assert(
+        or(values.pluginToken.onNode, values.pluginLog),
+        "pluginToken.onNode: without a token the plugin asks the installer, by the directory of pluginLog: set pluginLog to true",
+        "false",
+      ),
+    }),
     when(values.podEvents, { name: InstallerVariable.podEvents, value: "true" }),
     when(values.nri.enabled, { name: InstallerVariable.nriEvents, value: "true" }),
     ...features.flatMap(({ env }) => env),

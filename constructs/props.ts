@@ -66,7 +66,7 @@ export interface Values {
       }
     | undefined;
   readonly rbac: { readonly minimal: boolean };
-  readonly pluginToken: { readonly dedicated: boolean; readonly expirationSeconds: number };
+  readonly pluginToken: { readonly dedicated: boolean; readonly expirationSeconds: number; readonly onNode: boolean };
   readonly networkPolicy: {
     readonly enabled: boolean;
     readonly from: readonly {
@@ -284,6 +284,12 @@ export interface PluginTokenProps {
   readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;
   /** Life of this token in seconds; it is renewed after 70 to 80 percent of it. @default 86400 */
   readonly expirationSeconds?: Input<Values["pluginToken"]["expirationSeconds"]> | undefined;
+  /**
+   * Write the token into the plugin's kubeconfig on the node, for when the installer does not answer; with false meshed
+   * pods that have to be looked up start only while it does; needs `pluginLog`.
+   * @default true
+   */
+  readonly onNode?: Input<Values["pluginToken"]["onNode"]> | undefined;
 }
 
 /** The values in the group `networkPolicy`. */

@@ -3,6 +3,9 @@ import { printable } from "../cni/errors";
 import { identify, identifyOpen, Open, openFile, sameFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
+/** How a pod is looked up. */
+export type LookupWay = "installer" | "direct";
+
 /** One call: a line of the log that the installer follows for its own log and metrics. */
 export interface CallRecord {
   readonly time: string;
@@ -17,8 +20,12 @@ export interface CallRecord {
   readonly lookupMs?: number;
   readonly rulesMs?: number;
   readonly ms: number;
-  /** Requests sent to the API server. */
+  /** Requests for objects of the API server. */
   readonly requests: number;
+  /** Who sent them: the installer of the node, or the plugin itself. */
+  readonly lookup?: LookupWay;
+  /** Why the installer did not. */
+  readonly fallback?: string;
   /** The CNI error, if there was one. */
   readonly code?: number;
   readonly error?: string;

@@ -1,6 +1,6 @@
 /** Sockets that wait for connections, and that connect on the same machine. */
 import { checked, Errno, SystemError } from "./errno";
-import type { Host } from "./port";
+import type { Host, LastingHost } from "./port";
 
 const AF = { unix: 1, inet: 2, inet6: 10 } as const;
 const SOCK_STREAM = 1;
@@ -8,13 +8,17 @@ const SOCK_CLOEXEC = 0x80000;
 const SOCK_NONBLOCK = 0x800;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
+const SO_PEERCRED = 17;
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
+const TCP_USER_TIMEOUT = 18;
 const EINPROGRESS = 115;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 /** Connections that wait to be accepted: a further client tries again after a second. */
 const BACKLOG = 4096;
+/** What stands for a user id that there is not. */
+const NO_UID = 2 ** 32 - 1;
 /** Bytes of `sun_path`, one of them for the zero at its end. */
 const LONGEST_PATH = 107;
 
@@ -33,14 +37,39 @@ function opened(host: Host, family: number, work: (socket: number) => void): num
   }
 }
 
-/** Connects to a socket's path. @throws SystemError, with EAGAIN if too many wait there */
-export function connectUnix(host: Host, path: string): number {
+/** A path as the kernel's `struct sockaddr_un`. */
+function unixName(host: Host, path: string): Uint8Array {
   const name = host.encode(path);
   if (name.length > LONGEST_PATH) throw new Error(`the path of a socket has at most ${LONGEST_PATH} bytes: ${path}`);
   const address = new Uint8Array(name.length + 3);
   address[0] = AF.unix;
   address.set(name, 2);
+  return address;
+}
+
+/** Connects to a socket's path. @throws SystemError, with EAGAIN if too many wait there */
+export function connectUnix(host: Host, path: string): number {
+  const address = unixName(host, path);
   return opened(host, AF.unix, (socket) => checked(`connect to ${path}`, host.connect(socket, address)));
+}
+
+/** Listens on a path that is not there yet. @param mode of the socket's file, from the beginning @throws SystemError */
+export function listenUnix(host: LastingHost, path: string, mode: number): number {
+  const address = unixName(host, path);
+  return opened(host, AF.unix, (socket) => {
+    // The kernel gives the file the mode that the socket has when it is bound.
+    checked(`set the mode of ${path}`, host.fchmod(socket, mode));
+    checked(`listen on ${path}`, host.bind(socket, address));
+    checked(`listen on ${path}`, host.listen(socket, BACKLOG));
+  });
+}
+
+/** The user id of the process at the other end of a Unix connection; of a socket that listens, the process's own. */
+export function peerUid(host: LastingHost, socket: number): number {
+  /** The kernel's `struct ucred`: process, user and group. */
+  const credentials = new Uint32Array(3);
+  checked("ask who connects", host.getsockopt(socket, SOL_SOCKET, SO_PEERCRED, new Uint8Array(credentials.buffer)));
+  return credentials[1] ?? NO_UID;
 }
 
 const EVERY_ADDRESS = new Uint8Array(16);
@@ -75,6 +104,11 @@ export function beginConnection(host: Host, address: Uint8Array, port: number): 
 /** Has a socket not wait for more to send. */
 export function sendAtOnce(host: Host, socket: number): void {
   host.setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, ON);
+}
+
+/** Ends a connection whose other end does not acknowledge what is sent within so many milliseconds. */
+export function limitAcknowledgement(host: Host, socket: number, milliseconds: number): void {
+  host.setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, new Uint8Array(Int32Array.of(milliseconds).buffer));
 }
 
 function listenOn(host: Host, address: Uint8Array, port: number): number {

@@ -1,4 +1,4 @@
-import { AdminPath, CNI_NAME } from "../cni/contract";
+import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { StartupTaint } from "../features/taint/installer";
 import { readApiServer } from "../kubernetes/in-cluster";
@@ -10,8 +10,10 @@ import { Loop } from "../process/loop";
 import { readFileSync } from "../system/fs";
 import { dirname } from "../system/path";
 import { AccessCheck } from "./api/access";
+import { ApiConnection } from "./api/api-connection";
 import { Credentials } from "./api/credentials";
 import { kubeconfig } from "./api/kubeconfig";
+import { LookupServer } from "./api/lookup-server";
 import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
 import type { Disk } from "./apply/disk";
@@ -59,6 +61,8 @@ export class Service {
   private readonly paths: Paths;
   private readonly reconciler: Reconciler;
   private readonly credentials: Credentials;
+  private readonly connection: ApiConnection;
+  private readonly lookups: LookupServer;
   private readonly scheduler: Scheduler;
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
@@ -91,12 +95,14 @@ export class Service {
       ...(account === undefined ? {} : { account }),
     };
     this.credentials = new Credentials(credentialDeps, knownToken(this.paths));
+    this.connection = new ApiConnection({ access: () => this.credentials.current(), path: pod, log, clock });
+    this.lookups = new LookupServer({ path: settings.lookupSocket, connection: this.connection, log });
     const wanted = () => ({
       chained: settings.chained,
       chaining: settings.chaining,
       runtime: this.runtime,
       stanza: readStanza(settings, this.daemonSet?.name),
-      kubeconfig: kubeconfig(this.credentials.current()),
+      kubeconfig: kubeconfig(this.credentials.current(), settings.tokenOnNode),
     });
     const plugin = pluginFile();
     const { paths, instruments } = this;
@@ -131,6 +137,7 @@ export class Service {
     this.instruments.read({
       chained: () => this.scheduler.status.problem === undefined,
       ready: () => this.wasReady,
+      reached: () => this.connection.problem === undefined,
     });
   }
 
@@ -149,8 +156,9 @@ export class Service {
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();
     const renewals = new Loop(() => this.renew(), { clock: systemClock, signal });
+    const lookups = new Loop(() => this.keepLookups(), { clock: systemClock, signal });
     try {
-      await Promise.all([this.scheduled, renewals.run()]);
+      await Promise.all([this.scheduled, renewals.run(), lookups.run()]);
     } finally {
       this.end();
     }
@@ -162,6 +170,7 @@ export class Service {
     const [{ remove, why, all = false, handOver = false }] = await Promise.all([
       this.decide(),
       this.scheduled?.catch(() => undefined),
+      this.lookups.close(),
     ]);
     const { log, settings } = this.deps;
     if (remove && this.runtime === undefined) await this.learnRuntime();
@@ -171,6 +180,7 @@ export class Service {
     if (remove && keepPlugin && attachments() === undefined)
       log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
     const isSibling = (owner: string) => this.daemonSet?.has(owner);
+    this.connection.close();
     if (remove) await this.reconciler.remove({ keepPlugin, attachments, ...(all ? { all: isSibling } : {}) });
     else await this.reconciler.leave(handOver).catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
@@ -207,6 +217,13 @@ export class Service {
     } catch (error) {
       this.deps.log.debug(`${this.deps.settings.pluginLog}: ${reasonOf(error)}`);
     }
+  }
+
+  /** Returns when it is due again. */
+  private async keepLookups(): Promise<number> {
+    const dueMs = await this.connection.checkIfDue();
+    if (!this.stopping.signal.aborted) await this.lookups.keep();
+    return Math.min(dueMs, RENEW_EVERY_MS);
   }
 
   /** What is due from time to time. Returns when it is due again. */
@@ -308,10 +325,12 @@ export class Service {
     if (problem !== undefined) return health(problem);
     const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
+    const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;
+    const warnings = [warning, unreached].filter((each) => each !== undefined);
     const lines = [
       "ready",
       ...(choice === undefined ? [] : [`chaining: ${choice.way}: ${choice.why}`]),
-      ...(warning === undefined ? [] : [`warning: ${warning}`]),
+      ...warnings.map((each) => `warning: ${each}`),
     ];
     return { status: 200, body: `${lines.join("\n")}\n` };
   }

@@ -5,6 +5,7 @@ import {
   type Chaining,
   InstallerVariable,
   KUBECONFIG_FILE,
+  LOOKUP_SOCKET_NAME,
   MOUNT_PREFIX,
   NodePath,
   PodVariable,
@@ -16,7 +17,7 @@ import { type NodeTaint, readNodeTaint } from "../features/taint/installer";
 import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
 import { LOG_FORMATS, type LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
-import { join } from "../system/path";
+import { dirname, join } from "../system/path";
 import type { PluginAccount } from "./api/credentials";
 
 /** A directory of the node: where the node has it, and where it is mounted here. */
@@ -52,11 +53,15 @@ export interface Settings {
   readonly pod?: { readonly namespace: string; readonly name: string };
   /** The service account whose token the plugin gets; absent: the installer's own token. */
   readonly pluginAccount?: PluginAccount;
+  /** Write a token into the plugin's kubeconfig, so that it can ask the API server itself. */
+  readonly tokenOnNode: boolean;
   readonly nodeName?: string;
   /** Key of the taint that is removed from the node when it is ready; absent: taints are none of its business. */
   readonly nodeTaint: NodeTaint | undefined;
   /** The plugin's log, as seen from here. */
   readonly pluginLog: string;
+  /** Where the plugin asks for look-ups, as seen from here: beside its log. */
+  readonly lookupSocket: string;
   /** Where libcni and Multus keep what they attached pods to. */
   readonly cniCache: NodeDirectory;
   /** Publish Events about pods that the plugin could not start as it should. */
@@ -131,6 +136,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     const onNode = read.env(name, fallback).absolutePath();
     return { onNode, here: join(prefix === "" ? "/" : prefix, onNode) };
   };
+  const pluginLog = directory(InstallerVariable.pluginLog, CALL_LOG).here;
   const settings: Settings = {
     logLevel: level.oneOf(LOG_LEVELS),
     logFormat: read.env(InstallerVariable.logFormat, "plain").oneOf(LOG_FORMATS),
@@ -146,10 +152,12 @@ export function readSettings(args: readonly string[], environment: Environment):
     cluster: readInCluster(read),
     stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),
     identity: identity(read),
+    tokenOnNode: read.env(InstallerVariable.tokenOnNode, "true").boolean(),
     ...pluginAccount(read),
     ...names(read),
     nodeTaint: readNodeTaint(read),
-    pluginLog: directory(InstallerVariable.pluginLog, CALL_LOG).here,
+    pluginLog,
+    lookupSocket: join(dirname(pluginLog), LOOKUP_SOCKET_NAME),
     cniCache: directory(InstallerVariable.cniCacheDir, NodePath.cniCacheDir),
     podEvents: read.env(InstallerVariable.podEvents, "false").boolean(),
     nriEvents: read.env(InstallerVariable.nriEvents, "false").boolean(),

@@ -1,7 +1,13 @@
 import { reasonOf } from "../cni/errors";
-import { HttpClient, type HttpRequest, HttpTimeout, type StreamLimits } from "../system/http/client";
+import {
+  HttpClient,
+  type HttpClientOptions,
+  type HttpRequest,
+  HttpTimeout,
+  type StreamLimits,
+} from "../system/http/client";
 import { MessageError } from "../system/http/message";
-import { connectTls, NetError } from "../system/net";
+import { type ConnectOptions, connectTls, NetError } from "../system/net";
 import { type ApiResponse, type ApiServer, ApiUnreachable, authority, bearer } from "./api-server";
 
 export interface ApiRequest {
@@ -51,8 +57,20 @@ export interface Lines {
   readonly lines: AsyncIterable<string>;
 }
 
-const clientOf = (server: ApiServer) =>
-  new HttpClient({ authority: authority(server), connect: (options) => connectTls(server, options) });
+/** How connections are kept and made. */
+export interface ConnectionOptions
+  extends Pick<HttpClientOptions, "usual" | "most" | "answerBytes" | "idleMs">,
+    Pick<ConnectOptions, "acknowledgeMs"> {
+  /** Milliseconds for a connection; a request has them at most. @default those of the request */
+  readonly connectMs?: number;
+}
+
+function clientOf(server: ApiServer, { connectMs, acknowledgeMs, ...kept }: ConnectionOptions = {}): HttpClient {
+  const limited = acknowledgeMs === undefined ? {} : { acknowledgeMs };
+  const connect: HttpClientOptions["connect"] = ({ deadlineMs, signal }) =>
+    connectTls(server, { ...limited, deadlineMs: Math.min(deadlineMs, connectMs ?? deadlineMs), signal });
+  return new HttpClient({ ...kept, authority: authority(server), connect });
+}
 
 function requestOf(server: ApiServer, { method = "GET", path, body, contentType }: Omit<ApiRequest, "deadlineMs">) {
   const authorization = bearer(server);
@@ -85,14 +103,17 @@ interface Connections {
  * @param server is asked before each request if it is a function: new connections are made when the token or the
  * certificates have changed. Requests under way are still answered over the old ones.
  */
-export function httpsTransport(server: ApiServer | (() => ApiServer)): ClosingTransport {
+export function httpsTransport(
+  server: ApiServer | (() => ApiServer),
+  options: ConnectionOptions = {},
+): ClosingTransport {
   let current: Connections | undefined;
   const connections = (): Connections => {
     const now = typeof server === "function" ? server() : server;
     const identity = JSON.stringify(now);
     if (current?.identity === identity) return current;
     current?.client.close();
-    current = { identity, server: now, client: clientOf(now) };
+    current = { identity, server: now, client: clientOf(now, options) };
     return current;
   };
   const send: Transport = async (call) => {

@@ -5,6 +5,7 @@ import type { ApiAccess } from "../cni/lookup";
 import { appendLine, Recorder } from "../host/call-log";
 import { readText } from "../host/files";
 import type { Host } from "../host/port";
+import { getByInstaller, InstallerSilent } from "../kubernetes/sync/installer";
 import { get } from "../kubernetes/sync/request";
 import type { Clock } from "../process/clock";
 import { health, metrics, serve } from "../process/http-server";
@@ -283,14 +284,19 @@ export class Daemon {
     }
   }
 
-  /** Requests to the API server, where the pod has a token for it. */
-  private apiAccess(): ApiAccess | undefined {
+  /** Looks up by the installer or, where the pod has a token for it, by the API server itself. */
+  private apiAccess(): ApiAccess {
     const { host, settings } = this.deps;
     const { host: name, port, serviceAccountDir } = settings.apiServer;
     const token = `${serviceAccountDir}/token`;
-    if (name === "" || host.access(token) !== 0) return undefined;
-    const answer: ApiAccess["get"] = (path) => {
-      this.metrics.lookups.inc();
+    const left = () => Math.max(1, this.lookupEnd - host.elapsed());
+    const direct = (path: string, fallback: string) => {
+      if (name === "" || host.access(token) !== 0) {
+        const reason = `the installer on this node does not answer: ${fallback}`;
+        const problem = `${reason}; the NRI plugin has no token to ask the API server with`;
+        throw new CniError(ErrorCode.tryAgainLater, problem);
+      }
+      this.metrics.lookups.inc({ way: "direct" });
       // Both are renewed while the process runs.
       const server = {
         host: name,
@@ -298,7 +304,17 @@ export class Daemon {
         token: readText(host, token).trim(),
         ca: readText(host, `${serviceAccountDir}/ca.crt`),
       };
-      return get(host, server, path, Math.max(1, this.lookupEnd - host.elapsed()));
+      return get(host, server, path, left());
+    };
+    const answer: ApiAccess["get"] = (path) => {
+      try {
+        const found = getByInstaller(host, path, left());
+        this.metrics.lookups.inc({ way: "installer" });
+        return found;
+      } catch (error) {
+        if (!(error instanceof InstallerSilent)) throw error;
+        return direct(path, error.message);
+      }
     };
     return { get: answer, credentials: token, renewedBy: "the kubelet" };
   }

@@ -35,7 +35,11 @@ export function createMetrics({ connected, synchronized }: Readings) {
     ),
     mended: registry.counter({ name: "mended_pods_total", help: "Running pods that got missing rules." }),
     connections: registry.counter({ name: "connections_total", help: "Connections to the container runtime." }),
-    lookups: registry.counter({ name: "lookups_total", help: "Requests to the API server." }),
+    lookups: registry.counter<"way">({
+      name: "lookups_total",
+      help: "Requests for objects of the API server, by the installer or directly.",
+      labels: ["way"],
+    }),
   };
 }
 

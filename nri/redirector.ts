@@ -1,7 +1,7 @@
 /** What to do for a pod: look at the rules in its network namespace, and set those that are missing. */
 import { decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
-import { evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
+import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
 import { type ApiAccess, type Gathered, gatherEvidence } from "../cni/lookup";
 import type { StanzaReading } from "../cni/parse-stanza";
 import { IPTABLES_CHAINS } from "../cni/redirect/iptables";
@@ -33,8 +33,8 @@ interface Deps {
   readonly stanza: StanzaReading;
   /** Directory with the network namespaces of pods. */
   readonly netnsDir: string;
-  /** Where pods are looked up; undefined where there is no token. */
-  readonly api: ApiAccess | undefined;
+  /** Where pods are looked up. */
+  readonly api: ApiAccess;
 }
 
 /** Chains of linkerd's rules by iptables, and iptables' table of nftables. */
@@ -126,14 +126,7 @@ export class Redirector {
    */
   private gather(passed: PassedPod): Gathered {
     const { api, stanza } = this.deps;
-    if (api !== undefined) return gatherEvidence(passed, stanza.stanza["pod-lookup"], api);
-    const annotated = evidenceFromAnnotations(passed, "annotations");
-    if (annotated !== undefined) return { evidence: annotated };
-    const { namespace, name } = passed.pod;
-    throw new CniError(
-      ErrorCode.tryAgainLater,
-      `pod ${namespace}/${name} was not injected by Linkerd's injector, and the NRI plugin has no token to look it up: set podLookup to auto`,
-    );
+    return gatherEvidence(passed, stanza.stanza["pod-lookup"], api);
   }
 }
 

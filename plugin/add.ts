@@ -1,5 +1,6 @@
 import { type Decision, decide } from "../cni/decide";
 import { readPodName } from "../cni/environment";
+import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
 import { type ApiAccess, type Get, gatherEvidence } from "../cni/lookup";
 import { passedAnnotations } from "../cni/network-config";
@@ -8,6 +9,7 @@ import { redirectRules } from "../cni/redirect/rules";
 import { resultText } from "../cni/result";
 import type { Stanza } from "../cni/stanza";
 import type { ApiServer } from "../kubernetes/api-server";
+import { getByInstaller, InstallerSilent } from "../kubernetes/sync/installer";
 import { readKubeconfig } from "../kubernetes/sync/kubeconfig";
 import { get } from "../kubernetes/sync/request";
 import type { Call } from "./call";
@@ -18,14 +20,36 @@ import { inNamespace } from "./namespace";
 /** Milliseconds for all requests of one call together. */
 const LOOKUP_DEADLINE_MS = 5000;
 
-/** Requests to the API server; the kubeconfig is read when the first one is made. */
+/** Looks up by the installer; by the API server itself once that does not answer. The kubeconfig is read then. */
 function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   const begin = host.elapsed();
+  const left = () => Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin));
+  let fallback: string | undefined;
   let server: ApiServer | undefined;
-  const answer: Get = (path) => {
+  const byInstaller = (path: string) => {
+    try {
+      const answer = getByInstaller(host, path, left());
+      record.note({ lookup: "installer" });
+      return answer;
+    } catch (error) {
+      if (!(error instanceof InstallerSilent)) throw error;
+      fallback = shortened(error.message);
+      record.note({ lookup: "direct", fallback });
+      return undefined;
+    }
+  };
+  const direct = (path: string) => {
     server ??= readKubeconfig(host, kubeconfig);
+    if (server.token !== undefined || server.certificate !== undefined) return get(host, server, path, left());
+    const reason = `the installer on this node does not answer: ${fallback}`;
+    throw new CniError(
+      ErrorCode.tryAgainLater,
+      `${reason}; ${kubeconfig} has no credentials to ask the API server with`,
+    );
+  };
+  const answer: Get = (path) => {
     record.countRequest();
-    return get(host, server, path, Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin)));
+    return (fallback === undefined ? byInstaller(path) : undefined) ?? direct(path);
   };
   return { get: answer, credentials: kubeconfig, renewedBy: "the linkerd-cni DaemonSet's pod on this node" };
 }

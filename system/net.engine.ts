@@ -3,7 +3,15 @@ import { parseAddress } from "../cni/subnets";
 import { checked, Errno, SystemError } from "../host/errno";
 import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
 import type { TlsConnection, TlsFailure, TlsIdentity, TlsWants } from "../host/port";
-import { beginConnection, connectUnix as connectTo, listenTcp as listenOn, sendAtOnce } from "../host/sockets";
+import {
+  beginConnection,
+  connectUnix as connectTo,
+  limitAcknowledgement,
+  listenTcp as listenOn,
+  listenUnix as listenPath,
+  peerUid,
+  sendAtOnce,
+} from "../host/sockets";
 import { reasonOf } from "../host/tls-failure";
 import { host } from "./engine/host";
 import { inChild, ready } from "./engine/loop";
@@ -331,6 +339,7 @@ export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Conn
   const { ca, certificate, insecure = false, serverName = to.host } = to;
   return attempted(options, "resolve", async (attempt) => {
     const socket = await connectSocket(to, attempt);
+    if (options.acknowledgeMs !== undefined) limitAcknowledgement(host, socket, options.acknowledgeMs);
     const made = host.tlsClient(socket, {
       name: serverName,
       ca: ca ?? (insecure ? "" : systemAuthorities(host)),
@@ -357,7 +366,6 @@ async function acceptAll(listening: number, signal: AbortSignal, taken: (socket:
         await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
         break;
       }
-      sendAtOnce(host, socket);
       taken(socket);
     }
   }
@@ -370,27 +378,51 @@ async function listenSocket({ host: name, port }: ListenAddress): Promise<number
   return listenOn(host, port, bytesOf(text));
 }
 
-async function listening(at: ListenAddress, taken: (socket: number) => void): Promise<Listener> {
-  const socket = await listenSocket(at);
+/** Takes the connections of a socket. @returns what ends that, and closes it */
+function taking(socket: number, taken: (socket: number) => void): () => void {
   const end = new AbortController();
-  const bound = new Uint8Array(28);
-  host.getsockname(socket, bound);
   acceptAll(socket, end.signal, taken).catch((error) => {
     if (!end.signal.aborted) throw error;
   });
-  return {
-    port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0),
-    close: () => {
-      if (end.signal.aborted) return;
-      end.abort();
-      host.close(socket);
-    },
+  return () => {
+    if (end.signal.aborted) return;
+    end.abort();
+    host.close(socket);
   };
+}
+
+async function listening(at: ListenAddress, taken: (socket: number) => void): Promise<Listener> {
+  const socket = await listenSocket(at);
+  const bound = new Uint8Array(28);
+  host.getsockname(socket, bound);
+  const accepted = (connection: number) => {
+    sendAtOnce(host, connection);
+    taken(connection);
+  };
+  return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close: taking(socket, accepted) };
 }
 
 /** @param taken gets each connection @throws SystemError if the port is taken */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
   return listening(at, (socket) => taken(new EngineConnection(plainChannel(socket))));
+}
+
+const ROOT = 0;
+const OWNER_ONLY = 0o600;
+
+/**
+ * Listens on a path that is not there yet, for the own user and root: their file, and their connections.
+ * @param taken gets each connection
+ * @throws Error if the path is taken or cannot be made
+ */
+export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<{ close(): void }> {
+  const socket = listenPath(host, path, OWNER_ONLY);
+  const welcome = [ROOT, peerUid(host, socket)];
+  const accepted = (connection: number) => {
+    if (welcome.includes(peerUid(host, connection))) taken(new EngineConnection(plainChannel(connection)));
+    else host.close(connection);
+  };
+  return { close: taking(socket, accepted) };
 }
 
 /** @throws Error in the TLS library's words */

@@ -1,4 +1,5 @@
 /** Connections, by Node's modules; net.engine.ts has the same by the C host. */
+import { chmodSync } from "node:fs";
 import { createServer, isIP, type Server, type Socket, connect as tcpConnect } from "node:net";
 import {
   type ConnectionOptions,
@@ -79,6 +80,11 @@ export interface ConnectOptions {
   readonly deadlineMs: number;
   /** Ends the attempt. */
   readonly signal?: AbortSignal;
+  /**
+   * Milliseconds after which a connection ends whose other end does not acknowledge what it is sent: the way there is
+   * gone. By Node it has no effect. @default what the kernel gives: a quarter of an hour
+   */
+  readonly acknowledgeMs?: number;
 }
 
 export interface ListenAddress {
@@ -309,6 +315,24 @@ async function listen(create: () => Server, { host, port }: ListenAddress): Prom
 /** @param taken gets each connection @throws Error if the port is taken */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
   return listen(() => createServer((socket) => taken(new SocketConnection(socket))), at);
+}
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * Listens on a path that is not there yet, for the own user and root: their file, and, which Node cannot see, their
+ * connections.
+ * @param taken gets each connection
+ * @throws Error if the path is taken or cannot be made
+ */
+export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<{ close(): void }> {
+  const server = createServer((socket) => taken(new SocketConnection(socket)));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ path, backlog: BACKLOG }, resolve);
+  });
+  chmodSync(path, OWNER_ONLY);
+  return { close: () => void server.close() };
 }
 
 /**

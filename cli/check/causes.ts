@@ -158,6 +158,12 @@ const OWN_WORDS: readonly Known[] = [
     link: NRI,
   },
   {
+    says: /this node cannot reach the API server/,
+    remedy: () =>
+      "let pods of this node reach that address (network policies, routes, kube-proxy or what takes its place); meshed pods that no annotation describes do not start there",
+    link: runbook("LinkerdCNIApiUnreachable"),
+  },
+  {
     says: /no valid CNI configuration in (\S+)/,
     remedy: ([, directory]) =>
       `set destCNINetDir to the directory from which the node's container runtime reads its configuration, which ${directory} is not; or install a primary CNI, if the node has none`,

@@ -375,6 +375,18 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["warning: /x holds none of the other plugins of /y (bridge): set destCNIBinDir"],
   ],
   [
+    "a ready installer that does not reach the API server",
+    {
+      warnings: new Map([
+        [
+          "linkerd-cni-two",
+          "linkerd-cni: warn: this node cannot reach the API server: API server 10.96.0.1:443: no connection within 2000 ms",
+        ],
+      ]),
+    },
+    ["warning: node two cannot reach the API server: API server 10.96.0.1:443: no connection within 2000 ms"],
+  ],
+  [
     "what may not be read",
     { nodes: forbidden("nodes"), definitions: forbidden("customresourcedefinitions"), webhook: forbidden("webhooks") },
     ["warning: not allowed to read nodes, webhooks, customresourcedefinitions: what these show is not checked"],

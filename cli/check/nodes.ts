@@ -1,3 +1,4 @@
+import { ApiReach } from "../../cni/contract";
 import { CHECKED_FEATURES } from "../../features/checks";
 import { isSelected, whyNotPlaced } from "../../kubernetes/placement";
 import { docs, runbook } from "../links";
@@ -199,7 +200,11 @@ class Rollout implements Nodes {
   private warned(): readonly Finding[] {
     return this.own.flatMap((pod) => {
       const trouble = warningOf(this.of(pod));
-      return trouble === undefined ? [] : [category.odd(`node ${nodeOf(pod)} finds the plugin`, trouble)];
+      if (trouble === undefined) return [];
+      const isUnreached = trouble.problem.includes(ApiReach.lost);
+      const problem = isUnreached ? trouble.problem.replace("this node", `node ${nodeOf(pod)}`) : trouble.problem;
+      const what = isUnreached ? "reaches the API server" : "finds the plugin";
+      return [category.odd(`node ${nodeOf(pod)} ${what}`, { ...trouble, problem })];
     });
   }
 

@@ -24,7 +24,7 @@ function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined):
     },
     nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
     // Otherwise it has rights of its own.
-    podLookup: nri?.spec?.template?.spec?.automountServiceAccountToken === false ? "annotations" : "auto",
+    pluginLog: nri?.spec?.template?.spec?.automountServiceAccountToken === false,
     podEvents: env.get(InstallerVariable.podEvents) === "true",
     pluginToken: { dedicated: daemonSet === undefined || env.has(InstallerVariable.pluginAccount) },
   };

@@ -1,4 +1,4 @@
-import { CHAINED_NOTE, CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
+import { ApiReach, CHAINED_NOTE, CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
 import {
@@ -65,6 +65,8 @@ const MOST_LOGS = 5;
 const TAIL = `--tail=${LOG_LINES}`;
 /** A ready installer has warned when it started. */
 const HEAD = "--limit-bytes=65536";
+/** While it does not reach the API server, it says so every minute. */
+const RECENT = "--since=2m";
 
 /** How installer and NRI plugin begin their lines; what the CNI plugin said, the installer only passes on. */
 const OWN_LINE = /^linkerd-cni(?:-nri)?: (?:warn|error): (?!plugin: )/;
@@ -84,6 +86,12 @@ const CHAINING = new RegExp(`^linkerd-cni: info: .* ${CHAINED_NOTE} \\((.*)\\)$`
 /** How a node's pods come to be chained, by the last line of a log that says so. */
 const chainingIn = (log: string): string | undefined =>
   CHAINING.exec(log.split("\n").findLast((line) => CHAINING.test(line)) ?? "")?.[1];
+
+/** What a ready installer says of the API server, if it was last that it cannot reach it. */
+function unreachedWarning(log: string): string | undefined {
+  const last = log.split("\n").findLast((line) => line.includes(ApiReach.lost) || line.includes(ApiReach.regained));
+  return last?.includes(ApiReach.lost) ? last : undefined;
+}
 
 const kinds: Readonly<Record<string, string>> = {
   ServiceAccount: "serviceaccount",
@@ -139,10 +147,10 @@ class Reader {
       wanted.map(async (pod) => {
         const { name = "" } = pod.metadata;
         const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${mainContainer(pod)}`];
-        const log = known(await read("pods/log", this.kubectl.run(...args, isReady(pod) ? HEAD : TAIL))) ?? "";
-        const isOk = isReady(pod);
-        const warning = isOk ? directoryWarning(log) : lastTrouble(log);
-        return { name, warning, chaining: isOk ? chainingIn(log) : undefined };
+        const logOf = async (part: string) => known(await read("pods/log", this.kubectl.run(...args, part))) ?? "";
+        if (!isReady(pod)) return { name, warning: lastTrouble(await logOf(TAIL)), chaining: undefined };
+        const [head, recent] = await Promise.all([logOf(HEAD), logOf(RECENT)]);
+        return { name, warning: unreachedWarning(recent) ?? directoryWarning(head), chaining: chainingIn(head) };
       }),
     );
     const byName = (of: "warning" | "chaining") =>

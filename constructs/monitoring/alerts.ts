@@ -70,6 +70,14 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       summary: "The plugin gets no new token",
       description: `${ON_NODE} the API server has given the plugin no token for half an hour; the last one will expire.`,
     },
+    {
+      alert: "LinkerdCNIApiUnreachable",
+      severity: "warning",
+      expr: "linkerd_cni_api_server_reachable == 0",
+      for: "5m",
+      summary: "A node does not reach the API server",
+      description: `${ON_NODE} the installer gets no answer: meshed pods that no annotation describes cannot start.`,
+    },
   ];
 }
 

@@ -2,10 +2,13 @@ import { type ApiServer, authority } from "../../kubernetes/api-server";
 import { base64, utf8 } from "../../system/bytes";
 
 /**
- * The plugin's kubeconfig. Written as JSON, which is YAML too, so that the plugin reads it without a YAML parser and
+ * The plugin's kubeconfig; without its token, the plugin can only ask the installer. Written as JSON, which is YAML too, so that the plugin reads it without a YAML parser and
  * every other reader as usual.
  */
-export function kubeconfig(server: ApiServer & { readonly token: string; readonly ca: string }): string {
+export function kubeconfig(
+  server: ApiServer & { readonly token: string; readonly ca: string },
+  hasToken = true,
+): string {
   const cluster = {
     server: `https://${authority(server)}`,
     "certificate-authority-data": base64(utf8(server.ca)),
@@ -14,7 +17,7 @@ export function kubeconfig(server: ApiServer & { readonly token: string; readonl
     apiVersion: "v1",
     kind: "Config",
     clusters: [{ name: "local", cluster }],
-    users: [{ name: "linkerd-cni", user: { token: server.token } }],
+    users: [{ name: "linkerd-cni", user: hasToken ? { token: server.token } : {} }],
     contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
     "current-context": "linkerd-cni-context",
   };

@@ -3,7 +3,7 @@ import { basename } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { isInForce } from "../plan/chaining";
 import type { Plan, Wanted } from "../plan/plan";
-import { tokenOf } from "../state/kubeconfig-file";
+import { isTokenless, tokenOf } from "../state/kubeconfig-file";
 import type { NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
@@ -110,7 +110,9 @@ export class Ownership {
     const isChainWanted = wanted.chained && state.journal?.unchained !== true;
     return {
       ...(failure === undefined ? {} : { plugin: `${paths.plugin} does not answer VERSION: ${failure}` }),
-      ...(verdict === undefined ? { kubeconfig: `${paths.kubeconfig} holds no token` } : {}),
+      ...(verdict === undefined && !isTokenless(state.kubeconfig)
+        ? { kubeconfig: `${paths.kubeconfig} holds no token` }
+        : {}),
       ...(verdict?.kind === "refused" ? { kubeconfig: verdict.why } : {}),
       ...(isChainWanted && !callsPlugin(look) ? { chain: "the configuration in force is not chained" } : {}),
     };

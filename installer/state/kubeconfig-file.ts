@@ -11,6 +11,17 @@ export function tokenIn(text: string): string | undefined {
   }
 }
 
+/** Whether a kubeconfig on the node holds no token on purpose: the plugin then asks the installer alone. */
+export function isTokenless(file: FoundFile | undefined): boolean {
+  try {
+    const { users } = JSON.parse(textOf(file?.bytes ?? new Uint8Array(0))) as { users?: { user?: object }[] };
+    const user = users?.[0]?.user;
+    return user !== undefined && Object.keys(user).length === 0;
+  } catch {
+    return false;
+  }
+}
+
 /** The same of a kubeconfig that lies on the node. */
 export function tokenOf(file: FoundFile | undefined): string | undefined {
   return file?.bytes === undefined ? undefined : tokenIn(textOf(file.bytes));

@@ -14,6 +14,7 @@ export interface Instruments {
   readonly lookupSeconds: Histogram;
   readonly rulesSeconds: Histogram;
   readonly pluginRequests: Histogram<"verb">;
+  readonly pluginLookups: Counter<"way">;
   /** Registers what is read when the metrics are. */
   read(readings: Readings): void;
 }
@@ -22,6 +23,7 @@ export interface Instruments {
 export interface Readings {
   readonly chained: () => boolean;
   readonly ready: () => boolean;
+  readonly reached: () => boolean;
 }
 
 /** Seconds. An ADD takes milliseconds; a lookup may take its whole deadline of 5 s. */
@@ -56,9 +58,15 @@ export function createInstruments(): Instruments {
     lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to look up its pod.", SECONDS),
     rulesSeconds: histogram("plugin_rules_seconds", "Time a plugin call took to set or check rules.", SECONDS),
     pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3], "verb"),
-    read: ({ chained, ready }) => {
+    pluginLookups: counter(
+      "plugin_lookups_total",
+      "Plugin calls that looked their pod up, by the installer or directly.",
+      "way",
+    ),
+    read: ({ chained, ready, reached }) => {
       gauge("chained", "Whether the active configuration ends in the stanza, or need not.", chained);
       gauge("ready", "Whether /ready is 200: pods are chained, and the API server accepts the plugin's token.", ready);
+      gauge("api_server_reachable", "Whether the node reaches the API server, as of the last check.", reached);
     },
   };
 }

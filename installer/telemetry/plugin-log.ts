@@ -101,6 +101,8 @@ function count(entry: Entry, instruments: Instruments): void {
     const milliseconds = entry[name];
     if (typeof milliseconds === "number") histogram.observe(milliseconds / 1000);
   }
+  const way = word(entry["lookup"]);
+  if (way !== "") instruments.pluginLookups.inc({ way });
   if (typeof entry["requests"] === "number") instruments.pluginRequests.observe(entry["requests"], { verb });
 }
 

@@ -72,6 +72,18 @@ const asksToWait = ({ status, retryAfter }: HttpResponse) =>
   status === TOO_MANY_REQUESTS || (status === UNAVAILABLE && retryAfter !== undefined);
 
 /**
+ * An answer, asked for once more if the server has no room for now, after the pause that it asks for.
+ * @param remaining milliseconds that are left
+ */
+export function patiently(host: Host, remaining: () => number, request: () => HttpResponse): HttpResponse {
+  const response = request();
+  const pause = pauseOf(response.retryAfter);
+  if (!asksToWait(response) || pause >= remaining()) return response;
+  host.poll(-1, 0, pause);
+  return request();
+}
+
+/**
  * Gets an object. Retries once if the connection is dropped before the answer begins, and if the server answers
  * that it has no room for now, after the pause that it asks for.
  * @param deadlineMs milliseconds for everything
@@ -81,19 +93,19 @@ export function get(host: Host, server: ApiServer, path: string, deadlineMs: num
   const begin = host.elapsed();
   const remaining = () => deadlineMs - (host.elapsed() - begin);
   const left = () => Math.max(0, Math.round(remaining()));
-  const request = () => attempt(host, server, path, left);
-  try {
-    let response: HttpResponse;
+  let isFirst = true;
+  const request = () => {
     try {
-      response = request();
+      return attempt(host, server, path, left);
     } catch (error) {
-      if (!(error instanceof ConnectionFailed && error.dropped && remaining() > 0)) throw error;
-      response = request();
+      if (!(isFirst && error instanceof ConnectionFailed && error.dropped && remaining() > 0)) throw error;
+      return attempt(host, server, path, left);
+    } finally {
+      isFirst = false;
     }
-    const pause = pauseOf(response.retryAfter);
-    if (!asksToWait(response) || pause >= remaining()) return response;
-    host.poll(-1, 0, pause);
-    return request();
+  };
+  try {
+    return patiently(host, remaining, request);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ApiUnreachable(authority(server), reason, { cause: error });

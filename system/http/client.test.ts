@@ -100,7 +100,7 @@ test("nor one whose answer has begun, or on a new connection", async () => {
 
 test("no more connections are made than allowed; requests wait for one, up to their deadline", async () => {
   const held: Socket[] = [];
-  await start((socket) => void held.push(socket), { most: 1 });
+  await start((socket) => void held.push(socket), { usual: 1 });
   const first = get("/first");
   while (held.length === 0) await new Promise(setImmediate);
   await expect(client.request({ method: "GET", path: "/late" }, 20)).rejects.toThrow(HttpTimeout);
@@ -111,6 +111,37 @@ test("no more connections are made than allowed; requests wait for one, up to th
   held[1]?.write(OK);
   await second;
   expect([connections, asked]).toEqual([1, ["GET /first", "GET /second"]]);
+});
+
+test("a request that has waited long gets a connection beyond the usual ones", async () => {
+  const held: Socket[] = [];
+  await start((socket) => void held.push(socket), { usual: 1, most: 2, patienceMs: 1 });
+  const all = ["/first", "/second", "/third"].map(get);
+  while (held.length < 2) await new Promise(setImmediate);
+  held[1]?.write(OK);
+  while (held.length < 3) await new Promise(setImmediate);
+  for (const socket of [held[0], held[2]]) socket?.write(OK);
+  await Promise.all(all);
+  expect([connections, asked]).toEqual([2, ["GET /first", "GET /second", "GET /third"]]);
+});
+
+test("an answer for which there is no room beside the others is given up, and room is there again", async () => {
+  const held: Socket[] = [];
+  await start((socket) => void held.push(socket), { answerBytes: 300 });
+  const large = `HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n${"x".repeat(200)}`;
+  const first = get("/first");
+  while (held.length === 0) await new Promise(setImmediate);
+  held[0]?.write(large.slice(0, -1));
+  const second = get("/second");
+  while (held.length < 2) await new Promise(setImmediate);
+  held[1]?.write(large);
+  await expect(second).rejects.toThrow("more than there is room for: 300 bytes");
+  held[0]?.write("x");
+  expect((await first).status).toBe(200);
+  const third = get("/third");
+  while (held.length < 3) await new Promise(setImmediate);
+  held[2]?.write(large);
+  expect((await third).status).toBe(200);
 });
 
 test("an answer that drips in ends with the deadline", async () => {

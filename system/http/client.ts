@@ -35,8 +35,14 @@ export interface HttpClientOptions {
   readonly authority: string;
   /** Makes a connection to it within so many milliseconds. */
   readonly connect: (options: { readonly deadlineMs: number; readonly signal: AbortSignal }) => Promise<Connection>;
-  /** Connections for requests; streams have their own. Further requests wait. @default 4 */
+  /** Connections that requests get at once; streams have their own. Further requests wait. @default 4 */
+  readonly usual?: number;
+  /** Connections in all: a request that has waited for {@link HttpClientOptions.patienceMs} gets one, too. @default as usual */
   readonly most?: number;
+  /** Milliseconds. @default 20 */
+  readonly patienceMs?: number;
+  /** Bytes of all answers that are under way: one that has no room beside the others is given up. @default 8 MiB for each */
+  readonly answerBytes?: number;
   /** Milliseconds for which a connection is kept for the next request. @default 10 s */
   readonly idleMs?: number;
 }
@@ -62,7 +68,8 @@ export interface StreamLimits {
 
 /** Safe methods (RFC 9110, section 9.2.1): a request may be sent again, as Go's client and browsers do. */
 const SAFE: readonly string[] = ["GET", "HEAD"];
-const MOST = 4;
+const USUAL = 4;
+const PATIENCE_MS = 20;
 const IDLE_MS = 10_000;
 const LINE_FEED = 10;
 
@@ -110,6 +117,8 @@ export class HttpClient {
   private readonly idle = new Set<Link>();
   private readonly queue: (() => void)[] = [];
   private open = 0;
+  /** Bytes of the answers under way. */
+  private held = 0;
   private isClosed = false;
 
   constructor(private readonly options: HttpClientOptions) {}
@@ -209,7 +218,7 @@ export class HttpClient {
       await link.connection.write(bytes).catch((error: unknown) => {
         refused = error ?? new Dropped("not sent");
       });
-      const response = await answer(link, reader);
+      const response = await this.answer(link, reader);
       if (refused === undefined && reader.stream.isReusable && !signal.aborted) this.keep(link);
       else close();
       return response;
@@ -219,6 +228,25 @@ export class HttpClient {
       throw new Dropped(error instanceof Error ? error.message : String(error), { cause: error });
     } finally {
       signal.removeEventListener("abort", close);
+    }
+  }
+
+  private async answer(link: Link, reader: ResponseReader): Promise<HttpResponse> {
+    const { answerBytes = Number.POSITIVE_INFINITY } = this.options;
+    let size = 0;
+    try {
+      for (;;) {
+        const bytes = await link.read();
+        size += bytes?.length ?? 0;
+        this.held += bytes?.length ?? 0;
+        if (this.held > answerBytes)
+          throw new MessageError(`sent more than there is room for: ${answerBytes} bytes`, 413);
+        const response = bytes === undefined ? reader.end() : reader.receive(bytes);
+        if (response !== undefined) return response;
+        if (bytes === undefined) throw new Error(BROKEN);
+      }
+    } finally {
+      this.held -= size;
     }
   }
 
@@ -245,20 +273,38 @@ export class HttpClient {
   }
 
   private async enter(signal: AbortSignal): Promise<void> {
-    if (this.open >= (this.options.most ?? MOST)) {
-      await new Promise<void>((resolve, reject) => {
-        const late = () => {
-          this.queue.splice(this.queue.indexOf(turn), 1);
-          reject(new Dropped("no connection was free"));
-        };
-        const turn = () => {
-          signal.removeEventListener("abort", late);
-          resolve();
-        };
-        this.queue.push(turn);
-        signal.addEventListener("abort", late, { once: true });
-      });
-    } else this.open += 1;
+    const { usual = USUAL, most = usual, patienceMs = PATIENCE_MS } = this.options;
+    if (this.queue.length === 0 && (this.idle.size > 0 || this.open < usual)) {
+      this.open += 1;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", late);
+      };
+      const withdraw = () => {
+        this.queue.splice(this.queue.indexOf(turn), 1);
+        end();
+      };
+      const late = () => {
+        withdraw();
+        reject(new Dropped("no connection was free"));
+      };
+      const turn = () => {
+        end();
+        resolve();
+      };
+      const more = () => {
+        if (this.open >= most) return;
+        this.open += 1;
+        withdraw();
+        resolve();
+      };
+      const timer = setTimeout(more, patienceMs);
+      this.queue.push(turn);
+      signal.addEventListener("abort", late, { once: true });
+    });
   }
 
   /** Passes the place on. */
@@ -283,15 +329,6 @@ function encoded(authority: string, { method, path, headers = {}, body }: HttpRe
 }
 
 const BROKEN = "closed the connection without a whole answer";
-
-async function answer(link: Link, reader: ResponseReader): Promise<HttpResponse> {
-  for (;;) {
-    const bytes = await link.read();
-    const response = bytes === undefined ? reader.end() : reader.receive(bytes);
-    if (response !== undefined) return response;
-    if (bytes === undefined) throw new Error(BROKEN);
-  }
-}
 
 /** Takes what arrives next. @returns whether there may be more */
 async function receive(link: Link, stream: ResponseStream): Promise<boolean> {

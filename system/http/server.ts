@@ -66,6 +66,11 @@ export interface HttpServerOptions {
   readonly idleMs: number;
   /** Milliseconds that a client has to take an answer. @default 10 s */
   readonly sendMs?: number;
+  /**
+   * Every so many milliseconds a client that waits for an answer is told that it is being made (RFC 2518, section 10.1).
+   * @default never
+   */
+  readonly processingMs?: number;
 }
 
 const PHRASES: Readonly<Record<number, string>> = {
@@ -86,6 +91,7 @@ const NO_BODY: Extent = { kind: "length", length: 0 };
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const PROCESSING = encoder.encode("HTTP/1.1 102 Processing\r\n\r\n");
 const decode: Decode = (bytes) => decoder.decode(bytes);
 
 /** A connection of a client, and the requests on it, one after the other. */
@@ -162,13 +168,29 @@ class Session {
       if (head instanceof Error) throw head;
       const request = this.request(head);
       method = request.method;
-      response = await this.options.answer(request);
+      response = await this.answer(request);
     } catch (error) {
       response = refusal(error);
     }
     // The rest of a body is not read.
     this.keeps &&= this.reader.isWhole && !this.isDraining();
     await this.send(response, method === "HEAD");
+  }
+
+  private async answer(request: ServerRequest): Promise<ServerResponse> {
+    const { processingMs, answer } = this.options;
+    if (processingMs === undefined) return answer(request);
+    const tell = () => {
+      // If the client is gone, this shows when the answer is sent.
+      this.connection.write(PROCESSING).catch(() => undefined);
+      timer = setTimeout(tell, processingMs);
+    };
+    let timer = setTimeout(tell, processingMs);
+    try {
+      return await answer(request);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** @throws MessageError if the bytes are not a request */

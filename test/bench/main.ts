@@ -9,6 +9,7 @@ import {
   type CallCost,
   type ExecutableResult,
   type LimitResult,
+  type LookupCost,
   type PluginResults,
   pluginTable,
   type ScenarioResult,
@@ -82,20 +83,38 @@ async function run(bench: Bench, contestants: readonly Contestant[], scenario: S
   for (let round = 0; round < scenario.rounds; round++) {
     for (const one of contestants) {
       times[one.name] = [...(times[one.name] ?? []), ...(await bench.round(one, scenario))];
-      requests[one.name] = (requests[one.name] ?? 0) + (await bench.delay(scenario.delayMs));
+      requests[one.name] = (requests[one.name] ?? 0) + (await bench.delay(scenario.delayMs)).requests;
     }
   }
   const of = (name: string) => numbers(times[name] ?? [], requests[name] ?? 0);
   const ours = of("ours");
-  if (times["peer"] === undefined) return { ...scenario, ours };
+  const alone = times["direct"] === undefined ? {} : { direct: of("direct") };
+  if (times["peer"] === undefined) return { ...scenario, ours, ...alone };
   const peer = of("peer");
-  const ratio = { median: rounded(ours.medianMs / peer.medianMs), p99: rounded(ours.p99Ms / peer.p99Ms) };
-  return { ...scenario, ours, peer, ratio };
+  const ratioOf = (one: ScenarioResult["ours"]) => ({
+    median: rounded(one.medianMs / peer.medianMs),
+    p99: rounded(one.p99Ms / peer.p99Ms),
+  });
+  const directRatio = alone.direct === undefined ? {} : { directRatio: ratioOf(alone.direct) };
+  return { ...scenario, ours, ...alone, peer, ratio: ratioOf(ours), ...directRatio };
+}
+
+/** ADDs one after the other, for what they cost the API server and the installer. */
+const LOOKUPS = rounds(1000);
+
+async function lookups(bench: Bench, ours: Contestant): Promise<LookupCost> {
+  await bench.delay(0);
+  const beforeMiB = rounded(bench.installerMiB(), 1);
+  const scenario = { pod: "meshed", delayMs: 0, parallel: 4, rounds: LOOKUPS / 4 } as const;
+  for (let round = 0; round < scenario.rounds; round++) await bench.round(ours, scenario);
+  const { requests, handshakes } = await bench.delay(0);
+  return { calls: scenario.rounds * 4, requests, handshakes, beforeMiB, afterMiB: rounded(bench.installerMiB(), 1) };
 }
 
 async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<CallCost[]> {
   const found: CallCost[] = [];
   for (const one of contestants) {
+    if (one.name === "direct") continue;
     for (const pod of ["meshed", "unmeshed"] as const) {
       const programs = await bench.programs(one, pod);
       const peak = await bench.peakMemory(one, pod);
@@ -111,13 +130,14 @@ async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<
 }
 
 /** Sizes, and starts in turn. */
-async function executables(bench: Bench, contestants: readonly Contestant[]): Promise<ExecutableResult[]> {
+async function executables(bench: Bench, all: readonly Contestant[]): Promise<ExecutableResult[]> {
+  const contestants = all.filter((one) => one.name !== "direct");
   const times = contestants.map((): number[] => []);
   for (let start = 0; start < STARTS; start++) {
     for (const [at, one] of contestants.entries()) times[at]?.push(await bench.start(one));
   }
   const found = contestants.map(async (one, at) => ({
-    name: one.name,
+    name: one.name as ExecutableResult["name"],
     bytes: await bench.size(one),
     starts: STARTS,
     startMs: median(times[at] ?? []),
@@ -181,6 +201,7 @@ async function main(): Promise<void> {
   const ours: Contestant = { name: "ours", executable: outputs.plugin, mode: "auto" };
   const contestants: Contestant[] = [
     ours,
+    { ...ours, name: "direct" },
     ...(peer === undefined ? [] : [{ name: "peer" as const, executable: peer, mode: "nft" }]),
   ];
   const directory = await mkdtemp(join(tmpdir(), "bench-"));
@@ -198,6 +219,7 @@ async function main(): Promise<void> {
       executables: started,
       scenarios: found,
       costs: await costs(bench, contestants),
+      lookups: await lookups(bench, ours),
       limits: await limits(bench, ours),
     };
     process.stdout.write(`${pluginTable(results)}\n`);
@@ -205,7 +227,7 @@ async function main(): Promise<void> {
     process.stdout.write(`the installer, from its start until it is ready\n${await installerStarts(LARGE_CALLS)}\n`);
     if (!isQuick) await save(results);
   } finally {
-    bench.close();
+    await bench.close();
     await rm(directory, { recursive: true });
   }
 }

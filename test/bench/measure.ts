@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { ApiProcess } from "../support/api-process";
 import { Node } from "../support/netns";
+import { NodeInstaller } from "../support/node-installer";
 import { type Start, Starter } from "./starter";
 
 /** One way of calling: what is measured is the time from the start of the process to its end. */
@@ -15,7 +16,8 @@ export interface Scenario {
 }
 
 export interface Contestant {
-  readonly name: "ours" | "peer";
+  /** `direct`: ours on a node whose installer does not answer. */
+  readonly name: "ours" | "direct" | "peer";
   readonly executable: string;
   /** How each programs its rules by default. */
   readonly mode: string;
@@ -58,11 +60,13 @@ export const stanza = {
   "inbound-ports-to-ignore": ["4191", "4190"],
 };
 
-/** A node to measure on: namespaces for pods, and an API server in a process of its own. */
+/** A node to measure on: namespaces for pods, an installer, and an API server in a process of its own. */
 export class Bench {
   private constructor(
     private readonly node: Node,
-    private readonly starter: Starter,
+    /** Starts programs where the installer's socket is, and where none is. */
+    private readonly starters: { readonly beside: Starter; readonly alone: Starter },
+    private readonly installer: NodeInstaller,
     private readonly api: ApiProcess,
     private readonly directory: string,
   ) {}
@@ -70,25 +74,34 @@ export class Bench {
   static async open(directory: string): Promise<Bench> {
     const api = await ApiProcess.open(directory);
     const node = await Node.open();
-    return new Bench(node, new Starter(node), api, directory);
+    const installer = await NodeInstaller.start(api);
+    const starters = { beside: new Starter(node, installer.runDir), alone: new Starter(node) };
+    return new Bench(node, starters, installer, api, directory);
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.api.close();
-    this.starter.close();
+    for (const starter of Object.values(this.starters)) starter.close();
     this.node.close();
+    await this.installer.close();
   }
 
-  /** Sets the delay of answers; gives the number of requests since it was last called. */
-  delay(delayMs: number): Promise<number> {
+  /** Sets the delay of answers; gives the number of requests and TLS handshakes since it was last called. */
+  delay(delayMs: number): Promise<{ readonly requests: number; readonly handshakes: number }> {
     return this.api.delay(delayMs);
   }
 
+  /** MiB that the installer takes. */
+  installerMiB(): number {
+    return this.installer.residentMiB();
+  }
+
   /** Milliseconds of each of the calls of one round, all started at once. */
-  async round({ executable, mode }: Contestant, { pod, parallel }: Scenario): Promise<number[]> {
+  async round({ name, executable, mode }: Contestant, { pod, parallel }: Scenario): Promise<number[]> {
     const pods = await Promise.all(Array.from({ length: parallel }, () => this.node.pod()));
     const input = this.input(pod, mode);
-    const ended = await this.starter.run(
+    const starter = name === "ours" ? this.starters.beside : this.starters.alone;
+    const ended = await starter.run(
       pods.map((netns): Start => ({ program: executable, env: environment(netns, pod), input })),
     );
     for (const { status, stdout, stderr } of ended) {
@@ -106,7 +119,7 @@ export class Bench {
   /** Milliseconds from the start of a process that answers VERSION to its end. */
   async start({ executable }: Contestant): Promise<number> {
     const call = { program: executable, env: { CNI_COMMAND: "VERSION" }, input: "" };
-    const { status, tookMs } = await this.starter.one(call);
+    const { status, tookMs } = await this.starters.alone.one(call);
     if (status !== 0) throw new Error(`${executable} failed at VERSION`);
     return tookMs;
   }
@@ -129,7 +142,7 @@ export class Bench {
     const netns = await this.prepared(contestant, call);
     const input = this.largeInput(call, mode);
     const env = environment(netns, call.pod ?? "meshed", call.verb);
-    const { tookMs, status, stdout, stderr } = await this.starter.one({ program: executable, env, input });
+    const { tookMs, status, stdout, stderr } = await this.starters.alone.one({ program: executable, env, input });
     this.node.release(netns);
     if (status === 0 && call.verb === "CHECK") return { tookMs, outcome: "as it was set" };
     if (status === 0 && stderr.includes("redirected")) return { tookMs, outcome: "redirected" };

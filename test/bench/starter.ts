@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { root } from "../../build/paths";
-import type { Node, Ran } from "../support/netns";
+import { type Node, type Ran, withRunDir } from "../support/netns";
 
 /** One start of a program, which takes no arguments. */
 export interface Start {
@@ -22,8 +22,11 @@ export class Starter {
   private readonly child: ChildProcess;
   private readonly answers: AsyncIterator<string>;
 
-  constructor(node: Node) {
-    this.child = node.start("python3", [join(root, "test", "bench", "starter.py")], { env: environment });
+  /** @param runDir what is mounted at /run/linkerd-cni for the programs; absent: nothing is there */
+  constructor(node: Node, runDir?: string) {
+    const command = ["python3", join(root, "test", "bench", "starter.py")];
+    const [program = "", ...args] = [...(runDir === undefined ? [] : withRunDir(runDir)), ...command];
+    this.child = node.start(program, args, { env: environment });
     if (this.child.stdout === null) throw new Error("no standard output");
     this.child.stderr?.pipe(process.stderr);
     this.answers = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();

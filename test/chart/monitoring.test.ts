@@ -141,6 +141,15 @@ const cases: Cases = {
       "it works in between": { [renewed("silent")]: "0+1x60", [renewed("token")]: "1x35 2x20" },
     },
   },
+  LinkerdCNIApiUnreachable: {
+    fires: { [at("api_server_reachable")]: "1x5 0x20" },
+    atMinute: 11,
+    says: "the installer gets no answer: meshed pods that no annotation describes cannot start.",
+    quiet: {
+      "reached again in between": { [at("api_server_reachable")]: "1x5 0x3 1 0x20" },
+      "always reached": { [at("api_server_reachable")]: "1x30" },
+    },
+  },
   LinkerdCNIRepairSuspended: {
     fires: { [repair("suspended_owners")]: "0x5 2x5" },
     atMinute: 6,

@@ -68,6 +68,11 @@ export class Installer {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
+  /** Sends a signal that does not end it. */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.child.kill(signal);
+  }
+
   /** Ends it by a signal; resolves to its exit code, or the signal that ended it. */
   stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> {
     this.child.kill(signal);

@@ -62,7 +62,7 @@ suite("robustness", missing, () => {
     const input = { ...config, kubernetes: { kubeconfig: server.kubeconfig } };
     const named = { CNI_ARGS: "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=meshed" };
     const calls = await Promise.all(pods.map((netns) => plugin.call(plugin.environment(netns, named), input)));
-    const requests = await server.delay(0);
+    const { requests } = await server.delay(0);
     server.close();
     expect(calls.filter(({ status }) => status !== 0)).toEqual([]);
     expect(requests).toBe(200);

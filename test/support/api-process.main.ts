@@ -1,4 +1,7 @@
-/** The program of ApiProcess. Takes `{ delayMs }`, answers the paths of the `{ requests }` since the last one. */
+/**
+ * The program of ApiProcess. Takes `{ delayMs }`, answers the paths of the `{ requests }` and the number of TLS
+ * `{ handshakes }` since the last one.
+ */
 import { ApiStub, json } from "./api-server";
 
 const annotations = {
@@ -51,10 +54,11 @@ async function main(): Promise<void> {
   });
   process.on("message", (message: { delayMs: number }) => {
     delayMs = message.delayMs;
-    process.send?.({ requests: stub.requests.splice(0) });
+    process.send?.({ requests: stub.requests.splice(0), handshakes: stub.handshakes });
+    stub.handshakes = 0;
   });
   process.on("disconnect", () => process.exit(0));
-  process.send?.({ kubeconfig: stub.kubeconfig() });
+  process.send?.({ kubeconfig: stub.kubeconfig(), port: stub.port, ca: stub.ca });
 }
 
 main().catch((error: Error) => {

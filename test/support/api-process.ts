@@ -7,11 +7,22 @@ import { join } from "node:path";
 import { bundle } from "../../build/bundle";
 import { root } from "../../build/paths";
 
+/** The installer's pod, by which it sees whether it can ask. */
+const OWN_POD = "/pods/linkerd-cni";
+
+interface Seen {
+  readonly requests: readonly string[];
+  readonly handshakes: number;
+}
+
 export class ApiProcess {
   private constructor(
     private readonly child: ChildProcess,
     /** Path of a kubeconfig for it. */
     readonly kubeconfig: string,
+    readonly port: number,
+    /** PEM. */
+    readonly ca: string,
   ) {}
 
   /**
@@ -25,10 +36,10 @@ export class ApiProcess {
     await bundle(join(root, "test", "support", "api-process.main.ts"), script);
     const enter = { execPath: "nsenter", execArgv: [`--net=/proc/${beside}/ns/net`, process.execPath] };
     const child = fork(script, [runtime], beside === undefined ? { execArgv: [] } : enter);
-    const [message] = (await once(child, "message")) as [{ kubeconfig: string }];
+    const [message] = (await once(child, "message")) as [{ kubeconfig: string; port: number; ca: string }];
     const kubeconfig = join(directory, "api-process.kubeconfig");
     await writeFile(kubeconfig, message.kubeconfig);
-    return new ApiProcess(child, kubeconfig);
+    return new ApiProcess(child, kubeconfig, message.port, message.ca);
   }
 
   /** Lets those that are started here not take its processor, as if it were another machine's. */
@@ -40,16 +51,15 @@ export class ApiProcess {
     }
   }
 
-  /** Sets the delay of answers; gives the number of requests since it was last called. */
-  async delay(delayMs: number): Promise<number> {
-    return (await this.requests(delayMs)).length;
+  /** Sets the delay of answers; counts what it saw since it was last called, but for what the installer asks for itself. */
+  async delay(delayMs: number): Promise<{ readonly requests: number; readonly handshakes: number }> {
+    const { requests, handshakes } = await this.seen(delayMs);
+    return { requests: requests.filter((path) => !path.endsWith(OWN_POD)).length, handshakes };
   }
 
   /** Paths that were asked for since the last call. @param delayMs of answers from now on */
   async requests(delayMs = 0): Promise<readonly string[]> {
-    this.child.send({ delayMs });
-    const [{ requests }] = (await once(this.child, "message")) as [{ requests: readonly string[] }];
-    return requests;
+    return (await this.seen(delayMs)).requests;
   }
 
   /** Where it listens, and what its certificate is checked by. */
@@ -57,6 +67,12 @@ export class ApiProcess {
     const { clusters } = JSON.parse(await readFile(this.kubeconfig, "utf8"));
     const { server, "certificate-authority-data": ca } = clusters[0].cluster as Record<string, string>;
     return { server: new URL(server ?? ""), ca: Buffer.from(ca ?? "", "base64").toString() };
+  }
+
+  private async seen(delayMs: number): Promise<Seen> {
+    this.child.send({ delayMs });
+    const [seen] = (await once(this.child, "message")) as [Seen];
+    return seen;
   }
 
   close(): void {

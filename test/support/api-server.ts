@@ -29,6 +29,8 @@ function absent(url: string): object {
 export class ApiStub {
   /** Paths asked for, in order. */
   readonly requests: string[] = [];
+  /** Connections that were encrypted. */
+  handshakes = 0;
   answer: Answer;
 
   private constructor(
@@ -44,6 +46,9 @@ export class ApiStub {
     const { cert, key } = authority("test API server", { names: [address] });
     const server = createServer({ cert, key });
     const stub = new ApiStub(server, cert, answer);
+    server.on("secureConnection", () => {
+      stub.handshakes += 1;
+    });
     server.on("request", (request, response) => {
       stub.requests.push(request.url ?? "");
       stub.answer(request, response);
@@ -66,6 +71,11 @@ export class ApiStub {
       contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
       "current-context": "linkerd-cni-context",
     });
+  }
+
+  /** Ends the connections that are open. */
+  closeConnections(): void {
+    this.server.closeAllConnections();
   }
 
   close(): void {

@@ -11,18 +11,20 @@ export function metricIn(text: string, name: string): number {
 /** What the installer, the repair controller and the NRI plugin say about their metrics, each label set and everything read once. */
 export async function exposedMetrics(): Promise<string> {
   const installer = installerInstruments();
-  installer.read({ chained: () => true, ready: () => true });
+  installer.read({ chained: () => true, ready: () => true, reached: () => true });
   installer.installs.inc({ step: "a" });
   installer.rechains.inc({ file: "a" });
   installer.contested.inc({ file: "a", writer: "b" });
   installer.tokenRenewals.inc({ result: "a" });
   installer.pluginCalls.inc({ verb: "ADD", decision: "redirect", code: "" });
+  installer.pluginLookups.inc({ way: "installer" });
   for (const histogram of [installer.pluginSeconds, installer.pluginRequests]) histogram.observe(1, { verb: "ADD" });
   const repair = repairMetrics();
   const none = () => 0;
   repair.read({ broken: none, notRedirected: none, suspendedOwners: none, installerReady: () => true });
   const nri = nriMetrics({ connected: () => true, synchronized: () => true });
   nri.pods.inc({ event: "run", outcome: "redirected" });
+  nri.lookups.inc({ way: "installer" });
   nri.seconds.observe(1, { event: "run" });
   return installer.registry.text() + repair.registry.text() + nri.registry.text();
 }

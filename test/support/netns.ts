@@ -33,6 +33,13 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
+/** What runs a program on a node whose /run/linkerd-cni is a directory, or else empty. */
+export function withRunDir(directory?: string): readonly string[] {
+  const bind = directory === undefined ? "" : `mount --bind "${directory}" /run/linkerd-cni && `;
+  const script = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && ${bind}exec "$0" "$@"`;
+  return ["unshare", "--mount", "sh", "-c", script];
+}
+
 /** Where pods' namespaces are made: the machine itself for root, else a user namespace that a process keeps. */
 export class Node {
   private readonly holders: ChildProcess[] = [];

@@ -25,7 +25,7 @@ const cni: readonly LinkerdCniProps[] = [
     podEvents: true,
     nri: { enabled: true },
     nodeTaint: { enabled: true },
-    pluginToken: { dedicated: true },
+    pluginToken: { dedicated: true, onNode: false },
     repairController: { enabled: true, deleteUnowned: true },
   },
   {

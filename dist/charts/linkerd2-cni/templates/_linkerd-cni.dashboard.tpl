@@ -305,7 +305,13 @@ panels:
         expr: sum by (verb, decision) (rate(linkerd_cni_plugin_calls_total{node=~"$node"}[$__rate_interval]))
         legendFormat: {{ "{{verb}} {{decision}}" | quote }}
         refId: A
-    title: Calls by verb and decision
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum by (way) (rate(linkerd_cni_plugin_lookups_total{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "lookup: {{way}}" | quote }}
+        refId: B
+    title: Calls by verb and decision, lookups by way
     type: timeseries
   - datasource:
       type: prometheus
@@ -543,7 +549,7 @@ panels:
   - datasource:
       type: prometheus
       uid: $datasource
-    description: Nodes with the plugin in their CNI configuration, and nodes that are ready.
+    description: Nodes with the plugin in their CNI configuration, nodes that are ready, and nodes that reach the API server.
     fieldConfig:
       defaults:
         min: 0
@@ -583,7 +589,13 @@ panels:
         expr: sum(linkerd_cni_ready{node=~"$node"})
         legendFormat: ready
         refId: B
-    title: Chained and ready
+      - datasource:
+          type: prometheus
+          uid: $datasource
+        expr: sum(linkerd_cni_api_server_reachable{node=~"$node"})
+        legendFormat: API server reachable
+        refId: C
+    title: Chained, ready, API server reachable
     type: timeseries
   - datasource:
       type: prometheus

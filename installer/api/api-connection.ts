@@ -1,0 +1,110 @@
+import { ApiReach } from "../../cni/contract";
+import { reasonOf } from "../../cni/errors";
+import type { ApiResponse } from "../../kubernetes/api-server";
+import { type ClosingTransport, type ConnectionOptions, httpsTransport } from "../../kubernetes/transport";
+import type { Clock } from "../../process/clock";
+import type { Log } from "../../process/log";
+import type { Access } from "./access";
+
+/**
+ * Few connections, since each takes 45 KiB here and a handshake of the API server, and many where it is slow. One that
+ * leads nowhere is noticed early enough to ask over another one. An answer is a pod, of which etcd takes 1.5 MiB.
+ */
+const CONNECTIONS: ConnectionOptions = {
+  usual: 8,
+  most: 64,
+  idleMs: 30_000,
+  connectMs: 2_000,
+  acknowledgeMs: 1_500,
+  answerBytes: 4 * 1024 * 1024,
+};
+const CHECK_MS = 2_500;
+/** Milliseconds after which the log says again that the API server cannot be reached. */
+const SAY_AGAIN_MS = 60_000;
+/** Milliseconds between checks; a server that is not reached is asked more often. */
+const EVERY_MS = { reached: 10_000, unreached: 3_000 } as const;
+
+interface Deps {
+  /** Asked before each request. @throws if there is no token */
+  readonly access: () => Access;
+  /** What a check asks for. */
+  readonly path: string;
+  readonly log: Log;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** The installer's open connections to the API server, as the plugin's account, and whether they lead there. */
+export class ApiConnection {
+  private readonly transport: ClosingTransport;
+  private checking: Promise<void> | undefined;
+  private checkedAt = Number.NEGATIVE_INFINITY;
+  private reason: string | undefined;
+  private saidAt = Number.NEGATIVE_INFINITY;
+  private accepted = false;
+
+  constructor(private readonly deps: Deps) {
+    this.transport = httpsTransport(deps.access, CONNECTIONS);
+  }
+
+  /** Why the API server cannot be reached; undefined if the last check reached it, or none has ended yet. */
+  get problem(): string | undefined {
+    return this.reason;
+  }
+
+  /** Whether a check got an answer that a look-up could be. */
+  get hasWorked(): boolean {
+    return this.accepted;
+  }
+
+  /**
+   * Gets an object. While the API server cannot be reached, this does not try.
+   * @throws Error without an answer
+   */
+  async get(path: string, deadlineMs: number): Promise<ApiResponse> {
+    if (this.reason !== undefined) throw new Error(this.reason);
+    try {
+      return await this.transport({ path, deadlineMs });
+    } catch (error) {
+      void this.check();
+      throw error;
+    }
+  }
+
+  /** Checks again if it is time. Never rejects. @returns milliseconds until it is due again */
+  async checkIfDue(): Promise<number> {
+    const dueAt = () => this.checkedAt + (this.reason === undefined ? EVERY_MS.reached : EVERY_MS.unreached);
+    const { now } = this.deps.clock;
+    if (now() >= dueAt()) await this.check();
+    return Math.max(0, dueAt() - now());
+  }
+
+  close(): void {
+    this.transport.close();
+  }
+
+  private check(): Promise<void> {
+    this.checking ??= this.ask().finally(() => {
+      this.checking = undefined;
+      this.checkedAt = this.deps.clock.now();
+    });
+    return this.checking;
+  }
+
+  private async ask(): Promise<void> {
+    const { path, log } = this.deps;
+    try {
+      const { status } = await this.transport({ path, deadlineMs: CHECK_MS });
+      this.accepted ||= status < 500 && status !== 401 && status !== 403;
+      if (this.reason !== undefined) log.info(ApiReach.regained);
+      this.reason = undefined;
+    } catch (error) {
+      const reason = reasonOf(error);
+      const now = this.deps.clock.now();
+      if (this.reason === undefined || now >= this.saidAt + SAY_AGAIN_MS) {
+        log.warn(`${ApiReach.lost}: ${reason}`);
+        this.saidAt = now;
+      }
+      this.reason = reason;
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import { reducedObject } from "../../cni/api-objects";
+import { reasonOf } from "../../cni/errors";
+import type { Json } from "../../cni/json";
+import { isLookup } from "../../cni/lookup";
+import { DEADLINE_HEADER, NO_ANSWER, PROCESSING_MS } from "../../kubernetes/sync/installer";
+import type { Log } from "../../process/log";
+import { existsSync, renameSync, statSync, unlinkSync } from "../../system/fs";
+import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../system/http/server";
+import { connectUnix, listenUnix } from "../../system/net";
+import { dirname } from "../../system/path";
+import type { ApiConnection } from "./api-connection";
+
+/** What a connection may cost: only root comes, but a program of root's may be broken, too. */
+const LIMITS = { connections: 512, headBytes: 4096, idleMs: 2_000, sendMs: 2_000, processingMs: PROCESSING_MS };
+/** Look-ups at a time; a caller beyond them asks for itself. */
+const MOST_LOOKUPS = 64;
+/** The plugin's deadline. */
+const LONGEST_MS = 5_000;
+/** Milliseconds that look-ups have to end as the installer stops. */
+const LAST_MS = 1_000;
+/** The API server's words for a status; an object of its own is never that short for want of room. */
+const LONGEST_REASON = 4096;
+
+const OK = 200;
+
+interface Deps {
+  /** Of the socket. */
+  readonly path: string;
+  readonly connection: Pick<ApiConnection, "get" | "hasWorked">;
+  readonly log: Log;
+}
+
+const noAnswer = (reason: string): ServerResponse => ({ status: NO_ANSWER, body: reason });
+
+/** Looks pods up for the plugins of the node, over a Unix socket. */
+export class LookupServer {
+  private readonly server = new HttpServer({ ...LIMITS, answer: (request) => this.answer(request) });
+  private listener: { readonly inode: number; close(): void } | undefined;
+  private hasTaken = false;
+  private lookups = 0;
+  private said = "";
+
+  constructor(private readonly deps: Deps) {}
+
+  /**
+   * Listens, as soon as the connection has worked: until then an installer before this one may do better. Afterwards it
+   * leaves the socket to one that has taken it, as long as that one lives. Never rejects.
+   */
+  async keep(): Promise<void> {
+    const { path, connection, log } = this.deps;
+    try {
+      if (!connection.hasWorked || this.isInPlace() || !existsSync(dirname(path))) return;
+      if (this.hasTaken && (await isServed(path))) return;
+      await this.listen();
+      log.debug(`looking pods up at ${path}`);
+      this.said = "";
+    } catch (error) {
+      const problem = `the plugin asks the API server itself: ${reasonOf(error)}`;
+      if (problem !== this.said) log.warn(problem);
+      this.said = problem;
+    }
+  }
+
+  /** Takes no more look-ups, and ends those under way soon. */
+  async close(): Promise<void> {
+    const isOwn = this.isInPlace();
+    this.listener?.close();
+    this.listener = undefined;
+    if (isOwn) remove(this.deps.path);
+    await this.server.close(LAST_MS);
+  }
+
+  private isInPlace(): boolean {
+    return this.listener !== undefined && inodeOf(this.deps.path) === this.listener.inode;
+  }
+
+  /** Listens under another name first, so that there is a socket at any time. */
+  private async listen(): Promise<void> {
+    const { path } = this.deps;
+    const fresh = `${path}.new`;
+    remove(fresh);
+    const { close } = await listenUnix(fresh, this.server.take);
+    try {
+      const inode = inodeOf(fresh) ?? 0;
+      renameSync(fresh, path);
+      this.listener?.close();
+      this.listener = { inode, close };
+      this.hasTaken = true;
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  private async answer({ method, target, headers }: ServerRequest): Promise<ServerResponse> {
+    if (method !== "GET") throw new HttpError(405, "only GET is answered", { allow: "GET" });
+    if (!isLookup(target)) throw new HttpError(404, "only pods, namespaces and the Service kubernetes are looked up");
+    if (this.lookups >= MOST_LOOKUPS) return noAnswer(`it is busy with ${MOST_LOOKUPS} look-ups`);
+    const deadline = headers.get(DEADLINE_HEADER) ?? "";
+    const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
+    this.lookups += 1;
+    try {
+      const { status, body, retryAfter } = await this.deps.connection.get(target, deadlineMs);
+      const wait = retryAfter === undefined ? {} : { headers: { "retry-after": retryAfter } };
+      return { status, ...wait, body: status === OK ? reduced(body) : body.slice(0, LONGEST_REASON) };
+    } catch (error) {
+      return noAnswer(reasonOf(error));
+    } finally {
+      this.lookups -= 1;
+    }
+  }
+}
+
+function remove(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is not there; or it cannot be replaced, and to listen there says why.
+  }
+}
+
+const reduced = (body: string) => JSON.stringify(reducedObject(JSON.parse(body) as Json));
+
+const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
+
+async function isServed(path: string): Promise<boolean> {
+  try {
+    (await connectUnix(path)).close();
+    return true;
+  } catch {
+    return false;
+  }
+}

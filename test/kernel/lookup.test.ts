@@ -1,0 +1,318 @@
+/** Look-ups of the built plugin through the built installer: which way they take, whatever becomes of the installer. */
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { connect as nodeConnect, type Socket } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { config, prevResult } from "../../plugin/protocol-cases.testing";
+import { type Answer, ApiStub, json } from "../support/api-server";
+import { hasProgram, namespacesMissing, withRunDir } from "../support/netns";
+import { NodeInstaller } from "../support/node-installer";
+import { PluginNode } from "../support/plugin";
+import { buildPrograms } from "../support/program";
+import { suite } from "../support/requirements";
+
+jest.setTimeout(120_000);
+
+const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
+const injected = {
+  "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1",
+  "linkerd.io/proxy-version": "edge-26.7.1",
+};
+const manual = { ...injected, "linkerd.io/created-by": "linkerd/cli edge-26.7.1" };
+
+/** A pod of any name; what others see of it as well. */
+const podOf = (annotations: object, more: object = {}) => ({
+  kind: "Pod",
+  metadata: { name: "cart-1", uid: "u", annotations, ...more },
+  spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
+});
+const namespace = { kind: "Namespace", metadata: { name: "shop", annotations: {} } };
+/** The installer asks for its own pod, to see whether it can. */
+const isOwnPod = (url = "") => url.endsWith("/pods/linkerd-cni");
+
+suite("a look-up", missing, () => {
+  let api: ApiStub;
+  let installer: NodeInstaller;
+  let plugin: PluginNode;
+  let answer: Answer;
+
+  const serve: Answer = (request, response) =>
+    isOwnPod(request.url) ? json(200, podOf({}))(request, response) : answer(request, response);
+  const meshed: Answer = (request, response) =>
+    json(200, request.url?.includes("/pods/") ? podOf(injected) : namespace)(request, response);
+
+  beforeAll(async () => {
+    await buildPrograms();
+    api = await ApiStub.start(serve);
+    answer = meshed;
+    installer = await NodeInstaller.start(api);
+    plugin = await PluginNode.open(api, undefined, withRunDir(installer.runDir));
+  });
+  beforeEach(() => {
+    answer = meshed;
+  });
+  afterAll(async () => {
+    await plugin.close();
+    await installer.close();
+    api.close();
+  });
+
+  /** Calls ADD for a new pod. Gives what it printed, and the line of the log. */
+  async function add(stanza: object = {}) {
+    const pod = await plugin.node.pod();
+    const { document, status, stderr } = await plugin.call(plugin.environment(pod), { ...config, ...stanza });
+    plugin.node.release(pod);
+    const log = readFileSync(join(installer.runDir, "plugin.log"), "utf8").trimEnd().split("\n");
+    return { document, status, stderr, record: JSON.parse(log.at(-1) ?? "") as Record<string, unknown> };
+  }
+
+  /** The same, again where the machine was so busy that the installer took too long to say that it is there. */
+  async function addUnhurried(stanza: object = {}) {
+    for (;;) {
+      const called = await add(stanza);
+      if (!/^no answer within/.test(String(called.record["fallback"] ?? ""))) return called;
+    }
+  }
+
+  const byInstaller = { status: 0, document: prevResult, record: { decision: "redirect", lookup: "installer" } };
+  const directly = (fallback: RegExp) => ({
+    status: 0,
+    document: prevResult,
+    record: { decision: "redirect", lookup: "direct", fallback: expect.stringMatching(fallback) },
+  });
+
+  it("goes through the installer, over connections that are open", async () => {
+    let handshakes = 0;
+    for (let calls = 0; calls < 10; ) {
+      const before = api.handshakes;
+      const { record } = await add();
+      if (record["lookup"] !== "installer") continue;
+      handshakes += api.handshakes - before;
+      calls++;
+    }
+    // The installer checks tokens over connections of their own from time to time.
+    expect(handshakes).toBeLessThan(10);
+  });
+
+  it("asks for a namespace as well", async () => {
+    answer = (request, response) =>
+      json(200, request.url?.includes("/pods/") ? podOf(manual) : namespace)(request, response);
+    expect(await addUnhurried()).toMatchObject({ ...byInstaller, record: { lookup: "installer", requests: 2 } });
+  });
+
+  it("takes from a large pod what decides", async () => {
+    const managedFields = Array.from({ length: 1500 }, (_, at) => ({ [`f:${at}`]: "x".repeat(1000) }));
+    answer = json(200, podOf(injected, { managedFields }));
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+    const { status, size } = await asked("/api/v1/namespaces/shop/pods/cart-1");
+    expect(status).toBe(200);
+    expect(size).toBeLessThan(1000);
+  });
+
+  it("leaves a pod to the plugin that is too large for the installer", async () => {
+    answer = json(200, podOf(injected, { managedFields: "x".repeat(5 * 1024 * 1024) }));
+    expect(await add()).toMatchObject(directly(/more than there is room for/));
+    answer = meshed;
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  it.each([401, 403, 404, 500])("passes %d on", async (status) => {
+    answer = json(status, { kind: "Status", code: status });
+    const { document, record } = await addUnhurried();
+    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining(`answered ${status}`) });
+    expect(record).toMatchObject({ lookup: "installer", requests: 1 });
+  });
+
+  it("waits as long as an API server asks that has no room", async () => {
+    let asked = 0;
+    answer = (request, response) => {
+      if (asked++ > 0) return meshed(request, response);
+      response.writeHead(429, { "retry-after": "1" }).end("{}");
+    };
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+    expect(asked).toBe(2);
+  });
+
+  it("waits for a slow API server as long as the installer says that it does", async () => {
+    answer = (request, response) => void setTimeout(() => meshed(request, response), 1500);
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  it("asks again over another connection when the API server has closed those that were open", async () => {
+    await add();
+    api.closeConnections();
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  /** One request at the socket, as it came. */
+  async function exchange(...parts: readonly (string | Buffer)[]): Promise<string> {
+    const socket = nodeConnect(installer.socket).on("error", () => undefined);
+    let text = "";
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk;
+    });
+    for (const part of parts) socket.write(part);
+    await new Promise((resolve) => socket.once("close", resolve));
+    return text;
+  }
+
+  /** The same by a process of another user: what it received, or the code of its error. */
+  async function asNobody(): Promise<string> {
+    const script =
+      "process.setgroups([]); process.setgid(65534); process.setuid(65534);" +
+      'const socket = require("net").connect(process.env.SOCKET).on("error", ({ code }) => console.log(code));' +
+      'socket.on("data", (chunk) => process.stdout.write(chunk)); socket.write("GET / HTTP/1.1\\r\\n\\r\\n");';
+    const { stdout } = await promisify(execFile)(process.execPath, ["-e", script], {
+      env: { SOCKET: installer.socket },
+    });
+    return stdout.trim();
+  }
+
+  async function asked(path: string, method = "GET") {
+    const text = await exchange(`${method} ${path} HTTP/1.1\r\nconnection: close\r\n\r\n`);
+    return { status: Number(text.split(" ")[1]), size: text.length };
+  }
+
+  it.each([
+    ["/api/v1/namespaces/shop/secrets/token", "GET", 404],
+    ["/api/v1/namespaces/shop/pods", "GET", 404],
+    ["/api/v1/namespaces/shop/pods/a/log", "GET", 404],
+    ["/api/v1/namespaces/shop/pods/..", "GET", 404],
+    ["/api/v1/namespaces/shop/pods/a?watch=1", "GET", 404],
+    ["/api/v1/namespaces/shop/services/kubernetes", "GET", 404],
+    ["/api/v1/pods", "GET", 404],
+    ["/api/v1/namespaces/", "GET", 404],
+    ["/", "GET", 404],
+    ["/api/v1/namespaces/shop/pods/a", "DELETE", 405],
+  ])("%s cannot be asked for by %s", async (path, method, status) => {
+    const before = api.requests.filter((url) => !isOwnPod(url)).length;
+    expect(await asked(path, method)).toMatchObject({ status });
+    expect(api.requests.filter((url) => !isOwnPod(url))).toHaveLength(before);
+  });
+
+  it("is for root and the installer's own user alone", async () => {
+    expect(statSync(installer.socket).mode & 0o777).toBe(0o600);
+    if (process.getuid?.() !== 0) return;
+    chmodSync(installer.runDir, 0o755);
+    expect(await asNobody()).toBe("EACCES");
+    // Where another program has opened the file, the kernel still says who comes.
+    chmodSync(installer.socket, 0o666);
+    expect(await asNobody()).toMatch(/^(EPIPE|ECONNRESET)?$/);
+    chmodSync(installer.socket, 0o600);
+  });
+
+  it("has its answer beside callers that send half a request, too much, or nothing", async () => {
+    expect(await exchange("GET / HTTP/1.1\r\n", Buffer.alloc(1024 * 1024, "x"))).toMatch(/^(HTTP\/1.1 4|$)/);
+    expect(await exchange("nonsense\r\n\r\n")).toMatch(/^HTTP\/1.1 400 /);
+    const silent: Socket[] = [];
+    for (let each = 0; each < 1000; each++) {
+      const socket = nodeConnect(installer.socket).on("error", () => undefined);
+      if (each % 2 === 0) socket.write("GET /api");
+      silent.push(socket);
+    }
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+    for (const socket of silent) socket.destroy();
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  describe("where the installer", () => {
+    beforeEach(async () => {
+      if (installer.process.hasEnded) await installer.restart();
+    });
+
+    it("was killed, the plugin asks the API server itself", async () => {
+      await installer.process.stop("SIGKILL");
+      expect(existsSync(installer.socket)).toBe(true);
+      expect(await add()).toMatchObject(directly(/ECONNREFUSED/));
+    });
+
+    it("has ended, too", async () => {
+      await installer.process.stop("SIGTERM");
+      expect(existsSync(installer.socket)).toBe(false);
+      expect(await add()).toMatchObject(directly(/ENOENT/));
+    });
+
+    it("hangs, after a short wait", async () => {
+      installer.process.signal("SIGSTOP");
+      answer = (request, response) =>
+        json(200, request.url?.includes("/pods/") ? podOf(manual) : namespace)(request, response);
+      const { record, ...rest } = await add();
+      installer.process.signal("SIGCONT");
+      expect({ record, ...rest }).toMatchObject({ ...directly(/no answer within \d+ ms/), record: { requests: 2 } });
+      expect(await addUnhurried()).toMatchObject(byInstaller);
+    });
+
+    it("hangs after it has taken the request, too", async () => {
+      answer = (request, response) => {
+        answer = meshed;
+        installer.process.signal("SIGSTOP");
+        meshed(request, response);
+      };
+      const called = await add();
+      installer.process.signal("SIGCONT");
+      expect(called).toMatchObject(directly(/no answer within \d+ ms/));
+    });
+
+    it("keeps the token off the node, a pod starts only while it answers", async () => {
+      await installer.process.stop("SIGTERM");
+      await installer.restart({ PLUGIN_TOKEN_ON_NODE: "false" });
+      const path = join(installer.netDir, "ZZZ-linkerd-cni-kubeconfig");
+      while (readFileSync(path, "utf8").includes("token")) await new Promise((resolve) => setTimeout(resolve, 20));
+      const withoutToken = { kubernetes: { kubeconfig: path } };
+      expect(await addUnhurried(withoutToken)).toMatchObject(byInstaller);
+      await installer.process.stop("SIGKILL");
+      const { document } = await add(withoutToken);
+      await installer.restart();
+      expect(document).toMatchObject({
+        code: 11,
+        msg: expect.stringMatching(/the installer on this node does not answer: .*ECONNREFUSED.*no credentials/),
+      });
+    });
+  });
+
+  it("goes to a new installer once that has been answered, and back when it has ended", async () => {
+    if (installer.process.hasEnded) await installer.restart();
+    const inode = () => statSync(installer.socket).ino;
+    const first = inode();
+    const second = installer.another();
+    await second.says("looking pods up at");
+    expect(inode()).not.toBe(first);
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+    await second.stop("SIGKILL");
+    expect(await add()).toMatchObject(directly(/ECONNREFUSED/));
+    const taken = inode();
+    while (inode() === taken) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+    rmSync(installer.socket);
+    expect(await add()).toMatchObject(directly(/ENOENT/));
+    while (!existsSync(installer.socket)) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  it("stays with the installer before one that the API server does not answer", async () => {
+    answer = meshed;
+    const inode = statSync(installer.socket).ino;
+    const other = installer.another({ KUBERNETES_SERVICE_PORT: "1" });
+    await other.says("cannot reach the API server");
+    expect(statSync(installer.socket).ino).toBe(inode);
+    await other.stop("SIGKILL");
+  });
+
+  it("leaves the installer's memory as it is", async () => {
+    const many = async (count: number) => {
+      for (let left = count; left > 0; left -= 50) {
+        await Promise.all(Array.from({ length: 50 }, () => asked("/api/v1/namespaces/shop/pods/cart-1")));
+      }
+      return installer.residentMiB();
+    };
+    let before = await many(2000);
+    for (let rounds = 0; ; rounds++) {
+      const after = await many(2000);
+      if (after <= before + 0.125) return;
+      // Only what grows round after round is kept.
+      expect(rounds).toBeLessThan(5);
+      before = after;
+    }
+  });
+});
