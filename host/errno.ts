@@ -2,7 +2,7 @@
 export class SystemError extends Error {
   override readonly name = "SystemError";
   constructor(
-    /** What was tried, with its object. */
+    /** The action that failed, with its object. */
     readonly operation: string,
     /** The kernel's number, positive. */
     readonly errno: number,
@@ -81,7 +81,7 @@ const meanings: Readonly<Record<number, string>> = {
   [Errno.EOPNOTSUPP]: "the kernel does not support it",
   [Errno.EAFNOSUPPORT]: "the kernel does not support the address family",
   [Errno.EADDRINUSE]: "the port is taken",
-  [Errno.ECONNREFUSED]: "nobody listens there",
+  [Errno.ECONNREFUSED]: "nothing listens there",
   [Errno.ETIMEDOUT]: "timed out",
 };
 

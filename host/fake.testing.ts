@@ -5,7 +5,7 @@ import type { Host, HostRun, Scripts, TlsFailure, TlsServer } from "./port";
 
 export const OWN_NAMESPACE = "/proc/self/ns/net";
 
-/** What the API server sends for a request's path: all bytes of the response; or why there is no connection. */
+/** The API server's response to a request's path, all bytes of it; or why there is no connection. */
 export type FakeApi = (path: string) => string | TlsFailure;
 
 export interface FakeMachine {

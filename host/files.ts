@@ -81,7 +81,7 @@ export function writeAll(host: Host, descriptor: number, text: string): boolean 
   return true;
 }
 
-/** What tells files apart. */
+/** The identity of a file. */
 export interface FileId {
   readonly device: string;
   readonly inode: string;

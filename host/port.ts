@@ -1,5 +1,5 @@
 /**
- * What a program asks of the machine it runs on: system calls, TLS, keys, programs. The executable's C part
+ * The interface of a program to its machine: system calls, TLS, keys, programs. The executable's C part
  * (host/*.c) provides it as the global `host`; tests provide a fake.
  *
  * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
@@ -64,18 +64,18 @@ export interface Host {
 
   /** Runs a program (an absolute path) with that environment and nothing else; ended by SIGKILL when the time is over. */
   run(program: string, args: readonly string[], input: string, env: readonly string[], milliseconds: number): HostRun;
-  /** What a script that is embedded beside the main one exports: its modules are loaded when they are asked for. */
+  /** The exports of a script that is embedded beside the main one: its modules are loaded on demand. */
   load<Name extends keyof Scripts>(name: Name): Scripts[Name];
   /** Ends the process at once. */
   exit(status: number): never;
 }
 
 /**
- * What programs other than the plugin have besides: the plugin's start does without it. The calls without a comment are
+ * Calls for programs other than the plugin, which starts without them. The calls without a comment are
  * those of the kernel.
  */
 export interface LastingHost extends Host, TlsHost {
-  /** What follows the program's name on the command line. */
+  /** The arguments after the program's name. */
   args(): readonly string[];
   /** Each environment variable, as `NAME=value`. */
   environment(): readonly string[];
@@ -170,11 +170,11 @@ declare const handle: unique symbol;
 export interface TlsConnection {
   readonly [handle]: "connection";
 }
-/** What a TLS server shows, which its connections share. */
+/** The certificate of a TLS server, which its connections share. */
 export interface TlsIdentity {
   readonly [handle]: "identity";
 }
-/** What a socket has to be ready for before a call can go on. */
+/** The event that a socket waits for before a call can go on. */
 export type TlsWants = "read" | "write";
 
 /** Where to connect, and what to trust there. */
@@ -182,7 +182,7 @@ export interface TlsServer {
   /** IPv4 and IPv6 addresses, a line each: the first that takes the connection is used. At most eight are tried. */
   readonly addresses: string;
   readonly port: number;
-  /** What the certificate must be for: a host name or an address. */
+  /** The host name or address that the certificate must be for. */
   readonly name: string;
   /** PEM certificates that the server's must chain to; empty: none is trusted. */
   readonly ca: string;

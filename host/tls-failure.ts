@@ -7,13 +7,13 @@ const refusals: Readonly<Record<number, string>> = {
   [Errno.ECONNRESET]: "the connection was reset",
   [Errno.ENETUNREACH]: "no route to it",
   [Errno.EHOSTUNREACH]: "no route to it",
-  // What a route of type `blackhole` answers.
+  // The error of a route of type `blackhole`.
   [Errno.EINVAL]: "no route to it",
   [Errno.EACCES]: "the node forbids the connection",
   [Errno.EPERM]: "the node forbids the connection",
 };
 
-/** What messages of the TLS library mean for those who issue certificates. */
+/** Messages of the TLS library, explained for issuers of certificates. */
 const HINTS: readonly (readonly [RegExp, string])[] = [
   // RFC 8446, section 6.2: handshake_failure has several causes.
   [

@@ -12,7 +12,7 @@ export class ByteQueue {
     this.length += chunk.length;
   }
 
-  /** The first bytes, which stay; undefined where there are fewer. */
+  /** The first bytes, which stay; undefined if there are fewer. */
   peek(size: number): Uint8Array | undefined {
     if (this.length < size) return undefined;
     let joined = 0;
@@ -22,7 +22,7 @@ export class ByteQueue {
     return (this.chunks[0] ?? new Uint8Array(0)).subarray(0, size);
   }
 
-  /** The first bytes, which leave; undefined where there are fewer. */
+  /** The first bytes, which are removed; undefined if there are fewer. */
   take(size: number): Uint8Array | undefined {
     const taken = this.peek(size);
     const [first] = this.chunks;

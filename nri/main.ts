@@ -8,7 +8,7 @@ import { limitMemory, start, write } from "../system/program";
 import { Daemon } from "./daemon";
 import { readSettings } from "./settings";
 
-/** What the executable's C part provides. */
+/** The functions of the executable's C part. */
 declare const host: Host;
 
 /** A message of the runtime has at most 4 MiB; of the pods of a node only what decides is kept. */

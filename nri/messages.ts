@@ -30,7 +30,7 @@ export interface Sandbox {
   readonly namespace: string;
   /** The pod's UID: a pod before or after it may have its name. */
   readonly uid?: string;
-  /** Those labels and annotations that decide about a pod. */
+  /** The labels and annotations that decide about a pod. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** Path of its network namespace; a pod on the host's network has none. */
@@ -72,7 +72,7 @@ function sandboxOf(bytes: Uint8Array, texts: Texts): Sandbox {
   };
 }
 
-/** What the runtime says about itself. */
+/** The runtime's name and version. */
 export interface Configuration {
   readonly runtime: string;
   /** Milliseconds that an answer may take. */

@@ -4,7 +4,7 @@ import type { Host } from "../host/port";
 import { hasLegacyNat } from "../netlink/legacy";
 import { type NetfilterSocket, openNetfilter } from "../netlink/socket";
 
-/** What is needed of a pod's network namespace. */
+/** A pod's network namespace. */
 export interface PodNetwork {
   readonly netfilter: NetfilterSocket;
   /** Whether legacy iptables has rewritten addresses there. */

@@ -21,7 +21,7 @@ const EMPTY = new Uint8Array(0);
 
 /** Keys of a map that are read. Most others are told apart by their length, which costs next to nothing. */
 export class Keys {
-  /** By the number of a key's bytes: 0 where none of these has it. */
+  /** By the number of a key's bytes: 0 if none of these has it. */
   private readonly lengths = new Uint8Array(2 * ONE_BYTE).fill(1, ONE_BYTE);
   private readonly keys: ReadonlySet<string>;
 
@@ -91,12 +91,12 @@ export class Message {
     }
   }
 
-  /** A number; 0 where there is none. */
+  /** A number; 0 if there is none. */
   number(field: number): number {
     return this.numbers.get(field) ?? 0;
   }
 
-  /** The bytes of a field; where it is repeated, the last. */
+  /** The bytes of a field; if it is repeated, the last. */
   data(field: number): Uint8Array {
     return this.parts.get(field)?.at(-1) ?? EMPTY;
   }
@@ -149,7 +149,7 @@ export class Message {
     return this.within(at);
   }
 
-  /** Reads a field, and gives where the next one begins. */
+  /** Reads a field, and returns where the next one begins. */
   private readField(begin: number): number {
     const [key, at] = this.varint(begin);
     const field = Math.floor(key / 8);

@@ -23,7 +23,7 @@ export class RegistrationRefused extends Error {
   override readonly name = "RegistrationRefused";
 }
 
-/** What the runtime's calls lead to. One that throws refuses the call. */
+/** Handlers of the runtime's calls. If one throws, the call is refused. */
 export interface Handler {
   configured(configuration: Configuration): void;
   /** A sandbox starts; none of its containers exists yet. */
@@ -54,7 +54,7 @@ export class Session {
   private readonly calls: MessageReader;
   private readonly answers: MessageReader;
   private running: Sandbox[] = [];
-  /** What to do once the call at hand is answered. */
+  /** The action after the current call is answered. */
   private afterwards: (() => void) | undefined;
 
   constructor(private readonly deps: Deps) {

@@ -4,7 +4,7 @@ import { ByteQueue } from "./byte-queue";
 import { bytesField, Message, numberField, ProtocolError, type Texts } from "./protobuf";
 
 const HEADER = 10;
-/** What ttrpc allows. */
+/** The longest message of ttrpc. */
 const LONGEST = 4 * 1024 * 1024;
 const TYPE = { request: 1, response: 2 } as const;
 
@@ -25,7 +25,7 @@ export interface Request {
 export interface Response {
   readonly kind: "response";
   readonly id: number;
-  /** What the other side refused, if it did. */
+  /** The error of the other side, if it refused. */
   readonly error?: string;
 }
 

@@ -8,8 +8,8 @@ import { inNamespace } from "./namespace";
 /**
  * Compares the rules in force in a pod's namespace with those that ADD programmed there. It makes no request: since the
  * ADD, annotations may have been edited, the pod's object may be gone, and the API server may be down. A runtime calls
- * CHECK when it restarts, and releases the pod's address where CHECK fails. Where there are none of our rules, CHECK
- * succeeds: ADD may not have programmed any, for instance where linkerd-init does.
+ * CHECK when it restarts, and releases the pod's address if CHECK fails. If there are none of our rules, CHECK
+ * succeeds: ADD may not have programmed any, for instance if linkerd-init does.
  */
 export function check(call: Call): string {
   const { host, config } = call;

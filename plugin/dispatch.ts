@@ -15,7 +15,7 @@ import { logLine } from "./log";
 import { openTarget } from "./namespace";
 import { status } from "./status";
 
-/** What a call prints, and its exit status. */
+/** The output of a call, and its exit status. */
 export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
@@ -42,7 +42,7 @@ function gc({ config }: Call): string {
   return "";
 }
 
-/** What each verb does, and whether it enters a pod's network namespace. */
+/** The handler of each verb, and whether it enters a pod's network namespace. */
 const handlers: Readonly<
   Record<Exclude<Verb, "VERSION">, { readonly handle: Handler; readonly entersNamespace?: true }>
 > = {

@@ -5,7 +5,7 @@ import { writeAll } from "../host/files";
 import type { Host } from "../host/port";
 import { dispatch } from "./dispatch";
 
-/** What the executable's C part provides. */
+/** The functions of the executable's C part. */
 declare const host: Host;
 
 const STDOUT = 1;

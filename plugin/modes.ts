@@ -22,7 +22,7 @@ function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[
   }
 }
 
-/** Mode native, or legacy where the kernel has no nf_tables that can redirect. */
+/** Mode native, or legacy if the kernel has no nf_tables that can redirect. */
 function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
   const problem = kernelProblem(host);
   if (problem !== undefined) return applyLegacy(host, linkerd, sets, problem, log);
@@ -61,7 +61,7 @@ export function applyRules(
   return mode;
 }
 
-/** Why no ADD can program rules in the mode that the configuration asks for, as far as it shows; undefined where one can. */
+/** Why no ADD can program rules in the mode that the configuration asks for, as far as it shows; undefined if one can. */
 export function modeProblem(host: Host, linkerd: LinkerdConfig): string | undefined {
   const mode = linkerd["iptables-mode"];
   const problem = mode === "auto" || mode === "native" ? kernelProblem(host) : undefined;

@@ -1,4 +1,4 @@
-/** What every verb must do with what it may be given: one table, run against the modules and against the executable. */
+/** Calls and the answers that every verb must give: one table, run against the modules and against the executable. */
 
 export const NETNS = "/run/netns/pod";
 export const environment = {

@@ -30,13 +30,13 @@ interface Outcome {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A daemon that has not answered by then does not answer. */
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1) ?? "";
 
 async function load({ program, ask, load }: Loader, archive: string, env: Environment): Promise<Outcome> {
   try {
-    const { stdout, stderr } = await run(program, [...ask], { env, timeout: PATIENCE_MS });
+    const { stdout, stderr } = await run(program, [...ask], { env, timeout: TIMEOUT_MS });
     if (stdout.trim() === "") return { word: "silent", detail: lastLine(stderr) };
   } catch (error) {
     const { code, stderr = "", message } = error as NodeJS.ErrnoException & { readonly stderr?: string };

@@ -13,7 +13,7 @@ export type Operation =
   | { readonly op: "remove"; readonly path: string };
 
 /**
- * Removes the taints of a key and touches nothing else: each is named by its place, and the patch is refused where
+ * Removes the taints of a key and touches nothing else: each is named by its place, and the patch is refused if
  * another stands there by now. From the last to the first, so that places stay what they are.
  */
 export function withoutTaint(taints: readonly Taint[], key: string): readonly Operation[] {
@@ -54,7 +54,7 @@ const LOOK_EVERY_MS = 5 * 60_000;
 
 /**
  * The taint by which a node is registered, so that no pod starts on it before the plugin is in place. A node that is
- * deleted and registers anew while this runs has it again.
+ * deleted and registers again while this runs has it again.
  */
 export class StartupTaint {
   private dueAt = 0;
@@ -67,12 +67,12 @@ export class StartupTaint {
     return this.deps.now() >= this.dueAt;
   }
 
-  /** Something tells that the node may have registered anew. */
+  /** Something tells that the node may have registered again. */
   lookAgain(): void {
     this.dueAt = 0;
   }
 
-  /** Removes the taint where it is time to look and the node has it; where that fails, it is time again at once. */
+  /** Removes the taint if it is time to look and the node has it; if that fails, it is time again at once. */
   async lift(): Promise<void> {
     if (!this.isDue) return;
     this.dueAt = this.deps.now() + LOOK_EVERY_MS;

@@ -1,7 +1,7 @@
 import { matchConstraints } from "../../constructs/admission";
 import { concat, type Input } from "../../helm/index";
 
-/** A policy that gives every new Linux node a taint; where it cannot, the node joins without. */
+/** A policy that gives every new Linux node a taint; if it cannot, the node joins without. */
 export function taintPolicy(key: Input<string>) {
   const taint = concat('Object.spec.taints{key: "', key, '", effect: "NoSchedule"}');
   return {
@@ -57,8 +57,8 @@ const NOT_THE_TAINT = {
 } as const;
 
 /**
- * A policy that lets an installer change only its own node, which RBAC cannot, and there only remove the taint. Whoever
- * gets hold of its token could otherwise attract pods by labels, or by removing other taints.
+ * A policy that lets an installer change only its own node, which RBAC cannot, and there only remove the taint. A
+ * stolen token could otherwise attract pods by labels, or by removing other taints.
  * @param account the installer's user name
  */
 export function ownNodePolicy(account: Input<string>, key: Input<string>) {

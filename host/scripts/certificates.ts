@@ -1,5 +1,5 @@
 /**
- * What the TLS library does not check of a chain of certificates: name constraints, policies, the purposes of
+ * Checks of a certificate chain that the TLS library lacks: name constraints, policies, the purposes of
  * authorities, and unknown critical extensions (RFC 5280, RFC 9618). Judges as Go's crypto/x509 does, which
  * linkerd's plugin trusts. A script of its own: few chains have any of it.
  */
@@ -235,7 +235,7 @@ function checkNames(names: Names, { permitted, excluded }: Constraints): void {
   }
 }
 
-/** What the constraints of each certificate say of all below it. */
+/** The constraints of each certificate on all below it. */
 function checkConstraints(chain: readonly Certificate[]): void {
   for (const [at, { extensions, critical }] of chain.entries()) {
     const value = extensions.get(Extension.nameConstraints);
@@ -381,7 +381,7 @@ function checkPolicies(chain: readonly Certificate[]): void {
 }
 
 /**
- * What is wrong with a chain that the TLS library has verified; empty if nothing is.
+ * The problem of a chain that the TLS library has verified; empty if nothing is.
  * @param chain DER, the server's certificate first, the authority last
  */
 export function problemOf(chain: readonly Uint8Array[]): string {

@@ -21,7 +21,7 @@ export interface PluginAccount {
 }
 
 interface Deps {
-  /** The installer's own access, read anew. @throws where the files are missing */
+  /** The installer's own access, read again. @throws if the files are missing */
   readonly own: () => Access;
   /** Absent: the plugin uses the installer's own token. */
   readonly account?: PluginAccount;
@@ -45,7 +45,7 @@ const DEADLINE_MS = 4_000;
 const RETRY_SILENT_MS = 5_000;
 const RETRY_REFUSED_MS = 60_000;
 
-/** The token for the plugin: one of its own account where the API server gives it, else the installer's. */
+/** The token for the plugin: one of its own account if the API server gives it, else the installer's. */
 export class Credentials {
   private minted: Minted | undefined;
   private retryAt = Number.NEGATIVE_INFINITY;
@@ -71,17 +71,17 @@ export class Credentials {
     return { ...claims, issuedAt: claims.issuedAt - ahead, expiresAt: claims.expiresAt - ahead };
   }
 
-  /** What the kubeconfig should hold now. @throws where there is no token at all */
+  /** The access that the kubeconfig should give now. @throws if there is no token at all */
   current(): Access {
     return this.ofPlugin() ?? this.deps.own();
   }
 
-  /** Access by a token of the plugin's own account; undefined where it has none. @throws where there is no token at all */
+  /** Access by a token of the plugin's own account; undefined if it has none. @throws if there is no token at all */
   ofPlugin(): Access | undefined {
     return this.isAlive() && this.minted !== undefined ? { ...this.deps.own(), token: this.minted.token } : undefined;
   }
 
-  /** Asks whether the plugin is let in with what it has; a token that is refused is asked for anew by the next renewal. */
+  /** Asks whether the plugin is let in with what it has; a token that is refused is asked for again by the next renewal. */
   async verify(): Promise<Verdict> {
     const access = this.current();
     const verdict = await this.deps.verify(access);
@@ -103,7 +103,7 @@ export class Credentials {
     return { ...own, why: "the API server does not accept the installer's own token (401), which renews the plugin's" };
   }
 
-  /** Asks for a token where one is due. Never rejects. Tells whether there is a new one. */
+  /** Asks for a token if one is due. Never rejects. Tells whether there is a new one. */
   async renew(): Promise<boolean> {
     const { account, renewals } = this.deps;
     if (account === undefined || !this.isDue()) return false;

@@ -14,11 +14,11 @@ interface Deps {
 
 const DEADLINE_MS = 3_000;
 
-/** Kubernetes appends a hyphen and five characters to a DaemonSet's name, and cuts the name where the whole is longer. */
+/** Kubernetes appends a hyphen and five characters to a DaemonSet's name, and cuts the name if the whole is longer. */
 const GENERATED = /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
 const LONGEST_NAME = 63;
 
-/** The DaemonSet's name by that of its pod; undefined where the pod's does not tell. */
+/** The DaemonSet's name by that of its pod; undefined if the pod's does not tell. */
 export function guessDaemonSet(pod: string): string | undefined {
   return pod.length < LONGEST_NAME ? GENERATED.exec(pod)?.[1] : undefined;
 }
@@ -33,12 +33,12 @@ export class OwnDaemonSet {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Undefined where nobody can tell, and where the pod belongs to none. */
+  /** Undefined if it is not known, or if the pod belongs to none. */
   get name(): string | undefined {
     return this.isKnown ? this.owner : guessDaemonSet(this.deps.pod);
   }
 
-  /** Whether an installer is one of its pods, by its identity; undefined where that does not tell. */
+  /** Whether an installer is one of its pods, by its identity; undefined if that does not tell. */
   has(identity: string): boolean | undefined {
     const [, namespace, pod = ""] = /^([^/]+)\/(\S+) \(UID /.exec(identity) ?? [];
     const of = guessDaemonSet(pod);
@@ -46,7 +46,7 @@ export class OwnDaemonSet {
     return namespace === this.deps.namespace && of === this.name;
   }
 
-  /** Asks where it is not known yet. Never rejects. Tells whether the name is another one since. */
+  /** Asks if it is not known yet. Never rejects. Tells whether the name is another one since. */
   async learn(): Promise<boolean> {
     if (this.isKnown) return false;
     const before = this.name;

@@ -8,7 +8,7 @@ import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 
-/** What a line of the plugin's log has to say to whoever looks at the pod. */
+/** The Event on a pod for a line of the plugin's log. */
 export interface PodEvent {
   readonly namespace: string;
   readonly name: string;
@@ -61,7 +61,7 @@ const timeOf = ({ time }: Entry): number => (typeof time === "string" ? Date.par
 const CONTENTS: Readonly<Record<string, (entry: Entry) => Content | undefined>> = { ADD: ofCall, [NRI_VERB]: ofNri };
 
 /**
- * The Event for one call of the plugin, where it failed to start a pod as it should, or had to fall back; or for what the
+ * The Event for one call of the plugin, if it failed to start a pod as it should, or had to fall back; or for what the
  * NRI plugin did about a pod.
  */
 export function eventOf(entry: Entry): PodEvent | undefined {
@@ -159,7 +159,7 @@ export class PodEvents {
     }
   }
 
-  /** A refusal is logged and not repeated; where no answer comes, this throws, and the Event waits. */
+  /** A refusal is logged and not repeated; if no answer comes, this throws, and the Event waits. */
   private async publishOne({ namespace, name, type, reason, note, occasion }: PodEvent): Promise<void> {
     const uid = await this.uidOf(namespace, name);
     if (uid === undefined) return;
@@ -172,7 +172,7 @@ export class PodEvents {
     }
   }
 
-  /** Undefined where there is no such pod, or it may not be read. */
+  /** Undefined if there is no such pod, or it may not be read. */
   private async uidOf(namespace: string, name: string): Promise<string | undefined> {
     try {
       return (await this.client.get(resources.pods, { namespace, name })).metadata?.uid;

@@ -28,8 +28,8 @@ function describe(change: Change): string {
 
 const text = ({ uid, gid }: Owner): string => `${uid}:${gid}`;
 
-/** What is to be said where a file did not get the owner that it should have: without CAP_CHOWN nobody can give it. */
-function strayed(change: Change): string | undefined {
+/** The warning if a file did not get its owner: without CAP_CHOWN the installer cannot set it. */
+function wrongOwner(change: Change): string | undefined {
   if ((change.do !== "write" && change.do !== "keep") || change.owner === undefined) return undefined;
   const found = statSync(change.path, { throwIfNoEntry: false });
   if (found === undefined || text(found) === text(change.owner)) return undefined;
@@ -38,7 +38,7 @@ function strayed(change: Change): string | undefined {
 
 /** Makes planned changes of one node's files, and says what it did. */
 export class Changer {
-  private readonly strays = new Set<string>();
+  private readonly warned = new Set<string>();
 
   constructor(
     private readonly deps: {
@@ -49,14 +49,14 @@ export class Changer {
     },
   ) {}
 
-  /** Makes the changes. False where the rest of them is out of date. */
+  /** Makes the changes. False if the rest of them is out of date. */
   async run(changes: readonly Change[]): Promise<boolean> {
     for (const change of changes) {
       if (!(await this.make(change))) return false;
       this.deps.log.info(describe(change));
-      const message = strayed(change);
-      if (message !== undefined && !this.strays.has(message)) this.deps.log.warn(message);
-      if (message !== undefined) this.strays.add(message);
+      const message = wrongOwner(change);
+      if (message !== undefined && !this.warned.has(message)) this.deps.log.warn(message);
+      if (message !== undefined) this.warned.add(message);
     }
     return true;
   }

@@ -13,7 +13,7 @@ export interface Disk {
   create(path: string, bytes: Uint8Array, mode: number, owner?: Owner): void;
   /** Creates a copy of a file, with its content safe on the disk. */
   copy(from: string, path: string, mode: number): void;
-  /** Gives a file a second name. @throws where the file system or its guard of other users' files refuses that */
+  /** Gives a file a second name. @throws if the file system or its guard of other users' files refuses that */
   name(path: string, existing: string): void;
   /** Creates a symbolic link. */
   link(path: string, target: string): void;
@@ -21,7 +21,7 @@ export interface Disk {
   rename(from: string, to: string): void;
   /** Creates a directory; it may be there already. */
   makeDirectory(path: string): void;
-  /** Removes a directory; it may be gone already, and is left alone where others have put something in it. */
+  /** Removes a directory; it may be gone already, and is left alone if others have put something in it. */
   removeDirectory(path: string): void;
   /** Removes a file; it may be gone already. */
   remove(path: string): void;
@@ -69,7 +69,7 @@ export const nodeDisk: Disk = {
 export class OutOfDate extends Error {
   static readonly code = "OUT_OF_DATE";
   override readonly name = "OutOfDate";
-  /** What comes back from where changes are made. */
+  /** The result of the changes. */
   readonly code = OutOfDate.code;
   constructor({ path }: Seen) {
     super(`${path} has just been changed`);
@@ -82,11 +82,11 @@ export interface Checks {
   readonly holds: (seen: Seen) => boolean;
   /** Whether a file on the node is the image's own, byte for byte. */
   readonly isCopy: (source: string, copy: string) => boolean;
-  /** Why an executable does not run on this node; undefined where it does. */
+  /** Why an executable does not run on this node; undefined if it does. */
   readonly failure: (path: string, source: string) => Promise<string | undefined>;
 }
 
-/** The very file where that is allowed, so that its owner, times and attributes are kept, too; else a copy. */
+/** The same file if that is allowed, so that its owner, times and attributes are kept; else a copy. */
 function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, disk: Disk): void {
   try {
     disk.name(path, change.from);
@@ -96,7 +96,7 @@ function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, di
 }
 
 /**
- * Copies an executable to where it is to lie, under a temporary name, and asks it there. Tells why it does not run on this
+ * Copies an executable to its directory, under a temporary name, and runs VERSION there. Returns why it does not run on this
  * node; it then stays: the next try asks it again and writes nothing, which an edge node's flash memory would suffer from.
  */
 export async function stage(
@@ -148,11 +148,11 @@ export async function isReread(path: string, folder: string, disk: Disk): Promis
 
 /**
  * Applies one change; afterwards it is on the disk, or nothing has changed.
- * @throws OutOfDate where what it was planned by, looked at again in the last moment, does not hold any more
+ * @throws OutOfDate if what it was planned by, looked at again in the last moment, does not hold any more
  */
 export async function apply(change: Change, disk: Disk, checks: Checks): Promise<void> {
   if (change.do === "install") {
-    // Only what was seen to run where it lies is put in place.
+    // Only a file that was seen to run in its directory is put in place.
     const why = await stage(change, disk, checks);
     if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
   }

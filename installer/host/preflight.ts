@@ -69,7 +69,7 @@ function ofSelinux(selinux: HostFacts["selinux"]): readonly Advice[] {
   ];
 }
 
-/** Whether a runtime passes the pod's annotations to the plugin; undefined where its version cannot be read. */
+/** Whether a runtime passes the pod's annotations to the plugin; undefined if its version cannot be read. */
 function passesAnnotations(runtime: string): boolean | undefined {
   const match = /^([a-z-]+):\/\/v?(\d+)\.(\d+)/.exec(runtime);
   if (match === null) return undefined;

@@ -2,7 +2,7 @@ import type { Transport } from "../../kubernetes/transport";
 
 const DEADLINE_MS = 3_000;
 
-/** The node's container runtime as the kubelet reports it, `containerd://1.7.13`; undefined where nobody tells. */
+/** The node's container runtime as the kubelet reports it, `containerd://1.7.13`; undefined if it is not known. */
 export async function askForRuntime(
   connect: () => Transport & { close(): void },
   path: string,
@@ -21,7 +21,7 @@ export async function askForRuntime(
 
 /**
  * Whether a runtime passes over a configuration that it cannot load. containerd does not: one that comes first and is
- * broken keeps the node NotReady. Undefined where nobody knows.
+ * broken keeps the node NotReady. Undefined if that is not known.
  */
 export function passesOverBroken(runtime: string | undefined): boolean | undefined {
   if (runtime?.startsWith("containerd://") === true) return false;

@@ -8,7 +8,7 @@ interface Content {
   readonly owner?: Owner | undefined;
 }
 
-/** One planned change of one file. Applied in order; each is atomic for whoever reads the file. */
+/** One planned change of one file. Changes are applied in order, and each is atomic for readers of the file. */
 export type Change = Planned & {
   /** Made only while this holds. */
   readonly seen?: Seen;

@@ -26,7 +26,7 @@ export interface Wanted {
   readonly kubeconfig: string;
 }
 
-/** A file that runtimes look at and that is no valid configuration. */
+/** A file that runtimes read and that is not a valid configuration. */
 export interface Finding {
   readonly file: string;
   readonly reason: string;
@@ -44,20 +44,20 @@ export interface Plan {
   readonly chain?: string;
   /** How pods are chained, and why so; absent if there is nothing to chain to. */
   readonly choice?: Choice;
-  /** Where our drop-in is to be, where that is the way: the folder as a path, and whether it is in there already. */
+  /** Where our drop-in is to be, if that is the way: the folder as a path, and whether it is in there already. */
   readonly dropin?: { readonly folder: string; readonly stands: boolean };
   /** The drop-ins of others. */
   readonly neighbours: Neighbours;
   /** The configuration that is chained, by the name that its owner gave it. */
   readonly active?: string;
   /**
-   * Types of the plugins that are chained with ours, where the plugin directory holds none of them: the container runtime
-   * may search another one. Empty where it holds one.
+   * Types of the plugins that are chained with ours, if the plugin directory holds none of them: the container runtime
+   * may search another one. Empty if it holds one.
    */
   readonly absentNeighbours: readonly string[];
   /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
   readonly renamed: readonly string[];
-  /** Files in front of the active one, or all of them where none is active. */
+  /** Files in front of the active one, or all of them if none is active. */
   readonly findings: readonly Finding[];
 }
 
@@ -66,7 +66,7 @@ export interface Pristine {
   readonly name: string;
   readonly config: Config;
   readonly bytes: Uint8Array;
-  /** The file that stands for it now; absent where a list that we made does. */
+  /** The file that stands for it now; absent if a list that we made does. */
   readonly file?: FoundFile;
   /** The list that we made of it. */
   readonly made?: FoundFile;
@@ -82,7 +82,7 @@ function parseLoosely(bytes: Uint8Array): unknown {
   }
 }
 
-/** The original's very bytes, unless somebody has changed the content since they were kept. */
+/** The original's bytes, unless the content has changed since they were kept. */
 function withoutUs(text: string, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
   const stripped = utf8(text);
   if (original?.bytes === undefined) return stripped;
@@ -92,7 +92,7 @@ function withoutUs(text: string, original: FoundFile | undefined, madeOf: string
 }
 
 /**
- * A configuration that is a file of its owner's, with or without our stanza in it. Where that was a link, `madeOf` is the
+ * A configuration that is a file of its owner's, with or without our stanza in it. If that was a link, `madeOf` is the
  * digest of what it led to then.
  */
 function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: string): Pristine {
@@ -106,7 +106,7 @@ function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: str
   return { name, file, bytes: own, config: readConfig(name, own) };
 }
 
-/** What a list holds besides our stanza; nothing where it is no list. */
+/** The parts of a list besides our stanza; none if it is not a list. */
 function othersIn(list: FoundFile): readonly unknown[] {
   const config = list.bytes === undefined ? undefined : readConfig(list.name, list.bytes);
   if (config?.kind !== "list") return [];
@@ -119,7 +119,7 @@ function beginsWith(list: FoundFile, original: FoundFile): boolean {
   return first !== undefined && original.bytes !== undefined && sameJson(first, parseLoosely(original.bytes));
 }
 
-/** Whether a list is a single plugin's configuration and our stanza, and nothing that somebody has added. */
+/** Whether a list is a single plugin's configuration and our stanza, and nothing that others have added. */
 function standsFor(list: FoundFile, original: FoundFile): boolean {
   return beginsWith(list, original) && othersIn(list).length === 1;
 }
@@ -140,7 +140,7 @@ function isTaken(list: string, from: string, { configs, originals }: NodeState):
   return !isOurs;
 }
 
-/** Lists that we made, and what of: by the journal, and where that is lost, by what the files hold. */
+/** Lists that we made, and their originals: by the journal, or if that is lost, by the files' content. */
 export function madeLists(state: NodeState): Journal["made"] {
   const noted = Object.entries(state.journal?.made ?? {}).filter(([list, from]) => !isTaken(list, from, state));
   const known = new Set(noted.map(([, from]) => from));
@@ -163,7 +163,7 @@ function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | und
   return { name: from, made, bytes: original.bytes, config: readConfig(from, original.bytes) };
 }
 
-/** Files that were set aside for a list which somebody has taken away. */
+/** Files that were set aside for a list that another program has removed. */
 function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
   const present = new Set(state.configs.map(({ name }) => name));
   const held = new Set(Object.entries(made).flatMap(([list, from]) => (present.has(list) ? [from] : [])));
@@ -195,7 +195,7 @@ function adopted(state: NodeState): Journal["made"] {
   return Object.fromEntries(entries);
 }
 
-/** The loopback is no network for pods, even where its file comes first because the real one is not there yet. */
+/** The loopback does not count as a network for pods, even if its file comes first because the real one is not there yet. */
 function isPodNetwork({ config }: Pristine): boolean {
   return config.kind !== "invalid" && config.types.some((type) => type !== "loopback");
 }
@@ -210,11 +210,11 @@ interface Context {
   readonly state: NodeState;
 }
 
-/** How our stanza gets to where it is called. */
+/** The way by which the runtime comes to our stanza. */
 interface Chain {
   /** In the order in which they must happen. */
   readonly changes: readonly Change[];
-  /** The file that holds the stanza, in the configuration directory; not where Multus calls it. */
+  /** The file that holds the stanza, in the configuration directory; absent if Multus calls it. */
   readonly file?: string;
   /** The folder with our drop-in. */
   readonly folder?: string;
@@ -339,7 +339,7 @@ function stanzaFile(path: string, found: FoundFile | undefined, stanza: StanzaJs
   ];
 }
 
-/** Has lists written where the runtime does not see them until they are renamed into place. */
+/** Has lists written if the runtime does not see them until they are renamed into place. */
 function writtenBelow({ paths }: Context, folder: string, changes: readonly Change[]): readonly Change[] {
   return changes.map((change) =>
     change.do === "write"
@@ -370,9 +370,9 @@ function withoutDropins(context: Context, but: readonly string[] = []): readonly
 
 /** Removes the folders that we made, but for some; those in which others have put something stay. */
 function withoutFolders({ paths, state }: Context, but: readonly string[] = []): readonly Change[] {
-  return Object.entries(state.journal?.folders ?? {})
-    .filter(([folder, isMade]) => isMade && !but.includes(folder) && state.dropins.has(folder))
-    .map(([folder]) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
+  return (state.journal?.folders ?? [])
+    .filter((folder) => !but.includes(folder) && state.dropins.has(folder))
+    .map((folder) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
 }
 
 /** Removes a file that runtimes read. */
@@ -486,7 +486,7 @@ function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Ch
   return [{ do: "write", path: paths.kubeconfig, bytes, mode: PRIVATE }];
 }
 
-/** What the active configuration is made of, where its owner has it behind a link. */
+/** What the active configuration is made of, if its owner has it behind a link. */
 function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Journal, "links"> {
   if (active?.config.kind !== "list") return {};
   const { name, file } = active;
@@ -495,7 +495,7 @@ function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Jo
   return { links: { [name]: digest(owners.bytes) } };
 }
 
-/** Whether we have chained a configuration; a stanza in others is somebody else's. */
+/** Whether we have chained a configuration; a stanza in other files belongs to others. */
 function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
   return made !== undefined || originals.has(name);
 }
@@ -503,16 +503,6 @@ function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
 /** The same of a file that is not there under its name. */
 function hasChained(name: string, { journal, originals }: NodeState): boolean {
   return originals.has(name) || journal?.made[name] !== undefined;
-}
-
-/** Folders whose drop-in stays. */
-function keptFolders(context: Context, { file, folder }: Chain, isListed: boolean): readonly string[] {
-  const { folders = {} } = context.state.journal ?? {};
-  // Whoever chains nothing leaves alone what it has not put there.
-  if (!isListed) return foldersOfOurs(context).filter((each) => folders[each] === undefined);
-  // Until there is a configuration to chain, what stands for the last one stays: its owner may be about to write it again.
-  if (file === undefined) return foldersOfOurs(context);
-  return folder === undefined ? [] : [folder];
 }
 
 /** The way in which pods come to be chained; undefined if they are not. */
@@ -545,7 +535,7 @@ function neighboursOf({ paths, state }: Context, { runtime }: Wanted, active: Pr
   return judgeNeighbours(dropinsOf(active.config, state), join(paths.netDir, active.config.name));
 }
 
-/** What it takes from this state to a node that is as wanted; nothing where it is. */
+/** What it takes from this state to a node that is as wanted; nothing if it is. */
 export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Plan {
   const context = { paths, state };
   const configs = pristine(state);
@@ -554,21 +544,23 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const active = isListed ? activeOf(configs) : undefined;
   const choice = active === undefined && isListed ? undefined : chosen(context, wanted, active);
   const chaining = chain(context, wanted, { choice, active });
-  const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
+  const journal = (made: Journal["made"], folders: readonly string[]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
     ...(isListed ? {} : { unchained: true }),
     made,
-    ...(Object.keys(folders).length === 0 ? {} : { folders }),
+    ...(folders.length === 0 ? {} : { folders }),
   });
-  const kept = keptFolders(context, chaining, isListed);
-  const added = chaining.folder === undefined ? {} : { [chaining.folder]: !state.names.includes(chaining.folder) };
-  const folders = { ...added, ...state.journal?.folders };
+  // Until there is a configuration to chain, what stands for the last one stays: its owner may be about to write it again.
+  const isWaiting = isListed && chaining.file === undefined;
+  const kept = isWaiting ? foldersOfOurs(context) : chaining.folder === undefined ? [] : [chaining.folder];
+  const made = new Set(state.journal?.folders);
+  if (chaining.folder !== undefined && !state.names.includes(chaining.folder)) made.add(chaining.folder);
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
   const before = {
-    ...journal({ ...madeLists(state), ...chaining.made }, folders),
+    ...journal({ ...madeLists(state), ...chaining.made }, [...made]),
     ...(links === undefined ? {} : { links }),
   };
   const restored = configs
@@ -593,7 +585,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
           {
             ...journal(
               { ...adopted(state), ...chaining.made },
-              Object.fromEntries(Object.entries(folders).filter(([folder]) => kept.includes(folder))),
+              [...made].filter((folder) => kept.includes(folder)),
             ),
             ...(chaining.keeps === undefined ? {} : linked(state, active)),
           },

@@ -27,7 +27,7 @@ function verdict({ name, bytes }: FoundFile, state: NodeState): "calls" | "unfin
   return wasOurs && readConfig(name, bytes).kind === "invalid" ? "unfinished" : "fine";
 }
 
-/** Files that runtimes come to before the configuration in force, and that one; all of them where none is. */
+/** Files that runtimes come to before the configuration in force, and that one; all of them if none is. */
 function upToActive(state: NodeState): readonly FoundFile[] {
   const active = activeOf(pristine(state));
   const last = active?.made?.name ?? active?.name;

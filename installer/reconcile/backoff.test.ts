@@ -1,9 +1,9 @@
-import { type Backoff, isContested, PEACE, repaired, undone, waitMs } from "./backoff";
+import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
 
 /** Lets somebody undo each repair at once, for a while. Tells when repairs were made. */
 function fight(forMs: number, stepMs: number): readonly number[] {
   const repairs: number[] = [];
-  let backoff: Backoff = PEACE;
+  let backoff: Backoff = NO_BACKOFF;
   for (let now = 0; now < forMs; now += stepMs) {
     backoff = undone(backoff, now);
     if (waitMs(backoff, now) > 0) continue;
@@ -25,7 +25,7 @@ test("a minute of stripping every 100 ms costs few repairs", () => {
 });
 
 test.each([2, 3, 4, 30])("an owner who rewrites a file every %i s is no fight: each repair is immediate", (seconds) => {
-  let backoff = PEACE;
+  let backoff = NO_BACKOFF;
   for (let now = 0; now < 3_600_000; now += seconds * 1000) {
     backoff = undone(backoff, now);
     expect(waitMs(backoff, now)).toBe(0);
@@ -36,7 +36,7 @@ test.each([2, 3, 4, 30])("an owner who rewrites a file every %i s is no fight: e
 test.each([100, 500, 1_000, 1_500, 1_999, 2_000, 2_500])(
   "no writer makes it more than 40 repairs in a minute: %i ms",
   (ms) => {
-    let backoff = PEACE;
+    let backoff = NO_BACKOFF;
     const repairs: number[] = [];
     let chained = false;
     for (let now = 0; now < 600_000; now += 50) {

@@ -19,7 +19,8 @@ const LONGEST_WAIT_MS = 30_000;
 const LASTING_MS = 2_000;
 const CONTEST_MS = 10_000;
 
-export const PEACE: Backoff = { level: 0, repairedAt: Number.NEGATIVE_INFINITY, undone: true, contests: 0 };
+/** Before the first repair. */
+export const NO_BACKOFF: Backoff = { level: 0, repairedAt: Number.NEGATIVE_INFINITY, undone: true, contests: 0 };
 
 /** Takes note that a repair is needed. */
 export function undone(backoff: Backoff, now: number): Backoff {

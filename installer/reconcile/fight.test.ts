@@ -3,7 +3,7 @@ import { LIST, Node, SINGLE } from "./node.testing";
 
 const LINKERDS = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
 
-/** What is found where a file is written anew ten times a second, once the installer waits to repair it. */
+/** The state while another program writes a file ten times a second, once the installer waits to repair it. */
 async function fight(name: string, text: string) {
   const node = new Node({ [name]: text.replace(', {"type":"linkerd-cni"}', "") });
   const installer = node.installer();

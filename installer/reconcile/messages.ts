@@ -23,7 +23,7 @@ export function passedOverMessage(path: string, reason: string, passesOver: bool
   return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
 }
 
-/** The runtime may search several directories: a plugin directory without the chain's other plugins is no error. */
+/** The runtime may search several directories: a plugin directory without the chain's other plugins is not an error. */
 export function aloneMessage(binDir: string, chain: string, types: readonly string[]): string {
   return (
     `${binDir} holds none of the other plugins of ${chain} (${types.join(", ")}): unless the container runtime searches ` +

@@ -15,7 +15,7 @@ import { observe } from "../state/observe";
 import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
-import { type Backoff, isContested, PEACE, repaired, undone, waitMs } from "./backoff";
+import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
 import {
   aloneMessage,
   blockedMessage,
@@ -32,7 +32,7 @@ import { likelyWriter } from "./writers";
 
 /** What the node looks like after a look at it. */
 export interface Status {
-  /** Absolute path of the file that holds our stanza; absent where none is wanted. */
+  /** Absolute path of the file that holds our stanza; absent if none is wanted. */
   readonly chain?: string;
   /** How pods are chained, and why so. */
   readonly choice?: Choice;
@@ -48,13 +48,13 @@ export interface Deps {
   readonly paths: Paths;
   /** This installer among all that this node has had and has. */
   readonly owner: string;
-  /** What is to be installed. Asked at each look, since it changes. @throws where it cannot be told */
+  /** What is to be installed. Asked at each look, since it changes. @throws if it cannot be told */
   readonly wanted: () => Omit<Wanted, "owner" | "unread">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
   /** Whether the API server lets the plugin in with what is to be installed, or with the token given. */
   readonly accepts: (token?: string) => Promise<Verdict>;
-  /** Whether the node's runtime passes over a configuration that it cannot load; undefined where nobody knows. */
+  /** Whether the node's runtime passes over a configuration that it cannot load; undefined if that is not known. */
   readonly passesOverBroken: () => boolean | undefined;
   readonly log: Log;
   readonly instruments: Instruments;
@@ -65,8 +65,8 @@ interface RemovalOptions {
   /** The plugin stays, whatever else is removed. */
   readonly keepPlugin: boolean;
   /**
-   * Also where another installer has the node, which may have been killed. Tells whether that one is a pod of our
-   * DaemonSet; undefined where nobody can tell: then what took the node from us stays.
+   * Also if another installer has the node, which may have been killed. Tells whether that one is a pod of our
+   * DaemonSet; undefined if that is not known: then the installer that took the node keeps it.
    */
   readonly all?: (owner: string) => boolean | undefined;
   readonly attachments?: Attachments;
@@ -75,7 +75,7 @@ interface RemovalOptions {
 /** How often an installer that waits for the node looks at it. */
 const WAITING_MS = 1_000;
 
-/** How often a look begins anew because others have just changed what it saw. */
+/** How often a look begins again because others have just changed what it saw. */
 const MOST_ROUNDS = 5;
 const BUSY_MS = 100;
 
@@ -139,7 +139,7 @@ export class Reconciler {
 
   /**
    * Puts the node back as it was, unless another installer has it.
-   * @throws where a configuration goes on calling the plugin: then that stays, with all that it needs
+   * @throws if a configuration goes on calling the plugin: then that stays, with all that it needs
    */
   async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
@@ -156,7 +156,7 @@ export class Reconciler {
   }
 
   /**
-   * Leaves everything in place, to whoever runs or comes next.
+   * Leaves everything in place, for the installer that runs or comes next.
    * @param handOver that may be an installer which knows only edited lists
    */
   async leave(handOver = false): Promise<void> {
@@ -216,7 +216,7 @@ export class Reconciler {
     return { problem: `${this.deps.paths.netDir} is being changed: waiting`, againInMs: BUSY_MS };
   }
 
-  /** Nothing where it has to look again: what it saw is out of date. */
+  /** Nothing if it has to look again: what it saw is out of date. */
   private async lookOnce(now: number): Promise<Status | undefined> {
     const { paths, plugin, owner } = this.deps;
     const moved = movedFrom(paths);
@@ -291,8 +291,8 @@ export class Reconciler {
     return problem === undefined ? undefined : { problem, againInMs: WAITING_MS };
   }
 
-  /** What keeps the runtime from the chain, however it ends. */
-  private hindrance(plan: Plan): { readonly problem?: string } {
+  /** The problem if a file keeps the runtime from reading the chain. */
+  private blocked(plan: Plan): { readonly problem?: string } {
     const { paths } = this.deps;
     const blocks = this.deps.passesOverBroken() === false;
     const [problem] = plan.findings.flatMap(({ file, reason, hidden }) => {
@@ -306,8 +306,8 @@ export class Reconciler {
   private taken(plan: Plan, wanted: Wanted): Status {
     const { paths } = this.deps;
     this.settleDelay.settled(plan);
-    const hindrance = this.hindrance(plan);
-    if (hindrance.problem !== undefined) return hindrance;
+    const blocked = this.blocked(plan);
+    if (blocked.problem !== undefined) return blocked;
     if (plan.neighbours.problem !== undefined) return { problem: plan.neighbours.problem };
     if (plan.chain !== undefined || !wanted.chained) return this.chainOf(plan);
     return { problem: whyNoChain(plan, paths) };
@@ -336,7 +336,7 @@ export class Reconciler {
     return undefined;
   }
 
-  /** Takes one step; a status where it failed or has to wait. */
+  /** Takes one step; a status if it failed or has to wait. */
   private async step(step: Step, look: Look, now: number): Promise<Status | "nothing" | "changed" | "out of date"> {
     const { plan, wanted } = look;
     const changes = plan.steps[step];
@@ -348,7 +348,7 @@ export class Reconciler {
     const againInMs = waitMs(next.backoff, now);
     // A pod that starts now is chained.
     if (againInMs > 0 && attempt === "stanza" && next.failure === undefined) {
-      return { ...this.hindrance(plan), againInMs };
+      return { ...this.blocked(plan), againInMs };
     }
     if (againInMs > 0) {
       return {
@@ -373,11 +373,11 @@ export class Reconciler {
     return "changed";
   }
 
-  /** The step's next try; a first one where what is wanted has changed, since then nobody else is to blame. */
+  /** The step's next try; the first again if the wanted content has changed, since then no other program caused it. */
   private nextTry(attempt: Attempt, step: Step, plan: Plan, wanted: Wanted, now: number): Try {
     const text = step === "kubeconfig" ? wanted.kubeconfig : `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
     const last = this.tries.get(attempt);
-    if (last?.wanted !== text) return { backoff: PEACE, wanted: text };
+    if (last?.wanted !== text) return { backoff: NO_BACKOFF, wanted: text };
     const backoff = undone(last.backoff, now);
     if (last.failure === undefined && backoff !== last.backoff && isContested(backoff)) {
       this.contested(plan.steps[step], backoff);
@@ -397,7 +397,7 @@ export class Reconciler {
   private count(step: Step, plan: Plan, backoff: Backoff): void {
     const { instruments } = this.deps;
     instruments.installs.inc({ step });
-    if (step === "chain" && backoff !== PEACE) instruments.rechains.inc({ file: basename(plan.chain ?? "") });
+    if (step === "chain" && backoff !== NO_BACKOFF) instruments.rechains.inc({ file: basename(plan.chain ?? "") });
   }
 }
 

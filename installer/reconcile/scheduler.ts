@@ -7,7 +7,7 @@ import { Watcher } from "./watch";
 
 /** For changes that no event tells, such as a directory that was replaced. */
 const RESYNC_MS = 10_000;
-/** The same where the kernel refuses a watch. */
+/** The same if the kernel refuses a watch. */
 const POLL_MS = 1_000;
 const LIVE_WITHIN_MS = 60_000;
 
@@ -50,7 +50,7 @@ export class Scheduler {
     return this.busy || this.deps.clock.now() - this.doneAt < LIVE_WITHIN_MS;
   }
 
-  /** Reconciles until the signal is given. @throws where only another container can go on, see {@link Mounts} */
+  /** Reconciles until the signal is given. @throws if only another container can go on, see {@link Mounts} */
   run(): Promise<void> {
     return this.loop.run();
   }

@@ -34,9 +34,9 @@ function fill(value: unknown, path: string): unknown {
 }
 
 /**
- * The stanza as it goes into the node's chain. Read anew each time: a mounted file changes. Which pods are the
+ * The stanza as it goes into the node's chain. Read again each time: a mounted file changes. Which pods are the
  * installer's own it knows better than a text, in which kustomize changes neither names nor namespace.
- * @throws where it is bad
+ * @throws if it is bad
  */
 export function readStanza(settings: Settings, daemonset: string | undefined): StanzaJson {
   const { stanza: source, netDir, kubeconfigName, pod } = settings;

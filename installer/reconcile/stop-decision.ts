@@ -52,7 +52,7 @@ export interface Clock {
 }
 
 /**
- * Asks until the answer is certain, or has been confirmed. Where it never is, all stays.
+ * Asks until the answer is certain, or has been confirmed. If it never is, all stays.
  * @param tell is told what is found each time that it is asked again
  */
 export async function decide(
@@ -102,7 +102,7 @@ const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =
 interface Got<T> {
   readonly status: number;
   readonly object?: T;
-  /** The API server says that there is no such object. */
+  /** The API server says that the object does not exist. */
   readonly isAbsent?: true;
 }
 
@@ -133,13 +133,13 @@ async function get<T>(send: Transport, path: string): Promise<Got<T>> {
 /** Whom a stopping installer asks, and about what. */
 export interface Question {
   readonly daemonSet: { readonly namespace: string; readonly name: string };
-  /** Where we run, and as which pod; absent: nobody can tell whether the DaemonSet wants a pod there. */
+  /** Where we run, and as which pod; absent: it is not known whether the DaemonSet wants a pod there. */
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
   readonly own: Transport;
   /** The folder of Multus' auxiliary chain in which this installer has put the stanza. */
   readonly auxiliary?: string | undefined;
-  /** The plugin, which has a token that does not end with our pod; absent where it has none. */
+  /** The plugin, which has a token that does not end with our pod; absent if it has none. */
   readonly plugin?: Transport | undefined;
 }
 
@@ -175,7 +175,7 @@ const isGone = ({ isAbsent, object = {} }: Got<NamespaceObject>): boolean => isA
 
 /**
  * Our token is not accepted: the service account is deleted, or our pod is, by force. The plugin's token is bound to the
- * node: where it is accepted, nobody uninstalls.
+ * node: if it is accepted, this is not an uninstall.
  */
 async function unknown(question: Question): Promise<Finding> {
   const { plugin } = question;
@@ -207,7 +207,7 @@ async function forbidden(question: Question): Promise<Finding> {
 const namespacePath = ({ daemonSet: { namespace } }: Question): string => `/api/v1/namespaces/${namespace}`;
 
 /**
- * Why the DaemonSet wants no pod here. Our pod has to be going: where a taint only keeps new pods away, the controller
+ * Why the DaemonSet wants no pod here. Our pod has to be going: if a taint only keeps new pods away, the controller
  * lets ours be.
  */
 async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promise<string | undefined> {
@@ -226,7 +226,7 @@ async function isPodDeleted(question: Question): Promise<boolean> {
   return ours !== undefined && isDeleting(ours);
 }
 
-/** What the settings alone decide; undefined where the API server has to be asked. */
+/** What the settings alone decide; undefined if the API server has to be asked. */
 export function decideBySettings({ stopPolicy }: Pick<Settings, "stopPolicy">): StopDecision | undefined {
   if (stopPolicy === "always") return { remove: true, why: `${InstallerVariable.stopPolicy} is always` };
   if (stopPolicy === "never") return { remove: false, why: `${InstallerVariable.stopPolicy} is never` };

@@ -44,7 +44,7 @@ export class Watcher {
       const inode = statSync(directory, { throwIfNoEntry: false })?.ino;
       if (inode !== undefined && this.armed.get(directory)?.inode === inode) return;
       this.disarm(directory);
-      if (inode === undefined) throw new Error("there is no such directory");
+      if (inode === undefined) throw new Error("the directory does not exist");
       const watcher = this.watch(directory, () => this.soon());
       watcher.on("error", (error) => this.lose(directory, error));
       this.armed.set(directory, { inode, close: () => watcher.close() });

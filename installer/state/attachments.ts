@@ -37,7 +37,7 @@ function namesIn(directory: string): readonly string[] {
  * Attachments that libcni ends by a call of the plugin: those of Multus, which remembers what it called.
  * @param cacheDir the node's directory of libcni and Multus
  * @param ofRuntime the container runtime remembers what it called, too
- * @returns undefined where the directory cannot be seen from here
+ * @returns undefined if the directory cannot be seen from here
  */
 export function readAttachments(cacheDir: string, ofRuntime: boolean): readonly string[] | undefined {
   if (!fs.existsSync(cacheDir)) return undefined;

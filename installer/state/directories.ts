@@ -26,7 +26,7 @@ function ours({ netDir, binDir, onNode }: Paths): Directories {
   };
 }
 
-/** What the installation on this node noted; undefined where there is none, or no place for a note. */
+/** What the installation on this node noted; undefined if there is none, or no place for a note. */
 function noted({ directories: path }: Paths): Partial<Directories> | undefined {
   try {
     return JSON.parse(fs.readFileSync(path, "utf8"));
@@ -37,7 +37,7 @@ function noted({ directories: path }: Paths): Partial<Directories> | undefined {
 
 /**
  * Why this installer does not work in its directories: an installation in others is there. A change of directories by an
- * upgrade would leave the former ones with a chain, a plugin and a token that nobody renews.
+ * upgrade would leave the former ones with a chain, a plugin and a token that are never renewed.
  */
 export function movedFrom(paths: Paths): string | undefined {
   const [now, before] = [ours(paths), noted(paths)];
@@ -50,7 +50,7 @@ export function movedFrom(paths: Paths): string | undefined {
   return `${moved.join(" and ")}: an upgrade cannot do that; set the former value again, uninstall, and install with the new value`;
 }
 
-/** What to note about our directories; undefined where it is noted, or where there is no place for it. */
+/** The note about our directories; undefined if it is written already, or if there is no place for it. */
 export function directoriesToNote(paths: Paths): Uint8Array | undefined {
   if (!fs.existsSync(dirname(paths.directories))) return undefined;
   const text = `${JSON.stringify(ours(paths))}\n`;

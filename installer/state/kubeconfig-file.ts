@@ -1,7 +1,7 @@
 import { textOf } from "../../system/bytes";
 import type { FoundFile } from "./node-state";
 
-/** The token of a kubeconfig; undefined where it holds none. */
+/** The token of a kubeconfig; undefined if it holds none. */
 export function tokenIn(text: string): string | undefined {
   try {
     const { users } = JSON.parse(text) as { users?: { user?: { token?: string } }[] };

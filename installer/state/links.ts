@@ -3,9 +3,9 @@ import * as fs from "../../system/fs";
 import { dirname, join, resolve } from "../../system/path";
 import { nameOfOriginal } from "./journal";
 
-/** Where the node's files are seen from here. */
+/** Where the node's files are mounted here. */
 export interface View {
-  /** Directory under which the node's own root is mounted, in parts; empty where it is the root itself. */
+  /** Directory under which the node's own root is mounted, in parts; empty if it is the root itself. */
   readonly mountPrefix: string;
   /** Directories that are mounted, as seen from here: what is not found in them is not there. */
   readonly mounted: readonly string[];
@@ -37,7 +37,7 @@ export function locate(path: string, { mountPrefix, mounted }: View): Located {
   }
 }
 
-/** The directory in which a file lies; none where its links lead nowhere, which whoever reads the file says. */
+/** The directory in which a file lies; none if its links lead nowhere: reading the file reports that. */
 function directoryOf(path: string, view: View): readonly string[] {
   try {
     return [dirname(locate(path, view).path)];
@@ -46,7 +46,7 @@ function directoryOf(path: string, view: View): readonly string[] {
   }
 }
 
-/** What a directory holds; nothing where it cannot be read, which whoever looks at its files says. */
+/** The entries of a directory; none if it cannot be read: reading its files reports that. */
 function entriesOf(directory: string): readonly fs.Dirent[] {
   try {
     return fs.readdirSync(directory, { withFileTypes: true });

@@ -2,11 +2,11 @@ import { readFileSync } from "../../system/fs";
 
 /** One line of /proc/self/mountinfo. */
 export interface Mount {
-  /** Where it is seen. */
+  /** Its path here. */
   readonly point: string;
   /** What is seen there, as a path in its own file system; it follows a directory that is moved or removed. */
   readonly root: string;
-  /** The mount's own, and `ro` where its file system is. */
+  /** The mount's own, and `ro` if its file system is. */
   readonly options: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export class Mounts {
     this.roots = new Map(directories.map((directory) => [directory, mountOf(text, directory)?.root]));
   }
 
-  /** @throws where a directory has been moved or removed on the node */
+  /** @throws if a directory has been moved or removed on the node */
   check(): void {
     const text = this.mountinfo();
     for (const [directory, root] of this.roots) {

@@ -9,14 +9,14 @@ export interface Owner {
 /** A file as it lies on the node. */
 export interface FoundFile {
   readonly name: string;
-  /** Absent where it cannot be read; `problem` says why. */
+  /** Absent if it cannot be read; `problem` says why. */
   readonly bytes?: Uint8Array;
   readonly problem?: string;
   readonly mode: number;
   readonly owner?: Owner;
-  /** Where it is a symbolic link. */
+  /** Its target, if it is a symbolic link. */
   readonly target?: string;
-  /** What would show it, where it cannot be seen from here: on the node it may be any configuration. */
+  /** What would show it, if it cannot be seen from here: on the node it may be any configuration. */
   readonly hidden?: string;
   /** No runtime looks at it. */
   readonly ignored?: true;

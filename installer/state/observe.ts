@@ -22,7 +22,7 @@ function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
   return { problem: `cannot be read: ${reasonOf(error)}` };
 }
 
-/** Looks at one file; undefined where there is none. */
+/** Looks at one file; undefined if there is none. */
 function find(path: string, view: View): FoundFile | undefined {
   const link = fs.lstatSync(path, { throwIfNoEntry: false });
   if (link === undefined) return undefined;
@@ -39,7 +39,7 @@ function find(path: string, view: View): FoundFile | undefined {
     // Runtimes look at no directory, and fail at a link to one.
     if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
     if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
-    if (!stat.isFile()) return { ...found, problem: "is no regular file" };
+    if (!stat.isFile()) return { ...found, problem: "is not a regular file" };
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
     return { ...found, bytes: fs.readFileSync(located.path) };
   } catch (error) {
@@ -99,7 +99,7 @@ function temporaryIn(directory: string): readonly string[] {
     .map((name) => join(directory, name));
 }
 
-/** Looks at the node's directories. @throws where one of them is missing or cannot be read */
+/** Looks at the node's directories. @throws if one of them is missing or cannot be read */
 export function observe(paths: Paths, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(paths.netDir).sort();
   const inNetDir = (name: string) => find(join(paths.netDir, name), paths);

@@ -5,12 +5,12 @@ import { mountOf, readMountinfo } from "./mounts";
 
 /** The plugin's files in the image and on the node. Answers are remembered until a file changes. */
 export interface PluginFile {
-  /** Whether the node's file is the image's own, byte for byte, and executable. @throws where the image's is missing */
+  /** Whether the node's file is the image's own, byte for byte, and executable. @throws if the image's is missing */
   isCopy(source: string, copy: string): boolean;
   /** Whether this container may execute nothing in a directory; the node's own mount may differ. */
   isNoexec(directory: string): boolean;
   /**
-   * Why an executable does not run on this node; undefined where it answers VERSION. Where this container may not execute
+   * Why an executable does not run on this node; undefined if it answers VERSION. If this container may not execute
    * it, the image's own copy is asked.
    */
   failure(path: string, source: string): Promise<string | undefined>;

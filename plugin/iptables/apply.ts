@@ -34,7 +34,7 @@ function failed(program: string, args: readonly string[], { status, stderr }: Pr
   );
 }
 
-/** The host's iptables in one mode. Where it has no program for that mode, plain iptables is used. */
+/** The host's iptables in one mode. If it has no program for that mode, plain iptables is used. */
 export class Iptables {
   constructor(
     private readonly host: Host,
@@ -92,7 +92,7 @@ export class Iptables {
     return new CniError(code, message, [details, ...left].join("\n"), { cause: failure });
   }
 
-  /** Compares the rules in force with their own descriptions, where the node has a program to list them. */
+  /** Compares the rules in force with their own descriptions, if the node has a program to list them. */
   compare(): Comparison {
     const saved = FAMILIES.map((family) => ({ family, text: this.saveIfPossible(family) })).filter(({ text }) =>
       hasChains(text),
@@ -102,7 +102,7 @@ export class Iptables {
     return { isThere: saved.length > 0, ...(difference === undefined ? {} : { difference }) };
   }
 
-  /** The nat table of a family; empty where the node has no program to list it. @throws CniError 101 where it is too long */
+  /** The nat table of a family; empty if the node has no program to list it. @throws CniError 101 if it is too long */
   private saveIfPossible(family: Family): string {
     const program = this.lookFor(family, "save");
     if (program === undefined) return "";

@@ -1,4 +1,4 @@
-/** The host's own programs: where they are, and running them in the namespace that the process is in. */
+/** The host's own programs: finds them, and runs them in the namespace that the process is in. */
 import { Errno, SystemError } from "../../host/errno";
 import type { Host } from "../../host/port";
 

@@ -60,7 +60,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     until(`the definition in ${namespace}`, async () => (await cluster.definition(namespace)) !== undefined);
   const gone = (namespace: string) =>
     until(`no definition in ${namespace}`, async () => (await cluster.definition(namespace)) === undefined);
-  const tidings = async (namespace: string, reason: string) =>
+  const eventsOf = async (namespace: string, reason: string) =>
     (await cluster.events(namespace)).filter((event) => event.reason === reason);
 
   test("waits for Multus' kind and for the ConfigMap, says each once, and goes on by itself", async () => {
@@ -73,7 +73,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(waits()).toBe(1);
     await cluster.installMultus();
-    const invalid = () => tidings(CNI_NAMESPACE, "LinkerdMultusConfigInvalid");
+    const invalid = () => eventsOf(CNI_NAMESPACE, "LinkerdMultusConfigInvalid");
     await until("the Event", async () => (await invalid()).length > 0, 60);
     expect(await invalid()).toEqual([
       expect.objectContaining({
@@ -163,7 +163,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     const before = (await cluster.definition("foreign"))!;
     await start();
     await cluster.annotate("foreign", "enabled");
-    const told = () => tidings("foreign", "LinkerdMultusForeignDefinition");
+    const told = () => eventsOf("foreign", "LinkerdMultusForeignDefinition");
     await until("the Event", async () => (await told()).length > 0);
     await cluster.merge(cluster.definitionPath("foreign"), { metadata: { annotations: { seen: "1" } } });
     await operator?.retire();
@@ -204,7 +204,7 @@ suite("the operator's definitions with a real API server, with the chart's right
 
     await cluster.configure('{"linkerd":{"incoming-proxy-port":"http"}}');
     const told = async () =>
-      (await tidings(CNI_NAMESPACE, "LinkerdMultusConfigInvalid")).filter(({ note }) => note.includes("key cni_"));
+      (await eventsOf(CNI_NAMESPACE, "LinkerdMultusConfigInvalid")).filter(({ note }) => note.includes("key cni_"));
     await until("the Event", async () => (await told()).length === 1);
     expect((await told())[0]?.note).toContain('linkerd.incoming-proxy-port: "http" is not a whole number from 1');
     await cluster.namespace("meanwhile", "enabled");
