@@ -82,7 +82,7 @@ export class Service {
     const renewals = this.instruments.tokenRenewals;
     const { namespace, name } = settings.pod ?? { namespace: "default", name: CNI_NAME };
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
-    const access = new AccessCheck({ transport, path: pod, now: systemClock.now });
+    const access = new AccessCheck({ transport, path: pod, clock: systemClock });
     const verify = access.check.bind(access);
     const clock = systemClock;
     const credentialDeps = {

@@ -3,7 +3,7 @@ import { type Access, AccessCheck } from "./access";
 
 const access: Access = { host: "api.example", port: 443, token: "token", ca: "CA" };
 
-/** A check by an API server that answers these one after the other, 0: not at all. */
+/** A check by an API server that answers these one after the other, 0: not at all; chance has pauses be the longest. */
 function checked(...statuses: readonly number[]) {
   let now = 0;
   let asked = 0;
@@ -15,7 +15,11 @@ function checked(...statuses: readonly number[]) {
     },
     { close: () => undefined },
   );
-  const check = new AccessCheck({ transport: () => transport, path: "/pod", now: () => now });
+  const check = new AccessCheck({
+    transport: () => transport,
+    path: "/pod",
+    clock: { now: () => now, random: () => 1 },
+  });
   return {
     at: async (ms: number, token = access.token) => {
       now = ms;
@@ -31,10 +35,26 @@ test("a token that is refused is asked for again after half a minute: it may be 
   expect([await at(30_000), await at(59_999), asked()]).toEqual(["accepted", "accepted", 2]);
 });
 
-test("what was not answered is asked again after five seconds, whichever way that went wrong", async () => {
-  const { at, asked } = checked(0, 503, 200);
-  expect([await at(0), await at(4_999), asked()]).toEqual(["unknown", "unknown", 1]);
-  expect([await at(5_000), await at(10_000), asked()]).toEqual(["unknown", "accepted", 3]);
+test("what was not answered is asked again after five seconds, and then less and less often: nodes are many", async () => {
+  const { at, asked } = checked(0, 503, 0, 0, 0, 200, 0, 200);
+  const askedAt = [];
+  for (let seconds = 0; asked() < 8; seconds++) {
+    const before = asked();
+    await at(seconds * 1_000);
+    if (asked() > before) askedAt.push(seconds);
+  }
+  // An answer ends that.
+  expect(askedAt).toEqual([0, 5, 15, 35, 65, 95, 125, 130]);
+});
+
+test("one 403 says nothing about a token that was accepted: an API server that has just started knows no roles yet", async () => {
+  const { at } = checked(200, 403, 200, 403, 403);
+  const kinds = [await at(0), await at(30_000), await at(35_000), await at(65_000), await at(70_000)];
+  expect(kinds).toEqual(["accepted", "unknown", "accepted", "unknown", "refused"]);
+});
+
+test("a token that never worked counts as refused by the first 403", async () => {
+  expect(await checked(403).at(0)).toBe("refused");
 });
 
 test("each token is asked for by itself", async () => {

@@ -1,5 +1,7 @@
 import type { ApiServer } from "../../kubernetes/api-server";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import type { Transport } from "../../kubernetes/transport";
+import type { Clock } from "../../process/clock";
 
 /** An API server, and who to be there. */
 export type Access = ApiServer & { readonly token: string; readonly ca: string };
@@ -15,16 +17,18 @@ export type Verdict =
     };
 
 const REMEMBERED_MS = 30_000;
-/** What was not answered is asked again soon: an installer may wait for it. */
-const UNANSWERED_MS = 5_000;
+/**
+ * What was not answered is asked again soon, since an installer may wait for it; not for long, since a thousand nodes that
+ * ask every five seconds keep a slow API server slow.
+ */
+const UNANSWERED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
 const DEADLINE_MS = 2_500;
 
 interface Deps {
   readonly transport: (access: Access) => Transport & { close(): void };
   /** What the plugin itself asks for: a pod. */
   readonly path: string;
-  /** Milliseconds, on a clock that does not go back. */
-  readonly now: () => number;
+  readonly clock: Pick<Clock, "now" | "random">;
 }
 
 interface Remembered {
@@ -32,23 +36,28 @@ interface Remembered {
   until: number;
 }
 
-/** Asks as the plugin would, at most once in half a minute for one token. */
+/** Asks as the plugin would, once in half a minute for one token that is accepted. */
 export class AccessCheck {
   private readonly remembered = new Map<string, Remembered>();
   /** The tokens that were accepted last: the plugin's and the installer's own. */
   private accepted: readonly string[] = [];
 
-  constructor(private readonly deps: Deps) {}
+  private readonly unanswered: Backoff;
+
+  constructor(private readonly deps: Deps) {
+    this.unanswered = new Backoff(UNANSWERED, deps.clock.random);
+  }
 
   check(access: Access): Promise<Verdict> {
-    const { now } = this.deps;
+    const { now } = this.deps.clock;
     for (const [token, { until }] of this.remembered) if (now() >= until) this.remembered.delete(token);
     const known = this.remembered.get(access.token);
     if (known !== undefined) return known.verdict;
     const asked: Remembered = { verdict: this.ask(access), until: now() + REMEMBERED_MS };
     this.remembered.set(access.token, asked);
     void asked.verdict.then(({ kind }) => {
-      if (kind === "unknown") asked.until = now() + UNANSWERED_MS;
+      if (kind === "unknown") asked.until = now() + this.unanswered.next();
+      else this.unanswered.reset();
     });
     return asked.verdict;
   }

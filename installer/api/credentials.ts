@@ -1,4 +1,5 @@
 import { reasonOf } from "../../cni/errors";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
@@ -42,7 +43,7 @@ interface Minted {
 type Outcome = Minted | { readonly refused: string } | { readonly silent: string };
 
 const DEADLINE_MS = 4_000;
-const RETRY_SILENT_MS = 5_000;
+const SILENT: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
 const RETRY_REFUSED_MS = 60_000;
 
 /** The token for the plugin: one of its own account if the API server gives it, else the installer's. */
@@ -52,6 +53,8 @@ export class Credentials {
   private said = "";
   /** Nodes that got their tokens at once renew them at different times. */
   private readonly chance: number;
+  /** Requests in a row that the API server did not answer. */
+  private readonly silent: Backoff;
 
   /** `known` is the token that lies on the node from before. */
   constructor(
@@ -59,6 +62,7 @@ export class Credentials {
     known: string | undefined,
   ) {
     this.chance = deps.clock.random();
+    this.silent = new Backoff(SILENT, deps.clock.random);
     const claims = known === undefined ? undefined : readClaims(known, decoded);
     if (known !== undefined && claims?.subject === this.subject())
       this.minted = { token: known, claims: this.told(claims) };
@@ -109,13 +113,14 @@ export class Credentials {
     if (account === undefined || !this.isDue()) return false;
     const outcome = await this.request(account);
     renewals.inc({ result: Object.keys(outcome)[0] ?? "" });
+    if (!("silent" in outcome)) this.silent.reset();
     if ("token" in outcome) {
       this.minted = received(outcome, this.deps.clock.now());
       this.say(`the plugin has a token of service account ${account.namespace}/${account.name}`, "info");
       return true;
     }
     const refused = "refused" in outcome;
-    this.retryAt = this.deps.clock.now() + (refused ? RETRY_REFUSED_MS : RETRY_SILENT_MS);
+    this.retryAt = this.deps.clock.now() + (refused ? RETRY_REFUSED_MS : this.silent.next());
     const why = "refused" in outcome ? outcome.refused : outcome.silent;
     const meanwhile = this.isAlive() ? "its last token" : "the installer's own token";
     this.say(`no token of ${account.namespace}/${account.name} for the plugin (${why}): it uses ${meanwhile}`, "warn");
