@@ -1,0 +1,66 @@
+/** What the programs of twenty nodes ask an API server for: `npm run scale` with few nodes, and for a short time. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { root } from "../../build/paths";
+import { realApiMissing } from "../support/real-api";
+import { missing, suite } from "../support/requirements";
+
+const NODES = 20;
+const REST_SECONDS = 20;
+
+/** What a node's pod may ask for, and nothing else: as whom, and whether it is about this node alone. */
+const ALLOWED = [
+  "create serviceaccounts/token as linkerd-cni",
+  "get daemonsets as linkerd-cni",
+  "get namespaces as linkerd-cni",
+  "get nodes as linkerd-cni",
+  "get pods as linkerd-cni",
+  "get pods as linkerd-cni-plugin",
+  "list pods as linkerd-cni",
+  "watch pods as linkerd-cni",
+];
+
+type Counts = Readonly<Record<string, number>>;
+
+const sum = (counts: Counts) => Object.values(counts).reduce((all, each) => all + each, 0);
+
+suite(
+  "twenty nodes and a real API server",
+  realApiMissing() ?? missing({ root: true, programs: ["unshare", "ip", "nft"] }),
+  () => {
+    let phases: Readonly<Record<"start" | "rest" | "rollout" | "API server down" | "API server back", Counts>>;
+    beforeAll(async () => {
+      const options = {
+        nodes: NODES,
+        "start-seconds": 2,
+        "rest-seconds": REST_SECONDS,
+        waves: 1,
+        "token-seconds": 0,
+        "down-seconds": 5,
+        "back-seconds": 15,
+      };
+      const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+      // It fails where a list or a watch is of more than one node's objects.
+      const run = ["run", "--silent", "scale", "--", "--json", ...flags];
+      phases = JSON.parse((await promisify(execFile)("npm", run, { cwd: root })).stdout);
+    }, 600_000);
+
+    test("nothing is asked for but what a node needs", () => {
+      const kinds = new Set(Object.values(phases).flatMap((counts) => Object.keys(counts)));
+      expect([...kinds].map((kind) => kind.replace(/ \(\d+\)/, "")).filter((kind) => !ALLOWED.includes(kind))).toEqual(
+        [],
+      );
+    });
+
+    test("a start takes a token and a list a node, and twice as many at most where the machine is slow", () => {
+      for (const kind of ["create serviceaccounts/token as linkerd-cni", "list pods as linkerd-cni"]) {
+        expect(phases.start[kind]).toBeGreaterThanOrEqual(NODES);
+        expect(phases.start[kind]).toBeLessThanOrEqual(2 * NODES);
+      }
+    });
+
+    test("at rest a node asks at most every five seconds", () => {
+      expect(sum(phases.rest)).toBeLessThanOrEqual((NODES * REST_SECONDS) / 5);
+    });
+  },
+);
