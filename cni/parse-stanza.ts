@@ -1,6 +1,7 @@
 import type { CniError } from "./errors";
 import { idOf, isIdOrNone, MAX_ID } from "./ids";
 import { isObject, type Json, type JsonObject, mismatch } from "./json";
+import { MAX_PORT } from "./ports";
 import {
   IPTABLES_MODES,
   type IptablesMode,
@@ -12,8 +13,6 @@ import {
   POD_LOOKUPS,
   type Stanza,
 } from "./stanza";
-
-const MAX_PORT = 0xffff;
 
 /** Reads the members of one object. A member that does not fit is reported, and has its default like an absent one. */
 class Members {

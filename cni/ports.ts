@@ -6,7 +6,7 @@ export interface PortRange {
   readonly high: number;
 }
 
-const MAX_PORT = 0xffff;
+export const MAX_PORT = 0xffff;
 const [PLUS, MINUS, ZERO] = [0x2b, 0x2d, 0x30] as const;
 
 /** The port in a part of a text, as Go's `strconv.Atoi` reads it; NaN for anything else. White space around is allowed. */

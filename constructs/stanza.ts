@@ -1,3 +1,4 @@
+import { MAX_PORT } from "../cni/ports";
 import {
   type IptablesMode,
   KUBECONFIG_PLACEHOLDER,
@@ -32,7 +33,7 @@ import {
   when,
 } from "../helm/index";
 import type { Values } from "./props";
-import { COMMA, MAX_PORT, PORT, PORT_RANGE, type PortItem } from "./value-types";
+import { COMMA, PORT, PORT_RANGE, type PortItem } from "./value-types";
 
 /** The stanza with expressions in it; what is left out has the plugin's default. */
 export type StanzaTemplate = { readonly [Key in keyof Stanza]: Templated<Partial<Stanza[Key]>> | undefined };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_PORT } from "../cni/ports";
 import { integer, numberOrText } from "../helm/loose-types";
 
 export const port = () => integer(1, MAX_PORT);
@@ -11,8 +12,6 @@ export const directory = () => z.string().regex(/^\/[^\p{Cc}]*$/u, "is not an ab
 
 /** The same, or nothing. */
 export const directoryOrNothing = () => z.string().regex(/^\/[^\p{Cc}]*$|^$/u, "is not an absolute path");
-
-export const MAX_PORT = 65535;
 
 /** What the items of a list of ports are. */
 export interface PortItem {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
+import { MAX_PORT } from "../cni/ports";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { nodeTaint } from "../features/taint/values";
 import { flag, integer, numberOrText } from "../helm/loose-types";
@@ -21,7 +22,6 @@ import {
   directory,
   directoryOrNothing,
   labels,
-  MAX_PORT,
   port,
   portRanges,
   ports,

@@ -4,7 +4,7 @@ import { parseStanza } from "../cni/parse-stanza";
 import { PLUGIN_TYPE, type Stanza } from "../cni/stanza";
 
 /** The plugin's stanza, as the ConfigMap holds it. @throws an Error if the text is none */
-export function readStanza(text: string): Stanza {
+export function stanzaFromText(text: string): Stanza {
   const stanza = JSON.parse(text) as Json;
   if (!isObject(stanza)) throw new Error(`${InstallerVariable.stanza} is not a JSON object`);
   return parseStanza(stanza, PLUGIN_TYPE);

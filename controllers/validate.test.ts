@@ -1,9 +1,9 @@
 import { PLUGIN_TYPE } from "../cni/stanza";
-import { readStanza } from "./stanza";
+import { stanzaFromText } from "./stanza";
 import { planValidation, readSettings } from "./validate";
 
 const planned = (linkerd: object, ...addresses: readonly string[]) =>
-  planValidation(readStanza(JSON.stringify({ type: PLUGIN_TYPE, linkerd })), addresses);
+  planValidation(stanzaFromText(JSON.stringify({ type: PLUGIN_TYPE, linkerd })), addresses);
 
 test("each family that the pod has and the plugin redirects is tried, with the proxy's port as configured", () => {
   const ports = { "outgoing-proxy-port": 5140, ipv6: true };

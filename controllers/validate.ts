@@ -10,7 +10,7 @@ import { type Environment, SettingsReader } from "../process/settings";
 import { randomUUID } from "../system/crypto";
 import { Gathered } from "../system/http/message";
 import { connectTcp, type Listener, listenTcp, type NetError } from "../system/net";
-import { readStanza } from "./stanza";
+import { stanzaFromText } from "./stanza";
 
 /** Settings of the validator. */
 export interface Settings {
@@ -148,7 +148,7 @@ async function problemOf(target: Target, token: string): Promise<string | undefi
  */
 export async function validate({ settings, log }: Deps): Promise<void> {
   const { namespace, nodeName } = settings;
-  const { proxyPort, targets } = planValidation(readStanza(settings.stanza), settings.addresses);
+  const { proxyPort, targets } = planValidation(stanzaFromText(settings.stanza), settings.addresses);
   const token = randomUUID();
   const server = await answering(proxyPort, token);
   try {

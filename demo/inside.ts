@@ -1,13 +1,13 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Progress, type Step } from "../build/progress";
 import { reasonOf } from "../cni/errors";
 import { ApiServer } from "./api-server";
 import { CniRunner, loadNetwork } from "./cni-runner";
 import { Demonstration } from "./demonstration";
 import { DemoNode } from "./node";
 import { demoPrimary, referencePrimary } from "./primary";
-import { Progress, type Step } from "./progress";
 import { type Report, render, succeeded } from "./report";
 import { Sandbox } from "./sandbox";
 import * as scene from "./scene";

@@ -6,9 +6,9 @@ import { Command } from "commander";
 import { bundle } from "../build/bundle";
 import { outputs, root } from "../build/paths";
 import { buildPlugin } from "../build/programs";
+import { Progress } from "../build/progress";
 import { reasonOf } from "../cni/errors";
 import type { Handover } from "./inside";
-import { Progress } from "./progress";
 
 const run = promisify(execFile);
 const scripts = join(root, ".cache", "demo");

@@ -1,6 +1,6 @@
 import Table from "cli-table3";
 import pc from "picocolors";
-import type { Step } from "./progress";
+import type { Step } from "../build/progress";
 import type { Probe } from "./scene";
 
 /** One probe and who answered it. */

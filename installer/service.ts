@@ -22,7 +22,7 @@ import { isCrio, preflight } from "./host/preflight";
 import { askForRuntime, passesOverBroken } from "./host/runtime";
 import { Reconciler } from "./reconcile/reconciler";
 import { Scheduler } from "./reconcile/scheduler";
-import { readStanza } from "./reconcile/stanza";
+import { stanzaForNode } from "./reconcile/stanza";
 import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./reconcile/stop-decision";
 import type { Settings } from "./settings";
 import { readAttachments } from "./state/attachments";
@@ -101,7 +101,7 @@ export class Service {
       chained: settings.chained,
       chaining: settings.chaining,
       runtime: this.runtime,
-      stanza: readStanza(settings, this.daemonSet?.name),
+      stanza: stanzaForNode(settings, this.daemonSet?.name),
       kubeconfig: kubeconfig(this.credentials.current(), settings.tokenOnNode),
     });
     const plugin = pluginFile();

@@ -12,6 +12,7 @@ import {
   STOP_POLICIES,
   type StopPolicy,
 } from "../cni/contract";
+import { MAX_PORT } from "../cni/ports";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import { type NodeTaint, readNodeTaint } from "../features/taint/installer";
 import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
@@ -72,7 +73,7 @@ export interface Settings {
   readonly healthPort: number;
 }
 
-const PORTS = [0, 65_535] as const;
+const PORTS = [0, MAX_PORT] as const;
 /** The API server gives no token for less than ten minutes. */
 const TOKEN_SECONDS = [600, 2 ** 31] as const;
 const DAY_SECONDS = 24 * 60 * 60;

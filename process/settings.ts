@@ -1,3 +1,4 @@
+import { MAX_PORT } from "../cni/ports";
 import type { ListenAddress } from "./http-server";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,7 +13,6 @@ interface Sources<F extends FlagTable> {
   readonly flags?: F;
 }
 
-const MAX_PORT = 65_535;
 const HTTP_URL = /^http:\/\/(?:\[[\da-f:.]+\]|[^\s/?#@:[\]]+)(?::\d{1,5})?(?:[/?#]\S*)?$/i;
 const ADDRESS = /^(?:\[(?<v6>[^\]]+)\]|(?<name>[^:]*)):(?<port>\d{1,5})$/;
 

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Progress } from "../../demo/progress";
 import { MEDIA } from "../image/layout";
 import { root } from "../paths";
+import type { Progress } from "../progress";
 import { type Artifact, artifacts, type Sources } from "./artifacts";
 import { BILL_OF_MATERIALS, Cosign, PROVENANCE, SIGNATURE, type Signing } from "./cosign";
 import { difference } from "./difference";

@@ -24,10 +24,10 @@ import {
   webhook,
   withImage,
 } from "./cluster.testing";
+import { requiredGrants } from "./grants";
 import { inspect } from "./inspect";
 import type { CheckedPod } from "./objects";
 import { reportText } from "./report";
-import { requiredGrants } from "./rights";
 import type { Snapshot } from "./snapshot";
 
 /** A node at its limit of pods, which takes none beside the old one. */

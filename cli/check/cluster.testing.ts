@@ -2,8 +2,8 @@ import type { LinkerdCniProps } from "../../constructs";
 import type { ConfigMapObject } from "../configuration";
 import { installed } from "../resources";
 import type { Finding } from "./finding";
+import { requiredGrants } from "./grants";
 import type { CheckedPod, DaemonSet, Deployment, NodeObject, WebhookConfiguration } from "./objects";
-import { requiredGrants } from "./rights";
 import type { Snapshot } from "./snapshot";
 
 export const NAMESPACE = "linkerd-cni";

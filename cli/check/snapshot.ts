@@ -1,6 +1,7 @@
 import { ApiReach, CHAINED_NOTE, CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
+import { requiredGrants } from "./grants";
 import {
   type CheckedPod,
   type DaemonSet,
@@ -19,7 +20,6 @@ import {
   unreadyFirst,
   type WebhookConfiguration,
 } from "./objects";
-import { requiredGrants } from "./rights";
 
 /** A part that was read, or a problem; if the user may not read it, `forbidden` names the kind. */
 export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };

@@ -8,7 +8,7 @@ import { httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import { health, metrics as metricsAnswer, serve } from "../../process/http-server";
 import type { Log } from "../../process/log";
-import { readStanza } from "../stanza";
+import { stanzaFromText } from "../stanza";
 import { Auditor } from "./audit";
 import { RepairController } from "./controller";
 import { createMetrics } from "./metrics";
@@ -43,7 +43,7 @@ export async function runRepairController({ settings, log, clock, signal }: Deps
     settings.stanza === undefined
       ? undefined
       : new Auditor({
-          ...{ pods, client, stanza: readStanza(settings.stanza), probe: probeTcp, waitForNri, found },
+          ...{ pods, client, stanza: stanzaFromText(settings.stanza), probe: probeTcp, waitForNri, found },
           ...{ clock, log, signal },
         });
 

@@ -23,7 +23,7 @@ import { pathsOf } from "../state/paths";
 import { pluginFile } from "../state/plugin-file";
 import { createInstruments } from "../telemetry/instruments";
 import { type Deps, Reconciler } from "./reconciler";
-import { readStanza } from "./stanza";
+import { stanzaForNode } from "./stanza";
 
 /** A list, as a primary CNI writes it. */
 export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
@@ -132,7 +132,7 @@ export class Node {
         chained,
         chaining: this.chaining,
         runtime: this.runtime,
-        stanza: readStanza(settings, undefined),
+        stanza: stanzaForNode(settings, undefined),
         kubeconfig: kubeconfig(readApiServer(settings.cluster)),
       }),
       disk: { ...nodeDisk, isOpened: (folder, meanwhile) => this.isOpened(folder, meanwhile) },

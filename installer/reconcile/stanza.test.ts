@@ -1,5 +1,5 @@
 import { readSettings } from "../settings";
-import { readStanza } from "./stanza";
+import { stanzaForNode } from "./stanza";
 
 const environment = {
   DEST_CNI_NET_DIR: "/etc/cni/net.d/",
@@ -7,7 +7,7 @@ const environment = {
   KUBERNETES_SERVICE_PORT: "443",
 };
 const read = (stanza: object, more = {}, daemonset?: string) =>
-  readStanza(readSettings([], { ...environment, ...more, CNI_NETWORK_CONFIG: JSON.stringify(stanza) }), daemonset);
+  stanzaForNode(readSettings([], { ...environment, ...more, CNI_NETWORK_CONFIG: JSON.stringify(stanza) }), daemonset);
 const ours = { type: "linkerd-cni", "own-pods": { namespace: "linkerd-cni", daemonset: "linkerd-cni" }, last: 1 };
 
 test("the kubeconfig's path takes the place of its name", () => {

@@ -38,7 +38,7 @@ function fill(value: unknown, path: string): unknown {
  * installer's own it knows better than a text, in which kustomize changes neither names nor namespace.
  * @throws if it is bad
  */
-export function readStanza(settings: Settings, daemonset: string | undefined): StanzaJson {
+export function stanzaForNode(settings: Settings, daemonset: string | undefined): StanzaJson {
   const { stanza: source, netDir, kubeconfigName, pod } = settings;
   const stanza =
     "file" in source

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { Progress } from "../../demo/progress";
+import type { Progress } from "../../build/progress";
 import { goEnvironment } from "./go";
 import { paths } from "./paths";
 

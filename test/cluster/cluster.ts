@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
-import type { Progress } from "../../demo/progress";
+import type { Progress } from "../../build/progress";
 import { NODE } from "./addresses";
 import { buildBinaries, buildContainerd, programs } from "./binaries";
 import { makeCredentials } from "./certificates";

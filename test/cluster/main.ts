@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { Command, Option } from "commander";
 import pc from "picocolors";
 import { root } from "../../build/paths";
-import { Progress } from "../../demo/progress";
+import { Progress } from "../../build/progress";
 import { buildEverything } from "./binaries";
 import { down, status, up } from "./cluster";
 import { Machine } from "./machine";

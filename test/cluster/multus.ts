@@ -1,6 +1,6 @@
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Progress } from "../../demo/progress";
+import { Progress } from "../../build/progress";
 import { CRD } from "../support/multus";
 import { buildMultus } from "./binaries";
 import { kubeconfig } from "./certificates";

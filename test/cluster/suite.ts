@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
-import { Progress } from "../../demo/progress";
+import { Progress } from "../../build/progress";
 import { snapshot } from "../../demo/snapshot";
 import type { CallRecord } from "../../host/call-log";
 import { suite, which } from "../support/requirements";
