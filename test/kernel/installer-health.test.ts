@@ -82,10 +82,10 @@ test("ready when a pod that starts now is chained, and only then", async () => {
   expect((await get("/else")).status).toBe(404);
   expect((await get("/metrics")).body).toContain("linkerd_cni_ready 1");
   node.write("10-k.conflist", "{");
-  await eventually(async () => (await get("/ready")).status === 503, 2_000);
+  await eventually(async () => (await get("/ready")).status === 503, 30_000);
   expect((await get("/ready")).body).toContain("no valid CNI configuration");
   node.write("10-k.conflist", LIST);
-  await eventually(async () => (await get("/ready")).status === 200, 2_000);
+  await eventually(async () => (await get("/ready")).status === 200, 30_000);
 });
 
 test("an API server that is away does not make a node unready", async () => {
@@ -357,5 +357,5 @@ test("a token that is away makes the node unready, and the installer goes on", a
   expect(await get("/ready")).toMatchObject({ status: 503, body: expect.stringContaining("token") });
   expect((await get("/metrics")).body).toContain("linkerd_cni_ready 0");
   writeFileSync(join(node.accountDir, "token"), "token");
-  await eventually(async () => (await get("/ready")).status === 200, 2_000);
+  await eventually(async () => (await get("/ready")).status === 200, 30_000);
 });
