@@ -198,18 +198,41 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
     });
 
     const readsFolder = facts.dropIns.length > 0;
-    test(`${readsFolder ? "redirects" : "does not redirect"} by our plugin from that folder`, async () => {
+    /** Puts the plugin into the folder, with an installer beside it that chains nothing. */
+    async function byHand(): Promise<void> {
       await node.install({ CHAINED: "false" });
-      await node.api.requests();
       const stanza = await ourStanza();
       const kubernetes = { kubeconfig: netDir("ZZZ-linkerd-cni-kubeconfig") };
+      mkdirSync(netDir(NETWORK), { recursive: true });
       writeFileSync(netDir(NETWORK, "99-linkerd-cni.conf"), JSON.stringify({ ...stanza, kubernetes }));
       await node.restart();
+    }
+
+    test(`${readsFolder ? "redirects" : "does not redirect"} by our plugin from that folder`, async () => {
+      await byHand();
+      await node.api.requests();
       expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, readsFolder]);
       expect(await node.api.requests()).not.toContain("/api/v1/namespaces/shop/pods/plain");
     });
 
     if (readsFolder) {
+      test("is chained by the installer's own drop-in, through a restart, without a change of the list", async () => {
+        await node.uninstall();
+        rmSync(netDir(NETWORK), { recursive: true });
+        const list = node.directories.read(CONFIGURATION);
+        await node.install({ CHAINING: "dropin" });
+        expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, true]);
+        const lives = await node.run(MESHED);
+        await node.restart();
+        expect([await node.isRedirected(lives), await redirects(MESHED)]).toEqual([true, true]);
+        expect(node.directories.read(CONFIGURATION)).toBe(list);
+        await node.uninstall();
+        expect(await redirects(MESHED)).toBe(false);
+        await node.remove(lives);
+        expect(differences(before, await content())).toEqual([]);
+        await byHand();
+      });
+
       test("reads the folder again when a file beside it is renamed", async () => {
         const reread = () => {
           writeFileSync(netDir("linkerd-cni.tmp"), "");
