@@ -7,8 +7,8 @@ export interface Platform {
   readonly destCNINetDir: string;
   /** Directory on the node that the container runtime looks for CNI plugins in. */
   readonly destCNIBinDir: string;
-  /** Folder on the node with the auxiliary chain of Multus; given, `chaining: auto` means `auxiliary`. @default none */
-  readonly auxiliaryChainDir?: string;
+  /** What `chaining: auto` means there. @default what the installer finds on the node */
+  readonly chaining?: "auxiliary";
   /** SELinux context without which the installer may not write to these directories. @default none */
   readonly seLinuxOptions?: { readonly type: string };
   /** ClusterRole that lets the pods use a security context constraint. @default none */
@@ -73,7 +73,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
     destCNIBinDir: "/var/lib/cni/bin",
     seLinuxOptions: UNCONFINED,
     securityContextConstraint: "system:openshift:scc:privileged",
-    auxiliaryChainDir: NodePath.auxiliaryChainDir,
+    chaining: "auxiliary",
     note:
       "Multus calls the plugin by its auxiliary chain, which OpenShift 4.22 switches on; before, set chained=false and " +
       "install the chart linkerd-multus: the network operator reverts an edit of 00-multus.conf",

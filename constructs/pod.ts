@@ -20,7 +20,6 @@ import {
   and,
   assert,
   concat,
-  entryOf,
   eq,
   ge,
   type Input,
@@ -28,7 +27,6 @@ import {
   matches,
   not,
   or,
-  orElse,
   type Part,
   type Parts,
   present,
@@ -73,7 +71,7 @@ export interface Directories {
 /** Both directories may be one: then it is mounted once. */
 const netDirApart = ({ binDir, netDir }: Directories): Input<boolean> => not(eq(binDir, netDir));
 
-const withAuxiliary = PLATFORM_NAMES.filter((name) => PLATFORMS[name].auxiliaryChainDir !== undefined);
+const withAuxiliary = PLATFORM_NAMES.filter((name) => PLATFORMS[name].chaining !== undefined);
 const hasAuxiliary = ({ platform }: Refs<Values>): Input<boolean> =>
   or(...withAuxiliary.map((name) => eq<string>(platform, name)));
 
@@ -83,24 +81,13 @@ const isAuxiliary = (values: Refs<Values>): Input<boolean> => {
   return and(values.chained, or(given("auxiliary"), and(given("auto"), hasAuxiliary(values))));
 };
 
-const NO_AUXILIARY =
-  "multus.auxiliaryChainDir: with chaining auxiliary it is the folder of Multus' auxiliary chain on the node, such as " +
-  "/etc/cni/net.d/NAME with auxiliaryCNIChainName NAME";
-
-/** The folder of Multus' auxiliary chain. */
-function auxiliaryDirOf(values: Refs<Values>): Input<string> {
-  const { multus, platform } = values;
-  const presets = Object.fromEntries(withAuxiliary.map((name) => [name, PLATFORMS[name].auxiliaryChainDir]));
-  return orElse(multus.auxiliaryChainDir, entryOf(presets, platform));
-}
-
 function mounts(values: Refs<Values>, directories: Directories): Mounts {
   return [
     { name: "cni-bin-dir", mountPath: concat(MOUNT_PREFIX, directories.binDir) },
     when(netDirApart(directories), { name: "cni-net-dir", mountPath: concat(MOUNT_PREFIX, directories.netDir) }),
     when(isAuxiliary(values), {
       name: "auxiliary-chain-dir",
-      mountPath: concat(MOUNT_PREFIX, auxiliaryDirOf(values)),
+      mountPath: concat(MOUNT_PREFIX, values.multus.auxiliaryChainDir),
     }),
     when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${MOUNT_PREFIX}${NodePath.runDir}` }),
     { name: CNI_CACHE_VOLUME, mountPath: `${MOUNT_PREFIX}${NodePath.cniCacheDir}`, readOnly: true },
@@ -115,7 +102,7 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
     // It may lie in /run, which is empty after a boot.
     when(isAuxiliary(values), {
       name: "auxiliary-chain-dir",
-      hostPath: { path: auxiliaryDirOf(values), type: "DirectoryOrCreate" },
+      hostPath: { path: values.multus.auxiliaryChainDir, type: "DirectoryOrCreate" },
     }),
     when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type: "DirectoryOrCreate" } }),
     // Every node that started a pod by CNI has it.
@@ -142,11 +129,7 @@ function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
     }),
     when(isAuxiliary(values), {
       name: InstallerVariable.auxiliaryDir,
-      value: assert(
-        or(not(isAuxiliary(values)), hasAuxiliary(values), not(eq<string>(values.multus.auxiliaryChainDir, ""))),
-        NO_AUXILIARY,
-        auxiliaryDirOf(values),
-      ),
+      value: values.multus.auxiliaryChainDir,
     }),
     { name: InstallerVariable.healthPort, value: text(values.healthPort) },
     { name: InstallerVariable.logLevel, value: logLevelOf(values) },

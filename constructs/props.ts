@@ -222,8 +222,8 @@ export interface Values {
 export interface MultusProps {
   /**
    * With chaining `auxiliary`: the folder on the node with the auxiliary chain, named by auxiliaryCNIChainName of
-   * Multus' daemon and beside its clusterNetwork; empty for the platform's.
-   * @default ""
+   * Multus' daemon and beside its clusterNetwork; the default is OpenShift's.
+   * @default "/run/multus/cni/net.d/vendor-cni-chain"
    */
   readonly auxiliaryChainDir?: Input<Values["multus"]["auxiliaryChainDir"]> | undefined;
 }

@@ -290,13 +290,13 @@ export const values = z.strictObject({
       examples: ["edit"],
     }),
   multus: group({
-    auxiliaryChainDir: directoryOrNothing()
-      .default("")
+    auxiliaryChainDir: directory()
+      .default(NodePath.auxiliaryChainDir)
       .meta({
         description:
           "With chaining `auxiliary`: the folder on the node with the auxiliary chain, named by auxiliaryCNIChainName of " +
-          "Multus' daemon and beside its clusterNetwork; empty for the platform's",
-        examples: ["/etc/cni/net.d/vendor-cni-chain"],
+          "Multus' daemon and beside its clusterNetwork; the default is OpenShift's",
+        examples: ["/etc/cni/net.d/CHAIN"],
       }),
   }),
   destCNIBinDir: directoryOrNothing()

@@ -1,3 +1,4 @@
+import { NodePath } from "../../cni/contract";
 import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
 import type { ConfigMapObject } from "../configuration";
@@ -298,11 +299,11 @@ function auxiliaryDir({ multusDaemons }: Before): string | undefined {
 function multusPreparation(before: Before, platform: PlatformName | undefined): Preparation {
   if (known(before.multus) === undefined) return { findings: [], values: {} };
   const directory = auxiliaryDir(before);
-  const preset = platform === undefined ? undefined : PLATFORMS[platform].auxiliaryChainDir;
+  const preset = platform === undefined ? undefined : PLATFORMS[platform].chaining;
   if (directory !== undefined) {
     const values = {
       ...(preset === undefined ? { chaining: "auxiliary" } : {}),
-      ...(directory === preset ? {} : { "multus.auxiliaryChainDir": directory }),
+      ...(directory === NodePath.auxiliaryChainDir ? {} : { "multus.auxiliaryChainDir": directory }),
     };
     return { findings: [category.good("Multus is installed, with an auxiliary chain", directory)], values };
   }
