@@ -370,9 +370,9 @@ function withoutDropins(context: Context, but: readonly string[] = []): readonly
 
 /** Removes the folders that we made, but for some; those in which others have put something stay. */
 function withoutFolders({ paths, state }: Context, but: readonly string[] = []): readonly Change[] {
-  return (state.journal?.folders ?? [])
-    .filter((folder) => !but.includes(folder) && state.dropins.has(folder))
-    .map((folder) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
+  return Object.entries(state.journal?.folders ?? {})
+    .filter(([folder, isMade]) => isMade && !but.includes(folder) && state.dropins.has(folder))
+    .map(([folder]) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
 }
 
 /** Removes a file that runtimes read. */
@@ -505,6 +505,16 @@ function hasChained(name: string, { journal, originals }: NodeState): boolean {
   return originals.has(name) || journal?.made[name] !== undefined;
 }
 
+/** Folders whose drop-in stays. */
+function keptFolders(context: Context, { file, folder }: Chain, isListed: boolean): readonly string[] {
+  const { folders = {} } = context.state.journal ?? {};
+  // Whoever chains nothing leaves alone what it has not put there.
+  if (!isListed) return foldersOfOurs(context).filter((each) => folders[each] === undefined);
+  // Until there is a configuration to chain, what stands for the last one stays: its owner may be about to write it again.
+  if (file === undefined) return foldersOfOurs(context);
+  return folder === undefined ? [] : [folder];
+}
+
 /** The way in which pods come to be chained; undefined if they are not. */
 function chosen({ paths, state }: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
   const { chained, chaining, runtime, unread = false } = wanted;
@@ -544,23 +554,21 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const active = isListed ? activeOf(configs) : undefined;
   const choice = active === undefined && isListed ? undefined : chosen(context, wanted, active);
   const chaining = chain(context, wanted, { choice, active });
-  const journal = (made: Journal["made"], folders: readonly string[]): Journal => ({
+  const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
     ...(isListed ? {} : { unchained: true }),
     made,
-    ...(folders.length === 0 ? {} : { folders }),
+    ...(Object.keys(folders).length === 0 ? {} : { folders }),
   });
-  // Until there is a configuration to chain, what stands for the last one stays: its owner may be about to write it again.
-  const isWaiting = isListed && chaining.file === undefined;
-  const kept = isWaiting ? foldersOfOurs(context) : chaining.folder === undefined ? [] : [chaining.folder];
-  const made = new Set(state.journal?.folders);
-  if (chaining.folder !== undefined && !state.names.includes(chaining.folder)) made.add(chaining.folder);
+  const kept = keptFolders(context, chaining, isListed);
+  const added = chaining.folder === undefined ? {} : { [chaining.folder]: !state.names.includes(chaining.folder) };
+  const folders = { ...added, ...state.journal?.folders };
   const { links } = state.journal ?? {};
   const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
   const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
   const before = {
-    ...journal({ ...madeLists(state), ...chaining.made }, [...made]),
+    ...journal({ ...madeLists(state), ...chaining.made }, folders),
     ...(links === undefined ? {} : { links }),
   };
   const restored = configs
@@ -585,7 +593,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
           {
             ...journal(
               { ...adopted(state), ...chaining.made },
-              [...made].filter((folder) => kept.includes(folder)),
+              Object.fromEntries(Object.entries(folders).filter(([folder]) => kept.includes(folder))),
             ),
             ...(chaining.keeps === undefined ? {} : linked(state, active)),
           },

@@ -1,4 +1,5 @@
-import { rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { LIST, Node, SINGLE } from "./node.testing";
 
 test("for Multus all but the chain is installed, and a chain is taken away; a successor takes it over", async () => {
@@ -28,6 +29,20 @@ test("for Multus a stanza that others have put into a configuration is theirs, a
   expect(await installer.reconcile()).toEqual({});
   await installer.reconcile();
   expect(node.read("10-k.conflist")).toBe(theirs);
+  rmSync(node.root, { recursive: true });
+});
+
+test("for Multus a drop-in of ours goes, and one that others have put there stays", async () => {
+  const node = new Node({ "10-k.conflist": LIST });
+  const folder = node.path("net.d", "k");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "99-linkerd-cni.conf"), '{"type":"linkerd-cni"}');
+  await node.installer("first", false).reconcile();
+  expect(readdirSync(folder)).toEqual(["99-linkerd-cni.conf"]);
+  node.runtime = "containerd://2.2.9";
+  await node.installer("second").reconcile();
+  await node.installer("third", false).reconcile();
+  expect([node.read("10-k.conflist"), readdirSync(folder)]).toEqual([LIST, []]);
   rmSync(node.root, { recursive: true });
 });
 

@@ -18,8 +18,8 @@ export interface Journal {
   readonly made: Readonly<Record<string, string>>;
   /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
   readonly links?: Readonly<Record<string, string>>;
-  /** Folders that we made for our drop-in. */
-  readonly folders?: readonly string[];
+  /** Folders in which we have put our drop-in, and whether we made them. */
+  readonly folders?: Readonly<Record<string, boolean>>;
 }
 
 /** Tells one content from another. */
@@ -28,8 +28,8 @@ export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
 
-const listed = (list: unknown): readonly string[] =>
-  Array.isArray(list) ? list.filter((each) => typeof each === "string") : [];
+const flags = (map: object): Readonly<Record<string, boolean>> =>
+  Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "boolean"));
 
 /** More pods of one DaemonSet do not run on a node at the same time. */
 const MOST_FORMER = 8;
@@ -72,12 +72,12 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       version,
       owner,
       ...(left === true ? { left } : {}),
-      ...(former === undefined ? {} : { former: listed(former) }),
+      ...(Array.isArray(former) ? { former: former.filter((each) => typeof each === "string") } : {}),
       ...(typeof failed === "string" ? { failed } : {}),
       ...(unchained === true ? { unchained } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
-      ...(folders === undefined ? {} : { folders: listed(folders) }),
+      ...(folders === undefined ? {} : { folders: flags(folders) }),
     };
   } catch {
     return undefined;

@@ -76,6 +76,13 @@ const MULTUS: GoProgram = {
   about: "Multus (once, 1 to 3 minutes)",
 };
 
+/** The plugin with which Multus' auxiliary chain begins. */
+const PASSTHRU: GoProgram = {
+  ...MULTUS,
+  packages: ["gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/passthru-cni"],
+  about: "Multus' passthru (once, a few seconds)",
+};
+
 /** Names under which the Kubernetes executable is called. */
 const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"] as const;
 
@@ -98,6 +105,12 @@ export async function buildMultus(progress: Progress): Promise<string> {
   return build(MULTUS, join(paths.binaries, "multus"), progress);
 }
 
+/** Builds the plugin with which Multus' auxiliary chain begins. @returns the executable */
+export async function buildPassthru(progress: Progress): Promise<string> {
+  await mkdir(paths.binaries, { recursive: true });
+  return build(PASSTHRU, join(paths.binaries, "passthru"), progress);
+}
+
 /** Builds what is not yet in the cache. */
 export async function buildBinaries(progress: Progress, signal: AbortSignal): Promise<void> {
   await mkdir(paths.binaries, { recursive: true });
@@ -117,6 +130,7 @@ export async function buildEverything(progress: Progress, signal: AbortSignal): 
   await buildBinaries(progress, signal);
   for (const version of BUILT_CONTAINERDS) await buildContainerd(version, progress, signal);
   await buildMultus(progress);
+  await buildPassthru(progress);
 }
 
 /** Builds a program unless its sources are those that the cached executable was made from. */

@@ -1,7 +1,7 @@
 /** From linkerd's chart to ours and back, on a real cluster, while meshed pods start: who is lost, and who is mended. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "../support/requirements";
-import { rounds } from "../support/rounds";
+import { isFull, rounds } from "../support/rounds";
 import { linkerdChart } from "./linkerd-chart";
 import { type Kubectl, pod, podAnnotations, podSpec } from "./pods";
 import { clusterSuite, type TestCluster } from "./suite";
@@ -188,7 +188,7 @@ async function measure(cluster: TestCluster, { way, by, change, repairs = false 
 
 const [UPGRADE, ROLLBACK, UNDO] = ["helm upgrade", "helm rollback", "kubectl rollout undo"] as const;
 
-clusterSuite("from linkerd's chart to ours and back, while meshed pods start", (cluster) => {
+const migration = (cluster: TestCluster) => {
   suite("with linkerd's own programs", lacks, () => {
     const rows: Row[] = [];
     const undo = () => cluster.kubectl.run("rollout", "undo", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
@@ -254,4 +254,9 @@ clusterSuite("from linkerd's chart to ours and back, while meshed pods start", (
       expect(row.lost).toBeLessThanOrEqual(way.atMost ?? row.pods);
     });
   });
-});
+};
+
+const TITLE = "from linkerd's chart to ours and back, while meshed pods start";
+// Ours chains by a drop-in there.
+clusterSuite(`${TITLE}, on containerd 2.2`, migration, "2");
+if (isFull) clusterSuite(`${TITLE}, on the distribution's containerd`, migration);

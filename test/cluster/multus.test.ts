@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "../../build/paths";
+import { differences } from "../../demo/snapshot";
 import { CertManager } from "./cert-manager";
-import { Admissions, definition, Multus, OPERATOR } from "./multus";
+import { Admissions, AUXILIARY_DIR, definition, Multus, OPERATOR } from "./multus";
 import { onDisk } from "./paths";
 import { type Pod, pod, until } from "./pods";
 import { clusterSuite, NET_DIR } from "./suite";
@@ -210,5 +211,55 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     await multus.rolledOut();
     await cluster.kubectl.start(pod("issued", { namespace: "shop", proxy: "sidecar" }));
     expect(await annotations("issued")).toMatchObject({ [NETWORKS]: "linkerd-cni" });
+  });
+});
+
+clusterSuite("the auxiliary chain of the real Multus, without definitions, webhook and operator", (cluster) => {
+  const multus = new Multus(cluster);
+  const file = join(onDisk(AUXILIARY_DIR), "99-linkerd-cni.conf");
+  let before: Record<string, string>;
+  let server: string;
+  const dial = (from: string, address: string) => cluster.kubectl.dial(from, address);
+
+  beforeAll(async () => {
+    await multus.install({ auxiliary: true });
+    before = await cluster.directories();
+    await cluster.install("--set=chaining=auxiliary", `--set=multus.auxiliaryChainDir=${AUXILIARY_DIR}`);
+    [server = ""] = await cluster.kubectl.start(pod("server"));
+  }, 1_800_000);
+
+  test("the stanza is in the chain, and neither Multus' nor the network's own configuration is touched", async () => {
+    expect(JSON.parse(await readFile(file, "utf8")).type).toBe("linkerd-cni");
+    const changed = differences(before, await cluster.directories());
+    expect(changed.filter((path) => path.endsWith(".conf") || path.endsWith(".conflist"))).toEqual([
+      "vendors/99-linkerd-cni.conf",
+    ]);
+  });
+
+  test("meshed pods are redirected both ways, those of the control plane, too; one that is not meshed is left alone", async () => {
+    const [meshed, destination, plain] = await cluster.kubectl.start(
+      pod("meshed", { proxy: "sidecar" }),
+      pod("destination", { proxy: "sidecar", labels: { "linkerd.io/control-plane-component": "destination" } }),
+      pod("plain"),
+    );
+    expect(await dial("meshed", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
+    for (const address of [meshed, destination])
+      expect(await dial("server", `${address}:8080`)).toEqual(inbound(`${address}:8080`));
+    expect(await dial("server", `${plain}:8080`)).toEqual(served(8080));
+    expect(await cluster.additions("default/meshed")).toHaveLength(1);
+    expect(await multus.configs()).toEqual({});
+  });
+
+  test("a file that is gone, as all of /run after a boot, comes back", async () => {
+    await rm(file);
+    await until("the stanza", async () => (await readdir(onDisk(AUXILIARY_DIR))).includes("99-linkerd-cni.conf"));
+  });
+
+  test("an uninstall leaves nothing behind, and pods from before and after it end", async () => {
+    await cluster.uninstall();
+    expect(differences(before, await cluster.directories())).toEqual([]);
+    const [late] = await cluster.kubectl.start(pod("late", { proxy: "sidecar" }));
+    expect(await dial("server", `${late}:8080`)).toEqual(served(8080));
+    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");
   });
 });

@@ -1,8 +1,8 @@
-import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Progress } from "../../build/progress";
 import { CRD } from "../support/multus";
-import { buildMultus } from "./binaries";
+import { buildMultus, buildPassthru } from "./binaries";
 import { kubeconfig } from "./certificates";
 import { onDisk, paths } from "./paths";
 import { type Kubectl, until } from "./pods";
@@ -37,6 +37,17 @@ async function configuration(): Promise<object> {
   };
 }
 
+/** Name of the auxiliary chain, and its folder on the node: beside the file that clusterNetwork names. */
+const AUXILIARY_CHAIN = "vendors";
+export const AUXILIARY_DIR = join(NET_DIR, AUXILIARY_CHAIN);
+
+/** Multus' configuration with an auxiliary chain, for which the node's own network has to be named by its file. */
+async function withAuxiliaryChain(): Promise<object> {
+  const { delegates, ...others } = (await configuration()) as { delegates: object };
+  const clusterNetwork = join(NET_DIR, "10-cluster.conflist");
+  return { ...others, clusterNetwork, auxiliaryCNIChainName: AUXILIARY_CHAIN };
+}
+
 /** What Multus did to a pod. */
 export interface Attachment {
   readonly verb: string;
@@ -49,13 +60,20 @@ export interface Attachment {
 export class Multus {
   constructor(private readonly cluster: TestCluster) {}
 
-  async install(): Promise<void> {
+  /** @param auxiliary with an auxiliary chain, whose folder is empty */
+  async install({ auxiliary = false } = {}): Promise<void> {
     const { kubectl } = this.cluster;
+    if (auxiliary) {
+      await mkdir(onDisk(AUXILIARY_DIR));
+      const passthru = await buildPassthru(new Progress(process.stdout));
+      await copyFile(passthru, join(onDisk(BIN_DIR), "passthru"));
+    }
     const built = await buildMultus(new Progress(process.stdout));
     await kubectl.apply(CRD);
     await kubectl.run("wait", "--for=condition=Established", `crd/${CRD.metadata.name}`, "--timeout=30s");
     await copyFile(built, join(onDisk(BIN_DIR), "multus"));
-    await writeFile(join(onDisk(NET_DIR), "00-multus.conf"), JSON.stringify(await configuration(), undefined, 2));
+    const config = await (auxiliary ? withAuxiliaryChain() : configuration());
+    await writeFile(join(onDisk(NET_DIR), "00-multus.conf"), JSON.stringify(config, undefined, 2));
   }
 
   /** Installs the chart by the README's command, and waits until its pods are ready. */
