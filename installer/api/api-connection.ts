@@ -1,6 +1,7 @@
 import { ApiReach } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import type { ApiResponse } from "../../kubernetes/api-server";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { type ClosingTransport, type ConnectionOptions, httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
@@ -21,8 +22,10 @@ const CONNECTIONS: ConnectionOptions = {
 const CHECK_MS = 2_500;
 /** Milliseconds after which the log says again that the API server cannot be reached. */
 const SAY_AGAIN_MS = 60_000;
-/** Milliseconds between checks; a server that is not reached is asked more often. */
-const EVERY_MS = { reached: 10_000, unreached: 3_000 } as const;
+/** Milliseconds between checks. */
+const EVERY_MS = 10_000;
+/** A server that is not reached is tried sooner, but not for long: a thousand nodes that go on would keep it slow. */
+const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: EVERY_MS };
 
 interface Deps {
   /** Asked before each request. @throws if there is no token */
@@ -30,20 +33,22 @@ interface Deps {
   /** What a check asks for. */
   readonly path: string;
   readonly log: Log;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "random">;
 }
 
 /** The installer's open connections to the API server, as the plugin's account, and whether they lead there. */
 export class ApiConnection {
   private readonly transport: ClosingTransport;
   private checking: Promise<void> | undefined;
-  private checkedAt = Number.NEGATIVE_INFINITY;
+  private dueAt = Number.NEGATIVE_INFINITY;
+  private readonly unreached: Backoff;
   private reason: string | undefined;
   private saidAt = Number.NEGATIVE_INFINITY;
   private accepted = false;
 
   constructor(private readonly deps: Deps) {
     this.transport = httpsTransport(deps.access, CONNECTIONS);
+    this.unreached = new Backoff(UNREACHED, deps.clock.random);
   }
 
   /** Why the API server cannot be reached; undefined if the last check reached it, or none has ended yet. */
@@ -72,10 +77,9 @@ export class ApiConnection {
 
   /** Checks again if it is time. Never rejects. @returns milliseconds until it is due again */
   async checkIfDue(): Promise<number> {
-    const dueAt = () => this.checkedAt + (this.reason === undefined ? EVERY_MS.reached : EVERY_MS.unreached);
     const { now } = this.deps.clock;
-    if (now() >= dueAt()) await this.check();
-    return Math.max(0, dueAt() - now());
+    if (now() >= this.dueAt) await this.check();
+    return Math.max(0, this.dueAt - now());
   }
 
   close(): void {
@@ -85,7 +89,7 @@ export class ApiConnection {
   private check(): Promise<void> {
     this.checking ??= this.ask().finally(() => {
       this.checking = undefined;
-      this.checkedAt = this.deps.clock.now();
+      this.dueAt = this.deps.clock.now() + (this.reason === undefined ? EVERY_MS : this.unreached.next());
     });
     return this.checking;
   }
@@ -97,6 +101,7 @@ export class ApiConnection {
       this.accepted ||= status < 500 && status !== 401 && status !== 403;
       if (this.reason !== undefined) log.info(ApiReach.regained);
       this.reason = undefined;
+      this.unreached.reset();
     } catch (error) {
       const reason = reasonOf(error);
       const now = this.deps.clock.now();
