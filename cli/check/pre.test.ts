@@ -109,7 +109,33 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     "Cilium, alone",
     { cilium: { value: { data: {} } } },
     [
-      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium takes away what others write beside it",
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium takes away what others write beside it, but for drop-ins, which the runtime of node a does not read",
+    ],
+    {},
+  ],
+  [
+    "Cilium, alone, on nodes whose runtimes read drop-ins",
+    {
+      ...nodes(
+        node("a", { containerRuntimeVersion: "containerd://2.2.9" }),
+        node("b", { containerRuntimeVersion: "cri-o://1.34.0" }),
+      ),
+      cilium: { value: { data: { "cni-exclusive": "true" } } },
+    },
+    [],
+    {},
+  ],
+  [
+    "Cilium, alone, and one node of two whose runtime reads drop-ins",
+    {
+      ...nodes(
+        node("a", { containerRuntimeVersion: "containerd://2.2.9" }),
+        node("old", { containerRuntimeVersion: "containerd://1.7.28" }),
+      ),
+      cilium: { value: { data: { "cni-exclusive": "true" } } },
+    },
+    [
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive true: Cilium takes away what others write beside it, but for drop-ins, which the runtime of node old does not read",
     ],
     {},
   ],

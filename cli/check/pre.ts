@@ -1,3 +1,4 @@
+import { readsDropins } from "../../cni/conflist/dropin";
 import { NodePath } from "../../cni/contract";
 import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
@@ -172,16 +173,24 @@ function platformFindings(nodes: readonly NodeObject[]): Preparation {
   };
 }
 
-function ciliumFindings({ cilium }: Before): readonly Finding[] {
+function ciliumFindings({ cilium, nodes }: Before): readonly Finding[] {
   const found = known(cilium);
   if (found === undefined) return [];
-  const what = "Cilium leaves the configuration of others alone";
-  // Cilium's default.
-  if (found.data?.["cni-exclusive"] === "false") return [category.good(what, "cni-exclusive is false")];
+  const what = "Cilium leaves alone what others write";
+  const exclusive = found.data?.["cni-exclusive"];
+  if (exclusive === "false") return [category.good(what, "cni-exclusive is false")];
+  // It takes away files, not folders.
+  const others = (known(nodes) ?? []).filter(({ status }) => !readsDropins(status?.nodeInfo?.containerRuntimeVersion));
+  if (others.length === 0 && known(nodes) !== undefined) {
+    return [category.good(what, "it does not touch drop-ins, which every node's runtime reads")];
+  }
+  const unread = others.length === 0 ? "" : `, but for drop-ins, which the runtime of ${namesOf(others)} does not read`;
   return [
     category.bad(what, {
-      problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${found.data?.["cni-exclusive"] ?? "not set, which means true"}: Cilium takes away what others write beside it`,
-      remedy: "set cni.exclusive=false in Cilium's values, and restart its agents",
+      // Cilium's default.
+      problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${exclusive ?? "not set, which means true"}: Cilium takes away what others write beside it${unread}`,
+      remedy:
+        "set cni.exclusive=false in Cilium's values, and restart its agents; or have containerd 2.1, CRI-O 1.34 or later on every node",
       link: PRE,
     }),
   ];

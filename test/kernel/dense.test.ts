@@ -2,7 +2,6 @@
 import { spawn } from "node:child_process";
 import { renameSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { config } from "../../plugin/protocol-cases.testing";
 import { printTable } from "../cluster/costs";
@@ -86,6 +85,7 @@ const PEER = "linkerd-peer";
 
 suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), () => {
   let node: RuntimeNode;
+  const columns = ["redirected", "failed", "s"];
   const rows: string[][] = [];
   beforeAll(async () => {
     await buildPrograms();
@@ -96,7 +96,8 @@ suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), (
   });
   afterAll(async () => {
     await node?.close();
-    if (rows.length > 0) printTable([`${PODS} pods at once`, "redirected", "s", "s beside a load", "of it"], rows);
+    if (rows.length > 0)
+      printTable([`${PODS} pods at once`, ...columns, ...columns.map((each) => `${each}, beside ${LOAD}`)], rows);
   });
 
   const write = (plugins: readonly object[]) => {
@@ -105,14 +106,15 @@ suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), (
     renameSync(join(node.directories.netDir, "new"), join(node.directories.netDir, CONFIGURATION));
   };
 
-  /** Starts the pods at once. @returns how many are redirected, and the seconds until the last one has started */
-  async function start(): Promise<{ readonly redirected: number; readonly seconds: number }> {
+  /** Starts the pods at once. @returns how many are redirected, how many did not start, and the seconds that it took */
+  async function start() {
     const begin = performance.now();
-    const pods = await Promise.all(Array.from({ length: PODS }, () => node.run(MESHED)));
+    const tried = await Promise.allSettled(Array.from({ length: PODS }, () => node.run(MESHED)));
     const seconds = (performance.now() - begin) / 1000;
+    const pods = tried.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     const redirected = await Promise.all(pods.map((pod) => node.isRedirected(pod)));
     await Promise.all(pods.map((pod) => node.remove(pod)));
-    return { redirected: redirected.filter((is) => is).length, seconds };
+    return { redirected: redirected.filter((is) => is).length, failed: PODS - pods.length, seconds };
   }
 
   /** The same beside processes that never rest. */
@@ -125,37 +127,32 @@ suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), (
     }
   }
 
-  async function measure(way: string, plugins: readonly object[], wanted: number): Promise<void> {
+  /** Starts the pods with a chain, first without a load. */
+  async function measure(way: string, plugins: readonly object[]) {
     write(plugins);
     await node.restart();
-    const calm = await start();
-    const loaded = await startBesideLoad();
-    const cells = [
-      way,
-      `${calm.redirected} and ${loaded.redirected}`,
-      calm.seconds.toFixed(1),
-      loaded.seconds.toFixed(1),
-    ];
-    rows.push([...cells, `${LOAD} processes on ${availableParallelism()} cores`]);
-    expect([calm.redirected, loaded.redirected]).toEqual([wanted, wanted]);
+    const turns = [await start(), await startBesideLoad()];
+    const cells = turns.flatMap(({ redirected, failed, seconds }) => [redirected, failed, seconds.toFixed(1)]);
+    rows.push([way, ...cells.map(String)]);
+    return turns.map(({ redirected, failed }) => ({ redirected, failed }));
   }
 
   const plugins = (): object[] => JSON.parse(node.directories.read(CONFIGURATION)).plugins;
 
   test("all start and are redirected, with a load beside them, too", async () => {
     const chain = plugins();
-    await measure("no chain", chain.slice(0, 1), 0);
-    await measure("ours", chain, PODS);
+    expect(await measure("no chain", chain.slice(0, 1))).toEqual(Array(2).fill({ redirected: 0, failed: 0 }));
+    expect(await measure("ours", chain)).toEqual(Array(2).fill({ redirected: PODS, failed: 0 }));
   });
 
+  // Some may find no time to ask the API server.
   const beside = peer === undefined || rounds(0, 1) === 0 ? test.skip : test;
   beside("and by linkerd's (needs LINKERD_CNI_PEER, and FULL=1)", async () => {
     await copyFile(peer ?? "", join(node.directories.binDir, PEER));
     const [primary = {}, ours = {}] = plugins();
-    await measure(
-      "linkerd's",
-      [primary, { ...ours, type: PEER, kubernetes: { kubeconfig: node.api.kubeconfig } }],
-      PODS,
-    );
+    const theirs = { ...ours, type: PEER, kubernetes: { kubeconfig: node.api.kubeconfig } };
+    for (const { redirected, failed } of await measure("linkerd's", [primary, theirs])) {
+      expect(redirected + failed).toBe(PODS);
+    }
   });
 });

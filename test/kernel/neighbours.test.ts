@@ -19,11 +19,13 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../build/paths";
+import { CHAINED_NOTE, type Chaining } from "../../cni/contract";
+import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
 import { type Installer, TestNode } from "./installer-node";
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 /** Writes a file into a directory, of which a reader may see any state in between. */
 type Writer = (directory: string, name: string, text: string) => Promise<void>;
@@ -170,7 +172,7 @@ describe.each(Object.entries(NEIGHBOURS))("%s", (_, { fixture: folder, name, wri
 
   test("comes later, and is updated while no installer runs", async () => {
     installer = node.start();
-    await installer.says("linkerd-cni.journal\n");
+    await installer.says("linkerd-cni.journal\n", 60_000);
     await write(first);
     await follows(first);
     await installer.stop("SIGKILL");
@@ -196,13 +198,88 @@ test("Flannel, from a .conf to a .conflist of the same stem, gets both back", as
   expect(node.content()).toEqual({ [`net.d/${conf}`]: former, [`net.d/${conflist}`]: text });
 });
 
+/** Reads all configurations again at each change in their directory, as a runtime with libcni 1.3 does. */
+function readAgain(): FSWatcher {
+  return watch(node.netDir, () => {
+    for (const entry of readdirSync(node.netDir, { withFileTypes: true })) {
+      if (entry.isDirectory()) readdirSync(join(node.netDir, entry.name));
+    }
+  });
+}
+
+describe("on a runtime that reads drop-ins", () => {
+  const RUNTIME = "containerd://2.2.9";
+  let api: ApiStub;
+  let reader: FSWatcher;
+  beforeAll(async () => {
+    api = await ApiStub.start(json(200, { status: { nodeInfo: { containerRuntimeVersion: RUNTIME } } }));
+  });
+  afterAll(() => api.close());
+  beforeEach(() => {
+    writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+    reader = readAgain();
+  });
+  afterEach(() => reader.close());
+
+  const start = (chaining: Chaining = "auto") =>
+    node.start({ KUBERNETES_SERVICE_PORT: String(api.port), NODE_NAME: "node-1", CHAINING: chaining });
+  const dropin = (text: string) => join(node.netDir, JSON.parse(text).name, "99-linkerd-cni.conf");
+  /** Waits until ours is beside the list, which is as its owner has written it. */
+  const isBeside = (name: string, text: string) =>
+    until(
+      "the drop-in",
+      () => existsSync(dropin(text)) && existsSync(join(node.netDir, name)) && node.read(name) === text,
+      180,
+    );
+
+  const lists = Object.entries(NEIGHBOURS).filter(([, { name }]) => name.endsWith(".conflist"));
+  test.each(lists)("%s has its list left alone, whenever and however it writes it", async (_, neighbour) => {
+    const { fixture: folder, name, writes, beside = {} } = neighbour;
+    const first = fixture(folder, name);
+    const second = newer(first);
+    for (const [other, content] of Object.entries(beside)) node.write(other, content);
+    installer = start();
+    await installer.says("linkerd-cni.journal\n", 60_000);
+    await writes(node.netDir, name, first);
+    await isBeside(name, first);
+    await writes(node.netDir, name, first);
+    await writes(node.netDir, name, second);
+    await isBeside(name, second);
+    await installer.stop("SIGKILL");
+    await writes(node.netDir, name, first);
+    expect(existsSync(dropin(first))).toBe(true);
+    installer = start();
+    await installer.says(CHAINED_NOTE, 180_000);
+    await isBeside(name, first);
+    expect(await installer.stop()).toBe(0);
+    const files = Object.entries({ [name]: first, ...beside }).map(([file, content]) => [`net.d/${file}`, content]);
+    expect(node.content()).toEqual(Object.fromEntries(files));
+  });
+
+  test("Cilium with cni.exclusive does not touch a folder: ours works beside it, and nobody writes again", async () => {
+    const cilium = new ExclusiveCilium(node.netDir);
+    installer = start("dropin");
+    await installer.says(CHAINED_NOTE, 180_000);
+    await isBeside(ExclusiveCilium.file, cilium.text);
+    expect(await installer.stop()).toBe(0);
+    await cilium.stop();
+    expect(cilium.writes).toBe(1);
+    expect(node.content()).toEqual({ [`net.d/${ExclusiveCilium.file}`]: cilium.text });
+  });
+});
+
 /** An agent of Cilium with cni.exclusive: at each change in the directory it writes its own, and renames all others. */
 class ExclusiveCilium {
   static readonly file = "05-cilium.conflist";
   readonly text = fixture("cilium", ExclusiveCilium.file);
   private readonly watcher: FSWatcher;
-  private readonly write = unlessEqual(renamed((name) => `.${name}123456`));
+  private readonly write = unlessEqual(async (...file) => {
+    this.writes += 1;
+    await renamed((name) => `.${name}123456`)(...file);
+  });
   private last = Promise.resolve();
+  /** How often it has written its file. */
+  writes = 0;
 
   constructor(private readonly directory: string) {
     this.watcher = watch(directory, () => this.tidy());

@@ -2,7 +2,7 @@
  * The installer, the plugin and the NRI plugin under each container runtime, and what docs/hosts.md says that the
  * runtimes do. A node is what the test before has left: installed, restarted, uninstalled.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
 import { differences, snapshot } from "../../demo/snapshot";
@@ -23,7 +23,7 @@ import {
   WITNESS,
 } from "../support/runtime-node";
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const PLAIN = "plain";
 const VERBS = ["ADD", "DEL", "CHECK", "GC", "STATUS"] as const;
@@ -254,6 +254,38 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
       await node.restart();
       expect(await redirects(MESHED)).toBe(false);
       await node.uninstall();
+      expect(differences(before, await content())).toEqual([]);
+    });
+
+    const way = readsFolder ? "a drop-in, which leaves its list alone" : "an edit of its list";
+    test(`is chained by ${way}, by the other way and back, and is put back`, async () => {
+      const dropin = netDir(NETWORK, "99-linkerd-cni.conf");
+      const list = netDir(CONFIGURATION);
+      const [text, { ino }] = [readFileSync(list, "utf8"), statSync(list)];
+      const isEdited = () => readFileSync(list, "utf8") !== text;
+      // On a busy machine a runtime may read the folder only when it is asked to again, a minute later.
+      const becomes = (way: "drop-in" | "edit") =>
+        until(`a chain by ${way}`, () => existsSync(dropin) !== isEdited() && isEdited() === (way === "edit"), 180);
+      await node.install({ CHAINING: "auto" });
+      await becomes(readsFolder ? "drop-in" : "edit");
+      if (readsFolder) expect(statSync(list).ino).toBe(ino);
+      await node.api.requests();
+      const pods = [await node.run(PLAIN), await node.run(MESHED)];
+      expect(await node.api.requests()).not.toContain("/api/v1/namespaces/shop/pods/plain");
+      await node.restart();
+      expect(await Promise.all(pods.map((each) => node.isRedirected(each)))).toEqual([false, true]);
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, true]);
+      for (const chaining of ["edit", "auto"]) {
+        await node.machine.endDaemon("installer", "KILL");
+        await node.install({ CHAINING: chaining });
+        await becomes(readsFolder && chaining === "auto" ? "drop-in" : "edit");
+        expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, true]);
+      }
+      await node.uninstall();
+      // No runtime ends a pod by a drop-in that is gone.
+      if (readsFolder) expect(differences(before, await content())).toEqual([]);
+      expect([await redirects(PLAIN), await redirects(MESHED)]).toEqual([false, false]);
+      for (const sandbox of pods) await node.remove(sandbox);
       expect(differences(before, await content())).toEqual([]);
     });
 
