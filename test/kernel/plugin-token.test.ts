@@ -118,6 +118,35 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
     await until("the token's end", async () => (await ask(token, ASKED[0] ?? "")).status === 401);
   });
 
+  describe("of a node that was removed, and added under the same name", () => {
+    const nodes = "/api/v1/nodes";
+    const addAgain = async () => {
+      await api.json({ method: "DELETE", path: `${nodes}/node-a` });
+      await api.create(named("Node", "node-a"));
+    };
+    const tokenNow = () => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token as string;
+    const isGood = async (token: string) => (await ask(token, ASKED[0] ?? "")).status === 200;
+
+    test("is replaced by an installer that goes on", async () => {
+      const former = await start();
+      await addAgain();
+      await until("the former token's end", async () => !(await isGood(former)));
+      // It looks every half minute.
+      await until("a token of the new node", async () => tokenNow() !== former && (await isGood(tokenNow())), 120);
+      expect(node.isChained("10-k.conflist")).toBe(true);
+    }, 240_000);
+
+    test("is replaced at once by the new node's installer", async () => {
+      const former = await start();
+      await installer.stop("SIGKILL");
+      await addAgain();
+      await until("the former token's end", async () => !(await isGood(former)));
+      await start();
+      await until("a token of the new node", async () => tokenNow() !== former && (await isGood(tokenNow())), 60);
+      expect(node.isChained("10-k.conflist")).toBe(true);
+    }, 240_000);
+  });
+
   test.each([
     [
       "may not make tokens",
