@@ -13,7 +13,7 @@ import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
 import { type Connection, connectUnix, NetError } from "../system/net";
 import type { Sandbox } from "./messages";
-import { createMetrics, type Occasion, type PodOutcome } from "./metrics";
+import { createMetrics, type PodEvent, type PodOutcome } from "./metrics";
 import { Redirector } from "./redirector";
 import { type Handler, RegistrationRefused, Session } from "./session";
 import type { Settings } from "./settings";
@@ -28,20 +28,20 @@ const LASTED_MS = 10_000;
 const RETRY_MS = 30_000;
 /** Milliseconds that the runtime has to take an answer. */
 const SEND_MS = 2000;
-/** What the runtime allows by default, in milliseconds. */
+/** Milliseconds that the runtime allows by default. */
 const REQUEST_TIMEOUT_MS = 2000;
 /** The part of it that the lookups for one pod may take: another pod's may have to end before them. */
 const FOR_LOOKUPS = 1 / 3;
 /** Milliseconds between looks at pods that ran before: what the runtime asks meanwhile is answered first. */
 const BETWEEN_LOOKS_MS = 1;
 const SOCKET = "nri.sock";
-/** What it means when a runtime is not there, or does not listen yet. */
+/** Explains that a runtime is absent, or does not listen yet. */
 const ABSENT: Readonly<Record<string, (directory: string) => string>> = {
   ENOENT: (directory) =>
     `there is no socket ${directory}/${SOCKET}: containerd 2.0 and later and CRI-O 1.30 and later make it unless NRI ` +
     "is turned off in their configuration; set nri.socketDir where it is in another directory",
   ECONNREFUSED: (directory) =>
-    `nobody listens at ${directory}/${SOCKET}: the container runtime does not run, or is starting`,
+    `nothing listens at ${directory}/${SOCKET}: the container runtime does not run, or is starting`,
   EAGAIN: (directory) => `too many plugins wait at ${directory}/${SOCKET}: the container runtime is busy`,
 };
 
@@ -68,7 +68,7 @@ export class Daemon {
   /** Pods that run, and could not be looked up. */
   private later: Sandbox[] = [];
   private nextRetry = 0;
-  /** Why the plugin is not connected; empty where it is. */
+  /** Why the plugin is not connected; empty if it is. */
   private problem = "";
   /** Problems that were logged since a connection lasted. */
   private readonly said = new Set<string>();
@@ -114,7 +114,7 @@ export class Daemon {
   private unreadiness(): string | undefined {
     if (this.isSynchronized) return undefined;
     const left = this.waiting?.length ?? 0;
-    const running = left === 0 ? "the runtime has not named its pods yet" : `${left} pods are not looked at yet`;
+    const running = left === 0 ? "the runtime has not listed its pods yet" : `${left} pods are not looked at yet`;
     return this.problem === "" ? running : this.problem;
   }
 
@@ -174,7 +174,7 @@ export class Daemon {
         problem = "the runtime does not take what it is sent";
         connection.close();
       }, SEND_MS);
-      // What is read next says that the connection broke.
+      // The next read reports that the connection broke.
       const over = () => clearTimeout(timer);
       connection.write(bytes).then(over, over);
     };
@@ -244,7 +244,7 @@ export class Daemon {
   }
 
   /** Looks at a pod, and reports what was found. @throws what keeps it from running as it should */
-  private look(event: Occasion, sandbox: Sandbox): void {
+  private look(event: PodEvent, sandbox: Sandbox): void {
     const { host, log } = this.deps;
     const begin = host.elapsed();
     this.lookupEnd = begin + this.lookupMs;

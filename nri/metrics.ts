@@ -2,7 +2,7 @@ import { Registry } from "../process/metrics";
 import type { Outcome } from "./redirector";
 
 /** When a pod was looked at. */
-export type Occasion = "run" | "create" | "synchronize";
+export type PodEvent = "run" | "create" | "synchronize";
 
 const PREFIX = "linkerd_cni_nri_";
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 2];

@@ -1,4 +1,4 @@
-/** What to do for a pod: look at the rules in its network namespace, and set those that are missing. */
+/** Looks at the rules in a pod's network namespace, and sets those that are missing. */
 import { decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
@@ -15,13 +15,13 @@ import type { Netfilter } from "../netlink/socket";
 import type { Sandbox } from "./messages";
 import { openPodNetwork, type PodNetwork } from "./namespace";
 
-/** What was found, or done. */
+/** The result for a pod. */
 export type Outcome =
   /** The pod is not meshed, or something else sets its rules. */
   | { readonly kind: "skipped"; readonly reason: string }
   /** The rules are there. */
   | { readonly kind: "present" }
-  /** The rules were missing, and are set; and why the annotations alone decided, where they did. */
+  /** The rules were missing, and are set; and why the annotations alone decided, if they did. */
   | { readonly kind: "redirected"; readonly unanswered?: string }
   /** linkerd-init, or a CNI plugin by iptables, has set rules. */
   | { readonly kind: "foreign"; readonly reason: string }
@@ -48,9 +48,9 @@ export class Redirector {
   constructor(private readonly deps: Deps) {}
 
   /**
-   * Sets a pod's rules where they are missing.
+   * Sets a pod's rules if they are missing.
    * @param mayBeGone whether the pod may have ended: a runtime names those, too, when it lists what runs
-   * @throws CniError where the pod must not run as it is
+   * @throws CniError if the pod must not run as it is
    */
   redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Outcome {
     const { stanza } = this.deps.stanza;
@@ -133,7 +133,7 @@ export class Redirector {
 /** Distributions link /var/run to /run: a runtime may name either. */
 const resolved = (directory: string) => directory.replace(/^\/var\/run(?=\/|$)/, "/run");
 
-/** What is in the namespace already; undefined where nothing is. @throws SystemError */
+/** The rules in the namespace; undefined if there are none. @throws SystemError */
 function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Outcome | undefined {
   const comparison = compared(exchange);
   if (comparison?.difference !== undefined) return { kind: "edited", reason: comparison.difference };
@@ -145,7 +145,7 @@ function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Outcome | un
   return foreign === undefined ? undefined : { kind: "foreign", reason: `it has a chain ${foreign}` };
 }
 
-/** Undefined where the kernel has no nf_tables: to set rules there will say what is wrong. @throws SystemError */
+/** Undefined if the kernel has no nf_tables: setting rules then reports the problem. @throws SystemError */
 function compared(netfilter: Netfilter): Comparison | undefined {
   try {
     return compareNative(netfilter);

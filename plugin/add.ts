@@ -54,7 +54,7 @@ function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   return { get: answer, credentials: kubeconfig, renewedBy: "the linkerd-cni DaemonSet's pod on this node" };
 }
 
-/** What to do for the pod that a call is about. Reads, and changes nothing. */
+/** Decides what to do for the pod of a call. Reads, and changes nothing. */
 function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log: Log): Decision {
   const { env, config, record } = call;
   const pod = readPodName(env);
