@@ -359,3 +359,17 @@ test("a token that is away makes the node unready, and the installer goes on", a
   writeFileSync(join(node.accountDir, "token"), "token");
   await eventually(async () => (await get("/ready")).status === 200, 30_000);
 });
+
+test("a node that does not reach the API server says so, and stays ready", async () => {
+  start();
+  await eventually(async () => (await get("/ready").catch(() => undefined))?.status === 200, 60_000);
+  const unreached = /^linkerd_cni_api_server_reachable 0$/m;
+  expect((await get("/metrics")).body).not.toMatch(unreached);
+  const { port } = api;
+  api.close();
+  await eventually(async () => (await get("/ready")).body.includes("warning: this node cannot reach"), 60_000);
+  const address = `API server 127.0.0.1:${port}: connection refused`;
+  expect(await get("/ready")).toEqual({ status: 200, body: expect.stringContaining(address) });
+  expect((await get("/metrics")).body).toMatch(unreached);
+  expect(installer.log).toContain(`warn: this node cannot reach the API server: ${address}`);
+}, 150_000);

@@ -113,7 +113,7 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
       await node.api.requests();
       for (const pod of [PLAIN, MESHED]) lasting.push(await node.run(pod));
       expect(await Promise.all(lasting.map((each) => node.isRedirected(each)))).toEqual([false, true]);
-      const asked = (await node.api.requests()).filter((path) => path.includes("/pods/"));
+      const asked = (await node.api.requests()).filter((path) => path.includes("/shop/pods/"));
       expect(asked).toEqual(["/api/v1/namespaces/shop/pods/meshed"]);
     });
 

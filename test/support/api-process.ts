@@ -54,7 +54,7 @@ export class ApiProcess {
   /** Sets the delay of answers; counts what it saw since it was last called, but for what the installer asks for itself. */
   async delay(delayMs: number): Promise<{ readonly requests: number; readonly handshakes: number }> {
     const { requests, handshakes } = await this.seen(delayMs);
-    return { requests: requests.filter((path) => !path.endsWith(OWN_POD)).length, handshakes };
+    return { requests: requests.filter((path) => !path.split("?")[0]?.endsWith(OWN_POD)).length, handshakes };
   }
 
   /** Paths that were asked for since the last call. @param delayMs of answers from now on */
