@@ -2,9 +2,9 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type ChartTool,
   define,
   example,
-  type GitOps,
   type GitRepository,
   type Installation,
   LINKERD_CNI,
@@ -38,7 +38,7 @@ interface Application {
 }
 
 /** An Application of the chart, as examples/argo-application.yaml has it. */
-export class ArgoCd implements GitOps {
+export class ArgoCd implements ChartTool {
   /**
    * @param programs directory with `argocd` and the definitions of its kinds
    * @param serverSide whether it applies server-side, as the example does
@@ -175,14 +175,8 @@ export class ArgoCd implements GitOps {
       .filter((text) => text.includes("-> OutOfSync"));
   }
 
-  /** Changes the values of an Application. */
   async setValues(what: Installation, valuesObject: Values): Promise<void> {
     await this.patch(what, { helm: { valuesObject } });
-  }
-
-  /** Has an Application made of another directory of the repository. */
-  async setPath(what: Installation, path: string): Promise<void> {
-    await this.patch(what, { path });
   }
 
   private async patch(what: Installation, source: object): Promise<void> {

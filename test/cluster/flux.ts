@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import {
+  type ChartTool,
   define,
   type Example,
   example,
@@ -240,7 +241,7 @@ const isReady = ({ metadata: { generation }, status }: FluxObject) =>
   );
 
 /** A HelmRelease of the chart, as examples/flux-helmrelease.yaml has it. */
-export class FluxHelm extends Flux {
+export class FluxHelm extends Flux implements ChartTool {
   protected readonly controller = "helm-controller";
   protected readonly kind = "HelmRelease";
   protected readonly correction = /Drift/;
@@ -255,14 +256,8 @@ export class FluxHelm extends Flux {
     await this.cluster.kubectl.apply(...objects);
   }
 
-  /** Changes the values of a release. */
   async setValues(what: Installation, values: Values): Promise<void> {
     await this.patch(what, { values });
-  }
-
-  /** Has a release made of another directory of the repository. */
-  async setPath(what: Installation, chart: string): Promise<void> {
-    await this.patch(what, { chart: { spec: { chart } } });
   }
 
   private async patch(what: Installation, spec: object): Promise<void> {

@@ -6,8 +6,18 @@ import { CRD } from "../support/multus";
 import { suite, which } from "../support/requirements";
 import { ArgoCd } from "./argocd";
 import { FluxHelm, FluxKustomize } from "./flux";
-import { type GitOps, GitRepository, type Installation, LINKERD_CNI, LINKERD_MULTUS, MANIFESTS } from "./gitops";
-import { until } from "./pods";
+import {
+  type ChartTool,
+  type GitOps,
+  GitRepository,
+  type Installation,
+  LINKERD_CNI,
+  LINKERD_MULTUS,
+  MANIFESTS,
+} from "./gitops";
+import { importNextImage } from "./next-image";
+import { pod, until } from "./pods";
+import { PodStream } from "./stream";
 import { clusterSuite, type TestCluster } from "./suite";
 
 const flux = process.env["FLUX_PEER"];
@@ -19,6 +29,8 @@ const argocdMissing =
     : ["redis-server", "git"].find((program) => which(program) === undefined);
 
 const RECONCILIATIONS = 10;
+/** Meshed pods that start during an upgrade and its revert, at least. */
+const PODS = 100;
 /** Those that the charts have objects of. */
 const KINDS = [
   "clusterrole",
@@ -47,8 +59,8 @@ interface Case<Tool extends GitOps> {
   readonly make: (cluster: TestCluster, git: GitRepository) => Tool;
   /** What it installs, in this order. */
   readonly installs: readonly Installation[];
-  /** Installs the chart with other values, by the tool's own object. */
-  readonly values?: (tool: Tool, values: Readonly<Record<string, unknown>>) => Promise<void>;
+  /** More tests, of what it has installed. */
+  readonly installed?: (tool: () => Tool) => void;
 }
 
 /** Commits a next version, with another user of the proxy and one more object. */
@@ -77,11 +89,15 @@ async function release(cluster: TestCluster, git: GitRepository): Promise<void> 
 clusterSuite("both charts by GitOps", (cluster) => {
   let git: GitRepository;
   let before: Record<string, string>;
+  /** The plugin's executable in another image. */
+  let next: string;
 
   beforeAll(async () => {
     git = await GitRepository.create();
     before = await cluster.directories();
     await cluster.kubectl.apply(CRD);
+    next = await importNextImage(cluster.machine, "next");
+    await cluster.kubectl.start(pod("client"));
   });
 
   const stanza = async (): Promise<Stanza> => {
@@ -112,7 +128,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
   const scenario = <Tool extends GitOps>(
     name: string,
     lacks: string | undefined,
-    { make, installs, values }: Case<Tool>,
+    { make, installs, installed }: Case<Tool>,
   ) =>
     suite(name, lacks, () => {
       let tool: Tool;
@@ -151,14 +167,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
         expect(await tool.corrections(LINKERD_CNI)).not.toEqual(corrected);
       });
 
-      if (values !== undefined) {
-        test("a value that changes in the tool's object reaches the node", async () => {
-          await values(tool, { ignoreInboundPorts: "25" });
-          await tool.settled(LINKERD_CNI);
-          await cluster.rolledOut();
-          expect((await stanza())["inbound-ports-to-ignore"]).toContain("25");
-        });
-      }
+      installed?.(() => tool);
 
       test("a commit upgrades, and git revert goes back and prunes", async () => {
         await release(cluster, git);
@@ -182,11 +191,58 @@ clusterSuite("both charts by GitOps", (cluster) => {
       });
     });
 
+  const valueTest = (tool: () => ChartTool) =>
+    test("a value that changes in the tool's object reaches the node", async () => {
+      await tool().setValues(LINKERD_CNI, { ignoreInboundPorts: "25" });
+      await tool().settled(LINKERD_CNI);
+      await cluster.rolledOut();
+      expect((await stanza())["inbound-ports-to-ignore"]).toContain("25");
+    });
+
+  const streamTest = (tool: () => ChartTool) =>
+    test(`a commit with another image and its revert, while ${PODS} meshed pods start: none fails, all are redirected`, async () => {
+      const present = await cluster.executables();
+      const failures = await cluster.failures();
+      const stream = new PodStream(cluster.kubectl, "client");
+      await git.commit("another image", async () => {
+        await git.replace(join(LINKERD_CNI.path, "Chart.yaml"), /^version: .*$/m, "version: 0.8.0");
+        await git.replace(
+          join(LINKERD_CNI.path, "values.yaml"),
+          /^(image:\n(?: {2}.*\n|\n)*? {2}version:) .*$/m,
+          "$1 next",
+        );
+      });
+      await tool().settled(LINKERD_CNI);
+      await cluster.rolledOut();
+      expect(await cluster.executables()).toEqual([next]);
+      const half = stream.started;
+      await git.revert();
+      await tool().settled(LINKERD_CNI);
+      await cluster.rolledOut();
+      expect(await cluster.executables()).toEqual(present);
+      await until(
+        `${PODS} pods`,
+        async () => {
+          await stream.check();
+          return stream.started >= PODS;
+        },
+        240,
+      );
+      const { started, notRedirected } = await stream.stop();
+      process.stdout.write(`${started} meshed pods, ${half} of them during the upgrade\n`);
+      expect(notRedirected).toEqual([]);
+      expect(await cluster.failures()).toEqual(failures);
+    }, 480_000);
+
   const charts = [LINKERD_CNI, LINKERD_MULTUS];
+  const chartTests = (tool: () => ChartTool) => {
+    valueTest(tool);
+    streamTest(tool);
+  };
   scenario("Flux, by HelmRelease", fluxMissing, {
     make: (cluster, git) => new FluxHelm(cluster, git, flux ?? ""),
     installs: charts,
-    values: (tool, values) => tool.setValues(LINKERD_CNI, values),
+    installed: chartTests,
   });
   scenario("Flux, by Kustomization of dist/manifests", fluxMissing, {
     make: (cluster, git) => new FluxKustomize(cluster, git, flux ?? ""),
@@ -196,7 +252,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
     scenario(`Argo CD, ${serverSide ? "server-side" : "client-side"}`, argocdMissing, {
       make: (cluster, git) => new ArgoCd(cluster, git, argocd ?? "", serverSide),
       installs: charts,
-      values: (tool, values) => tool.setValues(LINKERD_CNI, values),
+      installed: valueTest,
     });
   }
 });

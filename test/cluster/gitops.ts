@@ -108,6 +108,12 @@ export async function define(kubectl: Kubectl, files: readonly string[]): Promis
   );
 }
 
+/** A tool that installs charts. */
+export interface ChartTool extends GitOps {
+  /** Changes the values that its object has for a chart. */
+  setValues(what: Installation, values: Values): Promise<void>;
+}
+
 export type Values = Readonly<Record<string, unknown>>;
 
 /** An object of an example, of which tests change a part. */
