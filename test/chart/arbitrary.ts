@@ -240,14 +240,15 @@ export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string
   const requiredKeys = fields.filter(([, field]) => mandatory(field)).map(([name]) => name);
   const made = fc.record(Object.fromEntries(members), { requiredKeys, noNullPrototype: true });
   return made.map((given) => {
-    const { hostNetwork, iptablesMode } = TAKEN;
+    const { hostNetwork, iptablesMode, pluginLog } = TAKEN;
     const surged = isSurgeTaken(given) ? {} : { hostNetwork };
-    return { ...given, ...surged, ...(isModeTaken(given) ? {} : { iptablesMode }) };
+    const moded = isModeTaken(given) ? {} : { iptablesMode };
+    return { ...given, ...surged, ...moded, ...(isTokenTaken(given) ? {} : { pluginLog }) };
   });
 }
 
 /** What takes the place of a value that does not go with another. */
-const TAKEN = { hostNetwork: false, iptablesMode: "native" };
+const TAKEN = { hostNetwork: false, iptablesMode: "native", pluginLog: true };
 
 /** With hostNetwork the charts refuse that a new pod starts before the old one ends. */
 const isSurgeTaken = ({ hostNetwork, updateStrategy }: Record<string, unknown>): boolean =>
@@ -257,6 +258,12 @@ const isSurgeTaken = ({ hostNetwork, updateStrategy }: Record<string, unknown>):
 const isModeTaken = ({ iptablesMode, nri }: Record<string, unknown>): boolean =>
   String((nri as { readonly enabled?: unknown } | null | undefined)?.enabled) !== "true" ||
   !["nft", "legacy", "plain"].includes(String(iptablesMode));
+
+/** Without its token the plugin asks the installer, which the charts refuse without the directory for it. */
+const isTokenTaken = ({ pluginLog = true, pluginToken = {} }: Record<string, unknown>): boolean => {
+  const { onNode = true } = (pluginToken ?? { onNode: false }) as { readonly onNode?: unknown };
+  return String(onNode) === "true" || String(pluginLog) === "true";
+};
 
 /** Sets with one value each, many for every value. */
 export function singleValues(schema: z.ZodObject, count: number): readonly Record<string, unknown>[] {
