@@ -174,11 +174,14 @@ export class Service {
     ]);
     const { log, settings } = this.deps;
     if (remove && this.runtime === undefined) await this.learnRuntime();
-    const keepPlugin = isCrio(this.runtime) || (this.runtime === undefined && settings.nodeName !== undefined);
-    const attachments = () => readAttachments(settings.cniCache.here, keepPlugin);
+    // Multus ends each pod by the auxiliary chain that it was started with, of which libcni's cache shows nothing.
+    const isAuxiliary = this.paths.auxiliary !== undefined;
+    const isUnknown = this.runtime === undefined && settings.nodeName !== undefined;
+    const keepPlugin = isAuxiliary || isCrio(this.runtime) || isUnknown;
+    const attachments = () => (isAuxiliary ? undefined : readAttachments(settings.cniCache.here, keepPlugin));
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
     if (remove && keepPlugin && attachments() === undefined)
-      log.info(`${this.runtime ?? "the container runtime"} may call the plugin for old pods: it stays`);
+      log.info(`${isAuxiliary ? "Multus" : (this.runtime ?? "the container runtime")} may call the plugin for old pods: it stays`);
     const isSibling = (owner: string) => this.daemonSet?.has(owner);
     this.connection.close();
     if (remove) await this.reconciler.remove({ keepPlugin, attachments, ...(all ? { all: isSibling } : {}) });
