@@ -181,7 +181,9 @@ export class Service {
     const attachments = () => (isAuxiliary ? undefined : readAttachments(settings.cniCache.here, keepPlugin));
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
     if (remove && keepPlugin && attachments() === undefined)
-      log.info(`${isAuxiliary ? "Multus" : (this.runtime ?? "the container runtime")} may call the plugin for old pods: it stays`);
+      log.info(
+        `${isAuxiliary ? "Multus" : (this.runtime ?? "the container runtime")} may call the plugin for old pods: it stays`,
+      );
     const isSibling = (owner: string) => this.daemonSet?.has(owner);
     this.connection.close();
     if (remove) await this.reconciler.remove({ keepPlugin, attachments, ...(all ? { all: isSibling } : {}) });
