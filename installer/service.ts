@@ -96,7 +96,8 @@ export class Service {
     };
     this.credentials = new Credentials(credentialDeps, knownToken(this.paths));
     this.connection = new ApiConnection({ access: () => this.credentials.current(), path: pod, log, clock });
-    this.lookups = new LookupServer({ path: settings.lookupSocket, connection: this.connection, log });
+    const { lookupSocket: socket, tokenOnNode } = settings;
+    this.lookups = new LookupServer({ path: socket, connection: this.connection, tokenOnNode, log });
     const wanted = () => ({
       chained: settings.chained,
       chaining: settings.chaining,

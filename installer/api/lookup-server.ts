@@ -12,8 +12,11 @@ import type { ApiConnection } from "./api-connection";
 
 /** What a connection may cost: only root comes, but a program of root's may be broken, too. */
 const LIMITS = { connections: 512, headBytes: 4096, idleMs: 2_000, sendMs: 2_000, processingMs: PROCESSING_MS };
-/** Look-ups at a time; a caller beyond them asks for itself. */
-const MOST_LOOKUPS = 64;
+/**
+ * Look-ups at a time; a caller beyond them asks for itself. In a burst each takes a connection, and the installer encrypts
+ * on one core while callers do so on all; but a caller without a token can only try again.
+ */
+const MOST_LOOKUPS = { withToken: 16, withoutToken: 64 };
 /** The plugin's deadline. */
 const LONGEST_MS = 5_000;
 /** Milliseconds that look-ups have to end as the installer stops. */
@@ -27,6 +30,8 @@ interface Deps {
   /** Of the socket. */
   readonly path: string;
   readonly connection: Pick<ApiConnection, "get" | "hasWorked">;
+  /** Whether callers find a token on the node. */
+  readonly tokenOnNode: boolean;
   readonly log: Log;
 }
 
@@ -95,7 +100,8 @@ export class LookupServer {
   private async answer({ method, target, headers }: ServerRequest): Promise<ServerResponse> {
     if (method !== "GET") throw new HttpError(405, "only GET is answered", { allow: "GET" });
     if (!isLookup(target)) throw new HttpError(404, "only pods, namespaces and the Service kubernetes are looked up");
-    if (this.lookups >= MOST_LOOKUPS) return noAnswer(`it is busy with ${MOST_LOOKUPS} look-ups`);
+    const most = this.deps.tokenOnNode ? MOST_LOOKUPS.withToken : MOST_LOOKUPS.withoutToken;
+    if (this.lookups >= most) return noAnswer(`it is busy with ${most} look-ups`);
     const deadline = headers.get(DEADLINE_HEADER) ?? "";
     const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
     this.lookups += 1;
