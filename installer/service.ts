@@ -331,6 +331,7 @@ export class Service {
     if (problem !== undefined) return health(problem);
     const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
+    if (!this.deps.settings.tokenOnNode && this.lookups.problem !== "") return health(this.lookups.problem);
     const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;
     const warnings = [warning, unreached].filter((each) => each !== undefined);
     const lines = [

@@ -290,9 +290,23 @@ export class Daemon {
     const { host: name, port, serviceAccountDir } = settings.apiServer;
     const token = `${serviceAccountDir}/token`;
     const left = () => Math.max(1, this.lookupEnd - host.elapsed());
-    const direct = (path: string, fallback: string) => {
+    /** Its answer, or why there is none. */
+    const byInstaller = (path: string, silenceMs?: number) => {
+      try {
+        const found = getByInstaller(host, path, left(), silenceMs);
+        this.metrics.lookups.inc({ way: "installer" });
+        return found;
+      } catch (error) {
+        if (!(error instanceof InstallerSilent)) throw error;
+        return error.message;
+      }
+    };
+    const direct = (path: string) => {
       if (name === "" || host.access(token) !== 0) {
-        const reason = `the installer on this node does not answer: ${fallback}`;
+        // Only the installer can be asked: once more, and a busy one has all the time that is left.
+        const again = byInstaller(path, left());
+        if (typeof again !== "string") return again;
+        const reason = `the installer on this node does not answer: ${again}`;
         const problem = `${reason}; the NRI plugin has no token to ask the API server with`;
         throw new CniError(ErrorCode.tryAgainLater, problem);
       }
@@ -307,14 +321,8 @@ export class Daemon {
       return get(host, server, path, left());
     };
     const answer: ApiAccess["get"] = (path) => {
-      try {
-        const found = getByInstaller(host, path, left());
-        this.metrics.lookups.inc({ way: "installer" });
-        return found;
-      } catch (error) {
-        if (!(error instanceof InstallerSilent)) throw error;
-        return direct(path, error.message);
-      }
+      const found = byInstaller(path);
+      return typeof found === "string" ? direct(path) : found;
     };
     return { get: answer, credentials: token, renewedBy: "the kubelet" };
   }

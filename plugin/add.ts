@@ -26,9 +26,9 @@ function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   const left = () => Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin));
   let fallback: string | undefined;
   let server: ApiServer | undefined;
-  const byInstaller = (path: string) => {
+  const byInstaller = (path: string, silenceMs?: number) => {
     try {
-      const answer = getByInstaller(host, path, left());
+      const answer = getByInstaller(host, path, left(), silenceMs);
       record.note({ lookup: "installer" });
       return answer;
     } catch (error) {
@@ -41,6 +41,9 @@ function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   const direct = (path: string) => {
     server ??= readKubeconfig(host, kubeconfig);
     if (server.token !== undefined || server.certificate !== undefined) return get(host, server, path, left());
+    // Only the installer can be asked: once more, and a busy one has all the time that is left.
+    const again = byInstaller(path, left());
+    if (again !== undefined) return again;
     const reason = `the installer on this node does not answer: ${fallback}`;
     throw new CniError(
       ErrorCode.tryAgainLater,

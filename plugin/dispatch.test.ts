@@ -250,6 +250,21 @@ describe("the other verbs", () => {
     });
   });
 
+  it("a strict STATUS is ready without a token on the node: the installer, which looks pods up then, could not start", () => {
+    const bare = JSON.stringify({
+      "current-context": "c",
+      clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:6443" } }],
+      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+      users: [{ name: "u", user: {} }],
+    });
+    const status = call(
+      { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
+      { cniVersion: "1.1.0", name: "pods", kubernetes: { kubeconfig: "/bare" }, "strict-status": true },
+      { files: { ...files(kubeconfig), "/bare": bare } },
+    );
+    expect(status).toMatchObject({ stdout: "", status: 0 });
+  });
+
   it("a strict STATUS fails where the kernel is too old for the mode", () => {
     const osrelease = { "/proc/sys/kernel/osrelease": "4.14.0\n" };
     const status = call(

@@ -1,4 +1,3 @@
-import { LOOKUP_SOCKET } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { readStanza } from "../cni/parse-stanza";
 import type { Host } from "../host/port";
@@ -9,12 +8,9 @@ import { modeProblem } from "./modes";
 
 /** Why the kubeconfig cannot work, as far as it shows without a request. */
 function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {
-  const { token, certificate } = readKubeconfig(host, kubeconfig);
-  if (token === undefined) {
-    // Then the installer looks pods up.
-    const isAlone = certificate === undefined && host.access(LOOKUP_SOCKET) !== 0;
-    return isAlone ? `${kubeconfig} holds no credentials, and there is no installer at ${LOOKUP_SOCKET}` : undefined;
-  }
+  const { token } = readKubeconfig(host, kubeconfig);
+  // Then the installer looks pods up; it cannot start while STATUS fails.
+  if (token === undefined) return undefined;
   const expiry = readClaims(token, (text) => decodeBase64(host, text))?.expiresAt;
   if (expiry === undefined || expiry > Date.now()) return undefined;
   return `the token in ${kubeconfig} expired at ${new Date(expiry).toISOString()}`;

@@ -19,7 +19,8 @@ const CONNECTIONS: ConnectionOptions = {
   acknowledgeMs: 1_500,
   answerBytes: 4 * 1024 * 1024,
 };
-const CHECK_MS = 2_500;
+/** Nearly as long as a look-up has, since a slow API server is not an unreachable one; it is noticed within 15 s. */
+const CHECK_MS = 4_500;
 /** The API server answers this from its memory: a check costs it no request to etcd. */
 const AS_CACHED = "?resourceVersion=0";
 /** Milliseconds after which the log says again that the API server cannot be reached. */
@@ -101,7 +102,7 @@ export class ApiConnection {
     try {
       const { status } = await this.transport({ path: `${path}${AS_CACHED}`, deadlineMs: CHECK_MS });
       this.accepted ||= status < 500 && status !== 401 && status !== 403;
-      if (this.reason !== undefined) log.info(ApiReach.regained);
+      if (this.reason !== undefined) log.warn(ApiReach.regained);
       this.reason = undefined;
       this.unreached.reset();
     } catch (error) {

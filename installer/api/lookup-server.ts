@@ -2,7 +2,7 @@ import { reducedObject } from "../../cni/api-objects";
 import { reasonOf } from "../../cni/errors";
 import type { Json } from "../../cni/json";
 import { isLookup } from "../../cni/lookup";
-import { DEADLINE_HEADER, NO_ANSWER, PROCESSING_MS } from "../../kubernetes/sync/installer";
+import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from "../../kubernetes/sync/installer";
 import type { Log } from "../../process/log";
 import { existsSync, renameSync, statSync, unlinkSync } from "../../system/fs";
 import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../system/http/server";
@@ -25,6 +25,7 @@ const LAST_MS = 1_000;
 const LONGEST_REASON = 4096;
 
 const OK = 200;
+const BAD_GATEWAY = 502;
 
 interface Deps {
   /** Of the socket. */
@@ -35,7 +36,7 @@ interface Deps {
   readonly log: Log;
 }
 
-const noAnswer = (reason: string): ServerResponse => ({ status: NO_ANSWER, body: reason });
+const noAnswer = (reason: string): ServerResponse => ({ status: BAD_GATEWAY, body: reason });
 
 /** Looks pods up for the plugins of the node, over a Unix socket. */
 export class LookupServer {
@@ -47,20 +48,32 @@ export class LookupServer {
 
   constructor(private readonly deps: Deps) {}
 
+  /** Why pods cannot be looked up here; empty if they can, or not yet. */
+  get problem(): string {
+    return this.said;
+  }
+
   /**
    * Listens, as soon as the connection has worked: until then an installer before this one may do better. Afterwards it
    * leaves the socket to one that has taken it, as long as that one lives. Never rejects.
    */
   async keep(): Promise<void> {
-    const { path, connection, log } = this.deps;
+    const { path, connection, tokenOnNode, log } = this.deps;
     try {
-      if (!connection.hasWorked || this.isInPlace() || !existsSync(dirname(path))) return;
-      if (this.hasTaken && (await isServed(path))) return;
-      await this.listen();
-      log.debug(`looking pods up at ${path}`);
+      if (!connection.hasWorked) return;
+      const directory = dirname(path);
+      if (!existsSync(directory)) {
+        if (tokenOnNode) return;
+        throw new Error(`${directory} does not exist`);
+      }
+      if (!(this.isInPlace() || (this.hasTaken && (await isServed(path))))) {
+        await this.listen();
+        log.debug(`looking pods up at ${path}`);
+      }
       this.said = "";
     } catch (error) {
-      const problem = `the plugin asks the API server itself: ${reasonOf(error)}`;
+      const effect = tokenOnNode ? "the plugin asks the API server itself" : "the plugin cannot look pods up";
+      const problem = `${effect}: ${reasonOf(error)}`;
       if (problem !== this.said) log.warn(problem);
       this.said = problem;
     }
@@ -107,8 +120,9 @@ export class LookupServer {
     this.lookups += 1;
     try {
       const { status, body, retryAfter } = await this.deps.connection.get(target, deadlineMs);
-      const wait = retryAfter === undefined ? {} : { headers: { "retry-after": retryAfter } };
-      return { status, ...wait, body: status === OK ? reduced(body) : body.slice(0, LONGEST_REASON) };
+      const wait = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+      const headers = { [ANSWER_HEADER]: ANSWER_VERSION, ...wait };
+      return { status, headers, body: status === OK ? reduced(body) : body.slice(0, LONGEST_REASON) };
     } catch (error) {
       return noAnswer(reasonOf(error));
     } finally {

@@ -9,8 +9,12 @@ import { patiently } from "./request";
 
 /** The header with the milliseconds that a caller waits at most. */
 export const DEADLINE_HEADER = "x-deadline-ms";
-/** The status with which the installer says that it has no answer of the API server; the body says why. */
-export const NO_ANSWER = 502;
+/**
+ * The header that marks an answer of the API server; any other answer is the installer's own and says why it has none.
+ * The value changes with `isLookup` and `reducedObject`: an installer of another version may leave out what decides here.
+ */
+export const ANSWER_HEADER = "x-lookup-answer";
+export const ANSWER_VERSION = "1";
 /** How often it says that it is still at work on a request, in milliseconds. */
 export const PROCESSING_MS = 100;
 
@@ -18,6 +22,7 @@ export const PROCESSING_MS = 100;
 const SILENCE_MS = 3 * PROCESSING_MS;
 /** An answer has what decides about a pod, and no more. */
 const CHUNK = 4096;
+const OK = 200;
 const MSG_NOSIGNAL = 0x4000;
 
 /** The installer has not answered, or not from the API server. */
@@ -25,18 +30,32 @@ export class InstallerSilent extends Error {
   override readonly name = "InstallerSilent";
 }
 
+/** How long an exchange may take. */
+interface Limit {
+  readonly end: number;
+  readonly silenceMs: number;
+}
+
+/** @throws Error for what is not an answer of the API server */
+function checked(response: HttpResponse, version: string | undefined): HttpResponse {
+  if (response.status !== OK && version === undefined) throw new Error(response.body.trim());
+  if (version !== ANSWER_VERSION) throw new Error("it is of another version");
+  if (response.status === OK) JSON.parse(response.body);
+  return response;
+}
+
 /** What arrives next, at least one byte; undefined once the connection is closed. */
-function received(host: Host, socket: number, into: Uint8Array, end: number): Uint8Array | undefined {
+function received(host: Host, socket: number, into: Uint8Array, limit: Limit): Uint8Array | undefined {
   for (;;) {
-    const wait = Math.max(0, Math.min(SILENCE_MS, end - host.elapsed()));
+    const wait = Math.max(0, Math.min(limit.silenceMs, limit.end - host.elapsed()));
     if (host.poll(socket, Poll.input, wait) === 0) throw new Error(`no answer within ${Math.round(wait)} ms`);
     const size = host.receive(socket, into, 0);
     if (size !== -Errno.EAGAIN) return size <= 0 ? undefined : into.subarray(0, size);
   }
 }
 
-function ask(host: Host, path: string, deadlineMs: number): HttpResponse {
-  const end = host.elapsed() + deadlineMs;
+function ask(host: Host, path: string, deadlineMs: number, silenceMs: number): HttpResponse {
+  const limit = { end: host.elapsed() + deadlineMs, silenceMs };
   const socket = connectUnix(host, LOOKUP_SOCKET);
   try {
     const head = `GET ${path} HTTP/1.1\r\nHost: installer\r\n${DEADLINE_HEADER}: ${Math.round(deadlineMs)}\r\n\r\n`;
@@ -46,9 +65,9 @@ function ask(host: Host, path: string, deadlineMs: number): HttpResponse {
     const reader = new ResponseReader((bytes) => host.decode(bytes));
     const chunk = new Uint8Array(CHUNK);
     for (;;) {
-      const bytes = received(host, socket, chunk, end);
+      const bytes = received(host, socket, chunk, limit);
       const response = bytes === undefined ? reader.end() : reader.receive(bytes);
-      if (response !== undefined) return response;
+      if (response !== undefined) return checked(response, reader.stream.head?.headers.get(ANSWER_HEADER));
       if (bytes === undefined) throw new Error("the connection was closed");
     }
   } finally {
@@ -58,22 +77,20 @@ function ask(host: Host, path: string, deadlineMs: number): HttpResponse {
 
 /**
  * Gets an object, reduced to what decides about a pod, by the installer; as patiently as from the API server.
- * @param deadlineMs milliseconds for everything; an installer that shows no sign of life has less
+ * @param deadlineMs milliseconds for everything
+ * @param silenceMs milliseconds without a sign of life after which the installer counts as silent
  * @throws InstallerSilent if it gives no answer of the API server
  */
-export function getByInstaller(host: Host, path: string, deadlineMs: number): HttpResponse {
+export function getByInstaller(host: Host, path: string, deadlineMs: number, silenceMs = SILENCE_MS): HttpResponse {
   const begin = host.elapsed();
   const left = () => Math.max(1, deadlineMs - (host.elapsed() - begin));
-  return patiently(host, left, () => answerOf(host, path, left()));
+  return patiently(host, left, () => answerOf(host, path, left(), silenceMs));
 }
 
-function answerOf(host: Host, path: string, deadlineMs: number): HttpResponse {
-  let response: HttpResponse;
+function answerOf(host: Host, path: string, deadlineMs: number, silenceMs: number): HttpResponse {
   try {
-    response = ask(host, path, deadlineMs);
+    return ask(host, path, deadlineMs, silenceMs);
   } catch (error) {
     throw new InstallerSilent(error instanceof Error ? error.message : String(error), { cause: error });
   }
-  if (response.status === NO_ANSWER) throw new InstallerSilent(response.body.trim());
-  return response;
 }

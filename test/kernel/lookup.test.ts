@@ -1,7 +1,7 @@
 /** Look-ups of the built plugin through the built installer: which way they take, whatever becomes of the installer. */
 import { execFile } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { connect as nodeConnect, type Socket } from "node:net";
+import { createServer, connect as nodeConnect, type Socket } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
@@ -233,6 +233,30 @@ suite("a look-up", missing, () => {
       expect(await add()).toMatchObject(directly(/ENOENT/));
     });
 
+    const gone = ["HTTP/1.1 404 Not Found", "content-length: 4"];
+    const made = (head: readonly string[], body: string) => `${head.join("\r\n")}\r\n\r\n${body}`;
+    const ok = (version: string, body: string) =>
+      made(["HTTP/1.1 200 OK", `x-lookup-answer: ${version}`, `content-length: ${body.length}`], body);
+    it.each([
+      ["does not know the path", made(gone, "what"), /what/],
+      ["is of another version", ok("0", JSON.stringify(podOf({}))), /of another version/],
+      ["answers with garbage", ok("1", "{]"), /JSON|unexpected|expecting/i],
+      ["speaks another protocol", "220 ready\r\n", /./],
+    ])("%s, the plugin asks the API server itself", async (_, text, fallback) => {
+      await installer.process.stop("SIGTERM");
+      const other = createServer(
+        (socket) =>
+          void socket
+            .on("error", () => undefined)
+            .resume()
+            .end(text),
+      );
+      await new Promise<void>((resolve) => other.listen(installer.socket, resolve));
+      const called = await add();
+      other.close();
+      expect(called).toMatchObject(directly(fallback));
+    });
+
     it("hangs, after a short wait", async () => {
       installer.process.signal("SIGSTOP");
       answer = (request, response) =>
@@ -279,13 +303,18 @@ suite("a look-up", missing, () => {
     await second.says("looking pods up at");
     expect(inode()).not.toBe(first);
     expect(await addUnhurried()).toMatchObject(byInstaller);
+    // The first one would take it back at any moment.
+    installer.process.signal("SIGSTOP");
     await second.stop("SIGKILL");
     expect(await add()).toMatchObject(directly(/ECONNREFUSED/));
     const taken = inode();
+    installer.process.signal("SIGCONT");
     while (inode() === taken) await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await addUnhurried()).toMatchObject(byInstaller);
+    installer.process.signal("SIGSTOP");
     rmSync(installer.socket);
     expect(await add()).toMatchObject(directly(/ENOENT/));
+    installer.process.signal("SIGCONT");
     while (!existsSync(installer.socket)) await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await addUnhurried()).toMatchObject(byInstaller);
   });
