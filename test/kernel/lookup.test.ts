@@ -1,6 +1,6 @@
 /** Look-ups of the built plugin through the built installer: which way they take, whatever becomes of the installer. */
 import { execFile } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { createServer, connect as nodeConnect, type Socket } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,6 +9,7 @@ import { type Answer, ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing, withRunDir } from "../support/netns";
 import { NodeInstaller } from "../support/node-installer";
 import { PluginNode } from "../support/plugin";
+import { freePort } from "../support/ports";
 import { buildPrograms } from "../support/program";
 import { suite } from "../support/requirements";
 
@@ -293,6 +294,19 @@ suite("a look-up", missing, () => {
         msg: expect.stringMatching(/the installer on this node does not answer: .*ECONNREFUSED.*no credentials/),
       });
     });
+  });
+
+  it("needs the socket if the token is kept off the node: the installer is not ready without", async () => {
+    await installer.process.stop("SIGTERM");
+    mkdirSync(installer.socket);
+    const port = await freePort();
+    const other = installer.another({ PLUGIN_TOKEN_ON_NODE: "false", HEALTH_PORT: `${port}` });
+    await other.says("the plugin cannot look pods up: ");
+    const answer = await fetch(`http://127.0.0.1:${port}/ready`);
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("cannot look pods up")]);
+    await other.stop("SIGKILL");
+    rmdirSync(installer.socket);
+    await installer.restart();
   });
 
   it("goes to a new installer once that has been answered, and back when it has ended", async () => {
