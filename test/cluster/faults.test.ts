@@ -13,9 +13,11 @@ import {
   sandboxes,
   signalInstaller,
   withoutApiServer,
+  withoutNetwork,
 } from "./faults";
 import { onDisk } from "./paths";
 import { INJECTED, pod, until } from "./pods";
+import { PodStream } from "./stream";
 import { clusterSuite, NET_DIR } from "./suite";
 
 const injected = (name: string) => pod(name, { proxy: "sidecar", annotations: INJECTED });
@@ -159,6 +161,43 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     expect(Object.keys(await cluster.directories())).toEqual(installed);
     return "a meshed pod started meanwhile was redirected";
   });
+
+  fault(
+    "meshed pods that are looked up start all the time while the installer is frozen, cut off, killed and replaced",
+    "installer frozen, cut off, killed -9 and replaced under a stream of meshed pods",
+    async () => {
+      const [failures, earlier] = [await cluster.failures(), await cluster.additions(/stream/)];
+      const stream = new PodStream(cluster.kubectl, "client");
+      const calls = async () => (await cluster.additions(/stream/)).slice(earlier.length);
+      /** Resolves once another pod was looked up this way. */
+      const lookedUp = async (way: string, fallback = /^/) => {
+        const count = async () =>
+          (await calls()).filter((call) => call.lookup === way && fallback.test(call.fallback ?? "")).length;
+        const before = await count();
+        await until(`a look-up: ${way}`, async () => {
+          await stream.check();
+          return (await count()) > before;
+        });
+      };
+      await lookedUp("installer");
+      await signalInstaller(cluster.machine, "STOP");
+      await lookedUp("direct", /no answer within/);
+      await signalInstaller(cluster.machine, "CONT");
+      await lookedUp("installer");
+      await withoutNetwork(cluster.machine, () => lookedUp("direct"));
+      await lookedUp("installer");
+      await signalInstaller(cluster.machine, "KILL");
+      await lookedUp("installer");
+      await cluster.kubectl.run("rollout", "restart", "daemonset/linkerd-cni", "--namespace=linkerd-cni");
+      await cluster.rolledOut();
+      await lookedUp("installer");
+      const { started, notRedirected } = await stream.stop();
+      expect(notRedirected).toEqual([]);
+      expect(await cluster.failures()).toEqual(failures);
+      const direct = (await calls()).filter(({ lookup }) => lookup === "direct").length;
+      return `${started} meshed pods started, all redirected; ${direct} asked the API server themselves; no ADD failed`;
+    },
+  );
 
   for (const [how, remove] of [
     ["evicted", evictInstaller],

@@ -50,6 +50,18 @@ export async function signalInstaller(machine: Machine, signal: "KILL" | "STOP" 
   await machine.run(["pkill", `-${signal}`, "-f", "^/opt/cni/bin/linkerd-cni install"]);
 }
 
+/** Runs something while the installer's pod reaches nothing: its packets are dropped. */
+export async function withoutNetwork(machine: Machine, work: () => Promise<void>): Promise<void> {
+  const pid = await machine.run(["pgrep", "-n", "-f", "^/opt/cni/bin/linkerd-cni install"]);
+  const nft = (...args: string[]) => machine.run(["nsenter", "--target", pid.trim(), "--net", "nft", ...args]);
+  await nft("add table inet cut; add chain inet cut out { type filter hook output priority 0; policy drop; }");
+  try {
+    await work();
+  } finally {
+    await nft("delete table inet cut");
+  }
+}
+
 const KILL_OTHERS = `keep=" 1 $$ $* "
 for pid in $(ls /proc | grep '^[0-9]'); do
   case "$keep" in *" $pid "*) ;; *) kill -9 "$pid" 2>/dev/null ;; esac

@@ -144,7 +144,7 @@ suite("the operator's definitions with a real API server, with the chart's right
       await until("the repair", async () => (await cluster.config("fought-over"))?.["type"] === "linkerd-cni");
       await cluster.merge(cluster.definitionPath("fought-over"), { spec: { config: "{}" } });
     }
-    await until("its word", () => running.said("changes the definition again and again"));
+    await until("its word", () => running.said("keeps changing the definition"));
     expect(await running.metric("contests_total")).toBeGreaterThanOrEqual(1);
     await until("the last repair", async () => (await cluster.config("fought-over"))?.["type"] === "linkerd-cni");
     await until("all to be counted", async () => (await running.metric("applies_total")) === 6);
