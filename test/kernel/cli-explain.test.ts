@@ -36,7 +36,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
     const { code, out } = await cluster.run(["explain", "shop/manual"]);
     expect(code).toBe(0);
     expect(out).toContain("shop/manual: redirected");
-    expect(out).toContain("no ConfigMap linkerd-cni-config is known here");
+    expect(out).toContain("there is no ConfigMap linkerd-cni-config here");
     expect(out).toMatch(/not to port +3306 +config.linkerd.io\/skip-outbound-ports on namespace shop\n/);
   });
 
