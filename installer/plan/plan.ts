@@ -527,6 +527,11 @@ function chosen({ paths, state }: Context, wanted: Wanted, active: Pristine | un
   return choose({ chaining, runtime, unread, stands, path: join(paths.netDir, name), config, isOccupied });
 }
 
+/** The way that was chosen cannot be taken: what stands on the node stays, with what it takes to put it back. */
+function asItIs({ name, made }: Pristine): Chain {
+  return { changes: [], keeps: name, ...(made === undefined ? {} : { made: { [made.name]: name } }) };
+}
+
 /** Plans the stanza in the way that was chosen. */
 function chain(
   context: Context,
@@ -535,7 +540,8 @@ function chain(
 ): Chain {
   const { auxiliary: path } = context.paths;
   if (path !== undefined) return { changes: stanzaFile(path, context.state.auxiliary, stanza) };
-  if (choice === undefined || choice.problem !== undefined || active === undefined) return { changes: [] };
+  if (choice === undefined || active === undefined) return { changes: [] };
+  if (choice.problem !== undefined) return asItIs(active);
   return choice.way === "dropin" ? chainDropin(context, active, stanza) : chainEdited(context, active, stanza);
 }
 

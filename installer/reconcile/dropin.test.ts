@@ -283,6 +283,27 @@ test.each([
   else expect(status.problem).toContain(problem);
 });
 
+test.each([
+  ["a single plugin's file", "10-k.conf", SINGLE, READER],
+  ["a list on a node whose runtime reads none", NAME, LIST.replace('"name"', ' "name"'), FORMER],
+])("where chaining becomes dropin and cannot be, what was made of %s and its original stay", async (...row) => {
+  const [, name, text, runtime] = row;
+  on({ [name]: text }, runtime);
+  const before = node.content();
+  node.chaining = "edit";
+  const first = node.installer();
+  await first.reconcile();
+  await first.leave();
+  node.chaining = "dropin";
+  const second = node.installer("second");
+  await second.reconcile();
+  node.now += 2_000;
+  expect((await second.reconcile()).problem).toContain("chaining is dropin, but");
+  expect(called()).toEqual(["bridge", "linkerd-cni"]);
+  await second.remove(false);
+  expect(node.content()).toEqual(before);
+});
+
 test("chaining edit edits the list whatever the runtime reads", async () => {
   on({ [NAME]: LIST });
   node.chaining = "edit";
