@@ -80,6 +80,9 @@ export class Removal {
       ...upToActive(state).map((file) => ({ name: file.name, is: verdict(file, state) })),
       ...dropinsInForce(state).map((name) => ({ name, is: "calls" as const })),
     ];
+    // A name of ours may be that of an owner's file by now, which he is writing: one look is left to take ours away.
+    const isPatient = this.looks < MOST_LOOKS - 1;
+    if (isPatient && files.some(({ is }) => is === "unfinished")) return { changes: [], pauseMs: PAUSE_MS };
     const unsettled = files.filter(({ is }) => is !== "fine");
     const isLast = this.looks >= MOST_LOOKS;
     if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };

@@ -44,6 +44,17 @@ test("a list that its owner is writing is waited for, and its chain taken out", 
   expect(hasPlugin()).toBe(false);
 });
 
+test.each(["", LIST.slice(0, 10)])("and a list that has the name of one of ours: begun as %j", async (begun) => {
+  on({ "10-k.conf": SINGLE });
+  const installer = await chained("10-k.conflist");
+  write("10-k.conflist", begun);
+  node.sleep = async () => {
+    if (node.read("10-k.conflist") === begun) write("10-k.conflist", LIST);
+  };
+  await installer.remove(false);
+  expect(node.content()).toEqual({ "net.d/10-k.conf": SINGLE, "net.d/10-k.conflist": LIST });
+});
+
 test("a file that stays empty keeps nothing from being removed", async () => {
   on({ "10-k.conflist": LIST });
   const installer = await chained("10-k.conflist");

@@ -1,8 +1,17 @@
-import type { Plan } from "../plan/plan";
+import { readConfig } from "../../cni/conflist/read";
+import { madeLists, type Plan } from "../plan/plan";
 import type { NodeState } from "../state/node-state";
 
 /** How long a file may be half-written, or gone between delete and create, before its absence counts. */
 const HALF_WRITTEN_MS = 1_000;
+
+/** Lists that we made and that are invalid by now: under their names, owners may be writing their own. */
+function begunLists(state: NodeState): readonly string[] {
+  const made = madeLists(state);
+  return state.configs.flatMap(({ name, bytes }) =>
+    made[name] !== undefined && bytes !== undefined && readConfig(name, bytes).kind === "invalid" ? [name] : [],
+  );
+}
 
 /**
  * Keeps the chain from jumping to the next configuration while the owner of the first one is writing it: a file that
@@ -21,12 +30,17 @@ export class SettleDelay {
   /** Milliseconds until the plan may be carried out. */
   waitMs(state: NodeState, plan: Plan, now: number): number {
     const what = this.oddity(state, plan);
-    if (what === undefined) return 0;
+    if (what === undefined) {
+      this.since = undefined;
+      return 0;
+    }
     if (this.since?.what !== what) this.since = { what, at: now };
     return Math.max(0, this.since.at + HALF_WRITTEN_MS - now);
   }
 
   private oddity(state: NodeState, plan: Plan): string | undefined {
+    const begun = begunLists(state);
+    if (begun.length > 0) return ["begun", ...begun].join(" ");
     if (plan.active === undefined || plan.active === this.active) return undefined;
     const broken = plan.findings.map(({ file }) => file);
     const present = [...state.configs.map(({ name }) => name), ...Object.values(state.journal?.made ?? {})];
