@@ -264,6 +264,22 @@ export function watch(directory: string, changed: () => void): Watch {
 }
 
 const OPENED = 0x20 | 0x01000000; // IN_OPEN, IN_ONLYDIR
+const IN_ISDIR = 0x40000000;
+
+/** Whether one of the events is of the directory itself: what is in it has a name. */
+function isOfItself(events: Uint8Array): boolean {
+  const view = new DataView(events.buffer, events.byteOffset, events.length);
+  for (let at = 0; at < events.length; at += EVENT_SIZE + view.getUint32(at + 12, true))
+    if ((view.getUint32(at + 4, true) & IN_ISDIR) !== 0 && view.getUint32(at + 12, true) === 0) return true;
+  return false;
+}
+
+/** Reads events until there is one of the directory itself. */
+async function untilOpened(descriptor: number, signal: AbortSignal): Promise<void> {
+  const bytes = new Uint8Array(CHUNK);
+  do await ready(descriptor, "read", signal);
+  while (!isOfItself(bytes.subarray(0, checked(host.read(descriptor, bytes), "watch"))));
+}
 
 export async function isOpened(
   directory: string,
@@ -277,7 +293,7 @@ export async function isOpened(
     checked(host.inotifyAdd(descriptor, directory, OPENED), "watch", directory);
     await meanwhile();
     timer = setTimeout(() => over.abort(), withinMs);
-    return await ready(descriptor, "read", over.signal).then(
+    return await untilOpened(descriptor, over.signal).then(
       () => true,
       () => false,
     );

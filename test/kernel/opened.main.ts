@@ -1,0 +1,11 @@
+/** Tells whether a directory counts as opened after a file in it, or a directory, was read. Built for tests only. */
+import { isOpened, readdirSync, readFileSync, statSync } from "../../system/fs";
+import { args, start, write } from "../../system/program";
+
+const [directory = "", path = "", withinMs] = args;
+
+start(async () => {
+  const read = async () => (statSync(path).isDirectory() ? readdirSync(path) : readFileSync(path));
+  write((await isOpened(directory, read, Number(withinMs))) ? "opened" : "not opened");
+  return 0;
+});
