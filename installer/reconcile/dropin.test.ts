@@ -255,6 +255,53 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
     expect(called()).toEqual(["bridge", "linkerd-cni"]);
   });
 
+  test("one that reads it no more after that has three tries again", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    for (const _ of ["once", "again"]) {
+      let asked = 0;
+      node.isOpened = async (_folder, meanwhile) => {
+        await meanwhile();
+        asked += 1;
+        return asked === 1;
+      };
+      for (let look = 0; look < 3; look += 1) {
+        expect(await installer.reconcile()).toMatchObject({ problem: expect.stringContaining("does not read") });
+      }
+      expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+      node.now += 60_000;
+    }
+  });
+
+  test("it may have been the former installer that opened the folder: a minute later that has to be seen again", async () => {
+    on({ [NAME]: LIST });
+    node.chaining = "edit";
+    await node.installer().reconcile();
+    node.chaining = "auto";
+    const second = node.installer("second");
+    expect(await second.reconcile()).toEqual({ chain: dropin() });
+    node.isOpened = unread;
+    node.now += 59_000;
+    expect(await second.reconcile()).toEqual({ chain: dropin() });
+    node.now += 1_000;
+    for (let look = 0; look < 3; look += 1) {
+      expect(await second.reconcile()).toMatchObject({ problem: expect.stringContaining("does not read") });
+    }
+    expect(await second.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+  });
+
+  test("what was seen twice after another installer had the node is not asked for again", async () => {
+    on({ [NAME]: LIST });
+    await node.installer().reconcile();
+    const second = node.installer("second");
+    await second.reconcile();
+    node.now += 60_000;
+    expect(await second.reconcile()).toEqual({ chain: dropin() });
+    node.isOpened = unread;
+    node.now += 3_600_000;
+    expect(await second.reconcile()).toEqual({ chain: dropin() });
+  });
+
   test("chaining dropin is a problem that says so, and edits nothing", async () => {
     on({ [NAME]: LIST });
     Object.assign(node, { chaining: "dropin", isOpened: unread });
