@@ -99,8 +99,13 @@ export interface Neighbours {
 
 /** @param folder path of the folder */
 export function judgeNeighbours(files: readonly FoundFile[], folder: string): Neighbours {
-  const others = files.filter(({ name }) => name !== DROPIN_FILE);
-  const invalid = others.find((file) => typeOf(file) === undefined);
+  const others = files.filter(({ name, ignored }) => name !== DROPIN_FILE && ignored !== true);
+  const invalid = others.find((file) => file.hidden === undefined && typeOf(file) === undefined);
+  const unseen = others.flatMap(({ name, problem, hidden }) =>
+    hidden === undefined
+      ? []
+      : [`${folder}/${name} ${problem}: the container runtime cannot load the network unless it is fine; ${hidden}`],
+  );
   const twice = others.filter(isOursDropin).map(({ name }) => `${folder}/${name} calls ${PLUGIN_TYPE}, too: remove it`);
   const last = others
     .filter(({ name }) => name > DROPIN_FILE)
@@ -111,6 +116,6 @@ export function judgeNeighbours(files: readonly FoundFile[], folder: string): Ne
       : {
           problem: `${folder}/${invalid.name} is not the configuration of a plugin: the container runtime cannot load the network; correct the file or remove it`,
         }),
-    warnings: [...twice, ...last],
+    warnings: [...unseen, ...twice, ...last],
   };
 }

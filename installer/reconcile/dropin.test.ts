@@ -94,6 +94,30 @@ describe("with a runtime that reads drop-ins", () => {
     if (where === "log") expect(problem).toBe("");
   });
 
+  test("a folder in it is no drop-in: no runtime reads it", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(node.path("net.d", "k", "50-old.conf"), { recursive: true });
+    expect(await node.installer().reconcile()).toEqual({ chain: dropin() });
+    expect(node.lines.filter((line) => line.includes("50-old"))).toEqual([]);
+  });
+
+  test("a drop-in of others that cannot be seen from here may be fine: that is a warning", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(folder());
+    symlinkSync("/opt/vendor/tuning.conf", node.path("net.d", "k", "50-tuning.conf"));
+    expect(await node.installer().reconcile()).toEqual({ chain: dropin() });
+    const said = node.lines.filter((line) => line.includes("50-tuning.conf is a link to /opt/vendor/tuning.conf"));
+    expect(said).toEqual([expect.stringContaining("which is not mounted here")]);
+  });
+
+  test("a link to a drop-in that is not there is a problem", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(folder());
+    symlinkSync("nowhere.conf", node.path("net.d", "k", "50-tuning.conf"));
+    const { problem } = await node.installer().reconcile();
+    expect(problem).toContain("50-tuning.conf is not the configuration of a plugin");
+  });
+
   test("what was edited becomes a drop-in: the owner's own file comes back", async () => {
     on({ [NAME]: LIST }, FORMER);
     const [before, first] = [node.content(), inode()];
