@@ -29,6 +29,7 @@ import { readAttachments } from "./state/attachments";
 import { tokenIn } from "./state/kubeconfig-file";
 import { linkedDirectories } from "./state/links";
 import { Mounts } from "./state/mounts";
+import { foldersWithDropin } from "./state/observe";
 import { type Paths, pathsOf } from "./state/paths";
 import { pluginFile } from "./state/plugin-file";
 import { createInstruments } from "./telemetry/instruments";
@@ -201,9 +202,8 @@ export class Service {
     const mounted = "file" in settings.stanza ? [dirname(settings.stanza.file)] : [];
     const { netDir, binDir } = this.paths;
     const linked = linkedDirectories(netDir, this.paths);
-    const { chain } = this.scheduler.status;
     // Not only the list counts, also what runtimes append to it.
-    const below = chain === undefined ? [] : [dirname(chain)];
+    const below = foldersWithDropin(this.paths);
     return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked, ...below])];
   }
 

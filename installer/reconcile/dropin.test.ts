@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { foldersWithDropin } from "../state/observe";
 import { LIST, Node, SINGLE } from "./node.testing";
 
 const NAME = "10-k.conflist";
@@ -420,6 +421,19 @@ describe("what an installer leaves behind", () => {
     await next.remove(false);
     expect(node.content()).toEqual(before);
   });
+});
+
+test("the folders to be watched are those with our drop-in, also while something is wrong", async () => {
+  on({ [NAME]: LIST });
+  const watched = () => foldersWithDropin({ netDir: node.path("net.d"), auxiliary: dropin("vendor") });
+  mkdirSync(folder("other"));
+  expect(watched()).toEqual([]);
+  mkdirSync(folder("vendor"));
+  mkdirSync(folder());
+  writeFileSync(node.path("net.d", "k", "50-broken.conf"), "{");
+  expect((await node.installer().reconcile()).problem).toBeDefined();
+  expect(watched()).toEqual([folder(), folder("vendor")]);
+  expect(foldersWithDropin({ netDir: node.path("absent"), auxiliary: node.path("absent", "x.conf") })).toEqual([]);
 });
 
 describe("in the auxiliary chain of Multus", () => {

@@ -47,7 +47,7 @@ function directoryOf(path: string, view: View): readonly string[] {
 }
 
 /** The entries of a directory; none if it cannot be read: reading its files reports that. */
-function entriesOf(directory: string): readonly fs.Dirent[] {
+export function entriesOf(directory: string): readonly fs.Dirent[] {
   try {
     return fs.readdirSync(directory, { withFileTypes: true });
   } catch {

@@ -3,10 +3,10 @@ import { isConfigName, MAX_CONFIG_BYTES, readConfig } from "../../cni/conflist/r
 import { reasonOf } from "../../cni/errors";
 import { equal } from "../../system/bytes";
 import * as fs from "../../system/fs";
-import { basename, join } from "../../system/path";
+import { basename, dirname, join } from "../../system/path";
 import { directoriesToNote } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
-import { locate, type View } from "./links";
+import { entriesOf, locate, type View } from "./links";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "./node-state";
 import { isTemporary, type Paths } from "./paths";
 import type { PluginFile } from "./plugin-file";
@@ -89,6 +89,14 @@ function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[]
       return [folder, names.flatMap((name) => find(join(directory, name), view) ?? [])];
     }),
   );
+}
+
+/** Folders that hold a drop-in of ours, or are to hold it, as paths: what else lies there counts, too. */
+export function foldersWithDropin({ netDir, auxiliary }: Pick<Paths, "netDir" | "auxiliary">): readonly string[] {
+  const below = entriesOf(netDir).filter((entry) => entry.isDirectory());
+  const folders = below.map(({ name }) => join(netDir, name)).filter((path) => fs.existsSync(join(path, DROPIN_FILE)));
+  const vendors = auxiliary === undefined ? [] : [dirname(auxiliary)].filter((path) => fs.existsSync(path));
+  return [...new Set([...folders, ...vendors])];
 }
 
 /** Temporary files that a crash left in a directory. */
