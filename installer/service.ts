@@ -169,7 +169,7 @@ export class Service {
   /** Decides what becomes of the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const [{ remove, why, all = false, handOver = false }] = await Promise.all([
+    const [{ remove, why, all = false, handOver }] = await Promise.all([
       this.decide(),
       this.scheduled?.catch(() => undefined),
       this.lookups.close(),

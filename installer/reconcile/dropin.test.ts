@@ -413,7 +413,7 @@ describe("what an installer leaves behind", () => {
     const before = node.content();
     const installer = node.installer();
     await installer.reconcile();
-    await installer.leave(true);
+    await installer.leave("possible");
     expect([node.types(NAME), existsSync(folder())]).toEqual([["bridge", "linkerd-cni"], false]);
     const next = node.installer("second");
     expect(await next.reconcile()).toEqual({ chain: dropin() });
@@ -468,6 +468,22 @@ describe("in the auxiliary chain of Multus", () => {
     expect(node.content()).toMatchObject(before);
   });
 
+  test.each(["possible", "certain"] as const)(
+    "under a working successor it stays, unless that one has another chain: %s",
+    async (handOver) => {
+      withMultus();
+      const first = node.installer();
+      await first.reconcile();
+      await node.installer("second").reconcile();
+      await first.leave(handOver);
+      expect(readdirSync(node.path("vendor"))).toEqual(handOver === "certain" ? [] : ["99-linkerd-cni.conf"]);
+      const third = node.installer("third");
+      await third.reconcile();
+      await third.leave("possible");
+      expect(readdirSync(node.path("vendor"))).toEqual([]);
+    },
+  );
+
   test("it is left to a successor with the same chain, and taken away for another", async () => {
     withMultus();
     const installer = node.installer();
@@ -476,7 +492,7 @@ describe("in the auxiliary chain of Multus", () => {
     expect(readdirSync(node.path("vendor"))).toEqual(["99-linkerd-cni.conf"]);
     const second = node.installer("second");
     await second.reconcile();
-    await second.leave(true);
+    await second.leave("certain");
     expect(readdirSync(node.path("vendor"))).toEqual([]);
   });
 });

@@ -24,6 +24,7 @@ import { pluginFile } from "../state/plugin-file";
 import { createInstruments } from "../telemetry/instruments";
 import { type Deps, Reconciler } from "./reconciler";
 import { stanzaForNode } from "./stanza";
+import type { HandOver } from "./stop-decision";
 
 /** A list, as a primary CNI writes it. */
 export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
@@ -152,7 +153,7 @@ export class Node {
       },
       remove: (keepPlugin: boolean, attachments?: Attachments) =>
         reconciler.remove({ keepPlugin, all: this.isSibling, ...(attachments === undefined ? {} : { attachments }) }),
-      leave: (handOver?: boolean) => reconciler.leave(handOver),
+      leave: (handOver?: HandOver) => reconciler.leave(handOver),
     };
   }
 }

@@ -28,6 +28,7 @@ import {
 import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./ownership";
 import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
+import type { HandOver } from "./stop-decision";
 import { likelyWriter } from "./writers";
 
 /** What the node looks like after a look at it. */
@@ -157,21 +158,26 @@ export class Reconciler {
 
   /**
    * Leaves everything in place, for the installer that runs or comes next.
-   * @param handOver that may be an installer which knows only edited lists
+   * @param handOver that one knows only edited lists, for certain or possibly
    */
-  async leave(handOver = false): Promise<void> {
+  async leave(handOver?: HandOver): Promise<void> {
     const { paths, plugin, owner } = this.deps;
     const state = observe(paths, plugin);
-    if (handOver) await this.handOver(state);
+    if (handOver !== undefined) await this.handOver(state, handOver === "certain");
     if (state.journal?.owner === owner) await this.changer.run(planLeaving(observe(paths, plugin), paths));
     else await this.changer.unstage();
   }
 
   /** Makes an edit of a drop-in of ours, and takes the stanza out of Multus' auxiliary chain. */
-  private async handOver(state: NodeState): Promise<void> {
+  private async handOver(state: NodeState, isCertain: boolean): Promise<void> {
     const { paths, owner } = this.deps;
-    if (paths.auxiliary !== undefined) await this.changer.run([{ do: "remove", path: paths.auxiliary }]);
-    if (paths.auxiliary !== undefined || state.journal?.owner !== owner) return;
+    const isOurs = state.journal?.owner === owner;
+    if (paths.auxiliary !== undefined) {
+      // Who has the node by now may need it, unless he is known to have another chain.
+      if (isCertain || isOurs) await this.changer.run([{ do: "remove", path: paths.auxiliary }]);
+      return;
+    }
+    if (!isOurs) return;
     const { steps } = planInstall(state, paths, { owner, ...this.deps.wanted(), chaining: "edit" });
     await this.changer.run([...steps.chain, ...steps.rest]);
   }

@@ -44,22 +44,22 @@ const found = (is: Finding["is"], remove: boolean, why: string) => ({
   remove,
   why: expect.stringContaining(why),
   ...(is === "certain" && remove ? { all: true as const } : {}),
-  ...(is === "doubtful" ? { handOver: true as const } : {}),
+  ...(is === "doubtful" ? { handOver: "possible" as const } : {}),
 });
 /** Nothing says that its installer is ours. */
-const there = { ...found("certain", false, "our DaemonSet is there"), handOver: true };
+const there = { ...found("certain", false, "our DaemonSet is there"), handOver: "certain" };
 
 const installed = (env: Readonly<Record<string, string>>) => {
   const container = { name: "install-cni", env: Object.entries(env).map(([name, value]) => ({ name, value })) };
   return { [DAEMON_SET]: { spec: { template: { spec: { containers: [container] } } } } };
 };
 
-test.each<readonly [string, Readonly<Record<string, string>>, string | undefined, true | undefined]>([
+test.each<readonly [string, Readonly<Record<string, string>>, string | undefined, Finding["handOver"]]>([
   ["ours", { HEALTH_PORT: "9991" }, undefined, undefined],
-  ["linkerd's", { DEST_CNI_NET_DIR: "/etc/cni/net.d" }, undefined, true],
+  ["linkerd's", { DEST_CNI_NET_DIR: "/etc/cni/net.d" }, undefined, "certain"],
   ["ours, with the same auxiliary chain", { HEALTH_PORT: "9991", AUXILIARY_CHAIN_DIR: "/run/a" }, "/run/a", undefined],
-  ["ours, with another auxiliary chain", { HEALTH_PORT: "9991", AUXILIARY_CHAIN_DIR: "/run/b" }, "/run/a", true],
-  ["ours, without an auxiliary chain", { HEALTH_PORT: "9991" }, "/run/a", true],
+  ["ours, with another auxiliary chain", { HEALTH_PORT: "9991", AUXILIARY_CHAIN_DIR: "/run/b" }, "/run/a", "certain"],
+  ["ours, without an auxiliary chain", { HEALTH_PORT: "9991" }, "/run/a", "certain"],
 ])(
   "what is put beside the configuration is handed over, if the next installer is %s: %j",
   async (_, env, auxiliary, handOver) => {

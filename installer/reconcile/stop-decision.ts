@@ -16,6 +16,9 @@ const DEADLINE_MS = 4_000;
 const ASK_FOR_MS = 15_000;
 const ASK_AGAIN_MS = 2_000;
 
+/** Whether the next installer is one that does not know what we put beside the configuration, or only may be. */
+export type HandOver = "certain" | "possible";
+
 /** What a stopping installer does with what it installed, and why. */
 export interface StopDecision {
   readonly remove: boolean;
@@ -26,7 +29,7 @@ export interface StopDecision {
    * What comes next may be an installer that does not know of drop-ins, as linkerd's, and would leave one behind that
    * calls a plugin which it removes.
    */
-  readonly handOver?: true;
+  readonly handOver?: HandOver;
 }
 
 /** What one round of questions says. */
@@ -43,7 +46,7 @@ const certain = (remove: boolean, why: string): Finding => ({
 });
 const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
 /** `helm rollback` to linkerd's chart takes our rights away, too, before our pod stops. */
-const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why, handOver: true });
+const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why, handOver: "possible" });
 
 export interface Clock {
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -167,7 +170,7 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   const unwanted = await whyUnwanted(daemonSet, question);
   if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node: ${unwanted}`);
   const stays = certain(false, "our DaemonSet is there: its next pod takes over");
-  return knowsDropins(daemonSet, question) ? stays : { ...stays, handOver: true };
+  return knowsDropins(daemonSet, question) ? stays : { ...stays, handOver: "certain" };
 }
 
 const NAMESPACE_GONE = "our namespace is being deleted";
