@@ -593,6 +593,8 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...restoreSetAside(context, (name) => isListed || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], [...chaining.changes, ...restored]),
         ...(choice?.way === "edit" ? [] : withoutDropins(context, kept)),
+        // Another installer may be asking its own plugin there.
+        ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
         ...withoutFolders(context, kept),
         ...noted(
           paths,
@@ -606,8 +608,6 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
           encodeJournal(before),
         ),
         ...directoriesNoted(context),
-        // Another installer may be asking its own plugin there.
-        ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
       ],
     },
     ...(chaining.file === undefined ? {} : { chain: join(paths.netDir, chaining.file) }),

@@ -150,6 +150,17 @@ describe("with a runtime that reads drop-ins", () => {
     expect(node.content()).toEqual(before);
   });
 
+  test("its folder goes with what a crash left in it", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    writeFileSync(`${dropin()}.linkerd-cni-tmp`, "");
+    node.runtime = FORMER;
+    await installer.reconcile();
+    await installer.reconcile();
+    expect(existsSync(folder())).toBe(false);
+  });
+
   test("while the runtime is not known, what stands on the node stays", async () => {
     on({ [NAME]: LIST });
     await node.installer().reconcile();
