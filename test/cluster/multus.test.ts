@@ -254,4 +254,13 @@ clusterSuite("the auxiliary chain of the real Multus, without definitions, webho
     await rm(file);
     await until("the stanza", async () => (await readdir(onDisk(AUXILIARY_DIR))).includes("99-linkerd-cni.conf"));
   });
+
+  test("an uninstall leaves only the plugin, which Multus calls to end pods from before it", async () => {
+    await cluster.kubectl.run("delete", "pod", "plain", "--timeout=60s");
+    await cluster.uninstall();
+    expect(differences(before, await cluster.directories())).toEqual(["linkerd-cni"]);
+    const [late] = await cluster.kubectl.start(pod("late", { proxy: "sidecar" }));
+    expect(await dial("server", `${late}:8080`)).toEqual(served(8080));
+    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");
+  });
 });

@@ -21,6 +21,13 @@ export const definition = (namespace: string, name: string, config: object) => (
   spec: { config: JSON.stringify({ cniVersion: "1.0.0", name, ...config }) },
 });
 
+/** The node's own network. */
+interface Network {
+  readonly cniVersion: string;
+  readonly name: string;
+  readonly plugins: readonly [object];
+}
+
 /** Multus' configuration before the node's own network, which it calls for every pod. */
 async function configuration(): Promise<object> {
   const network = JSON.parse(await readFile(join(onDisk(NET_DIR), "10-cluster.conflist"), "utf8")) as object;
@@ -41,10 +48,16 @@ async function configuration(): Promise<object> {
 const AUXILIARY_CHAIN = "vendors";
 export const AUXILIARY_DIR = join(NET_DIR, AUXILIARY_CHAIN);
 
-/** Multus' configuration with an auxiliary chain, for which the node's own network has to be named by its file. */
+/**
+ * Multus' configuration with an auxiliary chain, for which the node's own network has to be named by its file. It is a
+ * single plugin's, as on OpenShift: Multus 4.2.2 ends pods by a copy of a list without host-local's ranges, which fails
+ * (https://github.com/k8snetworkplumbingwg/multus-cni/issues/1449).
+ */
 async function withAuxiliaryChain(): Promise<object> {
-  const { delegates, ...others } = (await configuration()) as { delegates: object };
-  const clusterNetwork = join(NET_DIR, "10-cluster.conflist");
+  const { delegates, ...others } = (await configuration()) as { delegates: readonly [Network] };
+  const [{ cniVersion, name, plugins }] = delegates;
+  const clusterNetwork = join(NET_DIR, "20-cluster.conf");
+  await writeFile(onDisk(clusterNetwork), JSON.stringify({ cniVersion, name, ...plugins[0] }, undefined, 2));
   return { ...others, clusterNetwork, auxiliaryCNIChainName: AUXILIARY_CHAIN };
 }
 
