@@ -140,7 +140,7 @@ export class FakeHost implements Host {
   }
 
   socket = () => this.next++;
-  connect = () => -Errno.ECONNREFUSED;
+  connect = () => -Errno.ENOENT;
   bind = () => 0;
   listen = () => 0;
   accept = () => -Errno.EAGAIN;
