@@ -2,21 +2,7 @@ import { App, Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { HelmChart } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
-function synthesized(props: LinkerdCniProps): readonly Manifest[] {
-  const chart = new Chart(new App(), "chart");
-  new LinkerdCni(chart, "cni", props);
-  return chart.toJson() as Manifest[];
-}
-
-const found = (kind: string, props: LinkerdCniProps) => synthesized(props).find((item) => item.kind === kind);
-const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
-const daemonSet = (props: LinkerdCniProps) => JSON.stringify(found("DaemonSet", props));
+import { daemonSet, found, rules } from "./manifests.testing";
 
 test("a resource that is known not to be wanted is not there", () => {
   class Extended extends LinkerdCni {

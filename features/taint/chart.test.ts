@@ -1,20 +1,6 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
-function synthesized(props: LinkerdCniProps): readonly Manifest[] {
-  const chart = new Chart(new App(), "chart");
-  new LinkerdCni(chart, "cni", props);
-  return chart.toJson() as Manifest[];
-}
-
-const found = (kind: string, props: LinkerdCniProps) => synthesized(props).find((item) => item.kind === kind);
-const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
-const daemonSet = (props: LinkerdCniProps) => JSON.stringify(found("DaemonSet", props));
+import { daemonSet, found, rules, synthesized } from "../../constructs/manifests.testing";
 
 test("the startup taint is the installer's to remove, with the right to patch nodes, on request only", () => {
   expect(rules({})).not.toContain("patch");

@@ -51,7 +51,7 @@ const renamed =
   };
 
 /** Removes the file first: for a moment there is none. */
-const anew: Writer = async (directory, name, text) => {
+const recreated: Writer = async (directory, name, text) => {
   rmSync(join(directory, name), { force: true });
   await sleep(20);
   await inPlace(directory, name, text);
@@ -91,7 +91,7 @@ const NEIGHBOURS: Readonly<Record<string, Neighbour>> = {
     writes: unlessEqual(renamed((name) => `.${name}123456`)),
   },
   Flannel: { fixture: "flannel", name: "10-flannel.conflist", writes: inPlace },
-  kindnet: { fixture: "kindnet", name: "10-kindnet.conflist", writes: anew },
+  kindnet: { fixture: "kindnet", name: "10-kindnet.conflist", writes: recreated },
   "AWS VPC CNI": { fixture: "aws-vpc-cni", name: "10-aws.conflist", writes: renamed((name) => `${name}.tmp`) },
   "OVN-Kubernetes": {
     fixture: "ovn-kubernetes",
