@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** A schema without what surrounds it. */
+/** A schema without its wrappers (optional, default, conversion). */
 export interface Base {
   readonly type: string;
   readonly schema: z.ZodType;
@@ -9,7 +9,7 @@ export interface Base {
   readonly optional: boolean;
 }
 
-/** What stands under defaults, options and conversions. */
+/** Removes defaults, options and conversions around a schema. */
 export function baseOf(schema: z.ZodType): Base {
   const { def } = schema as unknown as { def: { type: string; innerType?: z.ZodType; out?: z.ZodType } };
   if (def.innerType !== undefined) {
@@ -20,7 +20,7 @@ export function baseOf(schema: z.ZodType): Base {
   return { type: def.type, schema, loose: false, optional: false };
 }
 
-/** What holds where a value is not given; undefined where it has no default, or is a group. */
+/** The default of a value; undefined if it has none or is a group. */
 export function defaultOf(schema: z.ZodType): unknown {
   const { def } = schema as unknown as { def: { innerType?: z.ZodType; defaultValue?: unknown } };
   return def.defaultValue ?? (def.innerType === undefined ? undefined : defaultOf(def.innerType));

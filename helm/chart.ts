@@ -15,12 +15,12 @@ export class HelmChart extends Chart {
     Object.defineProperty(this, HELM_CHART, { value: true });
   }
 
-  /** The Helm chart that a construct is in, if it is in one. */
+  /** The Helm chart that contains a construct, if any. */
   static find(construct: IConstruct): HelmChart | undefined {
     return construct.node.scopes.find((scope): scope is HelmChart => HELM_CHART in scope);
   }
 
-  /** Values of constructs, by their paths: of these the chart has only those that it reads. */
+  /** Values of constructs, by path. The chart contains only those that its templates read. */
   readonly owned: (readonly string[])[] = [];
 
   /** Named templates, by name. */
@@ -33,7 +33,7 @@ export class HelmChart extends Chart {
     return [...this.listed.values()];
   }
 
-  /** Adds the manifests that a value lists; the same value only once. */
+  /** Adds the manifests that a value lists. A value is added only once. */
   addList(list: Expr<unknown>): void {
     this.listed.set(JSON.stringify(list), list);
   }
@@ -48,7 +48,7 @@ export class HelmChart extends Chart {
     this.customDefinitions.set(name, definition);
   }
 
-  /** Gives data a name of its own in the templates, so that it can be used as a whole. */
+  /** Defines a named template for data, so that templates can include it as a whole. */
   define(name: string, data: Readonly<Record<string, unknown>>): Expr<Readonly<Record<string, unknown>>> {
     const before = this.defined.get(name);
     if (before !== undefined && JSON.stringify(before) !== JSON.stringify(data)) {
@@ -61,7 +61,7 @@ export class HelmChart extends Chart {
   }
 }
 
-/** Data as a whole: a named template in a Helm chart, the data itself elsewhere. */
+/** Data as a whole: in a Helm chart a named template, elsewhere the data itself. */
 export function define(
   scope: IConstruct,
   name: string,
@@ -70,7 +70,7 @@ export function define(
   return HelmChart.find(scope)?.define(name, data) ?? data;
 }
 
-/** The release that a chart is installed as. */
+/** The Helm release of a chart. */
 export const release = {
   name: ref<string>("string", "Release", "Name"),
   namespace: ref<string>("string", "Release", "Namespace"),
@@ -79,7 +79,7 @@ export const release = {
 /** The cluster that Helm renders for. */
 export const capabilities = {
   kubeVersion: ref<string>("string", "Capabilities", "KubeVersion", "Version"),
-  /** Whether the cluster is of a version such as `1.30`, or of a newer one; a vendor's suffix does not matter. */
+  /** Whether the cluster has at least a version such as `1.30`; a vendor's suffix is ignored. */
   atLeast: (version: string): Expr<boolean> => {
     const subject = capabilities.kubeVersion;
     return { $helm: { op: "call", name: "semverCompare", args: [`>=${version}-0`], subject, kind: "bool" } };
@@ -91,10 +91,10 @@ export const capabilities = {
 } as const;
 
 /**
- * An object of the cluster that Helm renders for, or an empty map: if there is no such object, and always with
- * `helm template`, which asks no cluster.
+ * An object of the cluster that Helm renders for. An empty map if the object does not exist, and always with `helm
+ * template`, which does not ask a cluster.
  *
- * @param namespace - empty for an object of the whole cluster
+ * @param namespace - empty for a cluster-scoped object
  */
 export function lookup(
   apiVersion: string,

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { choicesText, type Field } from "./fields";
 
-/** Breaks a text into lines of at most a width. */
+/** Wraps a text at a width. */
 function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -15,7 +15,7 @@ function wrapped(text: string, width: number): readonly string[] {
 
 const inline = (value: unknown): string => JSON.stringify(value);
 
-/** What is said about a value, besides its name. */
+/** The description of a value, with its choices and its example. */
 function sentence(field: Field): string {
   const choices = field.choices.length > 0 ? ` (one of ${choicesText(field.choices)})` : "";
   const examples = field.examples.length > 0 ? `; for example ${field.examples.map(inline).join(", ")}` : "";
@@ -35,11 +35,11 @@ function entry(field: Field, key: string, indent: string): readonly string[] {
   return empty ? [`${indent}${key}: ${inline(field.default)}`] : text.split("\n").map((line) => `${indent}${line}`);
 }
 
-/** Whether a group has nothing but comments in it: alone, its name would stand for null. */
+/** Whether a group contains only comments: its name alone would mean null. */
 const isBare = (group: readonly string[], fields: readonly Field[]): boolean =>
   !fields.some((field) => field.default !== undefined && group.every((key, depth) => field.path[depth] === key));
 
-/** The groups that a value opens: those of its path that the value before it is not in. */
+/** The groups that a value opens: the groups of its path that do not contain the previous value. */
 function opened(path: readonly string[], before: readonly string[], fields: readonly Field[]): readonly string[] {
   const groups = path.slice(0, -1);
   const shared = groups.findIndex((key, depth) => before[depth] !== key);
@@ -50,7 +50,7 @@ function opened(path: readonly string[], before: readonly string[], fields: read
   });
 }
 
-/** values.yaml: every value with its default, and over it what it means. */
+/** values.yaml: every value with its default, below a comment that describes it. */
 export function valuesYaml(fields: readonly Field[], head: string): string {
   const lines = fields.flatMap((field, index) => {
     const indent = "  ".repeat(field.path.length - 1);

@@ -5,13 +5,16 @@
  * (resolvers, sanitizing, sorting of keys, JSON patches) and reaches the writer as structure, never as text in a string.
  */
 
-/** What an expression yields; it decides how the writer prints it. `any` is a string or a number, `block` many lines. */
+/**
+ * The type of an expression, which decides how the writer prints it. `any` is a string or a number, `block` has several
+ * lines.
+ */
 export type Kind = "string" | "block" | "int" | "bool" | "list" | "map" | "any";
 
 export type Node =
   /** A field of one of Helm's built-in objects, such as `.Values.image.name`. */
   | { readonly op: "ref"; readonly path: readonly string[]; readonly kind: Kind }
-  /** The item that an enclosing `each` goes through. */
+  /** The current item of an enclosing `each`. */
   | { readonly op: "item"; readonly name: string; readonly kind: Kind }
   /** A template function; `subject` is its last argument, the one that a pipeline passes. */
   | {
@@ -34,29 +37,29 @@ export interface Expr<T> {
   readonly [yields]?: T;
 }
 
-/** A value that is known now, or an expression that yields one. */
+/** A known value, or an expression that yields one. */
 export type Input<T> = T | Expr<T>;
 
-/** What an input yields. */
+/** The type that an input yields. */
 export type Yield<T> = T extends Expr<infer Yielded> ? Yielded : T;
 
-/** How a key begins under which a map takes in the entries of another one, see `spread`. */
+/** Prefix of a key whose value is spread into the map, see `spread`. */
 export const SPREAD = "$spread ";
 
-/** The top-level key of a manifest that is rendered on a condition, see `HelmObject`. */
+/** The top-level key that makes a manifest conditional, see `HelmObject`. */
 export const WHEN = "$when";
 
 export function isExpr(value: unknown): value is Expr<unknown> {
   return typeof value === "object" && value !== null && "$helm" in value;
 }
 
-/** Whether any part of a value is an expression, or rests on one. */
+/** Whether a value is or contains an expression. */
 export function hasExpr(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return isExpr(value) || Object.values(value).some(hasExpr);
 }
 
-/** What an expression yields. */
+/** The type of an expression. */
 export function kindOf(value: unknown): Kind {
   if (!isExpr(value)) return literalKind(value);
   const node = value.$helm;

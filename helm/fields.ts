@@ -1,17 +1,17 @@
 import type { z } from "zod";
 import { baseOf } from "./base";
 
-/** One value as documents show it. */
+/** One value, as shown in documents. */
 export interface Field {
-  /** Its name, from the root on. */
+  /** Its full path. */
   readonly path: readonly string[];
-  /** The type as a reader knows it. */
+  /** The type as readers know it. */
   readonly type: string;
   readonly description: string;
-  /** Undefined where the value has none. */
+  /** Undefined if the value has none. */
   readonly default: unknown;
   readonly examples: readonly unknown[];
-  /** Values allowed, where they are few. */
+  /** Allowed values, if they are few. */
   readonly choices: readonly string[];
 }
 
@@ -39,11 +39,11 @@ function fieldOf(schema: z.ZodType, path: readonly string[]): Field {
   };
 }
 
-/** Values allowed, as text; the empty one in quotes. */
+/** Allowed values as text; the empty string is quoted. */
 export const choicesText = (choices: readonly unknown[]): string =>
   choices.map((choice) => (choice === "" ? '""' : String(choice))).join(", ");
 
-/** All values of a schema in its order, groups taken apart. */
+/** All values of a schema in its order, with groups flattened. */
 export function fieldsOf(schema: z.ZodObject, path: readonly string[] = []): readonly Field[] {
   return Object.entries(schema.shape).flatMap(([key, value]) => {
     const base = baseOf(value as z.ZodType);

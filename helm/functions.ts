@@ -3,16 +3,15 @@ import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf, ref } from "
 import { toJson as goJson, toPrettyJson as goPrettyJson, isTrue, merge as mergeMaps, toText } from "./go-values";
 
 /**
- * The template functions. Each has both faces: its name in templates, and what it does with values that are known.
- * An application whose arguments are all known is computed at once, so that one construct serves charts and plain
- * manifests.
+ * The template functions. Each has its name in templates and an implementation for known values. A call whose arguments
+ * are all known is computed at once, so that one construct serves charts and plain manifests.
  */
 interface TemplateFunction {
   readonly kind: Kind;
   readonly compute: (subject: never, ...args: never[]) => unknown;
 }
 
-/** Checks the table without widening its keys. */
+/** Type-checks the table without widening its keys. */
 const declare = <Name extends string>(table: Readonly<Record<Name, TemplateFunction>>) => table;
 
 const functions = declare({
@@ -59,12 +58,12 @@ const functions = declare({
   sha256sum: { kind: "string", compute: (text: string) => createHash("sha256").update(text).digest("hex") },
 });
 
-/** An empty map, as a function: cdk8s takes `{}` out of metadata, also from among the arguments of an expression. */
+/** An empty map, as a function: cdk8s removes `{}` from metadata, even among the arguments of an expression. */
 export const dict: Expr<unknown> = { $helm: { op: "call", name: "dict", kind: "map" } };
 
 type FunctionName = keyof typeof functions;
 
-/** Applies a function: to a value when all arguments are known, else to an expression. */
+/** Applies a function: yields a value if all arguments are known, else an expression. */
 function call<T>(name: FunctionName, subject: unknown, args: readonly unknown[] = [], kind?: Kind): Input<T> {
   const entry = functions[name];
   if (!hasExpr([subject, ...args])) {
@@ -74,37 +73,37 @@ function call<T>(name: FunctionName, subject: unknown, args: readonly unknown[] 
   return { $helm: { op: "call", name, args, subject, kind: kind ?? entry.kind } };
 }
 
-/** A whole number, also where the value came as text (`--set-string`). */
+/** A whole number, even if the value is text (`--set-string`). */
 export const int = (value: Input<number | string>): Input<number> => call("int", value);
 
-/** A boolean, also where the value came as text (`--set-string`). */
+/** A boolean, even if the value is text (`--set-string`). */
 export const bool = (value: Input<boolean | string>): Input<boolean> => eq(text(value), "true");
 
 /**
- * Another value, but where this one is a number of a values file, the number in JSON: as text, Go would give a large one
- * an exponent.
+ * The other value; if this one is a number from a values file, the number in JSON: as text, Go would write a large
+ * number with an exponent.
  */
 export const orNumber = (value: Input<unknown>, otherwise: Input<string>): Input<string> =>
   call("ternary", call("kindIs", value, ["float64"]), [toJson(value), otherwise]);
 
-/** The same where the value may be absent and is true then. */
+/** The same, but an absent value is true. */
 export const boolOrTrue = (value: Input<boolean | string>): Input<boolean> => call("ne", "false", [text(value)]);
 
 /** The text of a scalar. */
 export const text = (value: Input<string | number | boolean>): Input<string> => call("toString", value);
 
-/** Text without white space at its ends. */
+/** Text without leading and trailing white space. */
 export const trim = (value: Input<string>): Input<string> => call("trim", value);
 
 /** The parts of a text. */
 export const split = (value: Input<string>, separator: string): Input<readonly string[]> =>
   call("splitList", value, [separator]);
 
-/** The parts of a text between what matches a pattern. */
+/** Splits a text at the matches of a pattern. */
 export const splitBy = (value: Input<string>, pattern: string): Input<readonly string[]> =>
   call("regexSplit", -1, [pattern, value]);
 
-/** The items of a list that are not empty. */
+/** The non-empty items of a list. */
 export const compact = <T>(list: Input<readonly T[]>): Input<readonly T[]> => call("compact", list);
 
 export const first = <T>(list: Input<readonly T[]>): Input<T> => call("first", list);
@@ -122,11 +121,11 @@ export const or = (...values: readonly Input<unknown>[]): Input<boolean> =>
   values.some((value) => !hasExpr(value) && isTrue(value)) ? true : call("or", values.at(-1), values.slice(0, -1));
 export const matches = (value: Input<string>, pattern: string): Input<boolean> => call("regexMatch", value, [pattern]);
 
-/** The value, or another one where it is empty: absent, false, zero, or without a character or an item. */
+/** The value, or another one if it is empty: absent, false, zero, or an empty string, list or map. */
 export const orElse = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
   call("default", value, [otherwise], kindOf(otherwise));
 
-/** The value, or another one where it is absent. */
+/** The value, or another one if it is absent. */
 export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
   call(
     "ternary",
@@ -135,11 +134,11 @@ export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
     kindOf(value) === "any" ? "any" : kindOf(otherwise),
   );
 
-/** The text under a key of a map; empty where there is none. */
+/** The text under a key of a map; empty if the key is absent. */
 export const entryOf = (map: Input<Readonly<Record<string, unknown>>>, key: Input<string>): Input<string> =>
   call("get", key, [map], "string");
 
-/** The text deep in a map, such as in an object that `lookup` found, or another one if there is none. */
+/** A nested text of a map, such as of an object that `lookup` found, or another one if it is absent. */
 export const dig = (
   map: Input<Readonly<Record<string, unknown>>>,
   path: readonly string[],
@@ -147,7 +146,7 @@ export const dig = (
 ): Input<string> => call("dig", map, [...path, otherwise], "string");
 
 /**
- * A text that may be a template, which Helm renders with everything that the chart's own templates see.
+ * A text that may be a template, which Helm renders in the context of the chart's templates.
  *
  * @throws an Error if the text is known and is a template: only Helm renders templates
  */
@@ -165,7 +164,7 @@ export const toPrettyJson = (value: unknown): Input<string> => call("toPrettyJso
 
 export const sha256 = (value: Input<string>): Input<string> => call("sha256sum", value);
 
-/** One text out of several parts. */
+/** Concatenates texts. */
 export function concat(...parts: readonly Input<string | number>[]): Input<string> {
   if (!hasExpr(parts)) return parts.join("");
   const format = parts.map((part) => (isExpr(part) ? "%v" : String(part).replaceAll("%", "%%"))).join("");
@@ -174,7 +173,7 @@ export function concat(...parts: readonly Input<string | number>[]): Input<strin
   return { $helm: { op: "call", name: "printf", args: args.slice(0, -1), subject: args.at(-1), kind: "string" } };
 }
 
-/** One map out of several: what stands first wins, unless it is empty (as sprig's `merge`). */
+/** Merges maps: the first value of a key wins, unless it is empty (as sprig's `merge`). */
 export function merge<T>(...given: readonly Input<Readonly<Record<string, T>>>[]): Input<Readonly<Record<string, T>>> {
   // As for `dict`.
   const maps = given.filter((map) => isExpr(map) || Object.keys(map).length > 0);

@@ -1,6 +1,6 @@
-/** What Go's templates, its JSON encoder and Helm's functions do, where it differs from JavaScript. */
+/** Go's templates, JSON encoder and Helm's functions, as far as they differ from JavaScript. */
 
-/** Whether `if`, `with`, `and`, `or`, `not` and `default` take a value for true. */
+/** Whether `if`, `with`, `and`, `or`, `not` and `default` regard a value as true. */
 export function isTrue(value: unknown): boolean {
   if (value === undefined || value === null) return false;
   if (Array.isArray(value)) return value.length > 0;
@@ -42,7 +42,7 @@ export function toText(value: unknown): string {
   return value === undefined || value === null ? "" : String(value);
 }
 
-/** `merge` into an empty dict: what stands first wins, unless it is empty. */
+/** `merge` into an empty dict: the first value of a key wins, unless it is empty. */
 export function merge(maps: readonly Readonly<Record<string, unknown>>[]): Record<string, unknown> {
   const result = new Map<string, unknown>();
   for (const [key, value] of maps.flatMap((map) => Object.entries(map))) {

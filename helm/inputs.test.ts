@@ -12,13 +12,13 @@ const schema = valuesOf({
 
 const read = (given: object) => inputsOf(new Chart(new App(), "plain"), schema, { given });
 
-test("what is not given is the default, and in a Helm chart a reference", () => {
+test("a value that is not given is the default, and in a Helm chart a reference", () => {
   expect(read({}).values).toMatchObject({ replicas: 2, web: { labels: { a: "1" } } });
   const { values } = inputsOf(new HelmChart(new App(), "chart"), schema, { given: { replicas: 3 } });
   expect(values).toMatchObject({ replicas: 3, resources: { $helm: { kind: "map" } } });
 });
 
-test("a map is put over its default, as Helm does it, and null takes a key or all of it away", () => {
+test("a map is merged over its default as by Helm, and null removes a key or the whole map", () => {
   const { values } = read({ resources: { requests: { cpu: "1" }, limits: null }, web: { labels: { b: "2" } } });
   expect(values).toMatchObject({ web: { labels: { a: "1", b: "2" } } });
   expect(values.resources).toEqual({ requests: { cpu: "1", memory: "64Mi" } });
@@ -26,13 +26,13 @@ test("a map is put over its default, as Helm does it, and null takes a key or al
   expect(read({ resources: null }).values.resources).toEqual({});
 });
 
-test("every problem is told, and near names are", () => {
+test("every problem is reported, with similar names", () => {
   expect(read({ replicas: 0, web: { label: {} } }).problems).toEqual([
     "replicas: 0 is less than 1",
     "web.label is not a value: did you mean web.labels?",
   ]);
 });
 
-test("an expression outside of a Helm chart is refused", () => {
+test("an expression outside a Helm chart is refused", () => {
   expect(() => read({ replicas: ref("int", "Values", "replicas") })).toThrow("constructs in a HelmChart");
 });

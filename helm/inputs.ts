@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !isExpr(value);
 
-/** A schema under what makes it optional, and what it is a list or a map of. */
+/** A schema without its wrappers, and the schema of its items if it is a list or a map. */
 function within(schema: z.ZodType | undefined, key: string): z.ZodType | undefined {
   if (schema === undefined) return undefined;
   const { shape, element } = baseOf(schema).schema as { shape?: Record<string, z.ZodType>; element?: z.ZodType };
@@ -21,8 +21,8 @@ function within(schema: z.ZodType | undefined, key: string): z.ZodType | undefin
 }
 
 /**
- * What is left of given values when nulls are taken out, as Helm does it: what was null is not given, and has its
- * default; but a list or a map as a whole is empty then.
+ * Given values without nulls, as Helm removes them: a null value counts as not given and has its default, but a null
+ * list or map is empty.
  */
 export function withoutNulls(given: unknown, schema?: Schema<unknown>): unknown {
   return nullsTaken(given, schema as z.ZodType | undefined);
@@ -39,7 +39,10 @@ function nullsTaken(given: unknown, schema: z.ZodType | undefined): unknown {
   return Object.fromEntries(entries);
 }
 
-/** What is left of a value that is null: a list or a map is empty, a group has such in it, and all else is gone. */
+/**
+ * The replacement of a null value: a list or map becomes empty, a group contains its empty lists and maps, everything
+ * else is removed.
+ */
 function emptied(schema: z.ZodType): readonly unknown[] {
   const { type, optional, schema: base } = baseOf(schema);
   if (type === "array") return [[]];
@@ -49,7 +52,7 @@ function emptied(schema: z.ZodType): readonly unknown[] {
   return [nullsTaken(Object.fromEntries(Object.keys(shape).map((key) => [key, null])), schema)];
 }
 
-/** A map over its default, map by map, as Helm puts the values of users over those of a chart. */
+/** Merges a map over its default recursively, as Helm merges the values of users over those of a chart. */
 const overDefault = (usual: Fields, given: Fields): Fields => ({
   ...usual,
   ...Object.fromEntries(
@@ -60,7 +63,7 @@ const overDefault = (usual: Fields, given: Fields): Fields => ({
   ),
 });
 
-/** Given values, with the defaults of the maps among them. */
+/** Given values, with the defaults of their maps. */
 function withDefaultsOfMaps(given: Fields, { shape }: z.ZodObject): Fields {
   const entries = Object.entries(given).map(([key, value]) => {
     const field = shape[key] as z.ZodType | undefined;
@@ -73,7 +76,7 @@ function withDefaultsOfMaps(given: Fields, { shape }: z.ZodObject): Fields {
   return Object.fromEntries(entries);
 }
 
-/** What is left of given values when the expressions are taken out. */
+/** Given values without expressions. */
 function known(given: unknown): unknown {
   if (!isFields(given)) return given;
   return Object.fromEntries(
@@ -95,14 +98,14 @@ function keysOf(schema: z.ZodObject, path: readonly PropertyKey[]): readonly str
   return Object.keys(keys);
 }
 
-/** What a construct works with. */
+/** The values that a construct works with. */
 export interface Inputs<T> {
   readonly values: Refs<T>;
-  /** What is wrong with the given values, one sentence each. Then `values` has the defaults instead. */
+  /** Problems of the given values, one sentence each. If there are any, `values` has the defaults. */
   readonly problems: readonly string[];
 }
 
-/** Puts what was given over a base, group by group. */
+/** Merges given values over a base, group by group. */
 function overlay(base: Fields, read: Fields, given: Fields): Fields {
   const entries = Object.entries(given)
     .filter(([, value]) => value !== undefined)
@@ -115,18 +118,18 @@ function overlay(base: Fields, read: Fields, given: Fields): Fields {
   return { ...base, ...Object.fromEntries(entries) };
 }
 
-/** What a construct is given, and where a Helm chart has the rest of its values. */
+/** The values given to a construct, and the path of the others in a Helm chart. */
 export interface Source {
   readonly given: object;
-  /** Names of values that may be given and are not used. @default none */
+  /** Names of values that are accepted and ignored. @default none */
   readonly ignored?: readonly string[] | undefined;
   /** @default ["Values"] */
   readonly path?: readonly string[] | undefined;
 }
 
 /**
- * The values that a construct works with. In a Helm chart each one that is not given is a reference to `.Values`;
- * elsewhere it is the default.
+ * The values that a construct works with. A value that is not given is a reference to `.Values` in a Helm chart, and
+ * the default elsewhere.
  */
 export function inputsOf<T extends object>(
   scope: IConstruct,

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /*
- * Types of values that may also come as text, as Helm's `--set-string` passes them; `schema.ts` says the same in the
- * JSON schema.
+ * Types of values that may also be text, as Helm's `--set-string` passes them; `schema.ts` writes the same to the JSON
+ * schema.
  */
 const numeric = (value: unknown): unknown =>
   typeof value === "string" && /^(0|-?[1-9][0-9]*)$/.test(value) ? Number(value) : value;
@@ -17,5 +17,5 @@ export const integer = (low: number, high: number) => z.preprocess(numeric, z.in
 /** A boolean. */
 export const flag = () => z.preprocess(logical, z.boolean());
 
-/** A text that may look like a number, such as a list of one port: then Helm passes a number. */
+/** A text that may look like a number, such as a list of one port: Helm then passes a number. */
 export const numberOrText = <T extends z.ZodType<string>>(schema: T) => z.preprocess(textual, schema);

@@ -34,7 +34,7 @@ function files(build: (chart: HelmChart) => void): ReadonlyMap<string, string> {
 const config = (chart: HelmChart, id: string, name: string, data: Record<string, never>) =>
   new HelmObject<k8s.KubeConfigMapProps>(chart, id, k8s.KubeConfigMap.GVK, { metadata: { name }, data });
 
-test("a file for each resource, by its kind, and by its name too where that does not tell", () => {
+test("a file for each resource, named by its kind, and by its name if several have that kind", () => {
   const one = files((chart) => config(chart, "a", "first", {}));
   expect([...one.keys()]).toEqual([
     "Chart.yaml",
@@ -55,7 +55,7 @@ test("a file for each resource, by its kind, and by its name too where that does
   expect(() => files(same)).toThrow("templates/configmap-first.yaml");
 });
 
-test("values of a chart stand where its own schema puts them", () => {
+test("values of a chart are where its schema puts them", () => {
   const { debug } = valueRefs(values, ["Values", "web"]);
   const made = files((chart) => {
     const data = { debug: text(debug) };
@@ -76,7 +76,7 @@ test("generated classes and patches carry expressions for scalars", () => {
   expect(template).toContain("  namespace: {{ .Release.Namespace | quote }}\n");
 });
 
-test("an expression that a generated class drops is an error", () => {
+test("an expression dropped by a generated class is an error", () => {
   const resources = ref<object>("map", "Values", "resources") as object;
   const lose = (chart: HelmChart) => {
     const template = { spec: { containers: [{ name: "web", resources }] } };
@@ -91,7 +91,7 @@ const definition = {
   metadata: { name: "a.b" },
 };
 
-test("a definition of a kind stands in crds/, and in a plain chart among the manifests", () => {
+test("a custom resource definition is in crds/, and in a plain chart among the manifests", () => {
   expect(files((chart) => new HelmCrd(chart, "crd", definition)).get("crds/a.b.yaml")).toContain("name: a.b\n");
   const chart = new Chart(new App(), "plain");
   new HelmCrd(chart, "crd", definition);
@@ -102,14 +102,14 @@ test("a definition of a kind stands in crds/, and in a plain chart among the man
   );
 });
 
-test("an expression in a chart that is not one of Helm's is an error", () => {
+test("an expression in a chart that is not a Helm chart is an error", () => {
   const chart = new Chart(new App(), "plain");
   const metadata = { name: "map", namespace: release.namespace };
   new HelmObject<k8s.KubeConfigMapProps>(chart, "map", k8s.KubeConfigMap.GVK, { metadata });
   expect(() => chart.toJson()).toThrow("plain/map (ConfigMap) has expressions");
 });
 
-test("dependencies: their conditions are values of the chart, and their values are let through", () => {
+test("dependencies: their conditions are values of the chart, and their values are passed on", () => {
   const made = (condition: string) => {
     const database = { name: "postgres", version: "1.0.0", alias: "database", condition };
     return chartFiles({
@@ -136,9 +136,9 @@ test("a wrong use does not compile", () => {
     new HelmObject<k8s.KubeDeploymentProps>(chart, "web", k8s.KubeDeployment.GVK, {
       metadata: { name: concat("web-", ports) },
       spec: {
-        // @ts-expect-error a boolean is no number
+        // @ts-expect-error a boolean is not a number
         replicas: debug,
-        // @ts-expect-error nor is a text
+        // @ts-expect-error a text is not a number
         minReadySeconds: when(debug, ports, 1),
         paused: debug,
         revisionHistoryLimit: when(debug, replicas, 1),

@@ -10,7 +10,7 @@ import type { Schema } from "./value-schema";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
 import { writeManifests } from "./yaml";
 
-/** What Chart.yaml says; see Helm's documentation of it. */
+/** The content of Chart.yaml; see Helm's documentation. */
 export interface ChartMetadata {
   readonly name: string;
   readonly version: string;
@@ -23,20 +23,20 @@ export interface ChartMetadata {
   readonly maintainers?: readonly { readonly name: string; readonly email?: string; readonly url?: string }[];
   readonly keywords?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Charts that are installed with this one; `helm dependency update` fetches them. */
+  /** Charts that Helm installs with this one; `helm dependency update` fetches them. */
   readonly dependencies?: readonly ChartDependency[];
 }
 
-/** A chart that another one needs. The values under its alias, or else its name, are passed to it. */
+/** A dependency of a chart. Helm passes it the values under its alias, or else its name. */
 export interface ChartDependency {
   readonly name: string;
   /** A version, or a range such as `^1.2.0`. */
   readonly version: string;
-  /** `https://…`, `oci://…`, or `file://../…` from the chart's folder on. @default the chart lies in `charts/` */
+  /** `https://…`, `oci://…`, or `file://../…` relative to the chart's folder. @default the chart is in `charts/` */
   readonly repository?: string;
   /** @default the name */
   readonly alias?: string;
-  /** Path of the boolean value that switches it on, such as `database.enabled`. @default always on */
+  /** Path of the boolean value that enables it, such as `database.enabled`. @default always enabled */
   readonly condition?: string;
 }
 
@@ -45,11 +45,11 @@ export interface ChartPackage {
   readonly metadata: ChartMetadata;
   /** Its values, as `valuesOf` makes them. */
   readonly values: Schema<object>;
-  /** Values that it takes and does not use: why, by name. @default none */
+  /** Values that it accepts and ignores: the reason by name. @default none */
   readonly ignored?: Readonly<Record<string, string>>;
-  /** What README.md says before the table of values. */
+  /** The text of README.md before the table of values. */
   readonly introduction: string;
-  /** What Helm says after an installation: the text of a template. @default none */
+  /** The text of NOTES.txt, a template. @default none */
   readonly notes?: string;
 }
 
@@ -58,7 +58,7 @@ interface Manifest {
   readonly metadata: { readonly name: unknown };
 }
 
-/** The file of a template: its kind, and its name too where several are of one kind. */
+/** The file of a template: its kind, and its name if the chart has several objects of that kind. */
 function fileName(manifest: Manifest, all: readonly Manifest[]): string {
   const alone = all.filter(({ kind }) => kind === manifest.kind).length === 1;
   const name = typeof manifest.metadata.name === "string" ? `-${manifest.metadata.name}` : "";
@@ -67,7 +67,7 @@ function fileName(manifest: Manifest, all: readonly Manifest[]): string {
 
 type Path = readonly string[];
 
-/** Where the expressions of a manifest stand. */
+/** The paths of the expressions in a manifest. */
 function places(value: unknown, path: Path = []): readonly Path[] {
   if (isExpr(value)) return [path];
   if (typeof value !== "object" || value === null) return [];
@@ -75,8 +75,8 @@ function places(value: unknown, path: Path = []): readonly Path[] {
 }
 
 /**
- * The generated `Kube…` classes convert what they know and drop the rest, an expression that stands for a whole object
- * among it. Finds what was dropped, so that it cannot go unnoticed.
+ * Finds expressions that a generated `Kube…` class has dropped: these classes convert the fields they know and drop
+ * everything else, such as an expression in place of an object.
  *
  * @throws an Error that names the places
  */
@@ -90,15 +90,18 @@ function checkNoExpressionLost(chart: HelmChart): void {
   if (problems.length > 0) throw new Error(`expressions are lost: ${problems.join("; ")}: use HelmObject instead`);
 }
 
-/** The paths of all values that expressions read, from `Values` on. */
+/** The paths of all values that expressions read, beginning with `Values`. */
 function valuesRead(data: unknown): readonly Path[] {
   if (typeof data !== "object" || data === null) return [];
-  // The root, without a path, is what a named template gets: it reads what stands in its definition.
+  // A named template gets the root, without a path: it reads the values named in its definition.
   if (isExpr(data) && data.$helm.op === "ref") return data.$helm.path.length > 0 ? [data.$helm.path] : [];
   return Object.values(data).flatMap(valuesRead);
 }
 
-/** The values of constructs that the chart does not read: a prop stands in for them, or what reads them is switched off. */
+/**
+ * The values of constructs that the chart does not read, because a prop replaces them or the resource that reads them
+ * is disabled.
+ */
 function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path[]): readonly Path[] {
   const startsWith = (path: Path, start: Path) => start.every((key, index) => path[index] === key);
   return fieldsOf(values)
@@ -109,7 +112,7 @@ function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path
 
 const keyOf = ({ alias, name }: ChartDependency): string => alias ?? name;
 
-/** @throws an Error for a condition that is not a boolean value of the chart: Helm would take it for true */
+/** @throws an Error for a condition that is not a boolean value of the chart: Helm would regard it as true */
 function checkConditions(dependencies: readonly ChartDependency[], values: z.ZodObject): void {
   const switches = fieldsOf(values)
     .filter(({ type }) => type === "bool")
@@ -120,11 +123,11 @@ function checkConditions(dependencies: readonly ChartDependency[], values: z.Zod
   }
 }
 
-/** What the text of a template reads. */
+/** The values that the text of a template reads. */
 const textReads = (text: string): readonly Path[] =>
   [...text.matchAll(/\.(Values(?:\.\w+)+)/g)].map(([, path = ""]) => path.split("."));
 
-/** All files of a Helm chart, by path. Its values are those that it reads. */
+/** All files of a Helm chart, by path. It has only the values that it reads. */
 export function chartFiles({
   chart,
   metadata,

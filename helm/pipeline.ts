@@ -1,6 +1,6 @@
 import { type Expr, isExpr, type Node } from "./expression";
 
-/** Where a text stands: `root` leads to the built-in objects (`$` where `with` or `range` has moved the dot). */
+/** The context of a text: `root` leads to the built-in objects (`$` inside `with` or `range`). */
 export interface Place {
   readonly root: "" | "$";
 }
@@ -29,7 +29,9 @@ function literal(value: unknown, place: Place): string {
   return `(${["dict", ...entries].join(" ")})`;
 }
 
-/** Users may take whole groups of values away: in parentheses, what is not there has no fields, and no error comes. */
+/**
+ * Users may remove whole groups of values: the parentheses make a field of an absent group empty instead of an error.
+ */
 function reference([object, ...keys]: readonly string[], place: Place): string {
   if (object === undefined) return place.root === "" ? "." : place.root;
   return keys.reduce((from, key, depth) => {
@@ -39,7 +41,7 @@ function reference([object, ...keys]: readonly string[], place: Place): string {
   }, `${place.root}.${object}`);
 }
 
-/** An operation in prefix form, as it stands between parentheses. */
+/** An operation in prefix form, for use in parentheses. */
 function operation(node: Node, place: Place): string {
   switch (node.op) {
     case "ref":
@@ -64,10 +66,10 @@ function callArguments(node: Extract<Node, { op: "call" }>): readonly unknown[] 
   return [...(node.args ?? []), ...(node.subject === undefined ? [] : [node.subject])];
 }
 
-/** Functions that read better in front of their arguments than at the end of a pipeline. */
+/** Functions that read better before their arguments than at the end of a pipeline. */
 const prefixed: ReadonlySet<string> = new Set(["and", "eq", "ge", "le", "merge", "not", "or", "printf"]);
 
-/** An expression as it stands in an action: a pipeline. */
+/** An expression as the pipeline of an action. */
 export function pipeline(expr: Expr<unknown>, place: Place): string {
   const node = expr.$helm;
   if (node.op !== "call" || prefixed.has(node.name) || !isExpr(node.subject)) return operation(node, place);

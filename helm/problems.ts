@@ -11,7 +11,7 @@ function at(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** How many single-character edits lead from one text to the other. */
+/** The edit distance between two texts. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
@@ -61,13 +61,13 @@ function allowed(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** A list of numbers or texts in the place of a text: the values that are lists of ports have commas in a text. */
+/** A list of numbers or texts instead of a text: port lists are comma-separated texts. */
 function listOfPorts(issue: z.core.$ZodIssue, value: unknown): string | undefined {
   const isList = issue.code === "invalid_type" && issue.expected === "string" && Array.isArray(value);
   return isList && value.every((item) => ["number", "string"].includes(typeof item)) ? value.join(",") : undefined;
 }
 
-/** The problems that a schema found, one sentence each: the value's name, what was given, what is allowed. */
+/** The problems that a schema found, one sentence each: the value's name, the given value, and what is allowed. */
 export function problemsOf(
   error: z.ZodError,
   given: unknown,

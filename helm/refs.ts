@@ -4,7 +4,7 @@ import { type Input, type Kind, ref } from "./expression";
 import { bool, boolOrTrue, dict, int, orAbsent, orElse, orNumber, text } from "./functions";
 import type { Schema, ValuesIn } from "./value-schema";
 
-/** A closed object becomes an object of references; lists, free maps and optional values are referred to as a whole. */
+/** A closed object becomes an object of references; lists, free maps and optional values get one reference each. */
 export type Refs<T> = {
   readonly [Key in keyof T]: undefined extends T[Key] ? Input<Exclude<T[Key], undefined>> | undefined : Ref<T[Key]>;
 };
@@ -38,13 +38,13 @@ const kinds: Readonly<Record<string, Kind>> = {
   object: "map",
 };
 
-/** From this number on, Go writes an exponent. */
+/** Go writes this number and larger ones with an exponent. */
 const LARGE = 1_000_000;
 
 /**
- * A reference to one value, with what makes it as reading concrete values does: converted to its type, and with its
- * default where it is absent: users take values away by null, and `helm upgrade --reuse-values` brings those of a chart
- * that did not have it. An absent list or map is empty, also where the default is not.
+ * A reference to one value, converted to its type and with its default if it is absent. Values can be absent because
+ * users remove them by null, and because `helm upgrade --reuse-values` keeps the values of an older chart. An absent
+ * list or map is empty, even if its default is not.
  */
 function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
   const base = baseOf(schema);
@@ -53,11 +53,11 @@ function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
   const value: Input<never> = ref(kind, ...path);
   if (base.type === "record") return orElse(value, dict as never);
   if (base.type === "boolean") return usual === true ? boolOrTrue(value) : bool(value);
-  // What may be a number or a text is left out where it is empty.
+  // A value that may be a number or a text is left out if it is empty.
   const isQuantity = base.type === "union" && usual !== "";
   const isScalar = (isQuantity || ["number", "string", "enum"].includes(base.type)) && usual !== undefined;
   const isEmptyTaken = [0, ""].some((empty) => empty !== usual && schema.safeParse(empty).success);
-  // A text that came as the number 0 is not an empty one.
+  // A text given as the number 0 is not empty.
   const isZeroText = base.type === "string" && base.loose;
   const filled = isScalar ? (isEmptyTaken || isZeroText ? orAbsent : orElse)(value, usual as never) : value;
   if (base.type === "number") return int(filled);

@@ -16,7 +16,7 @@ interface Overridden {
   readonly jsonSchema: JsonSchema;
 }
 
-/** Numbers and booleans may come as text, as `--set-string` passes them; a port list of one port comes as a number. */
+/** Numbers and booleans may be text, as `--set-string` passes them; a list of one port may be a number. */
 const loosened: Readonly<Record<string, (schema: JsonSchema) => void>> = {
   integer: (schema) => {
     schema.type = ["integer", "string"];
@@ -40,11 +40,11 @@ function nullable(schema: JsonSchema): void {
 function loosen({ zodSchema, jsonSchema }: Overridden): void {
   const { def } = zodSchema as z.ZodType;
   if (def.type === "pipe" && typeof jsonSchema.type === "string") loosened[jsonSchema.type]?.(jsonSchema);
-  // Helm passes null on where the chart has no default that it could take away.
+  // Helm passes null on if the chart has no default to remove.
   if (def.type === "optional") nullable(jsonSchema);
   if (def.type === "record" && jsonSchema.additionalProperties !== undefined) nullable(jsonSchema.additionalProperties);
   if (def.type === "object" && jsonSchema.required !== undefined) {
-    // Null takes a default away.
+    // Null removes a default.
     const { shape } = zodSchema as z.ZodObject;
     const required = jsonSchema.required.filter((key) => !(shape[key] as z.ZodType).safeParse(undefined).success);
     if (required.length > 0) jsonSchema.required = required;
@@ -52,18 +52,18 @@ function loosen({ zodSchema, jsonSchema }: Overridden): void {
   }
 }
 
-/** What a parent chart may pass besides values: `global`, and the switch that a dependency's `condition` names. */
+/** What a parent chart may pass besides values: `global`, and the value that a dependency's `condition` names. */
 const fromParents = {
   global: { type: "object", description: "Values that Helm shares between a chart and its subcharts" },
   enabled: { type: ["boolean", "string"], description: "For charts that switch this one on and off as a dependency" },
 };
 
 interface SchemaOptions {
-  /** Values that the chart takes and does not use: why, by name. @default none */
+  /** Values that the chart accepts and ignores: the reason by name. @default none */
   readonly ignored?: Readonly<Record<string, string>> | undefined;
-  /** Values that the chart does not take. @default none */
+  /** Values that the chart does not accept. @default none */
   readonly unused?: readonly (readonly string[])[];
-  /** Keys of charts that it depends on: what is under them is passed on, and those charts' own schemas check it. */
+  /** Keys of the chart's dependencies: Helm passes their values on, and the schemas of those charts check them. */
   readonly subcharts?: readonly string[];
 }
 
@@ -81,7 +81,7 @@ function without(schema: JsonSchema, [key = "", ...rest]: readonly string[]): Js
 }
 
 /**
- * The JSON schema of a chart's values: closed at every level, besides what comes from parent charts or goes to subcharts.
+ * The JSON schema of a chart's values: closed at every level, except for values from parent charts or for subcharts.
  */
 export function valuesSchema(
   schema: z.ZodObject,
@@ -117,7 +117,7 @@ function naturals(low: number, high: number): string[] {
   return parts;
 }
 
-/** The end of the largest block from a number on in which every digit runs freely from its own to another. */
+/** The end of the largest block that starts at a number and that one digit range per place describes. */
 function blockEnd(from: number, high: number): number {
   let end = from;
   for (let unit = 10; from % (unit / 10) === 0; unit *= 10) {

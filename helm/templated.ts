@@ -2,7 +2,7 @@ import type { Expr } from "./expression";
 
 type Scalar = string | number | boolean;
 
-/** The unions that cdk8s generates, such as `Quantity`: objects that have a `value` and nothing else. */
+/** The unions that cdk8s generates, such as `Quantity`: objects with only a `value`. */
 type IsUnion<T> = T extends { readonly value: unknown }
   ? Exclude<keyof T, "value"> extends never
     ? true
@@ -10,8 +10,8 @@ type IsUnion<T> = T extends { readonly value: unknown }
   : false;
 
 /**
- * Fields that the generated types spell otherwise than the API: the generated classes convert them, and `HelmObject`
- * leaves names alone, so its types have the API's.
+ * Fields that the generated types spell differently from the API. The generated classes convert them; `HelmObject` does
+ * not, so its types use the API's names.
  */
 interface ApiNames {
   readonly clientIp: "clientIP";
@@ -51,7 +51,7 @@ interface ApiNames {
 
 type ApiName<Key> = Key extends keyof ApiNames ? ApiNames[Key] : Key;
 
-/** A `T` that is there, with expressions inside; generated unions are plain scalars. */
+/** A present `T` with expressions inside; generated unions are plain scalars. */
 export type Part<T> = T extends Scalar
   ? T
   : IsUnion<T> extends true
@@ -63,10 +63,10 @@ export type Part<T> = T extends Scalar
         : T;
 
 /**
- * A `T` in which an expression may stand for any part. Where a part or an expression may yield nothing, the key or
- * the item is left out.
+ * A `T` in which an expression may replace any part. If a part or an expression yields nothing, the key or the item is
+ * left out.
  */
 export type Templated<T> = Part<T> | Expr<Part<T> | undefined>;
 
-/** A list that is there: its items may be expressions, and nothing where a condition does not hold. */
+/** A present list: its items may be expressions, or absent if a condition does not hold. */
 export type Parts<T> = readonly (Templated<T> | undefined)[];

@@ -27,7 +27,7 @@ function filesOf(schema: Schema<object>) {
   return chartFiles({ chart, metadata, values: schema, introduction: "" });
 }
 
-test("the values of a chart, as its files have them", () => {
+test("the values of a chart in its files", () => {
   const files = filesOf(values);
   expect(parse(files.get("values.yaml") ?? "")).toEqual({
     replicas: 2,
@@ -61,12 +61,12 @@ test("references have the types of the values", () => {
     readonly metrics: { readonly enabled: boolean };
   }> = valueRefs(values);
   expect(refs.metrics.enabled).toMatchObject({ $helm: { kind: "bool" } });
-  // @ts-expect-error a number is no text
+  // @ts-expect-error a number is not a text
   const wrong: Refs<{ readonly replicas: string }> = valueRefs(values);
   expect(wrong).toBeDefined();
 });
 
-test("an object of zod is a schema, too", () => {
+test("a zod object is also a schema", () => {
   const port = z.int().min(1).default(80).meta({ description: "Port" });
   const refs: Refs<{ readonly port: number }> = valueRefs(z.strictObject({ port }));
   expect(refs.port).toMatchObject({ $helm: { kind: "int" } });

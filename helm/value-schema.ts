@@ -2,20 +2,20 @@ import { z } from "zod";
 import { flag, integer, numberOrText } from "./loose-types";
 
 /**
- * A schema that reads a `T`, as `valuesOf` makes it for the values of a chart. An object of zod 4 is one, too, for what
- * the functions here cannot say.
+ * A schema that reads a `T`, as `valuesOf` makes it for the values of a chart. A zod 4 object is also one, for types
+ * that the functions here do not cover.
  */
 export interface Schema<T> {
   readonly "~standard": { readonly types?: { readonly output: T } | undefined };
 }
 
-/** What a schema reads: `ValuesIn<typeof values>`. */
+/** The type that a schema reads: `ValuesIn<typeof values>`. */
 export type ValuesIn<S> = S extends Schema<infer T> ? T : never;
 
-/** What the documents of a chart say about a value. */
+/** Describes a value in the documents of a chart. */
 export interface AboutValue<T> {
   readonly description: string;
-  /** What holds if the value is not given. @default none: then it may be absent */
+  /** The default. @default none: the value may be absent */
   readonly default?: T | undefined;
   /** @default none */
   readonly examples?: readonly T[] | undefined;
@@ -29,15 +29,15 @@ export interface AboutInteger extends AboutValue<number> {
 
 /** A text. */
 export interface AboutString extends AboutValue<string> {
-  /** What the text must match. @default any text */
+  /** The pattern that the text must match. @default any text */
   readonly pattern?: RegExp | undefined;
-  /** What is said about a text that does not match: `"x" …`. @default "does not match" and the pattern */
+  /** The problem of a text that does not match: `"x" …`. @default "does not match" and the pattern */
   readonly wrong?: string | undefined;
-  /** Take a number, too, such as a tag `1`, and read it as text. @default false */
+  /** Accept a number, such as a tag `1`, and read it as text. @default false */
   readonly orNumber?: boolean | undefined;
 }
 
-/** Maps and lists whose items this library does not look at. */
+/** Maps and lists whose items this library does not check. */
 type AnyMap = Readonly<Record<string, unknown>>;
 type Texts = Readonly<Record<string, string>>;
 
@@ -55,7 +55,7 @@ function stringOf({ pattern, wrong, orNumber }: AboutString): z.ZodType {
   return orNumber === true ? numberOrText(text) : text;
 }
 
-/** The kinds of values that a chart has. Numbers and booleans may come as text, as `--set-string` passes them. */
+/** The types of values in a chart. Numbers and booleans may be text, as `--set-string` passes them. */
 export const value = {
   integer: <About extends AboutInteger>(about: About): Schema<Read<number, About>> =>
     described(integer(about.min, about.max), about),
@@ -77,12 +77,12 @@ export const value = {
     described(z.array(z.unknown()), { default: [], ...about }),
 } as const;
 
-/** Values by name; those in a map of their own are a group, and so are the values of a construct. */
+/** Values by name. A nested map is a group, and so are the values of a construct. */
 export interface ValueMembers {
   readonly [name: string]: Schema<unknown> | ValueMembers;
 }
 
-/** What reading values gives. */
+/** The result of reading values. */
 export type ValuesOf<Members> = {
   readonly [Name in keyof Members]: Members[Name] extends Schema<infer T> ? T : ValuesOf<Members[Name]>;
 };

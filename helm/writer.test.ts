@@ -27,25 +27,28 @@ const labels = ref<Record<string, string>>("map", "Values", "labels");
 const list = ref<readonly string[]>("list", "Values", "list");
 const dashed = ref<string>("any", "Values", "a", "b-c", "d");
 
-/** What is written for the value of one key. */
+/** The output for the value of one key. */
 const cases: Readonly<Record<string, readonly [unknown, string]>> = {
   "text is quoted": [name, "key: {{ .Values.name | quote }}"],
   "numbers are not": [count, "key: {{ .Values.count | int }}"],
   "booleans are not": [enabled, 'key: {{ eq (toString .Values.enabled) "true" }}'],
   "text of a number is quoted once": [text(count), "key: {{ .Values.count | int | quote }}"],
-  "what may be text or a number is JSON": [dashed, 'key: {{ (index (default dict .Values.a) "b-c").d | toJson }}'],
+  "a value that may be text or a number is JSON": [
+    dashed,
+    'key: {{ (index (default dict .Values.a) "b-c").d | toJson }}',
+  ],
   "texts are joined": [concat("100%/", name), 'key: {{ printf "100%%/%v" .Values.name | quote }}'],
   "a choice within a text": [
     concat("x-", when(enabled, "a", "b")),
     'key: {{ printf "x-%v" (ternary "a" "b" (eq (toString .Values.enabled) "true")) | quote }}',
   ],
-  "another value for an empty one": [orElse(name, "x"), 'key: {{ .Values.name | default "x" | quote }}'],
-  "what the cluster has": [
+  "a default for an empty value": [orElse(name, "x"), 'key: {{ .Values.name | default "x" | quote }}'],
+  "capabilities of the cluster": [
     each(list, "api", () => when(capabilities.has("a/v1"), capabilities.kubeVersion)),
     'key:\n  {{- range $api := .Values.list }}\n  {{- if $.Capabilities.APIVersions.Has "a/v1" }}\n' +
       "  - {{ $.Capabilities.KubeVersion.Version | quote }}\n  {{- end }}\n  {{- else }}\n  []\n  {{- end }}",
   ],
-  "what is in the cluster": [
+  "a lookup in the cluster": [
     dig(lookup("v1", "Secret", name, "own"), ["data", "key"], "none"),
     'key: {{ lookup "v1" "Secret" .Values.name "own" | dig "data" "key" "none" | quote }}',
   ],
@@ -108,7 +111,7 @@ test.each(Object.entries(cases))("%s", (_, [value, expected]) => {
   expect(writeTemplate({ key: value, last: 1 })).toBe(`${expected}\nlast: 1\n`);
 });
 
-test("the end of a template is no value's own text, of which Helm would cut off white space", () => {
+test("a template does not end with a value's text, from which Helm would trim white space", () => {
   const end = "...\n";
   const maybe = "{{- with .Values.list }}\nkey:\n  {{- toYaml . | nindent 2 }}\n{{- end }}\n";
   expect(writeTemplate({ key: present(list) })).toBe(`${maybe}${end}`);
@@ -125,20 +128,20 @@ test("a whole manifest on condition", () => {
   expect(template).toBe('{{- if eq (toString .Values.enabled) "true" }}\napiVersion: v1\nkind: Role\n{{- end }}\n');
 });
 
-test("what is known to be nothing is left out, and an empty list stays one", () => {
+test("absent values are left out, and an empty list stays", () => {
   const template = writeTemplate({ a: undefined, b: [undefined, [], {}], c: when(enabled, { d: undefined, e: name }) });
   expect(template).toBe(
     'b:\n  - []\n  - {}\n{{- if eq (toString .Values.enabled) "true" }}\nc:\n  e: {{ .Values.name | quote }}\n{{- end }}\n',
   );
 });
 
-test("no character is left to a parser's mercy", () => {
+test("characters that parsers read differently are escaped", () => {
   expect(writeTemplate({ a: "\ufeff", b: "/\u00a0", c: "\u2028x" })).toBe(
     'a: "\\ufeff"\nb: "/\\u00a0"\nc: "\\u2028x"\n',
   );
 });
 
-test("maps that are known to be empty add nothing to a merge", () => {
+test("maps known to be empty add nothing to a merge", () => {
   expect(merge({}, labels, {})).toEqual(merge(labels));
 });
 
@@ -147,7 +150,7 @@ test("only one map can be spread into another", () => {
   expect(() => writeTemplate({ key: { ...spread(labels), ...spread(other) } })).toThrow("merge several before");
 });
 
-test("with known values the same functions compute", () => {
+test("the same functions compute known values", () => {
   expect(concat("100%/", "x", 1)).toBe("100%/x1");
   expect(when(bool("true"), "a", "b")).toBe("a");
   expect([orElse("", "b"), orElse("a", "b")]).toEqual(["b", "a"]);

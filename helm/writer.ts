@@ -2,7 +2,7 @@ import { type Expr, isExpr, kindOf, type Node, SPREAD, WHEN } from "./expression
 import { goString, type Place, pipeline } from "./pipeline";
 import { inOrder, yamlScalar } from "./yaml";
 
-/** Where a value is written: its depth, and what leads to the built-in objects there. */
+/** The position of a value: its depth, and the expression for the root there. */
 interface Spot extends Place {
   readonly depth: number;
 }
@@ -15,10 +15,10 @@ export function writeTemplate(manifest: Readonly<Record<string, unknown>>): stri
   return `${(isExpr(test) ? guarded(test, lines, spot) : lines).join("\n")}\n`;
 }
 
-/** YAML's mark of a document's end. Helm keeps the white space that stands before it. */
+/** YAML's document end marker. Helm keeps the white space before it. */
 const DOCUMENT_END = "...";
 
-/** Lists of whole manifests as the text of a template file. What is in them is data: Helm renders none of it. */
+/** Lists of whole manifests as the text of a template file. The manifests are data: Helm does not render them. */
 export function writeLists(lists: readonly Expr<unknown>[]): string {
   const spot: Spot = { depth: 0, root: "" };
   const lines = lists.flatMap((list) => [
@@ -33,7 +33,7 @@ export function writeLists(lists: readonly Expr<unknown>[]): string {
 
 const opensBlock = /^ *\{\{- (if|range|with) /;
 
-/** Helm cuts white space, of any script, off the end of what a template renders: no value's own text may stand there. */
+/** Helm trims all Unicode white space from the end of a rendered template, so a value's text must not be last. */
 function closed(lines: readonly string[]): readonly string[] {
   let depth = 0;
   let mayEndInValue = false;
@@ -46,7 +46,7 @@ function closed(lines: readonly string[]): readonly string[] {
   return mayEndInValue ? [...lines, DOCUMENT_END] : lines;
 }
 
-/** A value as the body of a named template, from the first column on. */
+/** A value as the body of a named template, not indented. */
 export function writeDefinition(name: string, value: Readonly<Record<string, unknown>>): string {
   return [`{{- define ${goString(name)} -}}`, ...writeMap(value, { depth: 0, root: "" }), "{{- end }}", ""].join("\n");
 }
@@ -55,7 +55,7 @@ const pad = (spot: Spot): string => "  ".repeat(spot.depth);
 const deeper = (spot: Spot): Spot => ({ ...spot, depth: spot.depth + 1 });
 const action = (spot: Spot, text: string): string => `${pad(spot)}{{- ${text} }}`;
 
-/** A whole map or list that Helm renders, indented by as many spaces as the place has. */
+/** A whole map or list that Helm renders, indented for its position. */
 function dumped(expr: string, spot: Spot): string {
   return action(spot, `toYaml ${expr.includes(" ") ? `(${expr})` : expr} | nindent ${spot.depth * 2}`);
 }
@@ -74,7 +74,7 @@ function guarded(
   return [action(spot, `if ${pipeline(test, spot)}`), ...then, ...alternative, action(spot, "end")];
 }
 
-/** A scalar as it stands after a key or a dash: text is quoted, numbers and booleans are not. */
+/** A scalar after a key or a dash: text is quoted, numbers and booleans are not. */
 function scalar(value: unknown, spot: Spot): string {
   if (!isExpr(value)) return literalScalar(value);
   const kind = kindOf(value);
@@ -87,7 +87,7 @@ function literalScalar(value: unknown): string {
   return yamlScalar(value as string | number | boolean);
 }
 
-/** `quote` writes numbers as text by itself: a `toString` before it says nothing. */
+/** `quote` converts numbers to text, so a `toString` before it is redundant. */
 function quoted(value: Expr<unknown>, spot: Spot): string {
   const node = value.$helm;
   const inner = node.op === "call" && node.name === "toString" && isExpr(node.subject) ? node.subject : value;
@@ -106,7 +106,7 @@ const empty = (collection: unknown): string => (Array.isArray(collection) ? "[]"
 
 type Lines = (value: unknown, spot: Spot) => readonly string[];
 
-/** Writes what decides about a key or an item as a block around it, and the rest by `plain`. */
+/** Writes the condition of a key or an item as a block around it, and the rest by `plain`. */
 function decided(value: unknown, spot: Spot, plain: Lines): readonly string[] {
   const node: Node | undefined = isExpr(value) ? value.$helm : undefined;
   switch (node?.op) {
@@ -125,7 +125,7 @@ function decided(value: unknown, spot: Spot, plain: Lines): readonly string[] {
   }
 }
 
-/** The opposite of a test: of one that is itself an opposite, what is in it. */
+/** The negation of a test, without double negation. */
 function inverse(test: unknown): Expr<unknown> {
   const node = isExpr(test) ? test.$helm : undefined;
   if (node?.op === "call" && node.name === "not" && isExpr(node.subject)) return node.subject;
@@ -151,7 +151,7 @@ function writeMap(map: Readonly<Record<string, unknown>>, spot: Spot): readonly 
   return isExpr(spread) ? [...lines, ...spreadLines(spread, keys, spot)] : lines;
 }
 
-/** The entries of another map, without those that are written out, and without those that users took away by null. */
+/** The entries of another map, except those written explicitly and those that users removed by null. */
 function spreadLines(map: Expr<unknown>, own: readonly string[], spot: Spot): readonly string[] {
   const keys = own.map(goString).join(" ");
   const written = pipeline(map, spot);
@@ -181,7 +181,7 @@ function collection(value: unknown, spot: Spot): readonly string[] {
     : [dumped(pipeline(value, spot), spot)];
 }
 
-/** Items that Helm makes out of a list. */
+/** Items that Helm renders from a list. */
 function ranged(node: Extract<Node, { op: "each" }>, spot: Spot, otherwise: readonly string[] = []): readonly string[] {
   const list = pipeline(node.list as Expr<unknown>, spot);
   const inside: Spot = { ...spot, root: "$" };
@@ -206,7 +206,7 @@ function plainItem(value: unknown, spot: Spot): readonly string[] {
   return dashed(collection(value, deeper(spot)), spot);
 }
 
-/** Puts the dash of an item before the first of its lines. */
+/** Writes the dash of an item before its first line. */
 function dashed(lines: readonly string[], spot: Spot): readonly string[] {
   const [firstLine = "", ...others] = lines;
   const start = `${pad(spot)}  `;

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { byBytes } from "./go-values";
 
-/** Keys that a reader expects first; the others follow in alphabetical order. */
+/** Keys that readers expect first; the others follow in alphabetical order. */
 const leading = ["apiVersion", "kind", "metadata", "name", "namespace"];
 
 function rank(key: string): number {
@@ -9,15 +9,15 @@ function rank(key: string): number {
   return index < 0 ? leading.length : index;
 }
 
-/** The entries of a map in the order in which they are written. */
+/** The entries of a map in output order. */
 export function inOrder<T>(map: Readonly<Record<string, T>>): readonly (readonly [string, T])[] {
   return Object.entries(map).sort(([a], [b]) => rank(a) - rank(b) || byBytes(a, b));
 }
 
-/** What a parser may take for a blank, a line break or no character at all, and JSON leaves as it is. */
+/** Characters that a parser may read as a blank, a line break or nothing, and that JSON does not escape. */
 const HIDDEN = /[\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\ufffe\uffff]/;
 
-/** A scalar in YAML, quoted wherever any YAML parser could take it for something else. */
+/** A scalar in YAML, quoted if any YAML parser could read it as another type. */
 export function yamlScalar(value: string | number | boolean): string {
   if (typeof value !== "string") return String(value);
   if (value.includes("\n") || HIDDEN.test(value)) {

@@ -1,4 +1,4 @@
-/** Writes both charts below the folder that is named. */
+/** Writes both charts below the given folder. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { App } from "cdk8s";

@@ -68,7 +68,7 @@ export const controllerValues = valuesOf({
 
 const RULES = "readiness.node.x-k8s.io";
 
-/** What the controller may do. */
+/** The controller's permissions. */
 const PERMISSIONS: readonly k8s.PolicyRule[] = [
   { apiGroups: ["", "events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
   { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list", "patch", "update", "watch"] },
@@ -77,7 +77,7 @@ const PERMISSIONS: readonly k8s.PolicyRule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create", "get", "update"] },
 ];
 
-/** A service account that may do something in the whole cluster. */
+/** A service account with permissions in the whole cluster. */
 function account(scope: Construct, name: string, namespace: Input<string>, rules: readonly k8s.PolicyRule[]): void {
   const subjects = [{ kind: "ServiceAccount", name, namespace }];
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name };
@@ -95,7 +95,7 @@ function account(scope: Construct, name: string, namespace: Input<string>, rules
 const namespaceOf = (scope: Construct): Input<string> =>
   HelmChart.find(scope) === undefined ? (Chart.of(scope).namespace ?? "default") : release.namespace;
 
-/** The controller, in a chart of Helm's or in any other. */
+/** The controller, in a Helm chart or in a plain one. */
 export class NodeReadinessController extends Construct {
   constructor(scope: Construct, id: string, props: PropsOf<typeof controllerValues> = {}) {
     super(scope, id);
@@ -136,7 +136,10 @@ export class NodeReadinessController extends Construct {
     });
   }
 
-  /** The name, unless a release in another namespace has the controller: two would fight over taints. */
+  /**
+   * The name; rendering fails if a release in another namespace has installed the controller: two controllers would
+   * fight over taints.
+   */
   private alone(name: string): Input<string> {
     if (HelmChart.find(this) === undefined) return name;
     const found = lookup(k8s.KubeClusterRole.GVK.apiVersion, k8s.KubeClusterRole.GVK.kind, "", name);
