@@ -10,8 +10,7 @@ import { makeNamespace } from "./namespace";
 
 const introduction = `
 For clusters whose networks [Multus](https://github.com/k8snetworkplumbingwg/multus-cni) attaches: an operator that
-gives namespaces the NetworkAttachmentDefinition of the [Linkerd](https://linkerd.io) CNI plugin, and a webhook that has
-their meshed pods attached to it. It reads the plugin's configuration from the chart \`linkerd2-cni\`, which is installed
+gives namespaces the NetworkAttachmentDefinition of the [Linkerd](https://linkerd.io) CNI plugin, and a webhook that attaches their meshed pods to it. It reads the plugin's configuration from the chart \`linkerd2-cni\`, which is installed
 first.
 
 \`\`\`sh
@@ -59,7 +58,7 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
   });
 }
 
-/** The manifests that the chart renders by default, with its namespace. */
+/** The manifests that the chart renders by default, and its namespace. */
 export function linkerdMultusChart(app: App): Chart {
   const chart = new Chart(app, NAME);
   new LinkerdMultusNamespace(chart, "namespace");
@@ -67,5 +66,5 @@ export function linkerdMultusChart(app: App): Chart {
   return chart;
 }
 
-/** The same as text. */
+/** The same, as text. */
 export const linkerdMultusManifests = (app: App): string => writeManifests(linkerdMultusChart(app).toJson());

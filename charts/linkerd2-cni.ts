@@ -34,17 +34,16 @@ helm install linkerd-cni -n linkerd-cni ${chartReference("linkerd2-cni")}
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 
-The first label keeps Linkerd's webhooks away from the pods: the webhooks' own pods cannot start before them. The second
-one lets the pods mount directories of the node.
+The first label keeps Linkerd's webhooks away from the pods: the webhooks' own pods cannot start before them. The second label lets the pods mount directories of the node.
 
 ## Platforms
 
-Set \`platform\`, and the chart takes these values where you set none of your own:
+If you set \`platform\`, the chart uses these values as defaults:
 
 ${platformsTable()}
 `;
 
-/** A line for each value that is given and not used. */
+/** A line for each given value that is ignored. */
 const ignoredNotes = Object.entries(FORMER_VALUES).map(
   ([name, why]) => `{{- if hasKey .Values "${name}" }}
 
@@ -59,12 +58,11 @@ const notes = `The CNI plugin is being installed on every node:
   helm -n {{ .Release.Namespace }} test {{ .Release.Name }}
   linkerd check --pre --linkerd-cni-enabled
 
-Its namespace has to be labelled, for Pod Security and so that Linkerd's webhooks do not hold the pods up:
+Label its namespace, for Pod Security and so that Linkerd's webhooks do not delay the pods:
 
   ${labelNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS)}
 
-Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are meshed already keep their own redirect
-until they are replaced.
+Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are already meshed keep their redirect until they are replaced.
 ${ignoredNotes.join("")}`;
 
 /** The Helm chart linkerd2-cni: its files, by path. */
@@ -87,7 +85,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
   });
 }
 
-/** The manifests that the chart renders by default, with its namespace. */
+/** The manifests that the chart renders by default, and its namespace. */
 export function linkerdCniChart(app: App): Chart {
   const chart = new Chart(app, NAME);
   new LinkerdNamespace(chart, "namespace");
@@ -95,5 +93,5 @@ export function linkerdCniChart(app: App): Chart {
   return chart;
 }
 
-/** The same as text. */
+/** The same, as text. */
 export const linkerdCniManifests = (app: App): string => writeManifests(linkerdCniChart(app).toJson());

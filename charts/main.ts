@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { App } from "cdk8s";
 import { addManifests, synthesize } from "./synth";
 
-/** With the command line of cdk8s, which names a folder and reads manifests from it; else what `dist` holds. */
+/** Run by cdk8s, writes manifests to the folder that cdk8s names; otherwise writes `dist`. */
 async function main(outdir: string | undefined): Promise<void> {
   if (outdir === undefined) return synthesize(join(__dirname, ".."));
   const app = new App({ outdir });

@@ -12,7 +12,7 @@ const MAIN = `${repository}/blob/main`;
 /** The newest version in CHANGELOG.md. */
 interface Release {
   readonly version: string;
-  /** One sentence or more each. */
+  /** One or more sentences each. */
   readonly changes: readonly string[];
 }
 
@@ -32,9 +32,9 @@ export interface ChartDescription {
   readonly name: string;
   readonly description: string;
   readonly keywords: readonly string[];
-  /** Whether a line of CHANGELOG.md is about this chart. */
+  /** Whether a line of CHANGELOG.md concerns this chart. */
   readonly concerns: (change: string) => boolean;
-  /** The page about it under docs. */
+  /** Its page in docs. */
   readonly manual: string;
 }
 
@@ -60,7 +60,7 @@ export function chartMetadata({ name, description, keywords, concerns, manual }:
     version,
     appVersion: version,
     description,
-    // From then on a DaemonSet has maxSurge. `-0` lets versions with suffixes in, as managed platforms have them.
+    // DaemonSets have maxSurge since this version. `-0` accepts versions with suffixes, which managed platforms have.
     kubeVersion: ">=1.22.0-0",
     home: repository,
     icon: `${repository}/raw/main/docs/icon.svg`,
@@ -77,5 +77,5 @@ export function chartMetadata({ name, description, keywords, concerns, manual }:
   };
 }
 
-/** Whether a line of CHANGELOG.md is about the chart linkerd-multus; all others are about linkerd2-cni. */
+/** Whether a line of CHANGELOG.md concerns the chart linkerd-multus; all others concern linkerd2-cni. */
 export const concernsMultus = (change: string): boolean => change.startsWith("Multus operator:");

@@ -13,7 +13,7 @@ const manuals = [
 ];
 const examples = ["k3s-values.yaml", "openshift-values.yaml", "openshift-multus/scc.yaml"];
 
-/** The commands of a manual, block by block, and those in the comment that an example begins with. */
+/** The commands of a document, block by block, and those in an example's first comment. */
 function commands(page: string): readonly string[] {
   const blocks = page.endsWith(".md") ? read(page).match(/^```sh\n.*?^```$/gms) : [read(page).replace(/^# {3}/gm, "")];
   return (blocks ?? []).map((block) => block.replace(/^oc /gm, "kubectl "));
@@ -21,7 +21,7 @@ function commands(page: string): readonly string[] {
 
 const pages = [...manuals, ...examples.map((name) => `examples/${name}`)];
 
-test.each(pages)("%s: the namespace has its labels before pods come into it", (page) => {
+test.each(pages)("%s: the namespace has its labels before it has pods", (page) => {
   const made = makeNamespace("linkerd-cni", NAMESPACE_LABELS);
   const use = /^(?:helm install linkerd-cni|kubectl adm|kubectl apply -f scc\.yaml)/m;
   const using = commands(page).filter((block) => use.test(block));
@@ -29,7 +29,7 @@ test.each(pages)("%s: the namespace has its labels before pods come into it", (p
   for (const block of using) expect(block.split(use)[0]).toContain(made);
 });
 
-test("the notes of linkerd2-cni label the namespace that it was installed in", () => {
+test("the notes of linkerd2-cni label the release's namespace", () => {
   const notes = read("dist/charts/linkerd2-cni/templates/NOTES.txt");
   const label = makeNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS).split("\n")[1];
   expect(notes).toContain(label);

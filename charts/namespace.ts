@@ -1,4 +1,4 @@
-/** The commands that make a namespace with labels: helm gives it none, and pods need them from the first one on. */
+/** The commands that create a namespace with labels. Helm sets none, and the first pod already needs them. */
 export function makeNamespace(name: string, labels: Readonly<Record<string, string>>): string {
   return `kubectl create namespace ${name}\n${labelNamespace(name, labels)}`;
 }

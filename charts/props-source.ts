@@ -4,20 +4,20 @@ import { values } from "../constructs/values";
 import { baseOf } from "../helm/base";
 import { type Field, fieldsOf } from "../helm/fields";
 
-/** A file with the props that belong to a schema. */
+/** A file with the props of a schema. */
 interface PropsFile {
   readonly schema: z.ZodObject;
-  /** The schema's file, from the project's root on. */
+  /** The schema's file, relative to the project's root. */
   readonly source: string;
-  /** Where the file imports the types of expressions from. */
+  /** The module from which the file imports the types of expressions. */
   readonly helm: string;
-  /** Name of the values' type; the props' is that and "Props". */
+  /** Name of the values' type; the props' type appends "Props". */
   readonly type: string;
-  /** How the names of the groups' interfaces begin. */
+  /** Prefix of the names of the groups' interfaces. */
   readonly prefix: string;
 }
 
-/** The files of props, by path from the project's root on. */
+/** The files of props, by path relative to the project's root. */
 const FILES: Readonly<Record<string, PropsFile>> = {
   "constructs/props.ts": {
     schema: values,
@@ -53,7 +53,7 @@ interface Definition {
 /** The width of the project's lines. */
 const WIDTH = 120;
 
-/** A value's type as TypeScript that begins behind some text, as the project's formatter lays it out. */
+/** A value's type in TypeScript after some text, laid out as the project's formatter does. */
 function typeText(schema: z.ZodType, before: string): string {
   const { type, schema: base } = baseOf(schema);
   const { def } = base as unknown as { def: Definition };
@@ -113,7 +113,7 @@ function objectText(schema: z.ZodObject, before: string, isOpen: boolean): strin
 
 const quotedKey = (name: string): string => (/^\w+$/.test(name) ? name : JSON.stringify(name));
 
-/** Words on lines that fit the project's width. */
+/** Wraps words at the project's width. */
 function wrapped(text: string, start: string): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -133,7 +133,7 @@ function comment(field: Field, indent: string): readonly string[] {
   return [`${indent}/**`, ...wrapped(`${field.description}.`, start), `${start}${fallback}`, `${indent} */`];
 }
 
-/** A member that may be left out, as the project's formatter lays it out. */
+/** An optional member, laid out as the project's formatter does. */
 function declaration(key: string, type: string, indent: string): readonly string[] {
   const line = `${indent}readonly ${key}?: ${type} | undefined;`;
   if (line.length <= 120) return [line];
@@ -150,7 +150,7 @@ const pascal = (key: string): string =>
 /** Writes the interfaces of one file: one for all values, and one for each group. */
 class Interfaces {
   private readonly fields: ReadonlyMap<string, Field>;
-  /** The text of each interface by its name; those of groups stand before the one that has them. */
+  /** The text of each interface by name; a group precedes the interface that contains it. */
   private readonly made = new Map<string, string>();
 
   constructor(private readonly file: PropsFile) {
@@ -180,8 +180,8 @@ class Interfaces {
   }
 
   /**
-   * The name of a group's interface. Groups alike share one, such as the resources of two containers; of two that only
-   * have the same key, the second has the name of the group around it, too.
+   * The name of a group's interface. Equal groups share one, such as the resources of two containers. If two different
+   * groups have the same key, the second name includes the name of the group around it.
    */
   private group(schema: z.ZodObject, path: readonly string[]): string {
     for (let depth = path.length - 1; depth >= 0; depth--) {
@@ -196,7 +196,7 @@ class Interfaces {
     throw new Error(`no name is left for the group ${path.join(".")}`);
   }
 
-  /** The type of one value: what is read as text may also be given as a number. */
+  /** The type of one value: text may also be given as a number. */
   private typeOf(schema: z.ZodType, path: readonly string[]): string {
     const base = baseOf(schema);
     if (base.type === "string" && base.loose) return "Input<string | number>";
@@ -205,10 +205,10 @@ class Interfaces {
   }
 }
 
-/** The text of an interface without the paths of its values: what two groups have in common. */
+/** The text of an interface without the paths of its values, to compare groups. */
 const shape = (text: string): string => text.replace(/(\["[\w-]+"\])+(?=(\["[\w-]+"\]))/g, "");
 
-/** The props by which users of the constructs give values, with what is said about each: files by path. */
+/** The props of the constructs, with their TSDoc: files by path. */
 export function propsSources(): ReadonlyMap<string, string> {
   const files = Object.entries(FILES).map(
     ([path, file]) => [path, `${head(file)}${new Interfaces(file).written()}\n`] as const,

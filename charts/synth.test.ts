@@ -39,7 +39,7 @@ test.each(Object.keys(schemas) as Name[])("%s: values.yaml holds the defaults, e
   expect(schemas[chart].parse(parse(text))).toEqual(schemas[chart].parse({}));
   const lines = text.split("\n");
   const bare = lines.filter(
-    // What follows a dash belongs to the default above it.
+    // Text after a dash belongs to the default above it.
     (line, index) => /^ *#? ?\w[\w-]*: ?\S/.test(line) && !/^ *[#-]/.test(lines[index - 1] ?? ""),
   );
   expect(bare).toEqual([]);
@@ -52,7 +52,7 @@ interface Schema {
   items?: Schema;
 }
 
-/** Objects of a schema that take any key. */
+/** Objects of a schema that accept any key. */
 function open(schema: Schema, path: string): readonly string[] {
   const inner = Object.entries(schema.properties ?? {}).flatMap(([key, item]) => open(item, `${path}.${key}`));
   const items = schema.items === undefined ? [] : open(schema.items, `${path}[]`);
@@ -61,8 +61,8 @@ function open(schema: Schema, path: string): readonly string[] {
 }
 
 /**
- * Containers, affinities and selectors are the API server's to check; labels and annotations have any name; `global` is
- * Helm's.
+ * The API server checks containers, affinities and selectors; labels and annotations may have any name; `global`
+ * belongs to Helm.
  */
 const opened: Readonly<Record<Name, readonly string[]>> = {
   "linkerd2-cni": [

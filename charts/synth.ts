@@ -12,7 +12,7 @@ resources:
   - ${resource}
 `;
 
-/** The default renders; each chart's kustomization is a folder of its own, since kustomize reads no file above one. */
+/** The default renders. Each chart's kustomization has its own folder, since kustomize does not read files above it. */
 function manifests(app: () => App): ReadonlyMap<string, string> {
   const multus = linkerdMultusManifests(app());
   return new Map([
@@ -30,7 +30,7 @@ export function addManifests(app: App): void {
   linkerdMultusChart(app);
 }
 
-/** All that synthesis makes: folders of files, by path under `dist`. */
+/** All output of synthesis: folders of files, by path under `dist`. */
 export function synthesized(): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const app = () => new App({ outdir: join(".cache", "cdk8s") });
   return new Map([
@@ -40,7 +40,7 @@ export function synthesized(): ReadonlyMap<string, ReadonlyMap<string, string>> 
   ]);
 }
 
-/** Writes the charts, the manifests, and what the constructs' sources take from the values. */
+/** Writes the charts, the manifests, and the source files generated from the values. */
 export async function synthesize(root: string): Promise<void> {
   for (const [path, source] of propsSources()) await writeFile(join(root, path), source);
   for (const [folder, files] of synthesized()) await writeFolder(join(root, "dist", folder), files);

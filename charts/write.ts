@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Writes a folder again: files that are no longer made are gone afterwards. */
+/** Replaces a folder: files that are no longer generated are deleted. */
 export async function writeFolder(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   const fresh = `${folder}.new`;
   await rm(fresh, { recursive: true, force: true });

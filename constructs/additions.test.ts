@@ -25,7 +25,7 @@ function added(chart: Chart) {
 test.each([
   ["plain manifests", (app: App) => new Chart(app, "c")],
   ["a Helm chart", (app: App) => new HelmChart(app, "c")],
-])("a sidecar, a volume, a rule and an annotation are one line each, in %s", (_, make) => {
+])("in %s, a sidecar, a volume, a rule and an annotation take one line each", (_, make) => {
   const { daemonSet, role } = added(make(new App()));
   const spec = daemonSet?.spec.template.spec;
   expect(spec?.["containers"]?.at(-1)).toEqual({ name: "audit", image: "audit:1" });
@@ -35,10 +35,10 @@ test.each([
   expect(daemonSet?.metadata.annotations).toMatchObject({ "example.com/owner": "platform" });
 });
 
-test("resources of features are members", () => {
+test("resources of features are public members", () => {
   const chart = new Chart(new App(), "c");
   const cni = new LinkerdCni(chart, "cni", {
-    // Then the NRI plugin has rights of its own.
+    // The NRI plugin then has its own permissions.
     pluginLog: false,
     nri: { enabled: true },
     networkPolicy: { enabled: true },

@@ -1,9 +1,9 @@
-/** The versions in which clusters have MutatingAdmissionPolicy. */
+/** The API versions of MutatingAdmissionPolicy. */
 export const MUTATING_POLICY_VERSIONS = ["v1beta1", "v1"] as const;
 
 /**
- * Requests about nodes or pods. The API server fills in what is empty here and takes the constraints as a whole: without
- * it, whoever applies the same manifest server-side would conflict with whoever did so before.
+ * Requests for nodes or pods. The API server defaults the empty fields and owns the constraints as a whole: without
+ * them, two clients that apply the same manifest server-side would conflict.
  */
 export const matchConstraints = (operation: "CREATE" | "UPDATE", resource: "nodes" | "pods") => ({
   matchPolicy: "Equivalent",

@@ -17,13 +17,12 @@ import {
 import type { Values } from "./props";
 import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
 
-/** The executable in the image: the plugin, and every other program. */
+/** The executable in the image, with the plugin and all other programs. */
 export const EXECUTABLE = `${NodePath.binDir}/${PLUGIN_TYPE}`;
 
 /**
- * Runs a program of the executable. `install` is the image's entry point, and its container names it all the same: an
- * image that is not ours, such as linkerd's own under another name, then fails at once instead of installing its plugin
- * by our ConfigMap.
+ * Runs a program of the executable. The container names `install` although it is the image's entry point: a foreign
+ * image, such as linkerd's under another name, then fails at once instead of installing its plugin with our ConfigMap.
  */
 export const programCommand = (name: "install" | "repair" | "nri" | "multus" | "validate"): readonly string[] => [
   EXECUTABLE,
@@ -31,21 +30,21 @@ export const programCommand = (name: "install" | "repair" | "nri" | "multus" | "
 ];
 
 /**
- * A variable with what a field of the pod says. The API server fills in the version, and takes the reference as a whole:
- * without it, whoever applies the same manifest server-side would conflict with whoever did so before.
+ * A variable with a field of the pod. The API server defaults the version and owns the reference as a whole: without
+ * it, two clients that apply the same manifest server-side would conflict.
  */
 export const fromField = (name: string, fieldPath: string) => ({
   name,
   valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } },
 });
 
-/** The variables that users add to a container. */
+/** Variables that users add to a container. */
 export function extraEnvOf({ extraEnv }: Pick<Refs<Values>, "extraEnv">): readonly Templated<k8s.EnvVar>[] {
   const given = present(extraEnv);
   return (given === undefined ? [] : items(given)) as readonly Templated<k8s.EnvVar>[];
 }
 
-/** How a container asks for what it needs; what is empty is left out. */
+/** A container's resource requests and limits; empty ones are left out. */
 export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<Values>["resources"]) {
   const limited = or(cpu.limit, memory.limit, storage.limit);
   const requested = or(cpu.request, memory.request, storage.request);
@@ -63,7 +62,7 @@ export function resourcesOf({ cpu, memory, "ephemeral-storage": storage }: Refs<
   });
 }
 
-/** The image of a container: by its digest if there is one, else by its tag. */
+/** The image of a container, by digest if one is given, else by tag. */
 export const imageOf = ({ image: { name, version, digest, pullPolicy } }: Pick<Refs<Values>, "image">) => ({
   image: assert(
     not(matches(name, LINKERDS_IMAGE.pattern)),

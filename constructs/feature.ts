@@ -5,22 +5,22 @@ import type { Values } from "./props";
 /** Of the pods on every node. */
 export type Tolerations = Refs<Values>["tolerations"] | undefined;
 
-/** What an optional feature adds to the resources that LinkerdCni has without it. */
+/** What an optional feature adds to the resources of LinkerdCni. */
 export interface Feature {
   /** Variables of the installer. */
   readonly env: Parts<k8s.EnvVar>;
-  /** What the installer's pods may do in the cluster. */
+  /** Permissions of the installer's pods in the cluster. */
   readonly rules: Parts<k8s.PolicyRule>;
-  /** What the pods on every node tolerate. @param given what they tolerate without the feature */
+  /** Tolerations of the pods on every node. @param given the tolerations without the feature */
   tolerations(given: Tolerations): Tolerations;
 }
 
-/** What a feature is made with. */
+/** The inputs of a feature. */
 export interface FeatureProps {
   readonly values: Refs<Values>;
-  /** The name of LinkerdCni's resources, among them the service account of the installer. */
+  /** The name of LinkerdCni's resources, including the installer's service account. */
   readonly name: string;
   readonly namespace: Input<string>;
-  /** Of resources of the whole cluster. */
+  /** Of cluster-scoped resources. */
   readonly clusterMetadata: HelmMetadata;
 }

@@ -45,7 +45,7 @@ test.each(POD_LOOKUPS)(
   },
 );
 
-test("the pod has no token, no label of the DaemonSet's pods, and lands where the plugin is", () => {
+test("the pod has no token and no label of the DaemonSet's pods, and runs on a node with the plugin", () => {
   const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } };
   const { metadata, spec } = found("Pod", { nodeAffinity, commonLabels: { "k8s-app": "linkerd-cni", team: "mesh" } });
   expect(metadata.labels).toEqual({ "k8s-app": "linkerd-cni-test", "linkerd.io/cni-resource": "true", team: "mesh" });
@@ -56,7 +56,7 @@ test("the pod has no token, no label of the DaemonSet's pods, and lands where th
   });
 });
 
-test("it is a hook of helm test, and no part of static manifests, nor there where pods do not reach the plugin", () => {
+test("it is a hook of helm test, and is absent from static manifests and if the plugin is not called for it", () => {
   expect(found("Pod").metadata.annotations["helm.sh/hook"]).toBe("test");
   expect(made({ chained: false }).map(({ kind }) => kind)).not.toContain("Pod");
   const manifests = readFileSync(join(__dirname, "..", "dist", "manifests", "linkerd-cni.yaml"), "utf8");

@@ -6,18 +6,18 @@ import { configured } from "./pod";
 import type { Values } from "./props";
 
 /**
- * What makes a resource of a chart one that only `helm test` creates. It stays until the next test: without it
- * `helm test --logs` fails.
+ * Annotations of a resource that only `helm test` creates. The resource stays until the next test: otherwise `helm test
+ * --logs` fails.
  */
 export const TEST_HOOK = { "helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation" } as const;
 
-/** What makes the plugin take the test's pod for a meshed one, and keeps Linkerd's injector from meshing it. */
+/** Makes the plugin treat the test's pod as meshed, and keeps Linkerd's injector from injecting it. */
 export const MESHED = { [Annotation.proxyVersion]: "helm-test", [Annotation.inject]: "disabled" } as const;
 
-/** A user or a group that is not the proxy's: what the proxy's own ones connect to is not redirected. */
+/** A user or group other than the proxy's, whose connections are not redirected. */
 const otherThan = (id: Input<number>) => when(eq<number>(id, 65532), 65533, 65532);
 
-/** The pod that finds out whether the plugin redirects it. It needs no right in the cluster, and no capability. */
+/** The pod that tests whether the plugin redirects it. It needs no permissions and no capabilities. */
 export function testPodSpec(
   values: Refs<Values>,
   serviceAccountName: string,
@@ -25,11 +25,11 @@ export function testPodSpec(
 ): Templated<k8s.PodSpec> {
   return {
     restartPolicy: "Never",
-    // Only for its image pull secrets, and what it may use of the platform.
+    // Only for its image pull secrets and the platform's security policies.
     serviceAccountName,
     automountServiceAccountToken: false,
     nodeSelector: { [Label.os]: "linux" },
-    // The nodes that have the plugin.
+    // Nodes with the plugin.
     affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
     tolerations: present(values.helmTest.tolerations) as Templated<k8s.PodSpec["tolerations"]>,
     securityContext,

@@ -4,14 +4,14 @@ import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
 const make = (props: unknown) => new LinkerdCni(new Chart(new App(), "chart"), "cni", props as LinkerdCniProps);
 
-/** Synthesizes, which is when problems are reported. */
+/** Synthesizes, which reports problems. */
 function synthesize(props: unknown) {
   const chart = new Chart(new App(), "chart");
   new LinkerdCni(chart, "cni", props as LinkerdCniProps);
   return chart.toJson();
 }
 
-/** Values that are refused, with what the message says about them. */
+/** Refused values, with their messages. */
 const refused: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [
   [{ inboundProxyPort: 0 }, "inboundProxyPort: 0 is less than 1"],
   [{ inboundProxyPort: 65536 }, "inboundProxyPort: 65536 is more than 65535"],
@@ -100,7 +100,7 @@ test("numbers and booleans may come as text", () => {
   expect(make({ image: { version: 1.7 } }).values.image.version).toBe("1.7");
 });
 
-test("null takes a value away: its default holds, and a list is empty", () => {
+test("null removes a value: its default applies, and a list is empty", () => {
   const gone = { resources: null, tolerations: null, podLabels: null, logLevel: null, nodeAffinity: null };
   const parts = { updateStrategy: { type: "OnDelete", rollingUpdate: null }, image: { version: null } };
   const { values } = make({ ...gone, ...parts });
@@ -110,7 +110,7 @@ test("null takes a value away: its default holds, and a list is empty", () => {
   expect(values.nodeAffinity).toBeUndefined();
 });
 
-test("what older charts of linkerd had is not used", () => {
+test("values of older linkerd charts are ignored", () => {
   expect(make({ partials: { global: {} }, cniPluginVersion: "v1" }).values).toEqual(make({}).values);
   expect(() => synthesize({ partial: {} })).toThrow("partial is not a value");
 });
@@ -120,7 +120,7 @@ test("expressions are for Helm charts", () => {
   expect(() => make({ logLevel })).toThrow("HelmChart");
 });
 
-test("in a Helm chart, what is given is fixed and the rest are references", () => {
+test("in a Helm chart, given values are fixed and the others are references", () => {
   const chart = new HelmChart(new App(), "chart");
   const cni = new LinkerdCni(chart, "cni", { inboundProxyPort: 5143, image: { name: "registry/cni" } });
   expect(cni.values.inboundProxyPort).toBe(5143);
@@ -129,7 +129,7 @@ test("in a Helm chart, what is given is fixed and the rest are references", () =
   expect(cni.values.image.pullPolicy).toEqual(orElse<string>(pullPolicy, "IfNotPresent"));
 });
 
-test("a chart of one's own keeps the values in a group", () => {
+test("an own chart keeps the values in a group", () => {
   const cni = new LinkerdCni(new HelmChart(new App(), "chart"), "cni", { valuesPath: ["Values", "cni"] });
   const pullPolicy = ref<string>("string", "Values", "cni", "image", "pullPolicy");
   expect(cni.values.image.pullPolicy).toEqual(orElse<string>(pullPolicy, "IfNotPresent"));

@@ -16,21 +16,18 @@ import {
 } from "../helm/index";
 import { namespaceProblems } from "./namespace";
 
-/** Where a construct is installed, and where a chart has its values. */
+/** The namespace of a construct, and the path of its values in a chart. */
 export interface InstallationProps {
   /** @default the chart's namespace, else the name of the construct's resources; in a Helm chart the release's namespace */
   readonly namespace?: Input<string> | undefined;
-  /**
-   * Where a Helm chart of your own has the values of this construct.
-   * @default ["Values"]
-   */
+  /** Path of this construct's values in your own Helm chart. @default ["Values"] */
   readonly valuesPath?: readonly string[] | undefined;
 }
 
-/** Labels by their names. */
+/** Labels by name. */
 export type Labels = Readonly<Record<string, Input<string>>>;
 
-/** What tells one construct's resources from another's. */
+/** Distinguishes one construct's resources from another's. */
 interface Identity<T> {
   /** The name of its resources. */
   readonly name: string;
@@ -38,32 +35,32 @@ interface Identity<T> {
   readonly labels: Labels;
   /** Its values. */
   readonly schema: Schema<T>;
-  /** Names of values that may be given and are not used. @default none */
+  /** Names of values that are accepted and ignored. @default none */
   readonly ignored?: readonly string[];
 }
 
 type Added = Input<Readonly<Record<string, string>>>;
 
-/** Whether two namespaces are known, and differ. */
+/** Whether two namespaces are known and differ. */
 const isOther = (one: Input<string>, other: Input<string>): boolean =>
   typeof one === "string" && typeof other === "string" && one !== other;
 
-/** What the API server tells an object by. */
+/** The key of an object in the API server. */
 const identityOf = ({ apiGroup, kind, name, metadata }: ApiObject): string =>
   JSON.stringify([apiGroup, kind, name, metadata.namespace]);
 
 /** A name, which may be an expression. */
 const shown = (name: unknown): string => (typeof name === "string" ? name : JSON.stringify(name));
 
-/** Resources of one name in one namespace, made from values. */
+/** Resources with one name in one namespace, rendered from values. */
 export abstract class Installation<T extends object> extends Construct {
-  /** The values it was made with: known ones, and in a Helm chart references to `.Values`. */
+  /** The values: known ones, and in a Helm chart references to `.Values`. */
   readonly values: Refs<T>;
   readonly namespace: Input<string>;
   private readonly identity: Identity<T>;
   private readonly parts: (() => unknown)[] = [];
 
-  /** Problems of the values are reported at synthesis, all of them at once. */
+  /** All problems of the values are reported at once, at synthesis. */
   constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<T>) {
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
@@ -78,39 +75,39 @@ export abstract class Installation<T extends object> extends Construct {
     });
   }
 
-  /** The labels of a resource: the construct's own ones win over what users add. */
+  /** The labels of a resource: the construct's labels win over those that users add. */
   protected labels(own: Labels = {}, added: Added = this.commonLabels): Labels {
     return { ...spread(added), ...this.identity.labels, ...own };
   }
 
-  /** The metadata of a resource in the namespace. */
+  /** The metadata of a namespaced resource. */
   protected metadata(own?: Labels): HelmMetadata & { readonly name: string } {
     return { name: this.identity.name, namespace: this.namespace, labels: this.labels(own) };
   }
 
-  /** The metadata of a resource of the whole cluster. */
+  /** The metadata of a cluster-scoped resource. */
   protected clusterMetadata(): HelmMetadata {
     return { name: this.identity.name, labels: this.labels() };
   }
 
-  /** Adds a resource, unless it is known that its condition does not hold. */
+  /** Adds a resource, unless its condition is known to be false. */
   protected add<Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>): ApiObject {
     return new HelmObject(this, id, type, manifest);
   }
 
-  /** With `extraObjects`: manifests of the user's own. */
+  /** With `extraObjects`: the user's own manifests. */
   protected createExtraObjects(): void {
     const { extraObjects } = this.values as { readonly extraObjects: Input<readonly ApiObjectProps[]> };
     new HelmObjectList(this, "extra-objects", extraObjects);
   }
 
-  /** A part of a manifest that is computed at synthesis, when a subclass has its fields. */
+  /** A part of a manifest that is computed at synthesis, when the fields of a subclass are set. */
   protected lazily<T>(produce: () => T): T {
     this.parts.push(produce);
     return lazily(produce);
   }
 
-  /** What the checks say that compare values with each other; each once, though several parts may have it. */
+  /** The problems found by checks across values, each once even if several parts report it. */
   private problemsOfParts(): string[] {
     const problems = this.parts.flatMap((produce) => {
       try {
@@ -124,8 +121,8 @@ export abstract class Installation<T extends object> extends Construct {
   }
 
   /**
-   * Others in the app that would overwrite what this one has in the whole cluster; the first of them says so. In one
-   * namespace they may be for several clusters.
+   * Other installations in the app that would overwrite this one's cluster-scoped resources; the first one reports it.
+   * Installations in the same namespace may be for several clusters.
    */
   private rivals(): string[] {
     const { namespace, identity } = this;
@@ -140,7 +137,7 @@ export abstract class Installation<T extends object> extends Construct {
       );
   }
 
-  /** The first resource that something before this in the chart makes, too. */
+  /** The first resource that an earlier construct of the chart also makes. */
   private madeTwice(): readonly string[] {
     const objects = Chart.of(this).node.findAll().filter(ApiObject.isApiObject);
     const own = new Set(this.node.findAll().filter(ApiObject.isApiObject));

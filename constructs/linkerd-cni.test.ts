@@ -61,7 +61,7 @@ test("a digest of the image wins over its tag, in every container", () => {
   expect(images({ image: { ...image, digest: "" }, repairController })).toEqual(Array(2).fill("mirror/linkerd-cni:1"));
 });
 
-test("the installer has the user's variables after its own, the pod the user's time to end", () => {
+test("the installer has the user's variables after its own, and the pod has the user's grace period", () => {
   const extraEnv = [{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }];
   const [before, after] = [{}, { extraEnv }].map((props) => containers(props)[0]?.env ?? []);
   expect(after).toEqual([...(before ?? []), ...extraEnv]);
@@ -69,7 +69,7 @@ test("the installer has the user's variables after its own, the pod the user's t
   expect([seconds({}), seconds({ terminationGracePeriodSeconds: 90 })]).toEqual([30, 90]);
 });
 
-test("objects of the user's own come as they are, and without the labels that pruning selects", () => {
+test("extra objects are unchanged, without the labels that pruning selects", () => {
   const extra = { apiVersion: "v1", kind: "Secret", metadata: { name: "mine" }, stringData: { a: "{{ .Values }}" } };
   expect(found("Secret", { extraObjects: [extra], commonLabels: { team: "mesh" } })).toEqual(extra);
 });
@@ -91,14 +91,14 @@ test("the resources that linkerd check looks for, each with the label that pruni
   }
 });
 
-test("without a token of the plugin's own there is no account for it, and the installer asks for none", () => {
+test("without a dedicated token, the plugin has no service account and the installer requests no token", () => {
   const pluginToken = { dedicated: false };
   expect(synthesized({ pluginToken }).map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");
   const names = containers({ pluginToken })[0]?.env?.map(({ name }) => name);
   expect(names?.filter((name) => name.startsWith("PLUGIN_"))).toEqual([]);
 });
 
-test("the plugin's token is kept off the node only if the plugin can ask the installer", () => {
+test("the plugin's token stays off the node only if the plugin can ask the installer", () => {
   const pluginToken = { onNode: false };
   const variable = { name: "PLUGIN_TOKEN_ON_NODE", value: "false" };
   expect(containers({ pluginToken })[0]?.env).toContainEqual(variable);
@@ -139,7 +139,7 @@ test("the stanza by default", () => {
   });
 });
 
-test.each(IPTABLES_MODES)("mode %s stands in the stanza so that linkerd's plugin takes it, too", (iptablesMode) => {
+test.each(IPTABLES_MODES)("the stanza has mode %s in a form that linkerd's plugin also accepts", (iptablesMode) => {
   const made = stanza({ iptablesMode });
   expect(["nft", "legacy", "plain"]).toContain(made.linkerd["iptables-mode"]);
   expect(parseStanza(made, "pods").linkerd["iptables-mode"]).toBe(iptablesMode);
@@ -165,7 +165,7 @@ test("the stanza with changed values", () => {
   expect(rest).toMatchObject({ log_level: "debug", "own-pods": { namespace: "mesh" } });
 });
 
-test("directories with any characters are mounted, and only once when they are one", () => {
+test("directories with any characters are mounted, and only once if they are the same", () => {
   const apart = containers({ destCNIBinDir: '/opt/my "bin"', destCNINetDir: "/etc/größe" })[0];
   expect(apart?.volumeMounts?.map((mount) => mount.mountPath)).toEqual([
     '/host/opt/my "bin"',
@@ -191,7 +191,7 @@ test("no privilege unless asked for", () => {
   expect(privileged).toMatchObject({ privileged: true, allowPrivilegeEscalation: true });
 });
 
-test("the repair controller loses its security context alone when that is switched off", () => {
+test("only the security context of the repair controller can be disabled", () => {
   const repair = (enableSecurityContext: boolean) =>
     containers({ repairController: { enabled: true, enableSecurityContext } })[1];
   const { securityContext, ...rest } = repair(true)!;
@@ -201,7 +201,7 @@ test("the repair controller loses its security context alone when that is switch
   expect(containers()).toHaveLength(1);
 });
 
-test("the repair controller's rights come with it", () => {
+test("the repair controller's permissions come with it", () => {
   const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
   expect(rules({})).not.toContain("delete");
   expect(rules({ repairController: { enabled: true } })).toContain('"delete"');
@@ -210,7 +210,7 @@ test("the repair controller's rights come with it", () => {
   expect([evicts(true, true), evicts(true, false), evicts(false, true)]).toEqual([true, false, false]);
 });
 
-test("requests and limits that are empty are left out", () => {
+test("empty requests and limits are left out", () => {
   expect(containers()[0]).not.toHaveProperty("resources");
   const resources = { cpu: { request: "10m" }, "ephemeral-storage": { limit: "100Mi" } };
   expect(containers({ resources })[0]?.resources).toEqual({
@@ -219,14 +219,14 @@ test("requests and limits that are empty are left out", () => {
   });
 });
 
-test("a PodSecurityPolicy and the right to use it on request", () => {
+test("enablePSP: a PodSecurityPolicy and the permission to use it", () => {
   const kinds = synthesized({ enablePSP: true, namespace: "mesh" }).map(({ kind, metadata }) => [kind, metadata.name]);
   expect(kinds).toContainEqual(["PodSecurityPolicy", "linkerd-mesh-cni"]);
   expect(kinds).toContainEqual(["Role", "linkerd-cni"]);
   expect(kinds).toContainEqual(["RoleBinding", "linkerd-cni"]);
 });
 
-test("pods are replaced when the configuration changes, and not by the number of revisions", () => {
+test("a changed configuration replaces pods, and a changed number of revisions does not", () => {
   const checksum = (props: LinkerdCniProps) => podOf(props).metadata.annotations["checksum/config"];
   expect(checksum({ proxyUID: 2103 })).not.toBe(checksum({}));
   expect(checksum({ revisionHistoryLimit: 3 })).toBe(checksum({}));
@@ -236,7 +236,7 @@ describe("the update strategy", () => {
   const strategy = (props: LinkerdCniProps) =>
     (found("DaemonSet", props) as unknown as { spec: { updateStrategy: object } }).spec.updateStrategy;
 
-  /** What is given, and what a rolling update has: of the two, the API server takes one and not both. */
+  /** Given values, and the resulting rolling update: the API server accepts one of the two, not both. */
   test.each([
     [{}, 1, 0],
     [{ maxUnavailable: 1 }, 0, 1],
@@ -254,11 +254,11 @@ describe("the update strategy", () => {
     });
   });
 
-  test("on the node's network, where two pods would need the same ports, the old pod ends first", () => {
+  test("on the host network, where two pods would need the same ports, the old pod ends first", () => {
     expect(strategy({ hostNetwork: true })).toMatchObject({ rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } });
   });
 
-  test("on the node's network a new pod that starts first is refused, unless the pods have no ports", () => {
+  test("on the host network a new pod that starts first is refused, unless the pods have no ports", () => {
     const given = { hostNetwork: true, updateStrategy: { rollingUpdate: { maxSurge: 1 } } };
     expect(() => strategy(given)).toThrow("leave maxSurge and maxUnavailable out, or set maxSurge to 0");
     expect(() => strategy({ ...given, healthPort: 0, repairController: { enabled: true } })).toThrow("same ports");
@@ -284,7 +284,7 @@ test("linkerd's names of log levels reach the plugin as they are, and the instal
   ]);
 });
 
-test("minimal rights are the plugin's, which may have the installer's token, single nodes, and the own DaemonSet", () => {
+test("minimal permissions: the plugin's, which may use the installer's token, single nodes, and the installer's DaemonSet", () => {
   expect((found("ClusterRole", { rbac: { minimal: true } }) as unknown as { rules: unknown }).rules).toEqual([
     { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
     { apiGroups: [""], resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] },
@@ -293,7 +293,7 @@ test("minimal rights are the plugin's, which may have the installer's token, sin
   ]);
 });
 
-test("a network policy on request, with the ports that are there", () => {
+test("networkPolicy.enabled: a policy with the open ports", () => {
   const from = [{ namespaceSelector: { matchLabels: { team: "monitoring" } } }];
   const props = { networkPolicy: { enabled: true, from }, healthPort: 9000, repairController: { enabled: true } };
   expect(found("NetworkPolicy", props)).toMatchObject({
@@ -355,7 +355,7 @@ class WithFields extends LinkerdCni {
   }
 }
 
-test("what a subclass overrides may use its fields", () => {
+test("overrides of a subclass may use its fields", () => {
   const chart = new Chart(new App(), "chart");
   new WithFields(chart, "cni");
   const text = JSON.stringify(chart.toJson());
@@ -378,7 +378,7 @@ test("every resource can be patched", () => {
   });
 });
 
-test("a chart's namespace is the plugin's too", () => {
+test("a chart's namespace is also the plugin's", () => {
   const chart = new Chart(new App(), "chart", { namespace: "mesh" });
   new LinkerdNamespace(chart, "namespace");
   new LinkerdCni(chart, "cni");
@@ -387,7 +387,7 @@ test("a chart's namespace is the plugin's too", () => {
   expect(manifests.find(({ kind }) => kind === "DaemonSet")?.metadata.namespace).toBe("mesh");
 });
 
-test("a PodMonitor on request, with the ports that are there", () => {
+test("podMonitor.enabled: a PodMonitor with the open ports", () => {
   const props = {
     podMonitor: { enabled: true, labels: { release: "prometheus" } },
     repairController: { enabled: true },

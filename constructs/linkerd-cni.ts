@@ -68,22 +68,22 @@ import { version } from "./version";
 /** The name of every resource. */
 export const NAME = CNI_NAME;
 
-/** What selects the pods. */
+/** The labels that select the pods. */
 const SELECTOR = { [Label.app]: NAME };
 
-/** The name of the node, which Prometheus does not know by itself; with what the API server would fill in. */
+/** Adds the node's name, which Prometheus does not know; includes the API server's defaults. */
 const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_node_name"], targetLabel: "node" };
 
-/** Any part of the stanza, and more. */
+/** Any part of the stanza, and additional keys. */
 type Extra = Readonly<Record<string, unknown>>;
 
-/** What the plugin on the nodes has of its own. */
+/** Resources only for the plugin on the nodes. */
 export interface PluginResources {
   readonly serviceAccount: ApiObject;
-  /** What the plugin may read. */
+  /** The plugin's read permissions. */
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
-  /** The installer's right to make the plugin's tokens. */
+  /** The installer's permission to create the plugin's tokens. */
   readonly role: ApiObject;
   readonly roleBinding: ApiObject;
 }
@@ -93,19 +93,21 @@ export interface NriResources {
   readonly serviceAccount: ApiObject;
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
-  /** With `networkPolicy.enabled`, too. */
+  /** If `networkPolicy.enabled` is also set. */
   readonly networkPolicy: ApiObject;
   readonly daemonSet: ApiObject;
 }
 
-/** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
+/**
+ * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
+ */
 export interface LinkerdCniProps extends ValuesProps, InstallationProps {}
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
 export class LinkerdCni extends Installation<Values> {
   /** The service account of the installer's pods. */
   readonly serviceAccount: ApiObject;
-  /** What the installer and the repair controller may do in the cluster. */
+  /** Permissions of the installer and the repair controller in the cluster. */
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
   /** The plugin's configuration, and the directories of the nodes. */
@@ -120,9 +122,9 @@ export class LinkerdCni extends Installation<Values> {
   readonly plugin: PluginResources;
   /** With `nri.enabled`: the NRI plugin on every node. */
   readonly nri: NriResources;
-  /** With `nodeTaint.enabled`: the startup taint, and what keeps it to new nodes and their installers. */
+  /** With `nodeTaint.enabled`: the startup taint and its policies. */
   readonly nodeTaint: NodeTaint;
-  /** What Prometheus and Grafana are given, each part with its own `enabled`. */
+  /** Objects for Prometheus and Grafana, each with its own `enabled`. */
   readonly monitoring: Monitoring;
   private readonly features: Feature[] = [];
   private readonly extras: Extra[] = [];
@@ -159,29 +161,29 @@ export class LinkerdCni extends Installation<Values> {
     return feature;
   }
 
-  /** Adds to the plugin's configuration, key by key, for instance what a plugin of your own reads. */
+  /** Adds keys to the plugin's configuration, for instance for your own plugin. */
   addStanza(extra: Extra): void {
     this.extras.push(extra);
   }
 
-  /** Adds a container to the installer's pods, beside the installer. */
+  /** Adds a container to the installer's pods. */
   addContainer(container: Templated<k8s.Container>): void {
     this.addedContainers.push(container);
   }
 
-  /** Adds a volume to the installer's pods, which containers then mount by its name. */
+  /** Adds a volume to the installer's pods, which containers mount by name. */
   addVolume(volume: Templated<k8s.Volume>): void {
     this.addedVolumes.push(volume);
   }
 
-  /** Adds to what the installer's pods may do in the cluster. */
+  /** Adds a permission to the installer's role. */
   addRule(rule: Templated<k8s.PolicyRule>): void {
     this.addedRules.push(rule);
   }
 
   /**
-   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. With `chained` false there
-   * is none, because a pod in this namespace does not reach the plugin then.
+   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. With `chained` false the
+   * chart has no such pod, because the plugin is not called for pods in this namespace.
    */
   addHelmTest(): ApiObject {
     const name = `${NAME}-test`;
@@ -196,12 +198,12 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** The plugin's configuration, before the installer puts it into the node's chain. Called at synthesis. */
+  /** The plugin's configuration, before the installer adds it to the node's chain. Called at synthesis. */
   protected stanza(): StanzaTemplate {
     return stanzaOf(this.values, { namespace: this.namespace, daemonset: NAME });
   }
 
-  /** What the ConfigMap holds. Called at synthesis. */
+  /** The data of the ConfigMap. Called at synthesis. */
   protected configuration(): Labels {
     const stanza = this.extras.reduce<Extra>(overlaid, this.stanza());
     return {
@@ -211,7 +213,7 @@ export class LinkerdCni extends Installation<Values> {
     };
   }
 
-  /** The CNI directories of the nodes: those given, else the platform's. */
+  /** The CNI directories of the nodes: given ones, else the platform's. */
   private directories(): Directories {
     const { destCNIBinDir, destCNINetDir, platform } = this.values;
     const preset = (field: "destCNIBinDir" | "destCNINetDir") => {
@@ -231,7 +233,7 @@ export class LinkerdCni extends Installation<Values> {
     return { [Annotation.createdBy]: `linkerd-cni-cdk8s ${version}` };
   }
 
-  /** Mounts its token wherever a pod does not refuse it: linkerd's, back by `kubectl rollout undo`, say nothing. */
+  /** Pods get its token unless they refuse: linkerd's pods, restored by `kubectl rollout undo`, do not request one. */
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),
@@ -239,7 +241,10 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** With `pluginToken.dedicated`: the service account of the plugin, and the installer's right to make its tokens. */
+  /**
+   * With `pluginToken.dedicated`: the service account of the plugin, and the installer's permission to create its
+   * tokens.
+   */
   protected createPluginAccount(): PluginResources {
     const { dedicated } = this.values.pluginToken;
     const metadata = { ...this.metadata(), name: PLUGIN_ACCOUNT };
@@ -276,7 +281,7 @@ export class LinkerdCni extends Installation<Values> {
     return { serviceAccount, clusterRole, clusterRoleBinding, role, roleBinding };
   }
 
-  /** With `nri.enabled`: the NRI plugin on every node, its rights, and what lets it be seen. */
+  /** With `nri.enabled`: the NRI plugin on every node, its permissions, and its monitoring. */
   protected createNri(): NriResources {
     const { values, namespace } = this;
     const { enabled, require } = values.nri;
@@ -325,7 +330,7 @@ export class LinkerdCni extends Installation<Values> {
     return { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy, daemonSet };
   }
 
-  /** With `enablePSP`: a PodSecurityPolicy, and the right to use it. */
+  /** With `enablePSP`: a PodSecurityPolicy, and the permission to use it. */
   protected createPodSecurityPolicy(): void {
     const { enablePSP } = this.values;
     const name = concat("linkerd-", this.namespace, "-cni");
@@ -348,7 +353,9 @@ export class LinkerdCni extends Installation<Values> {
     this.createNriPodSecurityPolicy();
   }
 
-  /** With `enablePSP` and `nri.enabled`: another one, so that the installer's pods do not get these capabilities. */
+  /**
+   * With `enablePSP` and `nri.enabled`: a second policy, so that the installer's pods do not get these capabilities.
+   */
   private createNriPodSecurityPolicy(): void {
     const when = and(this.values.enablePSP, this.values.nri.enabled);
     const resourceNames = [NRI_NAME];
@@ -367,7 +374,7 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** With platform `openshift`: the right to use the security context constraint that the installer needs. */
+  /** With platform `openshift`: the permission to use the security context constraint that the installer needs. */
   protected createSecurityContextConstraint(): void {
     for (const name of PLATFORM_NAMES) {
       const { securityContextConstraint: role } = PLATFORMS[name];
@@ -401,7 +408,7 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** What the NetworkPolicy lets in. */
+  /** The connections that the NetworkPolicy allows. */
   protected networkPolicySpec(): Part<k8s.NetworkPolicySpec> {
     return networkPolicySpec(this.values, SELECTOR);
   }
@@ -415,7 +422,7 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** What Prometheus is given. */
+  /** The objects for Prometheus. */
   protected createMonitoring(): Monitoring {
     const metadata = (added: Input<Readonly<Record<string, string>>>) => ({
       ...this.metadata(),
@@ -464,7 +471,7 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /** What the plugin, the installer and the repair controller may do in the cluster. */
+  /** Permissions of the plugin, the installer and the repair controller in the cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
     return [...roleRules(this.values, NAME, this.features), ...this.addedRules];
   }
@@ -501,12 +508,12 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   private podSecurity(): Templated<k8s.PodSecurityContext> {
-    // The generated types are older than the field.
+    // The generated types do not have the field.
     const appArmor = { appArmorProfile: appArmorOf(this, this.values) };
     return { seccompProfile: { type: "RuntimeDefault" }, ...appArmor } as Templated<k8s.PodSecurityContext>;
   }
 
-  /** What the DaemonSet says about its pods, and how they are replaced. */
+  /** The spec of the DaemonSet: its pods and update strategy. */
   protected daemonSetSpec(): Part<k8s.DaemonSetSpec> {
     return {
       selector: { matchLabels: SELECTOR },
@@ -521,7 +528,7 @@ export class LinkerdCni extends Installation<Values> {
     return nriPodSpec(this.values, this.podSecurity(), this.features);
   }
 
-  /** What the DaemonSet of the NRI plugin says about its pods, and how they are replaced. */
+  /** The spec of the NRI plugin's DaemonSet: its pods and update strategy. */
   protected nriDaemonSetSpec(): Part<k8s.DaemonSetSpec> {
     return {
       selector: { matchLabels: NRI_SELECTOR },
@@ -537,7 +544,7 @@ export class LinkerdCni extends Installation<Values> {
       ...spread(this.values.podAnnotations),
       ...this.createdBy(),
       [Annotation.inject]: "disabled",
-      // Containers read the configuration when they start: a changed one has to replace the pods.
+      // Containers read the configuration when they start, so a change must replace the pods.
       "checksum/config": sha256(toJson(this.configuration())),
     };
     return { labels: this.labels(selector, podLabels), annotations };

@@ -9,7 +9,7 @@ export interface LinkerdNamespaceProps {
 }
 
 /**
- * What a namespace needs: the installer mounts directories of the node, which is for privileged namespaces only, and
+ * Labels of the namespace: the installer mounts directories of the node, which only privileged namespaces allow, and
  * must not wait for Linkerd's webhooks, whose pods wait for the installer.
  */
 export const NAMESPACE_LABELS = {
@@ -17,14 +17,14 @@ export const NAMESPACE_LABELS = {
   "pod-security.kubernetes.io/enforce": "privileged",
 } as const;
 
-/** What is wrong with the name of a namespace, where it is known. */
+/** Problems of a namespace's name, if it is known. */
 export function namespaceProblems(name: unknown): readonly string[] {
   if (typeof name !== "string" || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return [];
   const rule = "up to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
   return [`namespace: ${JSON.stringify(name)} is not a name for one: ${rule}`];
 }
 
-/** The namespace that the plugin is installed in. Not part of a Helm chart: Helm labels no namespace. */
+/** The namespace that the plugin is installed in. Not part of a Helm chart: Helm does not label namespaces. */
 export class LinkerdNamespace extends Construct {
   constructor(scope: Construct, id: string, props: LinkerdNamespaceProps = {}) {
     super(scope, id);

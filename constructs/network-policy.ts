@@ -4,10 +4,10 @@ import { type Input, or, type Part, present, type Refs, type Templated, when } f
 import { isServed } from "./pod";
 import type { Values } from "./props";
 
-/** A port that connections may come to. */
+/** A port open to connections. */
 export const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });
 
-/** Lets in to pods what the rules allow, and nothing else. */
+/** Limits ingress of pods to what the rules allow. */
 export const ingressOnly = (
   matchLabels: Readonly<Record<string, string>>,
   ingress: Templated<k8s.NetworkPolicyIngressRule[]> | undefined,

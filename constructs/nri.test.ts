@@ -47,7 +47,7 @@ const find = <T>(kind: string, props: LinkerdCniProps, name = "linkerd-cni-nri")
 const daemonSet = (props: LinkerdCniProps = {}) => find<DaemonSet>("DaemonSet", { nri: enabled, ...props });
 const pod = (props: LinkerdCniProps = {}) => daemonSet(props).spec.template.spec;
 
-test("nothing of it is there unless it is asked for", () => {
+test("by default none of its resources exist", () => {
   const all: LinkerdCniProps = { pluginLog: false, networkPolicy: enabled, podMonitor: enabled, enablePSP: true };
   expect(kindsOf({ ...all, nri: { require: { admissionPolicy: "v1" } } })).toEqual([]);
   expect(kindsOf({ nri: enabled })).toEqual(["ServiceAccount", "DaemonSet"]);
@@ -58,7 +58,7 @@ test("nothing of it is there unless it is asked for", () => {
   ]);
 });
 
-test("it has two capabilities and nothing else of the node, whatever the installer has", () => {
+test("it has only two capabilities, whatever the installer has", () => {
   const installers: LinkerdCniProps = { privileged: true, hostNetwork: true, healthPort: 0 };
   for (const props of [{}, installers]) {
     expect(pod(props).containers[0].securityContext).toEqual({
@@ -75,7 +75,7 @@ test("it has two capabilities and nothing else of the node, whatever the install
   });
 });
 
-test("it asks for what it takes, so that a busy node does not leave it for last", () => {
+test("it requests resources, so that a busy node does not run it last", () => {
   const resources = (props?: LinkerdCniProps) => (pod(props).containers[0] as { resources?: object }).resources;
   expect(resources()).toEqual({ requests: { cpu: "50m", memory: "32Mi" } });
   const nothing = { cpu: { request: "" }, memory: { request: "" } };
@@ -97,7 +97,7 @@ test("it has a token only if it cannot ask the installer", () => {
   });
 });
 
-test("the directories are the node's, and the pods' namespaces come in as they are made", () => {
+test("the directories are the node's, and new network namespaces of pods propagate", () => {
   const { containers, volumes } = pod({ nri: { enabled: true, socketDir: "/run/a", netnsDir: "/run/b", index: "07" } });
   expect(containers[0].volumeMounts).toEqual([
     { name: "nri-socket-dir", mountPath: "/run/a" },
@@ -121,7 +121,7 @@ test("the directories are the node's, and the pods' namespaces come in as they a
   expect(unlogged.volumes).toHaveLength(2);
 });
 
-test("it is where the installer is, is replaced after the new one is ready, and has labels of its own", () => {
+test("it runs where the installer runs, starts its successor first, and has its own labels", () => {
   const props: LinkerdCniProps = {
     nodeTaint: enabled,
     tolerations: [],
@@ -170,7 +170,7 @@ test("the installer publishes its Events, and the repair controller waits for it
   expect(rules({ rbac: { minimal: true }, nri: enabled })).toContain('"resources":["events"],"verbs":["create"]');
 });
 
-test("on OpenShift its account may use the security context constraint, too", () => {
+test("on OpenShift its account may also use the security context constraint", () => {
   const subjects = (props: LinkerdCniProps) =>
     find<{ subjects: { name: string }[] }>("RoleBinding", props, "linkerd-cni-scc").subjects.map(({ name }) => name);
   expect(subjects({ platform: "openshift" })).toEqual(["linkerd-cni"]);
@@ -183,7 +183,7 @@ test.each(["nft", "legacy", "plain"] as const)("mode %s, which calls programs of
   expect(() => made({ iptablesMode: mode })).not.toThrow();
 });
 
-test("probes and metrics are let in, and scraped", () => {
+test("probes and metrics are reachable and scraped", () => {
   const from = [{ podSelector: { matchLabels: { app: "prometheus" } } }];
   const props: LinkerdCniProps = { nri: enabled, networkPolicy: { enabled: true, from }, podMonitor: enabled };
   expect(find("NetworkPolicy", props)).toMatchObject({

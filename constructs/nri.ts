@@ -35,26 +35,29 @@ import { pluginRules } from "./plugin-token";
 import { configured, logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
 import type { Values } from "./props";
 
-/** What selects the pods: others than the installer's. */
+/** The labels that select the NRI plugin's pods. */
 export const NRI_SELECTOR = { [Label.app]: NRI_NAME };
 
 /** The name of the port with probes and metrics. */
 export const NRI_PORT_NAME = "nri-admin";
 
 /**
- * What entering a network namespace and programming it takes. Without the prefix CAP_, as Kubernetes writes them: the
- * API server refuses CAP_SYS_ADMIN, so written, beside allowPrivilegeEscalation: false.
+ * Needed to enter and program a network namespace. Without the prefix CAP_, as in Kubernetes: the API server refuses
+ * `CAP_SYS_ADMIN` together with allowPrivilegeEscalation: false.
  */
 export const NRI_CAPABILITIES = ["NET_ADMIN", "SYS_ADMIN"] as const;
 
-/** Whether the plugin looks pods up itself: without the directory it cannot ask the installer. Then it needs a token. */
+/** Whether the plugin looks pods up itself and so needs a token: without the directory it cannot ask the installer. */
 export const nriAsksApi = ({ pluginLog, podLookup }: Refs<Values>): Input<boolean> =>
   and(not(pluginLog), not(eq<string>(podLookup, "annotations")));
 
-/** What the NRI plugin asks for: what the CNI plugin does. */
+/** The NRI plugin's permissions: the same as the CNI plugin's. */
 export const nriRules = pluginRules;
 
-/** The NRI plugin programs by netlink alone: other modes call programs of the host, which its container does not have. */
+/**
+ * The NRI plugin programs only by netlink: the other modes call programs of the host, which its container does not
+ * have.
+ */
 function checkedIndex({ iptablesMode, nri }: Refs<Values>): Input<string> {
   return assert(
     or(not(nri.enabled), matches(iptablesMode, "^(auto|native)$")),
@@ -100,7 +103,7 @@ function container(values: Refs<Values>): Part<k8s.Container> {
     volumeMounts: [
       // The directory, since a mounted socket stays dead after a restart of the runtime.
       { name: "nri-socket-dir", mountPath: nri.socketDir },
-      // Namespaces are mounted there as pods start.
+      // The runtime mounts namespaces there as pods start.
       { name: "netns-dir", mountPath: nri.netnsDir, mountPropagation: "HostToContainer", readOnly: true },
       when(pluginLog, { name: "linkerd-run-dir", mountPath: NodePath.runDir }),
     ],
@@ -114,7 +117,7 @@ export function nriPodSpec(
   features: readonly Feature[],
 ): PodParts {
   const { nri, pluginLog } = values;
-  // Where the runtime has NRI switched off there is no directory: then the plugin itself says so.
+  // The directory does not exist if NRI is disabled in the runtime; the plugin then reports it.
   const type = "DirectoryOrCreate";
   return {
     serviceAccountName: NRI_NAME,
@@ -130,13 +133,15 @@ export function nriPodSpec(
   };
 }
 
-/** The new pod comes first: two NRI plugins at once do no harm, and without one pods would start without it. */
+/**
+ * The new pod starts first: two NRI plugins at once do no harm, and pods that start without one would not be checked.
+ */
 export const nriUpdateStrategy: Templated<k8s.DaemonSetUpdateStrategy> = {
   type: "RollingUpdate",
   rollingUpdate: { maxSurge: 1, maxUnavailable: 0 },
 };
 
-/** Lets connections to the probes and metrics in, and no others. */
+/** Allows only connections to probes and metrics. */
 export const nriNetworkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>): Part<k8s.NetworkPolicySpec> =>
   ingressOnly(NRI_SELECTOR, [{ from: present(from), ports: [tcp(NRI_PORT)] }] as Templated<
     k8s.NetworkPolicyIngressRule[]
@@ -145,21 +150,22 @@ export const nriNetworkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>):
 const annotation = (name: string) => `object.metadata.?annotations["${name}"].hasValue()`;
 
 /**
- * A policy that has the runtime's validator refuse containers of meshed pods while the NRI plugin is not connected.
+ * A policy that makes the runtime's validator refuse containers of meshed pods while the NRI plugin is not connected.
  *
- * The API server runs such policies before webhooks, and again after a webhook, such as linkerd's injector, has changed
- * the pod; but only those whose conditions held at first. So what the injector adds is no condition of the match, but a
- * part of the mutation, which then has no patch.
+ * The API server runs these policies before webhooks, and again after a webhook, such as linkerd's injector, has
+ * changed the pod, but only policies whose conditions held before. The policy therefore tests the injector's changes in
+ * the mutation, not in a match condition.
  */
 export const requirePolicy = {
-  // No webhook is called, so an outage cannot keep pods from being created; ignored, an error would open the hole again.
+  // The API server evaluates it without a webhook, so an outage cannot block pods. If errors were ignored, pods could
+  // start without a redirect again.
   failurePolicy: "Fail",
   reinvocationPolicy: "IfNeeded",
   matchConstraints: matchConstraints("CREATE", "pods"),
   matchConditions: [
-    // Runtimes call no network plugin for these.
+    // Runtimes do not call network plugins for these.
     { name: "not-host-network", expression: "!object.spec.?hostNetwork.orValue(false)" },
-    // The kubelet runs a static pod from its file, whatever the API's copy says.
+    // The kubelet runs a static pod from its file and ignores the API's copy.
     { name: "not-static", expression: `!${annotation(Annotation.mirror)}` },
   ],
   variables: [
@@ -169,7 +175,7 @@ export const requirePolicy = {
         `object.metadata.?annotations["${Annotation.proxyVersion}"].orValue("") != "" && ` +
         `!object.spec.?initContainers.orValue([]).exists(container, container.name == "${LinkerdContainer.init}")`,
     },
-    // A list of the user's own is left alone: CEL cannot read JSON.
+    // The user's own list does not change: CEL cannot parse JSON.
     { name: "told", expression: annotation(Annotation.requiredPlugins) },
   ],
   mutations: [

@@ -4,7 +4,7 @@ import { HelmChart } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 import { daemonSet, found, rules } from "./manifests.testing";
 
-test("a resource that is known not to be wanted is not there", () => {
+test("a disabled resource is absent", () => {
   class Extended extends LinkerdCni {
     addMonitored(): void {
       const when = this.values.podMonitor.enabled;
@@ -19,25 +19,25 @@ test("a resource that is known not to be wanted is not there", () => {
   expect(made({ podMonitor: { enabled: false } }, new HelmChart(new App(), "chart"))).toBe(false);
 });
 
-test("Events about pods are the installer's to create, on request only", () => {
+test("the installer may create Events about pods only if enabled", () => {
   expect(rules({})).not.toContain("events");
   expect(daemonSet({})).not.toContain("POD_EVENTS");
   expect(rules({ podEvents: true })).toContain('"resources":["events"],"verbs":["create"]');
   expect(daemonSet({ podEvents: true })).toContain('{"name":"POD_EVENTS","value":"true"}');
 });
 
-test("Events are the repair controller's to create and not to read, on request only", () => {
+test("the repair controller may create Events, not read them, and only if enabled", () => {
   const repair = rules({ repairController: { enabled: true } });
   expect(repair).toContain('"resources":["events"],"verbs":["create"]');
   expect(repair).not.toContain('"resources":["events"],"verbs":["list"]');
 });
 
-test("the plugin is left out of the node's CNI configuration on request only", () => {
+test("the plugin is left out of the node's CNI configuration only if chained is false", () => {
   expect(daemonSet({})).not.toContain("CHAINED");
   expect(daemonSet({ chained: false })).toContain('{"name":"CHAINED","value":"false"}');
 });
 
-test("without a health port there is nothing to probe, to open or to scrape", () => {
+test("without a health port there are no probes, open ports or scraped endpoints", () => {
   const off: LinkerdCniProps = { healthPort: 0, networkPolicy: { enabled: true }, podMonitor: { enabled: true } };
   expect(daemonSet(off)).not.toMatch(/Probe|"ports"/);
   expect(found("PodMonitor", off)).toBeUndefined();
@@ -49,7 +49,7 @@ test("without a health port there is nothing to probe, to open or to scrape", ()
   expect(found("PodMonitor", repaired)).toMatchObject({ spec: { podMetricsEndpoints: [{ port: "repair-admin" }] } });
 });
 
-test("what a stopping installer leaves is its own decision unless the values say otherwise", () => {
+test("by default the stopping installer decides what it leaves", () => {
   expect(daemonSet({})).not.toContain("UNINSTALL_ON_STOP");
   expect(daemonSet({ uninstallOnStop: "never" })).toContain('{"name":"UNINSTALL_ON_STOP","value":"never"}');
 });

@@ -5,7 +5,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !isExpr(value);
 
-/** A map with another one put over it, map by map; lists and scalars are replaced. */
+/** Merges one map over another recursively; lists and scalars are replaced. */
 export function overlaid(base: Fields, over: Fields): Fields {
   const entries = Object.entries(over).map(([key, value]) => {
     const under = base[key];

@@ -5,7 +5,7 @@ import { LinkerdCni, type LinkerdCniProps, values } from ".";
 
 const metadata = { name: "mesh", version: "1.0.0", appVersion: "1", description: "Mesh", kubeVersion: ">=1.25.0-0" };
 
-/** What a platform team fixes for all its clusters. */
+/** Props that a platform team fixes for all its clusters. */
 class PlatformCni extends LinkerdCni {
   constructor(chart: HelmChart, props: LinkerdCniProps = {}) {
     super(chart, "cni", { logLevel: "debug", nri: { enabled: false }, image: { name: "registry/cni" }, ...props });
@@ -18,8 +18,8 @@ function files(chart: HelmChart, schema: Schema<object> = values, notes = "") {
   return { values: parse(made.get("values.yaml") ?? "") as Record<string, object>, properties, made };
 }
 
-describe("a Helm chart of one's own with fixed props", () => {
-  test("has no value that they replace, and none that only a resource reads that is switched off", () => {
+describe("an own Helm chart with fixed props", () => {
+  test("has neither the replaced values nor those that only disabled resources read", () => {
     const chart = new HelmChart(new App(), "mesh");
     new PlatformCni(chart);
     const { values, properties, made } = files(chart);
@@ -33,7 +33,7 @@ describe("a Helm chart of one's own with fixed props", () => {
     expect(values).toMatchObject({ proxyUID: 2102, updateStrategy: { type: "RollingUpdate" } });
   });
 
-  test("keeps those that other resources or the notes read, and those that belong to others", () => {
+  test("keeps values that other resources or the notes read, and those of others", () => {
     const chart = new HelmChart(new App(), "mesh");
     new PlatformCni(chart, { valuesPath: ["Values", "cni"], proxyUID: 3000 });
     const schema = valuesOf({

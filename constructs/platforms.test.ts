@@ -65,7 +65,7 @@ test("on OpenShift the pods may use the security context constraint", () => {
   });
 });
 
-test("outside kube-system a ResourceQuota lets pods of a system- priority class into the namespace", () => {
+test("outside kube-system a ResourceQuota allows pods of a system- priority class in the namespace", () => {
   const critical = { priorityClassName: "system-node-critical" } as const;
   expect(quota(critical)).toMatchObject({
     metadata: { name: "linkerd-cni" },

@@ -1,19 +1,19 @@
 import { NodePath } from "../cni/contract";
-/** What a Kubernetes platform needs: the two CNI directories of its nodes, and what goes with them. */
+/** The needs of a Kubernetes platform: the two CNI directories of its nodes, and related settings. */
 export interface Platform {
-  /** The platform's name as its own documents write it. */
+  /** The platform's name as in its documentation. */
   readonly title: string;
-  /** Directory on the node that the container runtime reads CNI configuration from. */
+  /** Directory on the node from which the container runtime reads CNI configuration. */
   readonly destCNINetDir: string;
-  /** Directory on the node that the container runtime looks for CNI plugins in. */
+  /** Directory on the node in which the container runtime looks for CNI plugins. */
   readonly destCNIBinDir: string;
-  /** What `chaining: auto` means there. @default what the installer finds on the node */
+  /** The meaning of `chaining: auto`. @default the installer decides on the node */
   readonly chaining?: "auxiliary";
-  /** SELinux context without which the installer may not write to these directories. @default none */
+  /** SELinux context that the installer needs to write to these directories. @default none */
   readonly seLinuxOptions?: { readonly type: string };
   /** ClusterRole that lets the pods use a security context constraint. @default none */
   readonly securityContextConstraint?: string;
-  /** What the user has to know besides. @default nothing */
+  /** Additional note for users. @default none */
   readonly note?: string;
 }
 
@@ -37,10 +37,10 @@ export const PLATFORM_NAMES = [
   "talos",
 ] as const;
 
-/** A value of `platform` that is a preset. */
+/** A value of `platform` with a preset. */
 export type PlatformName = (typeof PLATFORM_NAMES)[number];
 
-/** The presets of the value `platform`. A value that the user sets wins over its preset. */
+/** The presets of the value `platform`. A user's value wins over its preset. */
 export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
   aks: { title: "Azure Kubernetes Service", ...USUAL },
   bottlerocket: { title: "Bottlerocket", ...USUAL },
@@ -75,17 +75,17 @@ export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
     securityContextConstraint: "system:openshift:scc:privileged",
     chaining: "auxiliary",
     note:
-      "Multus calls the plugin by its auxiliary chain, which OpenShift 4.22 switches on; before, set chained=false and " +
+      "Multus calls the plugin by its auxiliary chain, which OpenShift enables since 4.22; before, set chained=false and " +
       "install the chart linkerd-multus: the network operator reverts an edit of 00-multus.conf",
   },
   rke2: { title: "RKE2", ...USUAL, seLinuxOptions: UNCONFINED },
   talos: { title: "Talos Linux", ...USUAL },
 };
 
-/** The directories where no platform and no directory is given. */
+/** The directories if neither platform nor directory is given. */
 export const DEFAULT_DIRECTORIES = USUAL;
 
-/** The directories that some values lead to. */
+/** The directories that result from values. */
 export function directoriesOf(values: {
   readonly platform: "" | PlatformName;
   readonly destCNINetDir: string;

@@ -14,7 +14,7 @@ export const pluginToken = group({
     }),
   expirationSeconds: integer(600, 2 ** 31 - 1)
     .default(86400)
-    .meta({ description: "Life of this token in seconds; it is renewed after 70 to 80 percent of it" }),
+    .meta({ description: "Lifetime of this token in seconds; it is renewed after 70 to 80 percent of it" }),
   onNode: flag()
     .default(true)
     .meta({
@@ -26,14 +26,15 @@ export const pluginToken = group({
 
 type Rules = readonly Templated<k8s.PolicyRule>[];
 
-/** What the plugin asks for, and no more. */
+/** Only the plugin's requests. */
 export const pluginRules: Rules = [
   { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] },
-  // It reads the one in the namespace default; a role of that namespace would need rights there to install the chart.
+  // It reads the one in the namespace default. A role in that namespace would require permissions there to install the
+  // chart.
   { apiGroups: [""], resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] },
 ];
 
-/** What the installer needs to make tokens of this account. */
+/** The installer's permission to create tokens of this account. */
 export const tokenRules: Rules = [
   { apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: [PLUGIN_ACCOUNT], verbs: ["create"] },
 ];

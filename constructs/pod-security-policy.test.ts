@@ -36,7 +36,7 @@ type Context = NonNullable<Container["securityContext"]>;
 
 const PROFILES = "seccomp.security.alpha.kubernetes.io/allowedProfileNames";
 
-/** What a policy allows no container to ask for; what is not asked for it fills in by itself. */
+/** Fields that a policy forbids if a container requests more; it sets absent ones. */
 const rules: Readonly<Record<string, (asked: Context, { spec, metadata }: Policy) => boolean>> = {
   privileged: ({ privileged }, { spec }) => privileged === true && !spec.privileged,
   escalation: (asked, { spec }) => asked.allowPrivilegeEscalation === true && !spec.allowPrivilegeEscalation,
@@ -48,7 +48,7 @@ const rules: Readonly<Record<string, (asked: Context, { spec, metadata }: Policy
     metadata.annotations?.[PROFILES]?.split(",").includes("runtime/default") !== true,
 };
 
-/** In the node's network a container's port is the node's. */
+/** On the host network a container's port is the node's. */
 function refusedPorts({ hostPorts = [] }: Policy["spec"], container: Container): readonly number[] {
   const ports = (container.ports ?? []).map(({ containerPort }) => containerPort);
   return ports.filter((port) => !hostPorts.some(({ min, max }) => min <= port && port <= max));
@@ -60,7 +60,7 @@ function refusedOf(policy: Policy, pod: Pod, container: Container): readonly unk
   return [...broken, ...(pod.hostNetwork === true ? refusedPorts(policy.spec, container) : [])];
 }
 
-/** Why the admission of a Kubernetes before 1.25 would refuse a pod under a policy. */
+/** The reason for which the admission of a Kubernetes before 1.25 would refuse a pod under a policy. */
 function refused(policy: Policy, pod: Pod): readonly unknown[] {
   const { hostNetwork, volumes } = policy.spec;
   const kinds = pod.volumes.flatMap((volume) => Object.keys(volume).filter((key) => key !== "name"));
@@ -96,12 +96,12 @@ test.each<LinkerdCniProps>([
   { hostNetwork: true, healthPort: 9000, ...repaired },
   { hostNetwork: true, healthPort: 0, ...repaired },
   { hostNetwork: true, healthPort: 0 },
-])("with %j the policy allows the pods that there are", (props) => {
+])("with %j the policy allows the chart's pods", (props) => {
   const { policy, pod } = made(props);
   expect(refused(policy, pod)).toEqual([]);
 });
 
-test("it allows no more than that: other ports, privileges and the node's network are refused", () => {
+test("it allows no more than that: other ports, privileges and the host network are refused", () => {
   const { policy } = made({});
   expect(refused(policy, made({ hostNetwork: true, privileged: true }).pod)).toEqual([
     "hostNetwork",
@@ -113,7 +113,7 @@ test("it allows no more than that: other ports, privileges and the node's networ
   expect(refused(onHost, made({ hostNetwork: true, ...repaired }).pod)).toEqual([9990]);
 });
 
-test("the NRI plugin's pods have a policy of their own, and the installer's does not allow them", () => {
+test("the NRI plugin's pods have their own policy, and the installer's does not allow them", () => {
   const props: LinkerdCniProps = { nri: { enabled: true }, hostNetwork: true };
   const { policy, pod } = made(props, true);
   expect(refused(policy, pod)).toEqual([]);

@@ -5,17 +5,17 @@ import { NRI_CAPABILITIES } from "./nri";
 import { INSTALLER_CAPABILITIES, isServed } from "./pod";
 import type { Values } from "./props";
 
-/** Beta API that went with Kubernetes 1.25; `enablePSP` is for clusters before it. */
+/** Beta API that Kubernetes 1.25 removed; `enablePSP` is for older clusters. */
 export const PSP: GroupVersionKind = { apiVersion: "policy/v1beta1", kind: "PodSecurityPolicy" };
 
-/** Without it a policy refuses every pod that asks for a seccomp profile. */
+/** Without it, a policy refuses every pod with a seccomp profile. */
 export const PSP_ANNOTATIONS = { "seccomp.security.alpha.kubernetes.io/allowedProfileNames": "runtime/default" };
 
 const only = (port: typeof REPAIR_PORT | Refs<Values>["healthPort"]) => ({ min: port, max: port });
 
 const any = { rule: "RunAsAny" };
 
-/** What the pods of both DaemonSets are allowed. */
+/** What both policies allow. */
 const common = {
   readOnlyRootFilesystem: true,
   fsGroup: any,
@@ -42,7 +42,7 @@ export function podSecurityPolicy({ hostNetwork, healthPort, privileged, repairC
     privileged,
     allowedCapabilities: INSTALLER_CAPABILITIES,
     hostNetwork,
-    // In the node's network the containers' ports are the node's.
+    // On the host network, the containers' ports are the node's.
     hostPorts: when(and(hostNetwork, or(isServed(healthPort), repairController.enabled)), [
       when(isServed(healthPort), only(healthPort)),
       when(repairController.enabled, only(REPAIR_PORT)),

@@ -46,14 +46,14 @@ type Volumes = readonly (Templated<k8s.Volume> | undefined)[];
 type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
 
 /**
- * Directories of the node may belong to another user (kubespray's do, and those that some archives of CNI plugins were
- * unpacked to), and without this capability user 0 may not write there. With it the kernel lets the installer give such
- * a user's file a second name, too, so that FOWNER is not needed; CHOWN only while the file is chained, and that only
- * by an owner who is not root and writes it in place.
+ * Directories of the node may belong to another user (for example kubespray's, and those unpacked from some archives of
+ * CNI plugins); without this capability user 0 cannot write there. With it, the kernel also lets the installer create a
+ * hard link to such a user's file, so FOWNER is not needed. CHOWN is needed only while the file is chained, and only
+ * for an owner who is not root and writes it in place.
  */
 export const INSTALLER_CAPABILITIES = ["DAC_OVERRIDE"] as const;
 
-/** Whether there is anything behind a port: 0 is none. */
+/** Whether a port is enabled: 0 means disabled. */
 export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
 
 /** A variable from the ConfigMap of the chart. */
@@ -68,7 +68,7 @@ export interface Directories {
   readonly binDir: Input<string>;
 }
 
-/** Both directories may be one: then it is mounted once. */
+/** If both directories are the same, it is mounted once. */
 const netDirApart = ({ binDir, netDir }: Directories): Input<boolean> => not(eq(binDir, netDir));
 
 const withAuxiliary = PLATFORM_NAMES.filter((name) => PLATFORMS[name].chaining !== undefined);
@@ -99,19 +99,19 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
   return [
     { name: "cni-bin-dir", hostPath: { path: directories.binDir } },
     when(netDirApart(directories), { name: "cni-net-dir", hostPath: { path: directories.netDir } }),
-    // It may lie in /run, which is empty after a boot.
+    // It may be in /run, which is empty after a boot.
     when(isAuxiliary(values), {
       name: "auxiliary-chain-dir",
       hostPath: { path: values.multus.auxiliaryChainDir, type: "DirectoryOrCreate" },
     }),
     when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type: "DirectoryOrCreate" } }),
-    // Every node that started a pod by CNI has it.
+    // It exists on every node that has started a pod with CNI.
     { name: CNI_CACHE_VOLUME, hostPath: { path: NodePath.cniCacheDir, type: "DirectoryOrCreate" } },
     { name: "linkerd-tmp-dir", emptyDir: {} },
   ];
 }
 
-/** The level of the installer and the NRI plugin: what is graver than an error they write as one. */
+/** The level of the installer and the NRI plugin, which map levels above error to error. */
 export function logLevelOf({ logLevel }: Refs<Values>): Input<string> {
   const most = when(matches(logLevel, "^(fatal|panic)$"), "error", logLevel);
   return when(eq<string>(logLevel, "warning"), "warn", most) as Input<string>;
@@ -163,7 +163,7 @@ function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
 
 const confined = PLATFORM_NAMES.filter((name) => PLATFORMS[name].seLinuxOptions !== undefined);
 
-/** The SELinux context of what works on the node: the one given, else the platform's. */
+/** The SELinux context of containers that change the node: the given one, else the platform's. */
 export function seLinuxOptionsOf({
   platform,
   seLinuxOptions,
@@ -208,13 +208,13 @@ function installer(values: Refs<Values>, directories: Directories, features: rea
   };
 }
 
-/** The repair controller's port, which the installer in the same pod must not have. */
+/** The repair controller's port, which the installer in the same pod must not use. */
 function ownPort({ healthPort, repairController }: Refs<Values>): Input<number> {
   const taken = and(repairController.enabled, eq(text(healthPort), String(REPAIR_PORT)));
   return assert(not(taken), `healthPort: ${REPAIR_PORT} is the repair controller's own port`, REPAIR_PORT);
 }
 
-/** The container that replaces pods which started before the plugin was in place. */
+/** The container that replaces pods that started before the plugin was installed. */
 export function repairController(values: Refs<Values>): Container {
   const { repairController: repair } = values;
   return {
@@ -237,12 +237,12 @@ export function repairController(values: Refs<Values>): Container {
       when(values.nri.enabled, `--${RepairFlag.waitForNri}=true`),
     ],
     env: [
-      // What should be redirected, so that it can see what is not.
+      // The expected redirect, to detect pods without it.
       configured(InstallerVariable.stanza, ConfigMapKey.stanza),
       fromField(RepairVariable.nodeName, "spec.nodeName"),
       fromField(RepairVariable.podName, "metadata.name"),
     ],
-    // As PodMonitors for linkerd's chart name it.
+    // The name that PodMonitors for linkerd's chart use.
     ports: [{ name: "repair-admin", containerPort: ownPort(values), protocol: "TCP" }],
     livenessProbe: { httpGet: { path: AdminPath.live, port: REPAIR_PORT } },
     readinessProbe: {
@@ -272,17 +272,17 @@ const NEITHER =
   "them to 1, or leave one out";
 
 /**
- * Kubernetes 1.34 takes such a DaemonSet, and its update never ends: no node has the ports twice. Later versions may
- * refuse it (kubernetes/kubernetes#106417).
+ * Kubernetes 1.34 accepts such a DaemonSet, but its update never ends, since two pods cannot have the same ports of a
+ * node. Later versions may refuse it (kubernetes/kubernetes#106417).
  */
 const SURGE_WITH_HOST_NETWORK =
   "updateStrategy.rollingUpdate: with hostNetwork a new pod cannot start before the old one ends, since both need the " +
   "same ports: leave maxSurge and maxUnavailable out, or set maxSurge to 0 and maxUnavailable to 1";
 
 /**
- * How pods are replaced. Of surge and unavailability the API server takes exactly one, and what is not given follows from
- * the other. With neither, the new pod comes first: a node without an installer would start pods without their redirect
- * when the plugin changes. But on the node's network it could not have the old one's ports.
+ * The update strategy. The API server accepts either surge or unavailability, so the default of each depends on the
+ * other. With neither, the new pod starts first: a node without an installer could start pods without a redirect while
+ * the plugin changes. On the host network the old pod ends first, because both need the same ports.
  */
 export function updateStrategy(values: Refs<Values>) {
   const { updateStrategy, healthPort, hostNetwork, repairController } = values;
@@ -312,7 +312,7 @@ export function updateStrategy(values: Refs<Values>) {
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }
 
-/** On which nodes pods run, and what they are there: the same for the installer and the NRI plugin. */
+/** Scheduling and identity of pods, the same for the installer and the NRI plugin. */
 export const placementOf = (values: Refs<Values>, features: readonly Feature[]) =>
   ({
     terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
@@ -325,7 +325,7 @@ export const placementOf = (values: Refs<Values>, features: readonly Feature[]) 
     priorityClassName: present(values.priorityClassName),
   }) satisfies Templated<Partial<k8s.PodSpec>>;
 
-/** The spec of pods, in which the lists that are added to are there. */
+/** A pod spec in which the lists that users extend exist. */
 export type PodParts = Omit<Part<k8s.PodSpec>, "containers" | "volumes"> & {
   readonly containers: readonly [Part<k8s.Container>, ...Parts<k8s.Container>];
   readonly volumes: Parts<k8s.Volume>;
@@ -342,7 +342,7 @@ export function podSpec(
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
-    // The API server drops a false one: written out, every apply would see a difference.
+    // The API server drops a false value: if it were set, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
     ...placementOf(values, features),
     securityContext,

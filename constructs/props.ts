@@ -282,7 +282,7 @@ export interface PluginTokenProps {
    * @default true
    */
   readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;
-  /** Life of this token in seconds; it is renewed after 70 to 80 percent of it. @default 86400 */
+  /** Lifetime of this token in seconds; it is renewed after 70 to 80 percent of it. @default 86400 */
   readonly expirationSeconds?: Input<Values["pluginToken"]["expirationSeconds"]> | undefined;
   /**
    * Write the token into the plugin's kubeconfig on the node, for when the installer does not answer; with false meshed
@@ -296,7 +296,7 @@ export interface PluginTokenProps {
 export interface NetworkPolicyProps {
   /** Create a NetworkPolicy that allows only connections to the probe and metrics ports of the pods. @default false */
   readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
-  /** Who may connect to these ports, as NetworkPolicy peers; empty for everyone. @default [] */
+  /** NetworkPolicy peers that may connect to these ports; empty for everyone. @default [] */
   readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
 }
 
@@ -356,17 +356,20 @@ export interface PrometheusRuleProps {
   /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
   readonly labels?: Input<Values["prometheusRule"]["labels"]> | undefined;
   /**
-   * Where the runbooks are; an alert links to its page there, NAME.md.
+   * URL of the runbooks; an alert links to its page below, NAME.md.
    * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
    */
   readonly runbookUrl?: Input<Values["prometheusRule"]["runbookUrl"]> | undefined;
-  /** How long a node may be not ready, or its installer not answer Prometheus, before there is an alert. @default 5 */
+  /**
+   * How long a node may be not ready, or its installer may not answer Prometheus, without causing an alert.
+   * @default 5
+   */
   readonly notReadyMinutes?: Input<Values["prometheusRule"]["notReadyMinutes"]> | undefined;
-  /** How often in 15 minutes another writer has to undo the chain before there is an alert. @default 3 */
+  /** How often another writer must undo the chain in 15 minutes to cause an alert. @default 3 */
   readonly contests?: Input<Values["prometheusRule"]["contests"]> | undefined;
-  /** How many ADD calls of a node have to fail in 15 minutes before there is an alert. @default 5 */
+  /** How many ADD calls of a node must fail in 15 minutes to cause an alert. @default 5 */
   readonly addErrors?: Input<Values["prometheusRule"]["addErrors"]> | undefined;
-  /** How long the slowest hundredth of a node's ADD calls (p99) may take before there is an alert. @default 1000 */
+  /** How long the slowest hundredth of a node's ADD calls (p99) may take without causing an alert. @default 1000 */
   readonly addMilliseconds?: Input<Values["prometheusRule"]["addMilliseconds"]> | undefined;
 }
 
@@ -376,7 +379,7 @@ export interface GrafanaDashboardProps {
   readonly enabled?: Input<Values["grafanaDashboard"]["enabled"]> | undefined;
   /** Labels of the ConfigMap, besides grafana_dashboard: "1", by which the sidecar finds it. @default {} */
   readonly labels?: Input<Values["grafanaDashboard"]["labels"]> | undefined;
-  /** Folder that Grafana shows it in (annotation grafana_folder). @default "Linkerd" */
+  /** Folder of the dashboard in Grafana (annotation grafana_folder). @default "Linkerd" */
   readonly folder?: Input<Values["grafanaDashboard"]["folder"]> | undefined;
 }
 
@@ -433,7 +436,7 @@ export interface RepairControllerProps {
   readonly logFormat?: Input<Values["repairController"]["logFormat"]> | undefined;
   /** Give the repair controller's container a security context. @default true */
   readonly enableSecurityContext?: Input<Values["repairController"]["enableSecurityContext"]> | undefined;
-  /** How many pods the repair controller of a node deletes per second, at most. @default 1 */
+  /** Maximum number of pods per second that the repair controller of a node deletes. @default 1 */
   readonly deletionsPerSecond?: Input<Values["repairController"]["deletionsPerSecond"]> | undefined;
   /** How many pods it may delete in a burst, before deletionsPerSecond applies. @default 10 */
   readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
@@ -534,8 +537,8 @@ export interface ValuesProps {
   /** Directory on the node with the CNI configuration; empty for the platform's, else /etc/cni/net.d. @default "" */
   readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
   /**
-   * Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or
-   * where the NRI plugin alone redirects (nri.enabled).
+   * Add the plugin to the nodes' CNI configuration; false if only Multus calls it (chart linkerd-multus), or if the NRI
+   * plugin alone redirects (nri.enabled).
    * @default true
    */
   readonly chained?: Input<Values["chained"]> | undefined;

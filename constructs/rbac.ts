@@ -4,7 +4,7 @@ import type { Feature } from "./feature";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./props";
 
-/** What the plugin, the installer and the repair controller may do in the cluster. */
+/** Permissions of the plugin, the installer and the repair controller in the cluster. */
 export function roleRules(
   values: Refs<Values>,
   daemonSet: string,
@@ -15,15 +15,15 @@ export function roleRules(
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
   return [
     when(not(minimal), { ...linkerds, verbs: ["list", "get", "watch"] }),
-    // The plugin has the installer's token where it gets none of its own.
+    // The plugin uses the installer's token if it has no own token.
     ...pluginRules.map((rule) => when(minimal, rule)),
-    // It asks what container runtime its node has, and in the end whether the DaemonSet still wants that node.
+    // It reads the node's container runtime, and when it stops, whether the DaemonSet still selects the node.
     when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
     ...features.flatMap(({ rules }) => rules),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
-    // Pods that serve go by way of their PodDisruptionBudgets.
+    // Serving pods are evicted, which respects their PodDisruptionBudgets.
     when(and(repair, deleteUnvalidated), { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"] }),
     when(or(repair, values.podEvents, values.nri.enabled), {
       apiGroups: ["events.k8s.io"],
@@ -33,7 +33,7 @@ export function roleRules(
   ];
 }
 
-/** What binds a role to a service account; both have the same name unless told otherwise. */
+/** Binds a role to a service account; by default both have the same name. */
 export function binding(kind: "Role" | "ClusterRole", name: string, namespace: Input<string>, account = name) {
   return {
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },

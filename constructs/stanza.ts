@@ -35,10 +35,10 @@ import {
 import type { Values } from "./props";
 import { COMMA, PORT, PORT_RANGE, type PortItem } from "./value-types";
 
-/** The stanza with expressions in it; what is left out has the plugin's default. */
+/** The stanza with expressions; absent keys have the plugin's defaults. */
 export type StanzaTemplate = { readonly [Key in keyof Stanza]: Templated<Partial<Stanza[Key]>> | undefined };
 
-/** The pods that the plugin always lets pass: the installer's own. */
+/** The pods that the plugin always skips: the installer's. */
 export interface OwnPods {
   readonly namespace: Input<string>;
   readonly daemonset: string;
@@ -65,8 +65,8 @@ function checked<T>({ name, list, item }: PortList, make: (range: Input<string>)
 }
 
 /**
- * The mode, so that linkerd's plugin takes the stanza, too: after `kubectl rollout undo` to linkerd's DaemonSet its
- * installer runs by our ConfigMap. It then has linkerd's own default in place of a mode of ours.
+ * The mode in a form that linkerd's plugin also accepts: after `kubectl rollout undo` to linkerd's DaemonSet, its
+ * installer uses our ConfigMap. A mode that only we have is replaced by linkerd's default.
  */
 function modeOf({ iptablesMode }: Refs<Values>) {
   const isOurs = matches(iptablesMode, `^(${OWN_MODES.join("|")})$`);
@@ -76,7 +76,7 @@ function modeOf({ iptablesMode }: Refs<Values>) {
   };
 }
 
-/** The plugin's stanza for some values, as the ConfigMap holds it. */
+/** The plugin's stanza for given values, as in the ConfigMap. */
 export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate {
   const inbound: PortList = { name: "ignoreInboundPorts", list: values.ignoreInboundPorts, item: PORT_RANGE };
   const outbound: PortList = { name: "ignoreOutboundPorts", list: values.ignoreOutboundPorts, item: PORT_RANGE };
@@ -84,7 +84,7 @@ export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate
   return {
     name: PLUGIN_TYPE,
     type: PLUGIN_TYPE,
-    // The plugin, ours and linkerd's, knows more names than it writes levels.
+    // Our plugin and linkerd's accept more names than they have levels.
     log_level: values.logLevel as Input<LogLevel>,
     kubernetes: { kubeconfig: KUBECONFIG_PLACEHOLDER },
     linkerd: {

@@ -3,15 +3,15 @@ import { integer, numberOrText } from "../helm/loose-types";
 import { quantity, word } from "./value-types";
 import { registry, version } from "./version";
 
-/** A group of values: where the group or a part of it is not given, the defaults of its members hold. */
+/** A group of values: absent members have their defaults. */
 export const group = <T extends z.ZodRawShape>(members: T) =>
   z.strictObject(members).prefault({} as z.input<z.ZodObject<T, z.core.$strict>>);
 
-/** Requests and limits of one container; what is empty is left out. @param request what it asks for by default */
+/** Requests and limits of one container; empty ones are left out. @param request the default request */
 export const resources = (request: { readonly cpu?: string; readonly memory?: string } = {}) =>
   group({
     cpu: bounds("CPU", { limit: "100m", request: "10m" }, request.cpu),
-    // A node's installer takes 4 MiB, and 28 MiB while its health server has as many connections as it takes.
+    // The installer uses 4 MiB, and 28 MiB if its health server has its maximum of connections.
     memory: bounds("memory", { limit: "64Mi", request: "10Mi" }, request.memory),
     "ephemeral-storage": bounds("local storage", { limit: "100Mi", request: "100Mi" }),
   });
@@ -36,17 +36,17 @@ export const toleration = z.strictObject({
 
 const IMAGE = `${registry}/linkerd-cni`;
 
-/** The names of the image that linkerd's own chart runs, and what is said about them. */
+/** The names of the image in linkerd's own chart, and the problem with them. */
 export const LINKERDS_IMAGE = {
   pattern: "^((cr\\.l5d\\.io|ghcr\\.io)/linkerd|gcr\\.io/linkerd-io)/cni-plugin([:@].*)?$",
   problem: "is the image of linkerd's own chart, which cannot run here",
   remedy: `take \`image\` out of your values, or with --reuse-values set image.name=${IMAGE} and image.version=${version}`,
 } as const;
 
-/** The same as one text. */
+/** The same, as one text. */
 export const LINKERDS_IMAGE_WRONG = `${LINKERDS_IMAGE.problem}: ${LINKERDS_IMAGE.remedy}`;
 
-/** A digest or nothing, and what is said about another text. */
+/** A digest or an empty text, and the problem of any other text. */
 export const DIGEST = {
   pattern: "^(sha256:[0-9a-f]{64})?$",
   wrong: "is not a digest: sha256: and 64 digits of 0-9 and a-f",
@@ -106,10 +106,7 @@ export const extraObjects = () =>
       examples: [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { owner: "mesh" } }]],
     });
 
-/**
- * How long a pod may take to end.
- * @param least seconds that it needs
- */
+/** The grace period of a pod. @param least seconds that it needs */
 export const terminationGracePeriodSeconds = (least: number) =>
   integer(least, 3600).default(30).meta({ description: "How many seconds a pod may take to end before it is killed" });
 
@@ -122,7 +119,7 @@ export const imagePullSecrets = () =>
 /** A label selector: the API server knows its fields. */
 export const selector = z.looseObject({});
 
-/** Who a NetworkPolicy is about. */
+/** Peers of a NetworkPolicy. */
 export const peer = z.strictObject({
   ipBlock: z.strictObject({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
   namespaceSelector: selector.optional(),

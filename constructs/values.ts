@@ -48,7 +48,7 @@ const nodeAffinity = z.strictObject({
     .optional(),
 });
 
-/** A Kubernetes container: the API server knows its fields, here it only needs a name and an image. */
+/** A Kubernetes container: only its name and image are checked here, the API server checks the rest. */
 const container = z.looseObject({ name: z.string().min(1), image: z.string().min(1) });
 
 const updateStrategy = group({
@@ -83,7 +83,7 @@ const seLinuxOptions = z.strictObject({
   user: z.string().optional(),
 });
 
-/** As Kubernetes' field of this name. */
+/** Kubernetes' field of this name. */
 const appArmorProfile = z.strictObject({
   type: z.enum(["RuntimeDefault", "Unconfined", "Localhost"]),
   localhostProfile: z.string().optional(),
@@ -126,7 +126,8 @@ const nri = group({
   netnsDir: directory()
     .default(NodePath.netnsDir)
     .meta({ description: "Directory on the node where the container runtime mounts the network namespaces of pods" }),
-  // Early, so that what other plugins do in a pod's network is redirected, with room for those that have to come first.
+  // Early, so that the redirect covers what other plugins do in a pod's network; lower indexes remain for plugins that
+  // must run first.
   index: numberOrText(
     z
       .string()
@@ -149,8 +150,8 @@ const nri = group({
           "containers while the NRI plugin is not connected. Empty creates none",
       }),
   }),
-  // All pod starts of the node wait for it, 2 s at most: a busy node must not leave it for last, as it does a container
-  // that asks for nothing. It takes 2 MiB, and for messages of the longest kind ten times that.
+  // All pod starts of the node wait for it, for at most 2 s. A container without a request would get CPU last on a busy
+  // node. It uses 2 MiB, and ten times that for messages of maximum length.
   resources: resources({ cpu: "50m", memory: "32Mi" }),
 });
 
@@ -171,7 +172,7 @@ const networkPolicy = group({
     .array(peer)
     .default([])
     .meta({
-      description: "Who may connect to these ports, as NetworkPolicy peers; empty for everyone",
+      description: "NetworkPolicy peers that may connect to these ports; empty for everyone",
       examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
     }),
 });
@@ -186,7 +187,7 @@ const repairController = group({
     .default(true)
     .meta({ description: "Give the repair controller's container a security context" }),
   deletionsPerSecond: integer(1, 1000).default(1).meta({
-    description: "How many pods the repair controller of a node deletes per second, at most",
+    description: "Maximum number of pods per second that the repair controller of a node deletes",
   }),
   deletionBurst: integer(1, 1000).default(10).meta({
     description: "How many pods it may delete in a burst, before deletionsPerSecond applies",
@@ -204,12 +205,12 @@ const repairController = group({
   resources: resources(),
 });
 
-/** Those that logrus knows, by which linkerd's plugin logs; what is graver than an error is shown by its name. */
+/** The levels of logrus, which linkerd's plugin uses; levels above error are shown by name. */
 const LOG_LEVEL_NAMES = [...LOG_LEVELS, "warning", "fatal", "panic"] as const;
 
 /**
- * Values that linkerd's chart has, or had, and this one does without: why, by name. `helm upgrade --reuse-values` brings
- * them along.
+ * Values of linkerd's chart, current or former, that this chart ignores: the reason by name. `helm upgrade
+ * --reuse-values` keeps them.
  */
 export const FORMER_VALUES: Readonly<Record<string, string>> = {
   partials: "values of a library of linkerd's charts",
@@ -223,7 +224,7 @@ export const FORMER_VALUES: Readonly<Record<string, string>> = {
   proxyInjectDisabled: "the annotation linkerd.io/inject is disabled",
 };
 
-/** Every value of the chart: its type, default and meaning. All else about values is derived from this. */
+/** Every value of the chart: its type, default and description. Everything else about values is derived from it. */
 export const values = z.strictObject({
   inboundProxyPort: port().default(4143).meta({ description: "Port on which the proxy accepts inbound connections" }),
   outboundProxyPort: port().default(4140).meta({ description: "Port on which the proxy accepts outbound connections" }),
@@ -275,7 +276,7 @@ export const values = z.strictObject({
     .default(true)
     .meta({
       description:
-        "Add the plugin to the nodes' CNI configuration; false where only Multus is to call it (chart linkerd-multus), or where " +
+        "Add the plugin to the nodes' CNI configuration; false if only Multus calls it (chart linkerd-multus), or if " +
         "the NRI plugin alone redirects (nri.enabled)",
     }),
   chaining: z
@@ -404,7 +405,7 @@ export const values = z.strictObject({
     .meta({ description: "Containers that run to their end before the installer starts" }),
   extraEnv: extraEnv("installer's"),
   extraObjects: extraObjects(),
-  // What the installer needs to ask why it ends, and to restore the node.
+  // The time that the installer needs to find out why it stops and to restore the node.
   terminationGracePeriodSeconds: terminationGracePeriodSeconds(30),
   podAnnotations: textMap()
     .default({})

@@ -1,16 +1,16 @@
 import { concat, type Input, when } from "../../helm/index";
 
-/** One alert. Its name is that of its page in docs/runbooks. */
+/** One alert. Its page in docs/runbooks has the same name. */
 export interface Alert {
   readonly alert: string;
   /** `warning` or `critical`. */
   readonly severity: Input<string>;
   readonly expr: Input<string>;
-  /** How long the expression has to hold; without it, once. */
+  /** How long the expression must hold; if absent, once is enough. */
   readonly for?: Input<string>;
   readonly summary: string;
   readonly description: string;
-  /** Without it, whatever the values are. */
+  /** If absent, the alert does not depend on values. */
   readonly only?: Input<boolean>;
 }
 

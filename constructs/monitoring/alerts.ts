@@ -8,7 +8,7 @@ const WINDOW = "15m";
 const REPAIR = "linkerd_cni_repair_controller_";
 const ON_NODE = "On node {{ $labels.node }} ({{ $labels.pod }})";
 
-/** How many calls it takes for a quantile to say something. */
+/** Fewer calls do not give a meaningful quantile. */
 const FEW_CALLS = 10;
 const ADD = `{verb="ADD"}`;
 
@@ -32,7 +32,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
     },
     {
       alert: "LinkerdCNIDown",
-      // Only of a PodMonitor's targets is it known how they are called.
+      // The job's name is known only for the targets of our PodMonitor.
       only: values.podMonitor.enabled,
       severity: "critical",
       expr: concat('up{job="', job, `", container="${Container.installer}"} == 0`),
@@ -115,7 +115,7 @@ function nriAlerts({ chained, podMonitor, prometheusRule }: Refs<Values>, job: I
   return [
     {
       alert: "LinkerdCNINriNotConnected",
-      // Beside the chain it is a second line; without the chain nothing else redirects.
+      // With chaining it is a second line of defence; without chaining nothing else redirects.
       severity: when(chained, "warning", "critical") as Input<string>,
       expr: when(
         podMonitor.enabled,

@@ -4,7 +4,7 @@ import { repository } from "../version";
 import { dashboardFor } from "./dashboard";
 import dashboard from "./dashboard.json";
 
-test("the panels cover the page, and none lies on another", () => {
+test("the panels cover the page and do not overlap", () => {
   const taken = new Set<string>();
   for (const { gridPos } of dashboard.panels) {
     for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
@@ -29,7 +29,7 @@ test("each panel says what it shows, and links to runbooks that exist", () => {
   }
 });
 
-test("what is counted over time has the unit of a rate", () => {
+test("counters over time have the unit of a rate", () => {
   for (const { type, title, targets, fieldConfig } of dashboard.panels) {
     if (type !== "timeseries") continue;
     const isRate = targets?.some(({ expr }) => /^sum( by \([^)]*\))? \(rate\(|^sum\(rate\([^/]*$/.test(expr));
@@ -46,7 +46,7 @@ test.each([
     stats: ["Pods outside the mesh", "Suspended owners"],
   },
   { feature: "NRI plugin", prefix: "linkerd_cni_nri_", stats: [] },
-])("$feature: if it is off, its row and its numbers at the top are absent", ({ feature, prefix, stats }) => {
+])("$feature: if it is disabled, its row and its numbers at the top are absent", ({ feature, prefix, stats }) => {
   const all = dashboard.panels;
   const start = all.findIndex(({ title }) => title === feature);
   const end = all.findIndex(({ type }, index) => index > start && type === "row");

@@ -9,17 +9,17 @@ function rowsOf(panels: readonly Panel[]): readonly (readonly Panel[])[] {
   return starts.map((start, row) => panels.slice(start, starts[row + 1]));
 }
 
-/** Whether panels ask Prometheus for nothing but the metrics whose names begin with `prefix`. */
+/** Whether panels query only metrics whose names begin with `prefix`. */
 function asksOnly(panels: readonly Panel[], prefix: string): boolean {
   const metrics = JSON.stringify(panels).match(/\blinkerd_cni_\w+/g) ?? [];
   return metrics.length > 0 && metrics.every((name) => name.startsWith(prefix));
 }
 
 /**
- * The dashboard of dashboard.json, which Grafana can edit (Settings, JSON Model). Panels that show only the metrics of a
- * feature that is off are left out, and so is a row that has no other panels.
+ * The dashboard of dashboard.json, which Grafana can edit (Settings, JSON Model). Panels that show only the metrics of
+ * a disabled feature are left out, as are rows that become empty.
  *
- * @param features - how the names of a feature's metrics begin, and whether it is on
+ * @param features - the prefix of each feature's metrics, and whether the feature is enabled
  */
 export function dashboardFor(features: Readonly<Record<string, Input<boolean>>>): Readonly<Record<string, unknown>> {
   const guarded = (panel: Panel, asking: readonly Panel[]) => {

@@ -14,7 +14,7 @@ import {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Something that is created on request, and labels by which Prometheus or Grafana finds it. */
+/** An optional object, and the labels by which Prometheus or Grafana selects it. */
 interface Requested {
   readonly enabled: Input<boolean>;
   readonly labels: Input<Labels>;
@@ -23,9 +23,9 @@ interface Requested {
 export interface PodMonitorProps {
   /** The name of every resource. */
   readonly name: string;
-  /** What selects the pods. */
+  /** The labels that select the pods. */
   readonly selector: Labels;
-  /** The metadata of a resource, with some labels besides the common ones. */
+  /** The metadata of a resource, with additional labels. */
   readonly metadata: (added: Input<Labels>) => HelmMetadata;
   /** The endpoints with metrics. */
   readonly podMonitor: Requested & { readonly endpoints: readonly unknown[] };
@@ -33,7 +33,7 @@ export interface PodMonitorProps {
 
 export interface MonitoringProps extends PodMonitorProps {
   readonly namespace: Input<string>;
-  /** The alerts; `job` is what Prometheus calls the targets of the PodMonitor. */
+  /** The alerts; `job` is the PodMonitor's job name in Prometheus. */
   readonly prometheusRule: Requested & { readonly groups: (job: Input<string>) => readonly unknown[] };
   /** @default none */
   readonly dashboard?: Requested & { readonly folder: Input<string>; readonly json: Readonly<Record<string, unknown>> };
@@ -42,7 +42,7 @@ export interface MonitoringProps extends PodMonitorProps {
 /** A kind of the Prometheus Operator. */
 const operator = (kind: string): GroupVersionKind => ({ apiVersion: "monitoring.coreos.com/v1", kind });
 
-/** Where Prometheus finds the metrics of some pods, on request. */
+/** The optional PodMonitor of some pods. */
 export class PodMonitor extends Construct {
   readonly podMonitor: ApiObject;
 
@@ -56,10 +56,10 @@ export class PodMonitor extends Construct {
   }
 }
 
-/** What Prometheus and Grafana are given, each part on request. */
+/** The objects for Prometheus and Grafana, each of them optional. */
 export class Monitoring extends PodMonitor {
   readonly prometheusRule: ApiObject;
-  /** The ConfigMap with a dashboard of Grafana. @default none: the construct has no dashboard */
+  /** The ConfigMap with a Grafana dashboard. @default none: the construct has no dashboard */
   readonly dashboard: ApiObject | undefined;
 
   constructor(scope: Construct, id: string, props: MonitoringProps) {
@@ -71,7 +71,7 @@ export class Monitoring extends PodMonitor {
       spec: lazily(() => ({ groups: prometheusRule.groups(concat(namespace, "/", name)) })),
     });
     if (dashboard === undefined) return;
-    // The sidecar of Grafana looks for this label.
+    // Grafana's sidecar selects by this label.
     this.dashboard = new HelmObject<k8s.KubeConfigMapProps>(this, "dashboard", k8s.KubeConfigMap.GVK, {
       when: dashboard.enabled,
       metadata: {

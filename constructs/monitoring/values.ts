@@ -9,9 +9,9 @@ export const runbookUrl = () =>
     .string()
     .regex(/^https?:\/\/[!-~]*[!-.0-~]$/, "is not an http or https URL without a slash at its end")
     .default(`${repository}/blob/main/docs/runbooks`)
-    .meta({ description: "Where the runbooks are; an alert links to its page there, NAME.md" });
+    .meta({ description: "URL of the runbooks; an alert links to its page below, NAME.md" });
 
-/** Labels by which Prometheus finds an object of one of the Prometheus Operator's kinds. */
+/** Labels by which Prometheus selects an object of the Prometheus Operator. */
 export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
   labels()
     .default({})
@@ -42,16 +42,17 @@ const prometheusRule = group({
   labels: prometheusLabels("PrometheusRule"),
   runbookUrl: runbookUrl(),
   notReadyMinutes: integer(1, 1440).default(5).meta({
-    description: "How long a node may be not ready, or its installer not answer Prometheus, before there is an alert",
+    description:
+      "How long a node may be not ready, or its installer may not answer Prometheus, without causing an alert",
   }),
   contests: integer(1, 1000).default(3).meta({
-    description: "How often in 15 minutes another writer has to undo the chain before there is an alert",
+    description: "How often another writer must undo the chain in 15 minutes to cause an alert",
   }),
   addErrors: integer(1, 1_000_000).default(5).meta({
-    description: "How many ADD calls of a node have to fail in 15 minutes before there is an alert",
+    description: "How many ADD calls of a node must fail in 15 minutes to cause an alert",
   }),
   addMilliseconds: integer(1, 5000).default(1000).meta({
-    description: "How long the slowest hundredth of a node's ADD calls (p99) may take before there is an alert",
+    description: "How long the slowest hundredth of a node's ADD calls (p99) may take without causing an alert",
   }),
 });
 
@@ -68,8 +69,8 @@ const grafanaDashboard = group({
   folder: word()
     .min(1)
     .default("Linkerd")
-    .meta({ description: "Folder that Grafana shows it in (annotation grafana_folder)" }),
+    .meta({ description: "Folder of the dashboard in Grafana (annotation grafana_folder)" }),
 });
 
-/** The values about what Prometheus and Grafana are given. */
+/** The values of the objects for Prometheus and Grafana. */
 export const monitoring = { podMonitor, prometheusRule, grafanaDashboard };

@@ -4,12 +4,15 @@ import { added } from "../monitoring/promql";
 import type { MultusValues } from "./props";
 
 const WINDOW = "15m";
-/** Fewer may be those of a moment in which the API server was away. */
+/** A short outage of the API server may cause fewer failures. */
 const FEW = 5;
-/** A certificate is renewed when a third of its life is left: at a sixth something is wrong. In seconds of an hour. */
+/**
+ * A certificate is renewed when a third of its lifetime is left; less than a sixth means a failure. In seconds per hour
+ * of validity.
+ */
 const SIXTH_OF_HOUR = 600;
 const metric = (name: string, labels = "") => `linkerd_multus_${name}${labels}`;
-/** Only this replica writes. */
+/** Only the leader writes. */
 const LEADS = `${metric("leader")} == 1`;
 
 function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>): readonly Alert[] {
@@ -18,7 +21,7 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
   return [
     {
       alert: "LinkerdMultusDown",
-      // Only of a PodMonitor's targets is it known how they are called.
+      // The job's name is known only for the targets of our PodMonitor.
       only: podMonitor.enabled,
       severity: "critical",
       expr: concat('absent(up{job="', job, '"} == 1)'),
@@ -36,7 +39,7 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
       ),
       for: "10m",
       summary: "The webhook's certificate is not renewed",
-      description: "{{ $labels.pod }} serves no certificate, or one with less than a sixth of its life left.",
+      description: "{{ $labels.pod }} serves no certificate, or one with less than a sixth of its lifetime left.",
     },
     {
       alert: "LinkerdMultusCaBundleContested",
@@ -74,7 +77,7 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
   ];
 }
 
-/** The groups of the operator's PrometheusRule. */
+/** The rule groups of the operator's PrometheusRule. */
 export const multusAlerts = (values: Refs<MultusValues>, job: Input<string>) => [
   alertGroup("linkerd-multus", alerts(values, job), values.prometheusRule.runbookUrl),
 ];

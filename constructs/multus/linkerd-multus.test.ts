@@ -43,7 +43,7 @@ test("the operator's ports are three", () => {
   }
 });
 
-test("its webhook leaves out its own namespace by label, too, wherever kustomize moves it", () => {
+test("its webhook also excludes its own namespace by label, wherever kustomize moves it", () => {
   const { webhooks } = found("MutatingWebhookConfiguration") as unknown as {
     webhooks: { namespaceSelector: { matchExpressions: object[] } }[];
   };
@@ -70,7 +70,7 @@ const webhooksOf = (props: LinkerdMultusProps = {}): [Webhook, Webhook] =>
   (found("MutatingWebhookConfiguration", props) as unknown as { webhooks: [Webhook, Webhook] }).webhooks;
 const webhookOf = (props: LinkerdMultusProps = {}): Webhook => webhooksOf(props)[0];
 
-test("its resources, each with the label that pruning selects, and none that the plugin's pruning would take", () => {
+test("its resources, each with the label that pruning selects, and without the plugin's pruning label", () => {
   const manifests = synthesized({ commonLabels: { team: "mesh", "app.kubernetes.io/name": "other" } });
   expect(listed(manifests)).toEqual([
     "ServiceAccount/linkerd-multus/linkerd-multus",
@@ -91,7 +91,7 @@ test("its resources, each with the label that pruning selects, and none that the
   }
 });
 
-test("installed beside the plugin, no two resources are the same", () => {
+test("the charts of operator and plugin do not share a resource", () => {
   const chart = new Chart(new App(), "chart", { namespace: "linkerd-cni" });
   new LinkerdCni(chart, "cni", { enablePSP: true, networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
   new LinkerdMultus(chart, "multus", { networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
@@ -99,7 +99,7 @@ test("installed beside the plugin, no two resources are the same", () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("the operator is told what the values say", () => {
+test("the operator's arguments follow the values", () => {
   const props: LinkerdMultusProps = {
     controller: { cniNamespace: "cni", linkerdControlPlaneNamespace: "mesh", linkerdProxyUIDOffset: 7 },
     service: { webhookPort: 1443 },
@@ -118,7 +118,7 @@ test("the operator is told what the values say", () => {
   expect(listed(synthesized(props))).toContain("Role/cni/linkerd-multus-config");
 });
 
-test("the webhook sees no pod that has to start before the operator's can, whatever was chosen", () => {
+test("the webhook never sees pods that must start before the operator", () => {
   const system = ["kube-system", "kube-public", "kube-node-lease"];
   const first = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [...system, "mesh-ops", "cni"] };
   const labelled = { ...first, key: "app.kubernetes.io/name", values: ["linkerd-multus"] };
@@ -133,7 +133,7 @@ test("the webhook sees no pod that has to start before the operator's can, whate
   });
 });
 
-test("while nobody answers, pods that are there can be changed, and new ones wait unless told otherwise", () => {
+test("during an outage existing pods can be changed, and new ones are refused by default", () => {
   const policies = (props?: LinkerdMultusProps) =>
     webhooksOf(props).map(({ rules, failurePolicy }) => `${rules[0]?.operations}: ${failurePolicy}`);
   expect(policies()).toEqual(["CREATE: Fail", "UPDATE: Ignore"]);
@@ -143,7 +143,7 @@ test("while nobody answers, pods that are there can be changed, and new ones wai
   expect(updates).not.toBe(creations);
 });
 
-test("it may write one Secret, and create none", () => {
+test("it may write one Secret and cannot create Secrets", () => {
   const roles = synthesized().filter(({ kind }) => /Role$/.test(kind)) as unknown as {
     rules: { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
   }[];
@@ -153,13 +153,13 @@ test("it may write one Secret, and create none", () => {
   ]);
 });
 
-test("the webhook sees the pods that were chosen, by default all", () => {
+test("the webhook sees the selected pods, by default all", () => {
   expect(webhookOf()).not.toHaveProperty("objectSelector");
   const matchExpressions = [{ key: "job-name", operator: "DoesNotExist" as const }];
   expect(webhookOf({ webhook: { objectSelector: { matchExpressions } } }).objectSelector).toEqual({ matchExpressions });
 });
 
-test("the chart holds no certificate: GitOps would roll it, or take the operator's away", () => {
+test("the chart does not contain a certificate: GitOps would rotate it or remove the operator's", () => {
   expect(webhookOf().clientConfig).not.toHaveProperty("caBundle");
   const secret = synthesized().find(({ kind }) => kind === "Secret");
   expect(secret).toMatchObject({ metadata: { name: "linkerd-multus-webhook-tls" }, type: "Opaque" });
@@ -169,7 +169,7 @@ test("the chart holds no certificate: GitOps would roll it, or take the operator
   expect(podOf()).not.toHaveProperty("volumes");
 });
 
-test("cert-manager makes the certificate on request, by an issuer of the chart or by one that is there", () => {
+test("cert-manager can make the certificate, with an issuer of the chart or an existing one", () => {
   const webhook = { certificates: "cert-manager" as const };
   expect(args({ webhook })).toEqual(
     expect.arrayContaining(["--webhook-certificates=mounted", "--webhook-certificate-dir=/tls"]),
@@ -183,7 +183,7 @@ test("cert-manager makes the certificate on request, by an issuer of the chart o
   expect(certificate.spec).toMatchObject({
     dnsNames: ["linkerd-multus-webhook.ops.svc", "linkerd-multus-webhook.ops.svc.cluster.local"],
   });
-  // Renewed, it is signed by what the API server trusts already, and the authority keeps its key.
+  // The API server already trusts the signer of the renewed certificate, and the authority keeps its key.
   const issuers = synthesized({ webhook }).filter(({ kind }) => kind === "Issuer");
   const issuer = (name: string) => issuers.find(({ metadata }) => metadata.name === name)?.["spec"];
   expect(issuer(certificate.spec.issuerRef.name)).toEqual({ ca: { secretName: authority.spec.secretName } });
@@ -209,7 +209,7 @@ const grantedBy = (props: LinkerdMultusProps) =>
     .filter(({ kind }) => kind === "Role" || kind === "ClusterRole")
     .flatMap(({ rules = [] }) => (rules as readonly Rule[]).flatMap(({ resources }) => resources));
 
-test("what somebody else does, or nobody, the operator has no right to", () => {
+test("the operator lacks permissions for disabled features", () => {
   const certificates = ["secrets", "mutatingwebhookconfigurations"];
   expect(grantedBy({})).toEqual(expect.arrayContaining([...certificates, "leases"]));
   const issued = grantedBy({ webhook: { certificates: "cert-manager" } });
@@ -226,7 +226,7 @@ test("what somebody else does, or nobody, the operator has no right to", () => {
   ]);
 });
 
-test("replicas keep apart unless told otherwise", () => {
+test("replicas prefer different nodes by default", () => {
   expect(JSON.stringify(podOf().affinity)).toContain("podAntiAffinity");
   expect(podOf().topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone" }]);
   const affinity = { nodeAffinity: {} };
@@ -235,7 +235,7 @@ test("replicas keep apart unless told otherwise", () => {
   expect(podOf({ affinity }).affinity).toEqual(affinity);
 });
 
-test("in the nodes' network an update makes room first: a second pod would find its ports taken", () => {
+test("on the host network an update stops an old pod first, because a second pod cannot use the same ports", () => {
   const spec = (props: LinkerdMultusProps) => found("Deployment", props)["spec"];
   expect(spec({ hostNetwork: true })).toMatchObject({
     strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
@@ -243,7 +243,7 @@ test("in the nodes' network an update makes room first: a second pod would find 
   expect(spec({})).not.toHaveProperty("strategy");
 });
 
-test("nothing is privileged; the user id may be left to the cluster", () => {
+test("the pod is not privileged, and the cluster may choose the user id", () => {
   expect(podOf().containers[0]?.securityContext).toEqual({
     allowPrivilegeEscalation: false,
     capabilities: { drop: ["ALL"] },
@@ -255,12 +255,12 @@ test("nothing is privileged; the user id may be left to the cluster", () => {
   expect(podOf({ runAsUser: -1 }).containers[0]?.securityContext).not.toHaveProperty("runAsUser");
 });
 
-test("Linux is not to be chosen away", () => {
+test("the node selector always contains Linux", () => {
   const nodeSelector = { pool: "infra", "kubernetes.io/os": "windows" };
   expect(podOf({ nodeSelector }).nodeSelector).toEqual({ pool: "infra", "kubernetes.io/os": "linux" });
 });
 
-test("a wrong value is named, with what is right", () => {
+test("a wrong value is named with the allowed ones", () => {
   const wrong = { controller: { cniNamespace: "Linkerd_CNI" }, webhook: { timeoutSeconds: 31 } };
   expect(() => synthesized(wrong)).toThrow(
     'controller.cniNamespace: "Linkerd_CNI" is not the name of a namespace\n' +
@@ -270,7 +270,7 @@ test("a wrong value is named, with what is right", () => {
 
 class OnePod extends LinkerdMultus {
   protected override createPodDisruptionBudget() {
-    // One pod needs none.
+    // One pod does not need it.
     return undefined;
   }
 }
@@ -288,7 +288,7 @@ test("a subclass leaves out a resource, and every resource can be patched", () =
   });
 });
 
-test("the namespace lets pods into the nodes' network on request", () => {
+test("the namespace can allow pods on the host network", () => {
   const chart = new Chart(new App(), "chart");
   new LinkerdMultusNamespace(chart, "namespace", { name: "ops", podSecurity: "privileged" });
   expect(chart.toJson()).toMatchObject([

@@ -30,27 +30,29 @@ import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
 import { multusValues } from "./values";
 import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } from "./webhook";
 
-/** The values of the chart, and where it is installed. What is not given has its default, or in a Helm chart its value. */
+/**
+ * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
+ */
 export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps {}
 
-/** The operator by which Multus attaches pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
+/** The operator that makes Multus attach pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
 export class LinkerdMultus extends Installation<MultusValues> {
   /** The service account of the operator's pods. */
   readonly serviceAccount: ApiObject;
   /** What the operator may do in the whole cluster. */
   readonly clusterRole: ApiObject;
   readonly clusterRoleBinding: ApiObject;
-  /** With `networkPolicy.enabled`: only the webhook, probes and metrics are reached. */
+  /** With `networkPolicy.enabled`: allows only connections to the webhook, probes and metrics. */
   readonly networkPolicy: ApiObject | undefined;
   /** With `podDisruptionBudget.enabled`. */
   readonly podDisruptionBudget: ApiObject | undefined;
-  /** What Prometheus is given, each part with its own `enabled`. */
+  /** Objects for Prometheus, each with its own `enabled`. */
   readonly monitoring: Monitoring;
   /** The operator's pods. */
   readonly deployment: ApiObject;
-  /** By which the API server reaches the webhook. */
+  /** The Service of the webhook. */
   readonly service: ApiObject;
-  /** By which the API server calls the operator about pods. */
+  /** Registers the webhook for pods with the API server. */
   readonly webhookConfiguration: ApiObject;
 
   constructor(scope: Construct, id: string, props: LinkerdMultusProps = {}) {
@@ -73,7 +75,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),
-      // Only the pods of this chart need the token, and they ask for it.
+      // Only the pods of this chart need the token, and they request it.
       automountServiceAccountToken: false,
       imagePullSecrets: present(this.values.imagePullSecrets),
     });
@@ -98,7 +100,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
   }
 
-  /** What is allowed in the own namespace, and in that of the plugin's configuration; both may be one. */
+  /** Permissions in the operator's namespace and in that of the plugin's configuration, which may be the same. */
   protected createRoles(): void {
     const { cniNamespace } = this.values.controller;
     const places = [
@@ -129,7 +131,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
   }
 
-  /** What the NetworkPolicy lets in. */
+  /** The connections that the NetworkPolicy allows. */
   protected networkPolicySpec(): Part<k8s.NetworkPolicySpec> {
     const { networkPolicy, service } = this.values;
     return ingressOnly(SELECTOR, [
@@ -149,7 +151,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
   }
 
-  /** What Prometheus is given. */
+  /** The objects for Prometheus. */
   protected createMonitoring(): Monitoring {
     const { commonLabels, podMonitor, prometheusRule } = this.values;
     return new Monitoring(this, "monitoring", {
@@ -181,8 +183,8 @@ export class LinkerdMultus extends Installation<MultusValues> {
   }
 
   /**
-   * With `webhook.certificates: self`. Empty: the operator fills it, and may do so without the right to create Secrets. What
-   * fills it is no difference to Helm, kubectl and GitOps tools, since it has no data here.
+   * With `webhook.certificates: self`. Empty: the operator fills it, and so does not need the permission to create
+   * Secrets. Since the manifest has no data, Helm, kubectl and GitOps tools see no difference.
    */
   protected createSecret(): void {
     this.add<k8s.KubeSecretProps>("secret", k8s.KubeSecret.GVK, {
@@ -214,12 +216,12 @@ export class LinkerdMultus extends Installation<MultusValues> {
     return operatorPod(this.values);
   }
 
-  /** What the Deployment says about its pods, and how they are replaced. */
+  /** The spec of the Deployment: its pods and update strategy. */
   protected deploymentSpec(): Part<k8s.DeploymentSpec> {
     const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     return {
       replicas: this.values.replicaCount,
-      // With the nodes' ports a new pod finds no place before an old one goes.
+      // On the host network, a new pod can start only after an old one has freed its ports.
       strategy: when(this.values.hostNetwork, {
         type: "RollingUpdate",
         rollingUpdate: { maxSurge: 0, maxUnavailable: 1 },

@@ -11,19 +11,19 @@ import {
 export const NAME = MULTUS_NAME;
 /** The Service that the API server calls. */
 export const SERVICE = WEBHOOK_SERVICE;
-/** The Secret with the webhook's certificate that the operator makes. */
+/** The Secret with the webhook's certificate from the operator. */
 export const OWN_SECRET = WEBHOOK_SECRET;
-/** The Secret with the one that cert-manager makes; a name of its own, so that neither takes the other's for its own. */
+/** The Secret with the certificate from cert-manager; its name differs so that neither uses the other's. */
 export const ISSUED_SECRET = `${SERVICE}-certificate`;
-/** The authority that signs it unless an issuer is given: a Certificate of cert-manager's, and its Secret. */
+/** The authority that signs it if no issuer is given: a cert-manager Certificate and its Secret. */
 export const AUTHORITY = `${SERVICE}-ca`;
-/** The issuer by which this authority signs itself. */
+/** The issuer of the self-signed authority. */
 export const ROOT = `${SERVICE}-root`;
-/** The path at which the webhook answers. */
+/** The path of the webhook. */
 export const WEBHOOK_PATH = OperatorPath.webhook;
 
-/** The API of what the operator writes. */
+/** The API group of the objects that the operator writes. */
 export const DEFINITION_VERSION = NetworkDefinition.apiVersion;
 
-/** What selects the operator's pods. */
+/** The labels that select the operator's pods. */
 export const SELECTOR = { [Label.name]: NAME } as const;

@@ -9,8 +9,8 @@ export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {
   /** @default the chart's namespace, else "linkerd-multus" */
   readonly name?: string | undefined;
   /**
-   * What pods in it may do, as Kubernetes' Pod Security Standards name it. The operator's need no privileges, but with
-   * `hostNetwork` the standard has to be "privileged": no other lets pods into the nodes' network.
+   * The Pod Security Standard of the namespace. The operator's pods need no privileges, but with `hostNetwork` the
+   * standard must be "privileged": the others forbid the host network.
    * @default "restricted"
    */
   readonly podSecurity?: "privileged" | "baseline" | "restricted" | undefined;

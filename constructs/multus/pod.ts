@@ -65,7 +65,7 @@ function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
   ];
 }
 
-/** The webhook's port, where the three of the pod differ. */
+/** The webhook's port; checks that the pod's three ports differ. */
 function distinct({ webhookPort, metricsPort, healthPort }: Refs<MultusValues>["service"]): Input<number> {
   const [webhook, metrics, health] = [text(webhookPort), text(metricsPort), text(healthPort)];
   const same = or(eq(webhook, metrics), eq(webhook, health), eq(metrics, health));
@@ -105,7 +105,7 @@ function container(values: Refs<MultusValues>): Templated<k8s.Container> {
   };
 }
 
-/** Two replicas on one node would be lost with it. */
+/** The loss of one node must not stop two replicas. */
 const APART = {
   podAntiAffinity: {
     preferredDuringSchedulingIgnoredDuringExecution: [
@@ -132,7 +132,7 @@ export function operatorPod(values: Refs<MultusValues>): Templated<k8s.PodSpec> 
   return {
     serviceAccountName: NAME,
     automountServiceAccountToken: true,
-    // The API server drops a false one: written out, every apply would see a difference.
+    // The API server drops a false value: if it were set, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
     terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
     nodeSelector: { ...spread(values.nodeSelector), [Label.os]: "linux" },

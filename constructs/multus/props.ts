@@ -116,27 +116,27 @@ export interface MultusControllerProps {
    * @default "openshift.io/sa.scc.uid-range"
    */
   readonly namespaceUIDRangeAnnotation?: Input<MultusValues["controller"]["namespaceUIDRangeAnnotation"]> | undefined;
-  /** What is added to the first id of that range for the proxy's user id. @default 2102 */
+  /** Offset of the proxy's user id from the first id of that range. @default 2102 */
   readonly linkerdProxyUIDOffset?: Input<MultusValues["controller"]["linkerdProxyUIDOffset"]> | undefined;
-  /** Of several replicas, let one write the definitions. @default true */
+  /** With several replicas, let only a leader write the definitions. @default true */
   readonly leaderElection?: Input<MultusValues["controller"]["leaderElection"]> | undefined;
   /** How many definitions are written in a second, at most. @default 20 */
   readonly requestsPerSecond?: Input<MultusValues["controller"]["requestsPerSecond"]> | undefined;
-  /** How many may be written at once, when none has been for a while. @default 40 */
+  /** How many may be written in a burst. @default 40 */
   readonly requestBurst?: Input<MultusValues["controller"]["requestBurst"]> | undefined;
 }
 
 /** The values in the group `namespaceSelector`. */
 export interface MultusNamespaceSelectorProps {
   /**
-   * Labels of the namespaces whose pods the webhook sees; its own, cniNamespace, kube-system, kube-public and
-   * kube-node-lease never.
+   * Labels of the namespaces whose pods the webhook sees; it never sees its own, cniNamespace, kube-system, kube-public
+   * and kube-node-lease.
    * @default {}
    */
   readonly matchLabels?: Input<MultusValues["webhook"]["namespaceSelector"]["matchLabels"]> | undefined;
   /**
-   * Conditions on the labels of the namespaces whose pods the webhook sees; its own, cniNamespace, kube-system,
-   * kube-public and kube-node-lease never.
+   * Conditions on the labels of the namespaces whose pods the webhook sees; it never sees its own, cniNamespace,
+   * kube-system, kube-public and kube-node-lease.
    * @default []
    */
   readonly matchExpressions?: Input<MultusValues["webhook"]["namespaceSelector"]["matchExpressions"]> | undefined;
@@ -152,17 +152,17 @@ export interface MultusObjectSelectorProps {
 
 /** The values in the group `webhook`. */
 export interface MultusWebhookProps {
-  /** What becomes of a new pod while the webhook does not answer: refused, or created unchanged. @default "Fail" */
+  /** Whether a new pod is refused or created unchanged while the webhook does not answer. @default "Fail" */
   readonly failurePolicy?: Input<MultusValues["webhook"]["failurePolicy"]> | undefined;
   /** How long the API server waits for the webhook. @default 10 */
   readonly timeoutSeconds?: Input<MultusValues["webhook"]["timeoutSeconds"]> | undefined;
   readonly namespaceSelector?: MultusNamespaceSelectorProps | undefined;
   readonly objectSelector?: MultusObjectSelectorProps | undefined;
-  /** Who makes and renews the webhook's certificate: the operator itself, or cert-manager. @default "self" */
+  /** Whether the operator or cert-manager makes and renews the webhook's certificate. @default "self" */
   readonly certificates?: Input<MultusValues["webhook"]["certificates"]> | undefined;
   /** How long one certificate is valid; it is renewed in time. @default 2160 */
   readonly certificateValidityHours?: Input<MultusValues["webhook"]["certificateValidityHours"]> | undefined;
-  /** cert-manager's issuer of the certificate; without one, an authority of its own is created. @default none */
+  /** cert-manager's issuer of the certificate; without one, the chart creates a self-signed authority. @default none */
   readonly issuerRef?: Input<NonNullable<MultusValues["webhook"]["issuerRef"]>> | undefined;
 }
 
@@ -234,7 +234,7 @@ export interface MultusNetworkPolicyProps {
    * @default false
    */
   readonly enabled?: Input<MultusValues["networkPolicy"]["enabled"]> | undefined;
-  /** Who may connect to the ports of probes and metrics, as NetworkPolicy peers; empty for everyone. @default [] */
+  /** NetworkPolicy peers that may connect to the ports of probes and metrics; empty for everyone. @default [] */
   readonly from?: Input<MultusValues["networkPolicy"]["from"]> | undefined;
 }
 
@@ -253,7 +253,7 @@ export interface MultusPrometheusRuleProps {
   /** Labels of the PrometheusRule, by which Prometheus selects it. @default {} */
   readonly labels?: Input<MultusValues["prometheusRule"]["labels"]> | undefined;
   /**
-   * Where the runbooks are; an alert links to its page there, NAME.md.
+   * URL of the runbooks; an alert links to its page below, NAME.md.
    * @default "https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks"
    */
   readonly runbookUrl?: Input<MultusValues["prometheusRule"]["runbookUrl"]> | undefined;
@@ -276,7 +276,10 @@ export interface MultusValuesProps {
   readonly resources?: MultusResourcesProps | undefined;
   /** User id of the pods; -1 for the one that the cluster assigns, as OpenShift does. @default 65532 */
   readonly runAsUser?: Input<MultusValues["runAsUser"]> | undefined;
-  /** Run the pods in the nodes' network, for API servers that do not reach pods; one pod a node then. @default false */
+  /**
+   * Run the pods in the nodes' network, for API servers that cannot reach pods; then one pod per node.
+   * @default false
+   */
   readonly hostNetwork?: Input<MultusValues["hostNetwork"]> | undefined;
   /** Priority class of the pods. @default "" */
   readonly priorityClassName?: Input<MultusValues["priorityClassName"]> | undefined;
@@ -284,9 +287,9 @@ export interface MultusValuesProps {
   readonly nodeSelector?: Input<MultusValues["nodeSelector"]> | undefined;
   /** Tolerations of the pods. @default [] */
   readonly tolerations?: Input<MultusValues["tolerations"]> | undefined;
-  /** Affinity of the pods; without one they keep off each other's nodes where possible. @default none */
+  /** Affinity of the pods; by default they prefer different nodes. @default none */
   readonly affinity?: Input<NonNullable<MultusValues["affinity"]>> | undefined;
-  /** How the pods spread; without any, evenly over zones where possible. @default [] */
+  /** Topology spread constraints of the pods; by default they prefer different zones. @default [] */
   readonly topologySpreadConstraints?: Input<MultusValues["topologySpreadConstraints"]> | undefined;
   readonly podDisruptionBudget?: MultusPodDisruptionBudgetProps | undefined;
   readonly networkPolicy?: MultusNetworkPolicyProps | undefined;

@@ -7,18 +7,19 @@ import type { MultusValues } from "./props";
 
 type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 
-/** What the operator may do in the whole cluster. */
+/** Permissions of the operator in the whole cluster. */
 export function clusterRules(values: Refs<MultusValues>): Rules {
   return [
     { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch"] },
     {
       apiGroups: [NetworkDefinition.group],
       resources: ["network-attachment-definitions"],
-      // Whoever writes others chooses what Multus runs on the nodes. Applying names what is created.
+      // Write access to other definitions would decide what Multus runs on the nodes. Server-side apply names the
+      // created object.
       resourceNames: [NetworkDefinition.name],
       verbs: ["get", "list", "watch", "create", "patch", "delete"],
     },
-    // Who may change it may have every pod changed: with cert-manager the caBundle is not the operator's to write.
+    // Write access to it can change every pod: with cert-manager, the operator does not write the caBundle.
     when(not(isIssued(values)), {
       apiGroups: ["admissionregistration.k8s.io"],
       resources: ["mutatingwebhookconfigurations"],
@@ -29,7 +30,7 @@ export function clusterRules(values: Refs<MultusValues>): Rules {
   ];
 }
 
-/** What it may do in its own namespace, if anything. A rule about `create` cannot name what is created. */
+/** Permissions in its own namespace, if any. A rule for `create` cannot name the created object. */
 export function ownRules(values: Refs<MultusValues>): Templated<k8s.PolicyRule[]> {
   const { leaderElection } = values.controller;
   const own = not(isIssued(values));
@@ -50,7 +51,7 @@ export function ownRules(values: Refs<MultusValues>): Templated<k8s.PolicyRule[]
   ]) as Templated<k8s.PolicyRule[]>;
 }
 
-/** What it may do where the plugin's configuration is. */
+/** Permissions in the namespace of the plugin's configuration. */
 export const CONFIGURATION_RULES = [
   { apiGroups: [""], resources: ["configmaps"], resourceNames: [CONFIG_MAP], verbs: ["get", "list", "watch"] },
 ];

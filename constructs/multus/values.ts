@@ -60,14 +60,14 @@ const controller = group({
     .meta({ description: "Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have" }),
   linkerdProxyUIDOffset: integer(0, 2147483647)
     .default(2102)
-    .meta({ description: "What is added to the first id of that range for the proxy's user id" }),
-  leaderElection: flag().default(true).meta({ description: "Of several replicas, let one write the definitions" }),
+    .meta({ description: "Offset of the proxy's user id from the first id of that range" }),
+  leaderElection: flag()
+    .default(true)
+    .meta({ description: "With several replicas, let only a leader write the definitions" }),
   requestsPerSecond: integer(1, 1000)
     .default(20)
     .meta({ description: "How many definitions are written in a second, at most" }),
-  requestBurst: integer(1, 1000)
-    .default(40)
-    .meta({ description: "How many may be written at once, when none has been for a while" }),
+  requestBurst: integer(1, 1000).default(40).meta({ description: "How many may be written in a burst" }),
 });
 
 const issuer = z.strictObject({
@@ -78,23 +78,23 @@ const issuer = z.strictObject({
 
 const webhook = group({
   failurePolicy: z.enum(["Fail", "Ignore"]).default("Fail").meta({
-    description: "What becomes of a new pod while the webhook does not answer: refused, or created unchanged",
+    description: "Whether a new pod is refused or created unchanged while the webhook does not answer",
   }),
   timeoutSeconds: integer(1, 30).default(10).meta({ description: "How long the API server waits for the webhook" }),
   namespaceSelector: labelSelector(
-    "namespaces whose pods the webhook sees; its own, cniNamespace, kube-system, kube-public and kube-node-lease never",
+    "namespaces whose pods the webhook sees; it never sees its own, cniNamespace, kube-system, kube-public and kube-node-lease",
     [],
   ),
   objectSelector: labelSelector("pods that the webhook sees", []),
   certificates: z
     .enum(["self", "cert-manager"])
     .default("self")
-    .meta({ description: "Who makes and renews the webhook's certificate: the operator itself, or cert-manager" }),
+    .meta({ description: "Whether the operator or cert-manager makes and renews the webhook's certificate" }),
   certificateValidityHours: integer(1, 87600)
     .default(2160)
     .meta({ description: "How long one certificate is valid; it is renewed in time" }),
   issuerRef: issuer.optional().meta({
-    description: "cert-manager's issuer of the certificate; without one, an authority of its own is created",
+    description: "cert-manager's issuer of the certificate; without one, the chart creates a self-signed authority",
     examples: [{ name: "cluster-ca", kind: "ClusterIssuer" }],
   }),
 });
@@ -123,7 +123,7 @@ const networkPolicy = group({
     .array(peer)
     .default([])
     .meta({
-      description: "Who may connect to the ports of probes and metrics, as NetworkPolicy peers; empty for everyone",
+      description: "NetworkPolicy peers that may connect to the ports of probes and metrics; empty for everyone",
       examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
     }),
 });
@@ -141,7 +141,10 @@ const prometheusRule = group({
   runbookUrl: runbookUrl(),
 });
 
-/** Every value of the chart linkerd-multus: its type, default and meaning. All else about values is derived from this. */
+/**
+ * Every value of the chart linkerd-multus: its type, default and description. Everything else about values is derived
+ * from it.
+ */
 export const multusValues = z.strictObject({
   replicaCount: integer(0, 100)
     .default(2)
@@ -158,7 +161,7 @@ export const multusValues = z.strictObject({
     .default(65532)
     .meta({ description: "User id of the pods; -1 for the one that the cluster assigns, as OpenShift does" }),
   hostNetwork: flag().default(false).meta({
-    description: "Run the pods in the nodes' network, for API servers that do not reach pods; one pod a node then",
+    description: "Run the pods in the nodes' network, for API servers that cannot reach pods; then one pod per node",
   }),
   priorityClassName: priorityClassName()
     .default("")
@@ -168,12 +171,12 @@ export const multusValues = z.strictObject({
     .meta({ description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux" }),
   tolerations: z.array(toleration).default([]).meta({ description: "Tolerations of the pods" }),
   affinity: z.looseObject({}).optional().meta({
-    description: "Affinity of the pods; without one they keep off each other's nodes where possible",
+    description: "Affinity of the pods; by default they prefer different nodes",
   }),
   topologySpreadConstraints: z
     .array(z.looseObject({ topologyKey: z.string() }))
     .default([])
-    .meta({ description: "How the pods spread; without any, evenly over zones where possible" }),
+    .meta({ description: "Topology spread constraints of the pods; by default they prefer different zones" }),
   podDisruptionBudget,
   networkPolicy,
   podMonitor,

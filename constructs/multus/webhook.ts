@@ -11,10 +11,12 @@ export const ISSUER: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind
 
 type Values = Refs<MultusValues>;
 
-/** Where the cluster itself has to be able to start pods, whether the webhook answers or not, and whatever the values. */
+/** Namespaces in which the cluster must always be able to start pods, whatever the values. */
 const SYSTEM_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
 
-/** Where pods have to start before the operator's can: its own, and those by which nodes become ready for any other. */
+/**
+ * Namespaces whose pods must start before the operator's pods: its own, and those of the pods that make nodes ready.
+ */
 function namespaceSelector({ controller, webhook }: Values, own: Input<string>) {
   const chosen = webhook.namespaceSelector;
   const conditions = present(chosen.matchExpressions);
@@ -27,7 +29,7 @@ function namespaceSelector({ controller, webhook }: Values, own: Input<string>) 
         operator: "NotIn",
         values: [...SYSTEM_NAMESPACES, own, controller.cniNamespace],
       },
-      // Kustomize changes no namespace among these values; the own one has this label where the manifests make it.
+      // Kustomize does not change namespaces in these values; the manifests set this label on the operator's namespace.
       { key: Label.name, operator: "NotIn", values: [NAME] },
     ],
   };
@@ -65,19 +67,19 @@ function podWebhook(
         scope: "Namespaced",
       },
     ],
-    // Another webhook may add what decides after this one.
+    // A later webhook may add what decides the review.
     reinvocationPolicy: "IfNeeded",
     sideEffects: "None",
     timeoutSeconds: values.webhook.timeoutSeconds,
   };
 }
 
-/** The webhooks; their caBundle is the operator's or cert-manager's to set. */
+/** The webhooks; the operator or cert-manager sets their caBundle. */
 export function podWebhooks(values: Values, namespace: Input<string>): Templated<k8s.MutatingWebhook[]> {
   const { failurePolicy } = values.webhook;
   return [
     podWebhook(values, namespace, { name: "annotate-multus.linkerd.io", operation: "CREATE", failurePolicy }),
-    // Finalizers and labels of running pods change whether the operator is there or not.
+    // Finalizers and labels of running pods can change without the operator.
     podWebhook(values, namespace, {
       name: "annotate-multus-update.linkerd.io",
       operation: "UPDATE",
@@ -87,8 +89,8 @@ export function podWebhooks(values: Values, namespace: Input<string>): Templated
 }
 
 /**
- * The authority outlives many certificates: what the API server trusts stays the same when one is renewed, while pods
- * show the old one until their kubelet brings the new. Its key stays when it is renewed itself.
+ * The authority outlives many certificates: the API server's trust does not change when one is renewed, while pods
+ * serve the old one until their kubelet updates it. The authority keeps its key when it is renewed.
  */
 export const AUTHORITY_SPEC = {
   secretName: AUTHORITY,
@@ -99,7 +101,7 @@ export const AUTHORITY_SPEC = {
   issuerRef: { name: ROOT, kind: "Issuer" },
 };
 
-/** What cert-manager is asked for. */
+/** The objects for cert-manager. */
 export function certificateSpec(
   { webhook: { issuerRef, certificateValidityHours } }: Refs<MultusValues>,
   namespace: Input<string>,

@@ -2,7 +2,7 @@ import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
 import { daemonSet, found, rules, synthesized } from "../../constructs/manifests.testing";
 
-test("the startup taint is the installer's to remove, with the right to patch nodes, on request only", () => {
+test("the installer may patch nodes and removes the startup taint only with nodeTaint.enabled", () => {
   expect(rules({})).not.toContain("patch");
   expect(daemonSet({})).not.toContain("NODE_TAINT");
   const nodeTaint = { enabled: true, key: "example.com/wait" };
@@ -10,7 +10,7 @@ test("the startup taint is the installer's to remove, with the right to patch no
   expect(daemonSet({ nodeTaint })).toContain('{"name":"NODE_TAINT","value":"example.com/wait"}');
 });
 
-test("the installer tolerates the startup taint, which nobody else would remove, whatever else it tolerates", () => {
+test("the installer always tolerates the startup taint, since nothing else removes it", () => {
   const tolerations = (props: LinkerdCniProps) =>
     (found("DaemonSet", props) as unknown as { spec: { template: { spec: { tolerations?: object[] } } } }).spec.template
       .spec.tolerations;
@@ -22,7 +22,7 @@ test("the installer tolerates the startup taint, which nobody else would remove,
   expect(tolerations({ tolerations: [] })).toBeUndefined();
 });
 
-test("a policy that taints new nodes, in the version that was asked for", () => {
+test("a policy that taints new nodes, in the requested API version", () => {
   const policies = (admissionPolicy: "" | "v1" | "v1beta1", enabled = true) =>
     synthesized({ nodeTaint: { enabled, admissionPolicy } })
       .filter(({ kind }) => kind.startsWith("MutatingAdmissionPolicy"))
@@ -35,7 +35,7 @@ test("a policy that taints new nodes, in the version that was asked for", () => 
   }
 });
 
-test("a policy that binds each installer to its node, unless it is switched off", () => {
+test("a policy that limits each installer to its node, unless it is disabled", () => {
   const policies = (nodeTaint: NonNullable<LinkerdCniProps["nodeTaint"]>) =>
     synthesized({ namespace: "mesh", nodeTaint }).filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
   expect(policies({})).toEqual([]);
@@ -56,7 +56,7 @@ test("a policy that binds each installer to its node, unless it is switched off"
   });
 });
 
-test("its policies are public members, and can be patched", () => {
+test("its policies are public members and can be patched", () => {
   const chart = new Chart(new App(), "chart");
   const { nodeTaint } = new LinkerdCni(chart, "cni", { nodeTaint: { enabled: true, admissionPolicy: "v1" } });
   nodeTaint.taintPolicies.v1.policy.metadata.addAnnotation("example.com/owner", "platform");

@@ -7,17 +7,17 @@ import type { Values } from "../../constructs/props";
 import { and, concat, eq, HelmObject, type Input, items, type Refs, when } from "../../helm/index";
 import { ownNodePolicy, taintPolicy } from "./policies";
 
-/** An admission policy, and what puts it into force. */
+/** An admission policy and its binding. */
 export interface AdmissionPolicy {
   readonly policy: ApiObject;
   readonly binding: ApiObject;
 }
 
-/** The startup taint: what gives it to new nodes, and what lets each installer remove it from its own node alone. */
+/** The startup taint: the policies that add it to new nodes and let each installer remove it only from its own node. */
 export class NodeTaint extends Construct implements Feature {
-  /** With `nodeTaint.admissionPolicy`: every new Linux node is tainted, in whichever API version the cluster has. */
+  /** With `nodeTaint.admissionPolicy`: taints every new Linux node, with the API version of the cluster. */
   readonly taintPolicies: Readonly<Record<(typeof MUTATING_POLICY_VERSIONS)[number], AdmissionPolicy>>;
-  /** With `nodeTaint.ownNodeOnly`: no installer changes another's node. */
+  /** With `nodeTaint.ownNodeOnly`: an installer cannot change another installer's node. */
   readonly ownNodePolicy: AdmissionPolicy;
   private readonly values: Refs<Values>["nodeTaint"];
 
@@ -55,12 +55,12 @@ export class NodeTaint extends Construct implements Feature {
     return [when(enabled, { name: InstallerVariable.nodeTaint, value: key })];
   }
 
-  /** A role cannot tell one node from another: `nodeTaint.ownNodeOnly` has a policy do that. */
+  /** A role cannot be limited to one node; the policy of `nodeTaint.ownNodeOnly` does that. */
   get rules(): Feature["rules"] {
     return [when(this.values.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] })];
   }
 
-  /** Pods tolerate the taint whatever else they tolerate: on a node without an installer, it would stay. */
+  /** Pods always tolerate the taint: on a node without an installer, it would stay. */
   tolerations(given: Tolerations): Tolerations {
     const { enabled, key } = this.values;
     const own = { key, operator: "Exists", effect: "NoSchedule" };

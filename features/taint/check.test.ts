@@ -7,13 +7,13 @@ const TAINTED = { spec: { taints: [{ key: "linkerd.io/cni-not-ready", effect: "N
 
 const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[] = [
   [
-    "a startup taint that nobody removes",
+    "a startup taint that nothing removes",
     {
       nodes: { value: [node("one"), node("two", TAINTED)] },
       pending: { value: [waitingFor("2 node(s) had untolerated taint {linkerd.io/cni-not-ready: }")] },
     },
     [
-      "error: node two has the startup taint linkerd.io/cni-not-ready, and 1 pod waits for a node: nothing takes it away, since nodeTaint.enabled is false",
+      "error: node two has the startup taint linkerd.io/cni-not-ready, and 1 pod waits for a node: nothing removes it, because nodeTaint.enabled is false",
     ],
   ],
   [
@@ -23,7 +23,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
       pending: { value: [waitingFor("2 node(s) had untolerated taint {gpu: a}")] },
     },
     [
-      "warning: node two has the startup taint linkerd.io/cni-not-ready: nothing takes it away, since nodeTaint.enabled is false",
+      "warning: node two has the startup taint linkerd.io/cni-not-ready: nothing removes it, because nodeTaint.enabled is false",
     ],
   ],
   [

@@ -4,11 +4,11 @@ import { installerOf, NAME, nodeOf } from "../../cli/check/objects";
 import { docs } from "../../cli/links";
 import { InstallerVariable, STARTUP_TAINT } from "../../cni/contract";
 
-/** Whether the scheduler names a taint as the reason, or taints without saying which. */
+/** Whether the scheduler gives this taint, or unnamed taints, as the reason. */
 const waitsForTaint = (message: string, key: string) =>
   message.includes(key) || (message.includes("untolerated taint") && !message.includes("{"));
 
-/** Nodes that keep the startup taint, although their pod is ready, or because nothing removes it. */
+/** Nodes that keep the startup taint although their pod is ready, or because nothing removes it. */
 function tainted({ daemonSet, namespace, nodes, own, pending, ready }: Nodes, category: Category): readonly Finding[] {
   const configured = installerOf(daemonSet).get(InstallerVariable.nodeTaint);
   const key = configured ?? STARTUP_TAINT;
@@ -22,24 +22,24 @@ function tainted({ daemonSet, namespace, nodes, own, pending, ready }: Nodes, ca
     .filter(({ spec }) => (spec?.taints ?? []).some((taint) => taint.key === key))
     .flatMap(({ metadata: { name = "" } }) => {
       const isOccupied = own.some((pod) => nodeOf(pod) === name);
-      // Its pod is about to remove it, or is not ready, which another finding says.
+      // Its pod is about to remove it, or is not ready, which another finding reports.
       if (configured !== undefined && isOccupied && !ready.has(name)) return [];
       const take = `kubectl taint node ${name} ${key}-`;
       const [why, remedy] =
         configured === undefined
-          ? ["nothing takes it away, since nodeTaint.enabled is false", `set nodeTaint.enabled to true, or: ${take}`]
+          ? ["nothing removes it, because nodeTaint.enabled is false", `set nodeTaint.enabled to true, or: ${take}`]
           : isOccupied
             ? [
-                "its ready pod has not taken it away",
+                "its ready pod has not removed it",
                 `see: kubectl logs -n ${namespace} -l k8s-app=${NAME} -c install-cni | grep taint; or: ${take}`,
               ]
-            : ["it has no pod that takes it away", `widen the chart's tolerations or nodeAffinity, or: ${take}`];
+            : ["it has no pod that removes it", `widen the chart's tolerations or nodeAffinity, or: ${take}`];
       const trouble = {
         problem: `node ${name} has the startup taint ${key}${pods}: ${why}`,
         remedy,
         link: docs("runbooks/startup-taint.md"),
       };
-      const what = `node ${name} has no startup taint`;
+      const what = `node ${name} does not have the startup taint`;
       return [waiting > 0 ? category.bad(what, trouble) : category.odd(what, trouble)];
     });
 }

@@ -9,7 +9,7 @@ let api: ApiStub;
 let patches: { readonly type: string | undefined; readonly body: unknown }[];
 let log: string[];
 let taints: object[] | undefined;
-/** What a patch is answered with. */
+/** The answer to a patch. */
 let patchStatus: number;
 let now: number;
 
@@ -47,7 +47,7 @@ function startupTaint() {
   });
 }
 
-test("is removed once, by a patch of the own node", async () => {
+test("is removed once, by a patch of the installer's node", async () => {
   const startup = startupTaint();
   await Promise.all([startup.lift(), startup.lift()]);
   await startup.lift();
@@ -88,7 +88,7 @@ test("a refusal is logged once, and tried again", async () => {
   expect(patches).toHaveLength(3);
 });
 
-test("is looked for again every five minutes, and where something tells that the node may have registered anew", async () => {
+test("is checked again every five minutes, and when the node may have registered again", async () => {
   const startup = startupTaint();
   await startup.lift();
   now = 299_999;

@@ -13,8 +13,8 @@ export type Operation =
   | { readonly op: "remove"; readonly path: string };
 
 /**
- * Removes the taints of a key and touches nothing else: each is named by its place, and the patch is refused if
- * another stands there by now. From the last to the first, so that places stay what they are.
+ * Removes only the taints of a key. Each is addressed by its index, and the API server refuses the patch if another
+ * taint now has that index. The last index comes first, so that the others stay valid.
  */
 export function withoutTaint(taints: readonly Taint[], key: string): readonly Operation[] {
   return taints
@@ -26,13 +26,13 @@ export function withoutTaint(taints: readonly Taint[], key: string): readonly Op
     .flat();
 }
 
-/** The installer's setting: which taint it removes, and from which node. */
+/** The installer's setting: the taint that it removes, and the node. */
 export interface NodeTaint {
   readonly node: string;
   readonly key: string;
 }
 
-/** Reads the setting; undefined if taints are none of the installer's business. */
+/** Reads the setting; undefined if the installer does not remove a taint. */
 export function readNodeTaint(read: Pick<SettingsReader, "optional" | "problems">): NodeTaint | undefined {
   const key = read.optional(InstallerVariable.nodeTaint);
   const node = read.optional(PodVariable.nodeName);
@@ -44,7 +44,7 @@ export function readNodeTaint(read: Pick<SettingsReader, "optional" | "problems"
 interface StartupTaintProps extends NodeTaint {
   readonly connect: () => Transport & { close(): void };
   readonly log: Log;
-  /** Milliseconds, on a clock that does not go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
@@ -53,8 +53,8 @@ const DEADLINE_MS = 3_000;
 const LOOK_EVERY_MS = 5 * 60_000;
 
 /**
- * The taint by which a node is registered, so that no pod starts on it before the plugin is in place. A node that is
- * deleted and registers again while this runs has it again.
+ * The taint that a node registers with, so that pods do not start before the plugin is installed. A node that is
+ * deleted and registers again during this process has it again.
  */
 export class StartupTaint {
   private dueAt = 0;
@@ -62,17 +62,17 @@ export class StartupTaint {
 
   constructor(private readonly deps: StartupTaintProps) {}
 
-  /** Whether it is time to look whether the node has it. */
+  /** Whether to check the node for the taint now. */
   get isDue(): boolean {
     return this.deps.now() >= this.dueAt;
   }
 
-  /** Something tells that the node may have registered again. */
+  /** The node may have registered again. */
   lookAgain(): void {
     this.dueAt = 0;
   }
 
-  /** Removes the taint if it is time to look and the node has it; if that fails, it is time again at once. */
+  /** If a check is due, removes the taint from the node; after a failure, the next check is due at once. */
   async lift(): Promise<void> {
     if (!this.isDue) return;
     this.dueAt = this.deps.now() + LOOK_EVERY_MS;

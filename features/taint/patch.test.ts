@@ -10,7 +10,7 @@ test.each([
   ["no taint", [], []],
   ["others only", [other], []],
   [
-    "one between others",
+    "one among others",
     [other, ours, other],
     [
       { op: "test", path: "/spec/taints/1", value: ours },

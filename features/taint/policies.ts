@@ -1,7 +1,7 @@
 import { matchConstraints } from "../../constructs/admission";
 import { concat, type Input } from "../../helm/index";
 
-/** A policy that gives every new Linux node a taint; if it cannot, the node joins without. */
+/** A policy that taints every new Linux node; if the policy fails, the node joins without the taint. */
 export function taintPolicy(key: Input<string>) {
   const taint = concat('Object.spec.taints{key: "', key, '", effect: "NoSchedule"}');
   return {
@@ -36,14 +36,14 @@ export function taintPolicy(key: Input<string>) {
   };
 }
 
-/** What the API server says of a token that was made for a pod: the name of the pod's node (Kubernetes 1.30). */
+/** The field in which the API server gives the node of the pod that a token is bound to (Kubernetes 1.30). */
 const NODE_NAME = "authentication.kubernetes.io/node-name";
 
-/** A part of a node that is the same after a change. */
+/** Tests that a change leaves a part of a node as it is. */
 const unchanged = (path: string, empty: string) =>
   `object.${path}.orValue(${empty}) == oldObject.${path}.orValue(${empty})`;
 
-/** All of a node but its taints that an update changes, and what stands for nothing there. */
+/** The parts of a node that an update can change, except its taints, with their empty values. */
 const NOT_THE_TAINT = {
   "metadata.?labels": "{}",
   "metadata.?annotations": "{}",
@@ -57,21 +57,21 @@ const NOT_THE_TAINT = {
 } as const;
 
 /**
- * A policy that lets an installer change only its own node, which RBAC cannot, and there only remove the taint. A
+ * A policy that lets an installer change only its own node, and there only remove the taint. RBAC cannot do that. A
  * stolen token could otherwise attract pods by labels, or by removing other taints.
  * @param account the installer's user name
  */
 export function ownNodePolicy(account: Input<string>, key: Input<string>) {
   const taints = "spec.?taints.orValue([])";
   return {
-    // No webhook is called, so an outage cannot keep nodes from being changed.
+    // The API server evaluates it without a webhook, so an outage cannot block changes of nodes.
     failurePolicy: "Fail",
     matchConstraints: matchConstraints("UPDATE", "nodes"),
     matchConditions: [{ name: "installer", expression: concat('request.userInfo.username == "', account, '"') }],
     validations: [
       {
         expression: `object.metadata.name == request.userInfo.?extra[?"${NODE_NAME}"][?0].orValue("")`,
-        message: `this service account may change no node but the one that its token names (${NODE_NAME})`,
+        message: `this service account may change only the node that its token names (${NODE_NAME})`,
         reason: "Forbidden",
       },
       {
@@ -79,12 +79,12 @@ export function ownNodePolicy(account: Input<string>, key: Input<string>) {
           ...Object.entries(NOT_THE_TAINT).map(([path, empty]) => unchanged(path, empty)),
           `object.${taints}.all(taint, taint in oldObject.${taints})`,
         ].join(" && "),
-        message: "this service account may remove a taint from its node, and change nothing else",
+        message: "this service account may only remove a taint from its node",
         reason: "Forbidden",
       },
       {
         expression: concat(`oldObject.${taints}.all(taint, taint.key == "`, key, `" || taint in object.${taints})`),
-        message: "this service account may remove no taint from its node but the one that it is for",
+        message: "this service account may remove only its own taint from the node",
         reason: "Forbidden",
       },
     ],

@@ -34,7 +34,7 @@ const cases: Cases = {
     fires: { [expiry]: `${SIXTH}x30` },
     atMinute: 12,
     labels: { pod: "one" },
-    says: "one serves no certificate, or one with less than a sixth of its life left.",
+    says: "one serves no certificate, or one with less than a sixth of its lifetime left.",
     quiet: {
       "there is time": { [expiry]: `${SIXTH + 3_600}x30` },
       "it was renewed": { [expiry]: `0x5 ${6 * SIXTH}x30` },

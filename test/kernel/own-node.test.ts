@@ -75,7 +75,7 @@ suite("nodeTaint.ownNodeOnly, with a real API server and the chart's rights", re
     const refused = [await patch(ofPod, "node-2", withoutTaint), await patch(ofNobody, "node-1", withoutTaint)];
     for (const { status, body } of refused) {
       expect(status).toBe(FORBIDDEN);
-      expect(body).toContain("no node but the one that its token names");
+      expect(body).toContain("may change only the node that its token names");
     }
   });
 
