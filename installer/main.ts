@@ -1,10 +1,10 @@
-/** The installer's program: one process on each node, which runs until it is asked to stop. */
+/** The installer's program: one process on each node, which runs until it receives a signal. */
 import { systemClock } from "../process/clock";
 import { args, environment, limitMemory, onStop, start, write } from "../system/program";
 import { nodeDisk } from "./apply/disk";
 import { run } from "./run";
 
-/** Its own pod is the largest object that it reads. */
+/** This pod is the largest object that it reads. */
 const MEMORY_MIB = 64;
 
 limitMemory(MEMORY_MIB * 1024 * 1024);

@@ -3,22 +3,22 @@ import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 
-/** An API server, and who to be there. */
+/** An API server and the credentials for it. */
 export type Access = ApiServer & { readonly token: string; readonly ca: string };
 
-/** Whether the API server accepts what the kubeconfig holds; an API server that is away says nothing about it. */
+/** Whether the API server accepts the kubeconfig's credentials; undecided while it does not answer. */
 export type Verdict =
   | { readonly kind: "accepted" | "unknown" }
   | {
       readonly kind: "refused";
       readonly why: string;
-      /** The token itself is refused, not what it may do. */
+      /** The token itself is refused, not its permissions. */
       readonly isUnauthorized?: true;
     };
 
 const REMEMBERED_MS = 30_000;
 /**
- * What was not answered is asked again soon, since an installer may wait for it; not for long, since a thousand nodes that
+ * An unanswered check is repeated soon, since an installer may wait for it, and then less often: a thousand nodes that
  * ask every five seconds keep a slow API server slow.
  */
 const UNANSWERED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
@@ -26,7 +26,7 @@ const DEADLINE_MS = 2_500;
 
 interface Deps {
   readonly transport: (access: Access) => Transport & { close(): void };
-  /** What the plugin itself asks for: a pod. */
+  /** The plugin's own request: a pod. */
   readonly path: string;
   readonly clock: Pick<Clock, "now" | "random">;
 }
@@ -36,10 +36,10 @@ interface Remembered {
   until: number;
 }
 
-/** Asks as the plugin would, once in half a minute for one token that is accepted. */
+/** Makes the plugin's request, once in half a minute for an accepted token. */
 export class AccessCheck {
   private readonly remembered = new Map<string, Remembered>();
-  /** The tokens that were accepted last: the plugin's and the installer's own. */
+  /** The last accepted tokens: the plugin's and the installer's. */
   private accepted: readonly string[] = [];
 
   private readonly unanswered: Backoff;
@@ -84,7 +84,7 @@ export class AccessCheck {
     return this.accepted.filter((each) => each !== token);
   }
 
-  /** An API server that has just started refuses all that roles allow, until it knows them: it is asked once more. */
+  /** An API server that has just started does not know the roles yet and refuses everything: ask it once more. */
   private forbidden(token: string): Verdict {
     const hasWorked = this.accepted.includes(token);
     this.accepted = this.others(token);

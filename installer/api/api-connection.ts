@@ -8,8 +8,8 @@ import type { Log } from "../../process/log";
 import type { Access } from "./access";
 
 /**
- * Few connections, since each takes 45 KiB here and a handshake of the API server, and many where it is slow. One that
- * leads nowhere is noticed early enough to ask over another one. An answer is a pod, of which etcd takes 1.5 MiB.
+ * Few connections, since each costs 45 KiB here and a handshake of the API server; more if it is slow. A dead
+ * connection is noticed early enough to retry over another one. An answer is a pod, which etcd limits to 1.5 MiB.
  */
 const CONNECTIONS: ConnectionOptions = {
   usual: 8,
@@ -19,19 +19,19 @@ const CONNECTIONS: ConnectionOptions = {
   acknowledgeMs: 1_500,
   answerBytes: 4 * 1024 * 1024,
 };
-/** Nearly as long as a look-up has, since a slow API server is not an unreachable one; it is noticed within 15 s. */
+/** Nearly the deadline of a look-up, since a slow API server is still reachable; an outage is noticed within 15 s. */
 const CHECK_MS = 4_500;
-/** The API server answers this from its memory: a check costs it no request to etcd. */
+/** The API server answers this from memory: a check does not cost a request to etcd. */
 const AS_CACHED = "?resourceVersion=0";
-/** Milliseconds after which the log says again that the API server cannot be reached. */
+/** Milliseconds after which the log repeats that the API server cannot be reached. */
 const SAY_AGAIN_MS = 60_000;
 /** Milliseconds between checks. */
 const EVERY_MS = 10_000;
-/** A server that is not reached is tried sooner, but not for long: a thousand nodes that go on would keep it slow. */
+/** An unreachable server is tried sooner, but not for long: a thousand nodes would keep it slow. */
 const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: EVERY_MS };
 
 interface Deps {
-  /** Asked before each request. @throws if there is no token */
+  /** Called before each request. @throws if there is no token */
   readonly access: () => Access;
   /** An object that the plugin may read: a check asks for it. */
   readonly path: string;
@@ -39,7 +39,7 @@ interface Deps {
   readonly clock: Pick<Clock, "now" | "random">;
 }
 
-/** The installer's open connections to the API server, as the plugin's account, and whether they lead there. */
+/** The installer's open connections to the API server, as the plugin's account, and their health. */
 export class ApiConnection {
   private readonly transport: ClosingTransport;
   private checking: Promise<void> | undefined;
@@ -54,12 +54,12 @@ export class ApiConnection {
     this.unreached = new Backoff(UNREACHED, deps.clock.random);
   }
 
-  /** Why the API server cannot be reached; undefined if the last check reached it, or none has ended yet. */
+  /** Why the API server cannot be reached; undefined if the last check reached it or no check has ended yet. */
   get problem(): string | undefined {
     return this.reason;
   }
 
-  /** Whether a check got an answer that a look-up could be. */
+  /** Whether a check's answer shows that look-ups work. */
   get hasWorked(): boolean {
     return this.accepted;
   }
@@ -78,7 +78,7 @@ export class ApiConnection {
     }
   }
 
-  /** Checks again if it is time. Never rejects. @returns milliseconds until it is due again */
+  /** Checks again if due. Never rejects. @returns milliseconds until the next check is due */
   async checkIfDue(): Promise<number> {
     const { now } = this.deps.clock;
     if (now() >= this.dueAt) await this.check();

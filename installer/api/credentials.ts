@@ -8,33 +8,33 @@ import type { Counter } from "../../process/metrics";
 import { fromBase64, textOf } from "../../system/bytes";
 import type { Access, Verdict } from "./access";
 
-/** The text that stands in base64 of the alphabet for URLs. */
+/** Decodes base64url text. */
 const decoded = (text: string) => textOf(fromBase64(text.replaceAll("-", "+").replaceAll("_", "/")));
 
-/** The service account of the plugin, which may do less than the installer's own. */
+/** The service account of the plugin, which has fewer permissions than the installer's. */
 export interface PluginAccount {
   readonly namespace: string;
   readonly name: string;
-  /** Life that is asked for; the API server may give less. */
+  /** Requested lifetime; the API server may grant less. */
   readonly seconds: number;
-  /** The node that the token is bound to: it ends with the node. Absent: bound to nothing but its time. */
+  /** The node that the token is bound to: it becomes invalid with the node. Absent: limited only by its expiry. */
   readonly node?: string;
 }
 
 interface Deps {
-  /** The installer's own access, read again. @throws if the files are missing */
+  /** The installer's own access, read from its files. @throws if the files are missing */
   readonly own: () => Access;
   /** Absent: the plugin uses the installer's own token. */
   readonly account?: PluginAccount;
   readonly transport: (access: Access) => Transport & { close(): void };
-  /** Whether the API server lets the plugin in with it. */
+  /** Whether the API server accepts it for the plugin. */
   readonly verify: (access: Access) => Promise<Verdict>;
   readonly log: Log;
   readonly renewals: Counter<"result">;
   readonly clock: Pick<Clock, "now" | "date" | "random">;
 }
 
-/** A token, and what it says of itself; its times on the clock that does not go back. */
+/** A token and its claims, with times on the monotonic clock. */
 interface Minted {
   readonly token: string;
   readonly claims: TokenClaims;
@@ -46,17 +46,17 @@ const DEADLINE_MS = 4_000;
 const SILENT: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
 const RETRY_REFUSED_MS = 60_000;
 
-/** The token for the plugin: one of its own account if the API server gives it, else the installer's. */
+/** The token for the plugin: one of its own account if the API server issues it, else the installer's. */
 export class Credentials {
   private minted: Minted | undefined;
   private retryAt = Number.NEGATIVE_INFINITY;
   private said = "";
-  /** Nodes that got their tokens at once renew them at different times. */
+  /** Nodes that got their tokens at the same time renew them at different times. */
   private readonly chance: number;
   /** Requests in a row that the API server did not answer. */
   private readonly silent: Backoff;
 
-  /** `known` is the token that lies on the node from before. */
+  /** `known` is the token already on the node. */
   constructor(
     private readonly deps: Deps,
     known: string | undefined,
@@ -68,28 +68,28 @@ export class Credentials {
       this.minted = { token: known, claims: this.told(claims) };
   }
 
-  /** What the claims say, by the time of day, on the clock that does not go back. */
+  /** Converts the claims' wall-clock times to the monotonic clock. */
   private told(claims: TokenClaims): TokenClaims {
     const { clock } = this.deps;
     const ahead = clock.date().getTime() - clock.now();
     return { ...claims, issuedAt: claims.issuedAt - ahead, expiresAt: claims.expiresAt - ahead };
   }
 
-  /** The access that the kubeconfig should give now. @throws if there is no token at all */
+  /** The access that the kubeconfig should give now. @throws if there is no token */
   current(): Access {
     return this.ofPlugin() ?? this.deps.own();
   }
 
-  /** Access by a token of the plugin's own account; undefined if it has none. @throws if there is no token at all */
+  /** Access by a token of the plugin's own account; undefined if it has no account. @throws if there is no token */
   ofPlugin(): Access | undefined {
     return this.isAlive() && this.minted !== undefined ? { ...this.deps.own(), token: this.minted.token } : undefined;
   }
 
-  /** Asks whether the plugin is let in with what it has; a token that is refused is asked for again by the next renewal. */
+  /** Checks whether the API server accepts the plugin's token; the next renewal replaces a refused token. */
   async verify(): Promise<Verdict> {
     const access = this.current();
     const verdict = await this.deps.verify(access);
-    // By now there may be another one.
+    // The token may have changed meanwhile.
     if (verdict.kind === "refused" && this.minted?.token === access.token) {
       this.minted = undefined;
       this.retryAt = Number.NEGATIVE_INFINITY;
@@ -97,7 +97,10 @@ export class Credentials {
     return verdict;
   }
 
-  /** Asks whether a node can be kept with what there is: the plugin is let in, and its next token can be asked for. */
+  /**
+   * Checks whether the credentials can keep a node: the API server accepts the plugin, and its next token can be
+   * requested.
+   */
   async verifyToKeep(): Promise<Verdict> {
     const verdict = await this.verify();
     if (verdict.kind !== "accepted" || this.ofPlugin() === undefined) return verdict;
@@ -107,7 +110,7 @@ export class Credentials {
     return { ...own, why: "the API server does not accept the installer's own token (401), which renews the plugin's" };
   }
 
-  /** Asks for a token if one is due. Never rejects. Tells whether there is a new one. */
+  /** Requests a token if one is due. Never rejects. Returns whether there is a new one. */
   async renew(): Promise<boolean> {
     const { account, renewals } = this.deps;
     if (account === undefined || !this.isDue()) return false;
@@ -127,7 +130,7 @@ export class Credentials {
     return false;
   }
 
-  /** The account as a token names it. */
+  /** The account's user name in a token. */
   private subject(): string {
     const { account } = this.deps;
     return `system:serviceaccount:${account?.namespace}:${account?.name}`;
@@ -142,7 +145,7 @@ export class Credentials {
     return now >= this.retryAt && (this.minted === undefined || now >= renewalTime(this.minted.claims, this.chance));
   }
 
-  /** A token that the plugin can use: one that the API server lets in. */
+  /** Requests a token that the API server accepts for the plugin. */
   private async request(account: PluginAccount): Promise<Outcome> {
     try {
       const own = this.deps.own();
@@ -161,7 +164,7 @@ export class Credentials {
     const ask = (body: object) => transport({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
     try {
       const bound = await ask(tokenRequest(seconds, node));
-      // Kubernetes before 1.31 binds tokens to no node; to a pod it binds only those of the pod's own account.
+      // Kubernetes before 1.31 does not bind tokens to nodes; it binds tokens to a pod only for the pod's own account.
       const answer = node !== undefined && UNBINDABLE.includes(bound.status) ? await ask(tokenRequest(seconds)) : bound;
       return outcomeOf(answer.status, answer.body);
     } finally {
@@ -175,7 +178,7 @@ export class Credentials {
   }
 }
 
-/** Its life begins when it is received: this machine's clock may be another than the one that the claims are of. */
+/** Its lifetime begins when it is received: this machine's clock may differ from the API server's. */
 function received({ token, claims }: Minted, now: number): Minted {
   const expiresAt = now + (claims.expiresAt - claims.issuedAt);
   return { token, claims: { ...claims, issuedAt: now, expiresAt } };
@@ -187,10 +190,10 @@ function tokenRequest(expirationSeconds: number, node?: string): object {
   return { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
 }
 
-/** What an API server answers that does not know how to bind a token to a node. */
+/** The answer of an API server that cannot bind tokens to nodes. */
 const UNBINDABLE = [400, 422];
 
-/** The installer's own token is replaced by the kubelet: one that is not accepted (401) may be good a moment later. */
+/** The kubelet replaces the installer's token: a refused one (401) may be valid a moment later. */
 const PASSING = [401, 429];
 
 function outcomeOf(status: number, body: string): Outcome {

@@ -2,8 +2,8 @@ import { type ApiServer, authority } from "../../kubernetes/api-server";
 import { base64, utf8 } from "../../system/bytes";
 
 /**
- * The plugin's kubeconfig; without its token, the plugin can only ask the installer. Written as JSON, which is YAML too, so that the plugin reads it without a YAML parser and
- * every other reader as usual.
+ * The plugin's kubeconfig; without a token in it, the plugin can only ask the installer. It is JSON, and so also YAML:
+ * the plugin reads it without a YAML parser, and other programs read it as usual.
  */
 export function kubeconfig(
   server: ApiServer & { readonly token: string; readonly ca: string },

@@ -10,18 +10,18 @@ import { connectUnix, listenUnix } from "../../system/net";
 import { dirname } from "../../system/path";
 import type { ApiConnection } from "./api-connection";
 
-/** What a connection may cost: only root comes, but a program of root's may be broken, too. */
+/** Limits of a connection: only root can connect, but a root program may be faulty. */
 const LIMITS = { connections: 512, headBytes: 4096, idleMs: 2_000, sendMs: 2_000, processingMs: PROCESSING_MS };
 /**
- * Look-ups at a time; a caller beyond them asks for itself. In a burst each takes a connection, and the installer encrypts
- * on one core while callers do so on all; but a caller without a token can only try again.
+ * Concurrent look-ups; further callers ask the API server themselves. In a burst each look-up takes a connection, and
+ * the installer encrypts on one core while callers use all of them. But a caller without a token can only try again.
  */
 const MOST_LOOKUPS = { withToken: 16, withoutToken: 64 };
 /** The plugin's deadline. */
 const LONGEST_MS = 5_000;
-/** Milliseconds that look-ups have to end as the installer stops. */
+/** Milliseconds that look-ups have to end when the installer stops. */
 const LAST_MS = 1_000;
-/** The API server's words for a status; an object of its own is never that short for want of room. */
+/** The API server's reason phrases by status, for short answers. */
 const LONGEST_REASON = 4096;
 
 const OK = 200;
@@ -31,14 +31,14 @@ interface Deps {
   /** Of the socket. */
   readonly path: string;
   readonly connection: Pick<ApiConnection, "get" | "hasWorked">;
-  /** Whether callers find a token on the node. */
+  /** Whether callers have a token on the node. */
   readonly tokenOnNode: boolean;
   readonly log: Log;
 }
 
 const noAnswer = (reason: string): ServerResponse => ({ status: BAD_GATEWAY, body: reason });
 
-/** Looks pods up for the plugins of the node, over a Unix socket. */
+/** Looks pods up for the node's plugin calls, over a Unix socket. */
 export class LookupServer {
   private readonly server = new HttpServer({ ...LIMITS, answer: (request) => this.answer(request) });
   private listener: { readonly inode: number; close(): void } | undefined;
@@ -48,14 +48,14 @@ export class LookupServer {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Why pods cannot be looked up here; empty if they can, or not yet. */
+  /** Why pods cannot be looked up here; empty if they can, or if it is too early. */
   get problem(): string {
     return this.said;
   }
 
   /**
-   * Listens, as soon as the connection has worked: until then an installer before this one may do better. Afterwards it
-   * leaves the socket to one that has taken it, as long as that one lives. Never rejects.
+   * Listens once the connection has worked: until then a previous installer may still serve. If another installer takes
+   * the socket later, leaves it alone while that installer lives. Never rejects.
    */
   async keep(): Promise<void> {
     const { path, connection, tokenOnNode, log } = this.deps;
@@ -79,7 +79,7 @@ export class LookupServer {
     }
   }
 
-  /** Takes no more look-ups, and ends those under way soon. */
+  /** Refuses new look-ups and soon ends those in progress. */
   async close(): Promise<void> {
     const isOwn = this.isInPlace();
     this.listener?.close();
@@ -92,7 +92,7 @@ export class LookupServer {
     return this.listener !== undefined && inodeOf(this.deps.path) === this.listener.inode;
   }
 
-  /** Listens under another name first, so that there is a socket at any time. */
+  /** Listens under a temporary name first, so that the socket always exists. */
   private async listen(): Promise<void> {
     const { path } = this.deps;
     const fresh = `${path}.new`;
@@ -135,7 +135,7 @@ function remove(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It is not there; or it cannot be replaced, and to listen there says why.
+    // It does not exist, or listening there reports why it cannot be replaced.
   }
 }
 

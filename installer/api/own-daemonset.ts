@@ -6,7 +6,7 @@ import type { Log } from "../../process/log";
 
 interface Deps {
   readonly namespace: string;
-  /** Our own pod. */
+  /** This pod. */
   readonly pod: string;
   readonly connect: () => Transport & { close(): void };
   readonly log: Log;
@@ -18,14 +18,14 @@ const DEADLINE_MS = 3_000;
 const GENERATED = /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
 const LONGEST_NAME = 63;
 
-/** The DaemonSet's name by that of its pod; undefined if the pod's does not tell. */
+/** The DaemonSet's name derived from its pod's; undefined if that is not possible. */
 export function guessDaemonSet(pod: string): string | undefined {
   return pod.length < LONGEST_NAME ? GENERATED.exec(pod)?.[1] : undefined;
 }
 
 /**
- * The DaemonSet that this pod belongs to. Its name is not a constant: kustomize's namePrefix and nameSuffix change it.
- * The pod says it; until the API server lets that be read, it is what the pod's own name begins with.
+ * The DaemonSet of this pod. Its name is not constant: kustomize's namePrefix and nameSuffix change it. The pod's owner
+ * reference names it; until the API server allows reading that, it is the prefix of the pod's name.
  */
 export class OwnDaemonSet {
   private owner: string | undefined;
@@ -33,12 +33,12 @@ export class OwnDaemonSet {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Undefined if it is not known, or if the pod belongs to none. */
+  /** Undefined if unknown, or if the pod does not belong to a DaemonSet. */
   get name(): string | undefined {
     return this.isKnown ? this.owner : guessDaemonSet(this.deps.pod);
   }
 
-  /** Whether an installer is one of its pods, by its identity; undefined if that does not tell. */
+  /** Whether an installer is one of its pods, by its identity; undefined if unknown. */
   has(identity: string): boolean | undefined {
     const [, namespace, pod = ""] = /^([^/]+)\/(\S+) \(UID /.exec(identity) ?? [];
     const of = guessDaemonSet(pod);
@@ -46,7 +46,7 @@ export class OwnDaemonSet {
     return namespace === this.deps.namespace && of === this.name;
   }
 
-  /** Asks if it is not known yet. Never rejects. Tells whether the name is another one since. */
+  /** Asks the API server if it is not known yet. Never rejects. Returns whether the name changed. */
   async learn(): Promise<boolean> {
     if (this.isKnown) return false;
     const before = this.name;

@@ -8,14 +8,14 @@ import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 
-/** The Event on a pod for a line of the plugin's log. */
+/** Makes the Event on a pod from a line of the plugin's log. */
 export interface PodEvent {
   readonly namespace: string;
   readonly name: string;
   readonly type: EventSpec["type"];
   readonly reason: Reason;
   readonly note: string;
-  /** What happened once, however often it is read. */
+  /** Identifies the occurrence, however often it is read. */
   readonly occasion?: string;
 }
 
@@ -28,7 +28,7 @@ type Reason =
 
 type Content = Pick<PodEvent, "type" | "reason" | "note">;
 
-/** Errors that say more than that the redirect failed. */
+/** Errors with a more specific reason than a failed redirect. */
 const REASONS: Readonly<Record<number, Reason>> = {
   [ErrorCode.config]: "LinkerdCNIConfigInvalid",
   [ErrorCode.tryAgainLater]: "LinkerdCNIApiUnreachable",
@@ -44,7 +44,7 @@ function ofCall({ code, decision, error, reason }: Entry): Content | undefined {
   return { type, reason: "LinkerdCNIApiUnreachable", note: `Redirected by the pod's annotations alone: ${reason}` };
 }
 
-/** The NRI plugin writes of pods that it refused to start, and of running ones that it mended or left alone. */
+/** The NRI plugin logs pods that it refused to start, and running pods that it repaired or left unchanged. */
 function ofNri(entry: Entry): Content | undefined {
   const { code, decision, error } = entry;
   if (code === ErrorCode.rulesDiffer)
@@ -55,15 +55,12 @@ function ofNri(entry: Entry): Content | undefined {
   return { type: "Normal", reason: "LinkerdCNIRedirectMended", note };
 }
 
-/** When an entry was written, in milliseconds since 1970. */
+/** The time of an entry, in milliseconds since 1970. */
 const timeOf = ({ time }: Entry): number => (typeof time === "string" ? Date.parse(time) : Number.NaN);
 
 const CONTENTS: Readonly<Record<string, (entry: Entry) => Content | undefined>> = { ADD: ofCall, [NRI_VERB]: ofNri };
 
-/**
- * The Event for one call of the plugin, if it failed to start a pod as it should, or had to fall back; or for what the
- * NRI plugin did about a pod.
- */
+/** The Event for a call of the plugin that failed or fell back, or for an action of the NRI plugin on a pod. */
 export function eventOf(entry: Entry): PodEvent | undefined {
   const { pod, verb } = entry;
   if (typeof pod !== "string") return undefined;
@@ -77,21 +74,21 @@ export function eventOf(entry: Entry): PodEvent | undefined {
 
 interface Deps {
   readonly connect: () => Transport & { close(): void };
-  /** This installer, and where it runs. */
+  /** This installer and its node. */
   readonly instance: string;
-  /** Of which entries Events are published: of the plugin's calls, and of what the NRI plugin did. */
+  /** The entries to publish: the plugin's calls, and the NRI plugin's actions. */
   readonly kinds: { readonly calls: boolean; readonly nri: boolean };
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "date">;
 }
 
-/** The kubelet tries a pod again every few seconds: what was said stays said for so long. */
+/** The kubelet retries a pod every few seconds: the same Event is not repeated for this long. */
 const SAID_MS = 10 * 60_000;
 const MOST_WAITING = 100;
 const MOST_AT_ONCE = 10;
 const DEADLINE_MS = 3_000;
 
-/** Publishes Events about pods: each once in ten minutes, and few at a time. */
+/** Publishes Events about pods, each once in ten minutes, and few at a time. */
 export class PodEvents {
   private readonly waiting = new Map<string, PodEvent>();
   private readonly said = new Map<string, number>();
@@ -114,15 +111,15 @@ export class PodEvents {
   }
 
   /**
-   * Takes what the NRI plugin wrote shortly before this installer began to follow the log: both start at the same time,
-   * and the API server knows what was published already.
+   * Reads what the NRI plugin logged shortly before this installer began to follow the log, since both start at the
+   * same time. The API server knows which Events were already published.
    */
   takeEarlier(entries: readonly Entry[]): void {
     const since = this.deps.clock.date().getTime() - SAID_MS;
     for (const entry of entries) if (entry["verb"] === NRI_VERB && timeOf(entry) >= since) this.take(entry);
   }
 
-  /** Takes a line of the plugin's log. */
+  /** Queues the Event of a line of the plugin's log. */
   take(entry: Entry): void {
     const { calls, nri } = this.deps.kinds;
     if (!(entry["verb"] === NRI_VERB ? nri : calls)) return;
@@ -132,7 +129,7 @@ export class PodEvents {
     if (!this.said.has(key)) this.waiting.set(key, event);
   }
 
-  /** Publishes some of what waits; called every few seconds. */
+  /** Publishes some of the queued Events; called every few seconds. */
   async publish(): Promise<void> {
     this.forget();
     if (this.busy || this.waiting.size === 0) return;
@@ -159,7 +156,7 @@ export class PodEvents {
     }
   }
 
-  /** A refusal is logged and not repeated; if no answer comes, this throws, and the Event waits. */
+  /** Logs a refusal and does not retry it; throws without an answer, and the Event stays queued. */
   private async publishOne({ namespace, name, type, reason, note, occasion }: PodEvent): Promise<void> {
     const uid = await this.uidOf(namespace, name);
     if (uid === undefined) return;
@@ -172,7 +169,7 @@ export class PodEvents {
     }
   }
 
-  /** Undefined if there is no such pod, or it may not be read. */
+  /** Undefined if the pod does not exist or may not be read. */
   private async uidOf(namespace: string, name: string): Promise<string | undefined> {
     try {
       return (await this.client.get(resources.pods, { namespace, name })).metadata?.uid;

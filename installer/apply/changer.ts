@@ -19,9 +19,9 @@ const DONE = {
   remove: "removed",
 };
 
-/** What has been done, for the log. */
+/** A change in words, for the log. */
 function describe(change: Change): string {
-  if (change.do === "reread") return `had the container runtime read ${dirname(change.path)} again`;
+  if (change.do === "reread") return `made the container runtime read ${dirname(change.path)} again`;
   if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
   return `${DONE[change.do]} ${change.path}`;
 }
@@ -36,7 +36,7 @@ function wrongOwner(change: Change): string | undefined {
   return `${change.path} belongs to ${text(found)} instead of ${text(change.owner)}: only with CAP_CHOWN (value privileged) can it be given back`;
 }
 
-/** Makes planned changes of one node's files, and says what it did. */
+/** Applies planned changes of a node's files, and logs them. */
 export class Changer {
   private readonly warned = new Set<string>();
 
@@ -49,7 +49,7 @@ export class Changer {
     },
   ) {}
 
-  /** Makes the changes. False if the rest of them is out of date. */
+  /** Applies the changes. Returns false if the remaining ones are out of date. */
   async run(changes: readonly Change[]): Promise<boolean> {
     for (const change of changes) {
       if (!(await this.make(change))) return false;
@@ -61,19 +61,25 @@ export class Changer {
     return true;
   }
 
-  /** Copies the image's plugin to the node under another name, and tells why it does not run there; see {@link stage}. */
+  /**
+   * Copies the image's plugin to the node under a temporary name, and returns why it does not run there; see {@link
+   * stage}.
+   */
   async stage(): Promise<string | undefined> {
     const { disk, paths, plugin } = this.deps;
     if (plugin.isCopy(paths.image, paths.plugin)) return plugin.failure(paths.plugin, paths.image);
     return stage({ do: "install", from: paths.image, path: paths.plugin, mode: 0o755 }, disk, plugin);
   }
 
-  /** Has the runtime read again, and tells whether it reads a folder of drop-ins; undefined if that cannot be seen. */
+  /**
+   * Makes the runtime read its configuration again, and returns whether it reads a folder of drop-ins; undefined if
+   * unknown.
+   */
   isRead(folder: string): Promise<boolean | undefined> {
     return isReread(this.deps.paths.reread, folder, this.deps.disk);
   }
 
-  /** Takes away what {@link stage} left. */
+  /** Removes the file that {@link stage} left. */
   async unstage(): Promise<void> {
     const { disk, paths } = this.deps;
     await apart(() => disk.remove(`${paths.plugin}${TEMPORARY}`));

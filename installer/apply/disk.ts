@@ -5,36 +5,36 @@ import type { Owner, Seen } from "../state/node-state";
 import { TEMPORARY } from "../state/paths";
 
 /**
- * The file-changing operations of the installer, one by one, so that a test can stop at each of them. They run apart from
- * the process, which does other work meanwhile: on a slow disk each may take minutes.
+ * The file operations of the installer, one by one, so that a test can stop at each of them. They run asynchronously:
+ * on a slow disk each may take minutes.
  */
 export interface Disk {
-  /** Creates a file that is not there yet, with its content safe on the disk. */
+  /** Creates a new file, with its content synced to disk. */
   create(path: string, bytes: Uint8Array, mode: number, owner?: Owner): void;
-  /** Creates a copy of a file, with its content safe on the disk. */
+  /** Creates a copy of a file, with its content synced to disk. */
   copy(from: string, path: string, mode: number): void;
-  /** Gives a file a second name. @throws if the file system or its guard of other users' files refuses that */
+  /** Creates a hard link. @throws if the file system or its protection of other users' files refuses it */
   name(path: string, existing: string): void;
   /** Creates a symbolic link. */
   link(path: string, target: string): void;
-  /** Puts one name in another's place in one step. */
+  /** Renames atomically, and replaces the target. */
   rename(from: string, to: string): void;
-  /** Creates a directory; it may be there already. */
+  /** Creates a directory unless it exists. */
   makeDirectory(path: string): void;
-  /** Removes a directory; it may be gone already, and is left alone if others have put something in it. */
+  /** Removes a directory if it exists and is empty. */
   removeDirectory(path: string): void;
-  /** Removes a file; it may be gone already. */
+  /** Removes a file if it exists. */
   remove(path: string): void;
-  /** Makes the content of a file, or the names in a directory, safe on the disk. */
+  /** Syncs a file's content, or a directory's entries, to disk. */
   settle(path: string): void;
-  /** Whether another process opens a directory once this one has done something. @throws if that cannot be seen */
+  /** Whether another process opens a directory after an action of this one. @throws if that cannot be observed */
   isOpened(directory: string, meanwhile: () => Promise<unknown>): Promise<boolean>;
 }
 
 /** How long a container runtime may take to read its configuration again. */
 const REREAD_MS = 3_000;
 
-/** Does what may fail with one of these codes. */
+/** Ignores errors with one of these codes. */
 function except(codes: readonly string[], work: () => void): void {
   try {
     work();
@@ -51,7 +51,7 @@ export const nodeDisk: Disk = {
     try {
       fs.chownSync(path, owner.uid, owner.gid);
     } catch {
-      // The content is what counts; who compares the owners says so.
+      // The content matters; the caller reports a wrong owner.
     }
   },
   copy: fs.copyFileSync,
@@ -65,7 +65,7 @@ export const nodeDisk: Disk = {
   isOpened: (directory, meanwhile) => fs.isOpened(directory, meanwhile, REREAD_MS),
 };
 
-/** Another program has changed a file since the change of it was planned, which would undo its work. */
+/** The file changed after planning: applying the change would undo another program's work. */
 export class OutOfDate extends Error {
   static readonly code = "OUT_OF_DATE";
   override readonly name = "OutOfDate";
@@ -76,17 +76,17 @@ export class OutOfDate extends Error {
   }
 }
 
-/** What is asked in the last moment before a change takes effect. */
+/** The checks right before a change takes effect. */
 export interface Checks {
-  /** Whether a file still holds what the change was planned by. */
+  /** Whether a file still has the content that the change was planned for. */
   readonly holds: (seen: Seen) => boolean;
-  /** Whether a file on the node is the image's own, byte for byte. */
+  /** Whether a file on the node equals the image's, byte for byte. */
   readonly isCopy: (source: string, copy: string) => boolean;
   /** Why an executable does not run on this node; undefined if it does. */
   readonly failure: (path: string, source: string) => Promise<string | undefined>;
 }
 
-/** The same file if that is allowed, so that its owner, times and attributes are kept; else a copy. */
+/** A hard link if possible, which keeps owner, times and attributes; else a copy. */
 function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, disk: Disk): void {
   try {
     disk.name(path, change.from);
@@ -96,8 +96,8 @@ function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, di
 }
 
 /**
- * Copies an executable to its directory, under a temporary name, and runs VERSION there. Returns why it does not run on this
- * node; it then stays: the next try asks it again and writes nothing, which an edge node's flash memory would suffer from.
+ * Copies an executable to its directory under a temporary name, and runs VERSION there. Returns why it does not run on
+ * this node. The copy then stays: the next try runs it again without writing, which spares an edge node's flash memory.
  */
 export async function stage(
   { from, path, mode }: Extract<Change, { readonly do: "install" }>,
@@ -121,9 +121,8 @@ export async function stage(
 }
 
 /**
- * Has the container runtime read its configuration again: containerd does so when a file is removed, CRI-O when one is
- * created. Neither watches the folders below.
- * @param path of a file that runtimes do not read
+ * Makes the container runtime read its configuration again: containerd does so when a file is removed, CRI-O when one
+ * is created. Neither watches subfolders. @param path of a file that runtimes do not read
  */
 function reread(path: string, disk: Disk): void {
   disk.remove(path);
@@ -132,9 +131,8 @@ function reread(path: string, disk: Disk): void {
 }
 
 /**
- * The same, and whether the runtime then reads a folder of drop-ins, which is made if there is none; undefined if the
- * kernel does not tell.
- * @param path of a file that runtimes do not read
+ * The same, and returns whether the runtime then reads a folder of drop-ins, which is created if absent; undefined if
+ * the kernel cannot report it. @param path of a file that runtimes do not read
  */
 export async function isReread(path: string, folder: string, disk: Disk): Promise<boolean | undefined> {
   await fs.apart(() => disk.makeDirectory(folder));
@@ -146,13 +144,10 @@ export async function isReread(path: string, folder: string, disk: Disk): Promis
   }
 }
 
-/**
- * Applies one change; afterwards it is on the disk, or nothing has changed.
- * @throws OutOfDate if what it was planned by, looked at again in the last moment, does not hold any more
- */
+/** Applies one change atomically and durably. @throws OutOfDate if the state that it was planned for has changed */
 export async function apply(change: Change, disk: Disk, checks: Checks): Promise<void> {
   if (change.do === "install") {
-    // Only a file that was seen to run in its directory is put in place.
+    // Only a file that ran in its directory replaces the plugin.
     const why = await stage(change, disk, checks);
     if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
   }
@@ -195,7 +190,7 @@ function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
       try {
         disk.rename(change.from, change.path);
       } catch (error) {
-        // Another installer that removes what was installed has been faster.
+        // Another installer has already removed it.
         throw (error as { code?: string }).code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
       }
       break;
@@ -213,7 +208,7 @@ function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
       reread(change.path, disk);
       break;
   }
-  // What is to be gone may never have had a directory.
+  // The directory of a file to remove may not exist.
   if (change.do === "remove" || change.do === "rmdir") except(["ENOENT"], settle);
   else settle();
 }

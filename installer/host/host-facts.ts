@@ -42,7 +42,7 @@ function directory(path: string, mountinfo: string, holdsPlugin: boolean): Direc
 
 const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Finds out what can be told from inside the container. */
+/** Collects the facts that are visible from inside the container. */
 export function hostFacts(paths: Paths, runtime: string | undefined): HostFacts {
   const mountinfo = readMountinfo();
   const enforce = readIfAny("/sys/fs/selinux/enforce");

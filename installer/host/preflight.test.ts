@@ -43,9 +43,9 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
     "seLinuxOptions type spc_t",
   ],
   ["containerd 1.7", { runtime: "containerd://1.7.13" }, "info", "passes pod annotations"],
-  ["containerd 1.4", { runtime: "containerd://1.4.13-k3s1" }, "info", "passes no pod annotations"],
-  ["CRI-O 1.28", { runtime: "cri-o://1.28.4" }, "info", "passes no pod annotations"],
-  ["cri-dockerd", { runtime: "docker://26.1.0" }, "info", "passes no pod annotations"],
+  ["containerd 1.4", { runtime: "containerd://1.4.13-k3s1" }, "info", "does not pass pod annotations"],
+  ["CRI-O 1.28", { runtime: "cri-o://1.28.4" }, "info", "does not pass pod annotations"],
+  ["cri-dockerd", { runtime: "docker://26.1.0" }, "info", "does not pass pod annotations"],
 ];
 
 test.each(findings)("%s is told in one line", (_, facts, level, text) => {

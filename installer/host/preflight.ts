@@ -1,9 +1,9 @@
-/** What was found out about the node. Absent means that it could not be told. */
+/** Facts about the node. Absent means unknown. */
 export interface HostFacts {
   readonly directories: readonly {
     readonly path: string;
     readonly state: "writable" | "missing" | "not a directory" | "not writable";
-    /** Options of the mount that it lies on. */
+    /** Options of its mount. */
     readonly mountOptions: readonly string[];
     readonly holdsPlugin: boolean;
     readonly freeBytes?: number;
@@ -84,10 +84,10 @@ function ofRuntime(runtime: string | undefined): readonly Advice[] {
   const passes = passesAnnotations(runtime);
   if (passes === true)
     return [info(`container runtime ${runtime} passes pod annotations: unmeshed pods need no API request`)];
-  return [info(`container runtime ${runtime} passes no pod annotations: each pod's start asks the API server`)];
+  return [info(`container runtime ${runtime} does not pass pod annotations: each pod's start asks the API server`)];
 }
 
-/** What the node lacks, each in one line that says what to do. */
+/** The problems of the node, one line each with the remedy. */
 export function preflight(facts: HostFacts): readonly Advice[] {
   return [
     ...facts.directories.flatMap((directory) => ofDirectory(directory, facts.pluginBytes)),
@@ -96,7 +96,7 @@ export function preflight(facts: HostFacts): readonly Advice[] {
   ];
 }
 
-/** CRI-O calls the plugin for a pod's DEL by the configuration of its ADD, even after an uninstall. */
+/** CRI-O calls the plugin for a pod's DEL with the configuration of its ADD, even after an uninstall. */
 export function isCrio(runtime: string | undefined): boolean {
   return runtime?.startsWith("cri-o://") === true;
 }

@@ -20,8 +20,8 @@ export async function askForRuntime(
 }
 
 /**
- * Whether a runtime passes over a configuration that it cannot load. containerd does not: one that comes first and is
- * broken keeps the node NotReady. Undefined if that is not known.
+ * Whether a runtime skips a configuration that it cannot load. containerd does not: a broken first file keeps the node
+ * NotReady. Undefined if unknown.
  */
 export function passesOverBroken(runtime: string | undefined): boolean | undefined {
   if (runtime?.startsWith("containerd://") === true) return false;

@@ -1,41 +1,41 @@
-/** Which of the ways to chain a node's pods there are is taken, and what of them is in force. */
+/** Chooses how to chain a node's pods, and finds what is in force. */
 import { DROPIN_FILE, readsDropins, whyNoDropins } from "../../cni/conflist/dropin";
 import { type Config, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { FoundFile, NodeState } from "../state/node-state";
 
-/** Where our stanza stands: in a drop-in, in the owner's list, or in Multus' auxiliary chain. */
+/** The place of our stanza: in a drop-in, in the owner's list, or in Multus' auxiliary chain. */
 export type Way = Exclude<Chaining, "auto">;
 
-/** The way that is taken. */
+/** The chosen way. */
 export interface Choice {
   readonly way: Way;
-  /** Why this one, for the log. */
+  /** The reason, for the log. */
   readonly why: string;
-  /** Why it cannot be taken, and what to do. */
+  /** Why it is not possible, and the remedy. */
   readonly problem?: string;
 }
 
-/** What decides. */
+/** The inputs of the choice. */
 export interface Situation {
   readonly chaining: Exclude<Chaining, "auxiliary">;
-  /** As the Node names it: `containerd://2.2.9`; undefined if it is not known. */
+  /** As in the Node's status: `containerd://2.2.9`; undefined if unknown. */
   readonly runtime?: string | undefined;
-  /** The runtime was seen not to read the folder. */
+  /** The runtime has not read the folder when asked to. */
   readonly unread: boolean;
-  /** Whether our drop-in is in place already. */
+  /** Whether our drop-in is already in place. */
   readonly stands: boolean;
   /** The configuration in force, by its path. */
   readonly path: string;
   readonly config: Config;
-  /** Whether what is not a folder has the folder's name. */
+  /** Whether another kind of file has the folder's name. */
   readonly isOccupied: boolean;
 }
 
 const READERS = "containerd 2.1 and CRI-O 1.34 do";
 
-/** Why the runtime does not append a drop-in to the configuration; undefined if it does, as far as is known. */
+/** Why the runtime does not append a drop-in to the configuration; undefined if it does, as far as known. */
 function whyNotDropin({ runtime, unread, path, config, isOccupied }: Situation): string | undefined {
   const why = whyNoDropins(config);
   if (why !== undefined) return `${path} ${why}`;
@@ -46,8 +46,8 @@ function whyNotDropin({ runtime, unread, path, config, isOccupied }: Situation):
 }
 
 /**
- * Chooses between a drop-in and an edited list. If the runtime is not known, for instance because the API server does not
- * answer, what stands on the node stays.
+ * Chooses between a drop-in and an edited list. If the runtime is unknown, for instance because the API server does not
+ * answer, the node's chain stays.
  */
 export function choose(situation: Situation): Choice {
   const { chaining, runtime, stands } = situation;
@@ -63,7 +63,7 @@ export function choose(situation: Situation): Choice {
   return stands ? { way: "dropin", why: `${unknown}: it stays` } : { way: "edit", why: unknown };
 }
 
-/** The type of a drop-in's plugin; undefined if it is not the configuration of one. */
+/** The type of a drop-in's plugin; undefined if the file is not a plugin's configuration. */
 function typeOf({ name, bytes }: FoundFile): string | undefined {
   const config = bytes === undefined ? undefined : readConfig(name, bytes);
   return config?.kind === "single" ? config.types[0] : undefined;
@@ -77,7 +77,7 @@ export function dropinsOf(config: Config, { dropins }: Pick<NodeState, "dropins"
   return whyNoDropins(config) === undefined && config.kind === "list" ? (dropins.get(config.name) ?? []) : [];
 }
 
-/** Whether our plugin is what a chain ends in, wherever its stanza stands, ours or that of another installer. */
+/** Whether a chain ends in our plugin, with a stanza of any installer in any place. */
 export function isInForce(
   file: FoundFile | undefined,
   state: Pick<NodeState, "dropins" | "auxiliary">,
@@ -90,9 +90,9 @@ export function isInForce(
   return config.types.at(-1) === PLUGIN_TYPE || (isRead && dropinsOf(config, state).some(isOursDropin));
 }
 
-/** What is to be known of the drop-ins of others, beside ours. */
+/** Problems and warnings about the drop-ins of others. */
 export interface Neighbours {
-  /** Why the runtime cannot load the network. */
+  /** Reasons for which the runtime cannot load the network. */
   readonly problem?: string;
   readonly warnings: readonly string[];
 }

@@ -1,6 +1,6 @@
 import type { Owner, Seen } from "../state/node-state";
 
-/** What a file is to hold. */
+/** The wanted content of a file. */
 interface Content {
   readonly bytes: Uint8Array;
   readonly mode: number;
@@ -8,9 +8,9 @@ interface Content {
   readonly owner?: Owner | undefined;
 }
 
-/** One planned change of one file. Changes are applied in order, and each is atomic for readers of the file. */
+/** One planned change of a file. Changes are applied in order, and each is atomic for readers. */
 export type Change = Planned & {
-  /** Made only while this holds. */
+  /** Applied only while this holds. */
   readonly seen?: Seen;
 };
 
@@ -18,14 +18,14 @@ type Planned =
   | ({
       readonly do: "write";
       readonly path: string;
-      /** Where it is written before it is renamed. @default beside the path */
+      /** Path of the temporary file. @default beside the path */
       readonly temporary?: string;
     } & Content)
-  /** Puts a copy of an executable in place, unless it does not run on this node. */
+  /** Installs a copy of an executable if it runs on this node. */
   | { readonly do: "install"; readonly from: string; readonly path: string; readonly mode: number }
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }
   | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string }
-  /** Has the runtime read its configuration again, by a file that comes and goes. */
+  /** Makes the runtime read its configuration again, by creating and removing a file. */
   | { readonly do: "reread"; readonly path: string };
