@@ -5,16 +5,16 @@ import type { Disk } from "./apply/disk";
 import { Service } from "./service";
 import { readSettings } from "./settings";
 
-/** What an installer's process gets from outside. */
+/** The process environment of an installer. */
 export interface Deps {
   readonly args: readonly string[];
   readonly environment: Environment;
   readonly disk: Disk;
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly write: (line: string) => void;
-  /** Resolves when the process is asked to stop. */
+  /** Resolves when the process must stop. */
   readonly stopped: Promise<void>;
-  /** At which it ends, for the log. */
+  /** The memory limit, for the log. */
   readonly memoryMiB: number;
 }
 

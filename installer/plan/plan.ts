@@ -12,63 +12,63 @@ import { type Paths, TEMPORARY } from "../state/paths";
 import { type Choice, choose, dropinsOf, isOursDropin, judgeNeighbours, type Neighbours } from "./chaining";
 import type { Change } from "./change";
 
-/** What a node with the plugin has. */
+/** The wanted state of a node. */
 export interface Wanted {
   readonly owner: string;
   /** Whether the container runtime, or Multus, calls the plugin for every pod. */
   readonly chained: boolean;
   readonly chaining: Chaining;
-  /** The node's container runtime, `containerd://2.2.9`; undefined if it is not known. */
+  /** The node's container runtime, `containerd://2.2.9`; undefined if unknown. */
   readonly runtime?: string | undefined;
-  /** The runtime was seen not to read the folder of drop-ins. */
+  /** The runtime has not read the folder of drop-ins when asked to. */
   readonly unread?: boolean;
   readonly stanza: StanzaJson;
   readonly kubeconfig: string;
 }
 
-/** A file that runtimes read and that is not a valid configuration. */
+/** A file that runtimes read but that is not a valid configuration. */
 export interface Finding {
   readonly file: string;
   readonly reason: string;
-  /** What would show it: on the node it may be valid all the same. */
+  /** What would make it visible: on the node it may be valid. */
   readonly hidden?: string | undefined;
 }
 
-/** The order of the steps is what keeps a node whole: no chain names what is not there yet. */
+/** The order of the steps keeps a node working: a chain never names a file that is not installed yet. */
 export const STEPS = ["journal", "plugin", "kubeconfig", "chain", "rest"] as const;
 export type Step = (typeof STEPS)[number];
 
 export interface Plan {
   readonly steps: Readonly<Record<Step, readonly Change[]>>;
-  /** The file that holds the stanza when the changes are done, as a path; absent if there is nothing to chain to. */
+  /** Path of the file that holds the stanza after the changes; absent if there is no configuration to chain to. */
   readonly chain?: string;
-  /** How pods are chained, and why so; absent if there is nothing to chain to. */
+  /** How pods are chained, and why; absent if there is no configuration to chain to. */
   readonly choice?: Choice;
-  /** Where our drop-in is to be, if that is the way: the folder as a path, and whether it is in there already. */
+  /** The place of our drop-in, if chaining uses one: the folder's path, and whether the drop-in is already there. */
   readonly dropin?: { readonly folder: string; readonly stands: boolean };
   /** The drop-ins of others. */
   readonly neighbours: Neighbours;
-  /** The configuration that is chained, by the name that its owner gave it. */
+  /** The chained configuration, by its owner's file name. */
   readonly active?: string;
   /**
-   * Types of the plugins that are chained with ours, if the plugin directory holds none of them: the container runtime
-   * may search another one. Empty if it holds one.
+   * Types of the plugins chained with ours, if the plugin directory contains none of them: the container runtime may
+   * search another directory. Empty if it contains one.
    */
   readonly absentNeighbours: readonly string[];
-  /** Lists that linkerd's own installer seems to have made of a single plugin's file. */
+  /** Lists that linkerd's installer probably made from a single plugin's file. */
   readonly renamed: readonly string[];
-  /** Files in front of the active one, or all of them if none is active. */
+  /** Files before the active one, or all files if none is active. */
   readonly findings: readonly Finding[];
 }
 
-/** A configuration as its owner wrote it: without us. */
+/** A configuration as its owner wrote it, without our stanza. */
 export interface Pristine {
   readonly name: string;
   readonly config: Config;
   readonly bytes: Uint8Array;
-  /** The file that stands for it now; absent if a list that we made does. */
+  /** The file that holds it now; absent if that is a list that we made. */
   readonly file?: FoundFile;
-  /** The list that we made of it. */
+  /** The list that we made from it. */
   readonly made?: FoundFile;
 }
 
@@ -82,18 +82,18 @@ function parseLoosely(bytes: Uint8Array): unknown {
   }
 }
 
-/** The original's bytes, unless the content has changed since they were kept. */
+/** The original's bytes, unless the content has changed since. */
 function withoutUs(text: string, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
   const stripped = utf8(text);
   if (original?.bytes === undefined) return stripped;
-  // Behind a link the owner goes on writing: what is new there counts more than what others add to the list.
+  // The owner goes on writing the link's target: new content there counts more than what others add to the list.
   if (original.target !== undefined && madeOf !== digest(original.bytes)) return original.bytes;
   return sameJson(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
 }
 
 /**
- * A configuration that is a file of its owner's, with or without our stanza in it. If that was a link, `madeOf` is the
- * digest of what it led to then.
+ * A configuration in its owner's file, with or without our stanza. If that was a link, `madeOf` is the digest of its
+ * target's content at that time.
  */
 function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: string): Pristine {
   const { name, bytes, problem } = file;
@@ -106,31 +106,31 @@ function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: str
   return { name, file, bytes: own, config: readConfig(name, own) };
 }
 
-/** The parts of a list besides our stanza; none if it is not a list. */
+/** The parts of a list besides our stanza; empty if it is not a list. */
 function othersIn(list: FoundFile): readonly unknown[] {
   const config = list.bytes === undefined ? undefined : readConfig(list.name, list.bytes);
   if (config?.kind !== "list") return [];
   return (JSON.parse(unchained(config)) as { readonly plugins: readonly unknown[] }).plugins;
 }
 
-/** Whether a list begins with what a single plugin's file holds. */
+/** Whether a list begins with the content of a single plugin's file. */
 function beginsWith(list: FoundFile, original: FoundFile): boolean {
   const [first] = othersIn(list);
   return first !== undefined && original.bytes !== undefined && sameJson(first, parseLoosely(original.bytes));
 }
 
-/** Whether a list is a single plugin's configuration and our stanza, and nothing that others have added. */
+/** Whether a list consists of a single plugin's configuration and our stanza, without additions of others. */
 function standsFor(list: FoundFile, original: FoundFile): boolean {
   return beginsWith(list, original) && othersIn(list).length === 1;
 }
 
-/** Names of single plugins' files that are set aside while their own name is free. */
+/** Names of single plugins' files that are set aside while their original name is free. */
 function setAside({ configs, originals }: NodeState): readonly string[] {
   const present = new Set(configs.map(({ name }) => name));
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
 
-/** Whether the name of a list of ours has become that of an owner's list, before we wrote ours or since. */
+/** Whether an owner has a list with the name of our list, written before or after ours. */
 function isTaken(list: string, from: string, { configs, originals }: NodeState): boolean {
   const file = configs.find(({ name }) => name === list);
   if (file?.bytes === undefined) return false;
@@ -140,7 +140,7 @@ function isTaken(list: string, from: string, { configs, originals }: NodeState):
   return !isOurs;
 }
 
-/** Lists that we made, and their originals: by the journal, or if that is lost, by the files' content. */
+/** Lists that we made, and their originals: from the journal, or if it is lost, from the files' content. */
 export function madeLists(state: NodeState): Journal["made"] {
   const noted = Object.entries(state.journal?.made ?? {}).filter(([list, from]) => !isTaken(list, from, state));
   const known = new Set(noted.map(([, from]) => from));
@@ -152,7 +152,7 @@ export function madeLists(state: NodeState): Journal["made"] {
   return Object.fromEntries([...inferred, ...noted]);
 }
 
-/** A list that we made; one to which others have added something is a list like any other by now. */
+/** A list that we made. A list with additions of others counts as their list. */
 function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | undefined {
   if (state.configs.some(({ name }) => name === from)) return undefined;
   const original = state.originals.get(from);
@@ -163,7 +163,7 @@ function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | und
   return { name: from, made, bytes: original.bytes, config: readConfig(from, original.bytes) };
 }
 
-/** Files that were set aside for a list that another program has removed. */
+/** Files set aside for a list that another program has removed. */
 function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
   const present = new Set(state.configs.map(({ name }) => name));
   const held = new Set(Object.entries(made).flatMap(([list, from]) => (present.has(list) ? [from] : [])));
@@ -173,7 +173,7 @@ function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
   });
 }
 
-/** The configuration directory as it would be without us, in the order in which runtimes look at it. */
+/** The configuration directory as it would be without us, in the order in which runtimes read it. */
 export function pristine(state: NodeState): readonly Pristine[] {
   const made = madeLists(state);
   const found = state.configs.map((file) => {
@@ -186,7 +186,7 @@ export function pristine(state: NodeState): readonly Pristine[] {
   );
 }
 
-/** Lists that we made and others have added to, and the files set aside for them: those stay aside. */
+/** Lists that we made and others have extended, and the files set aside for them, which stay aside. */
 function adopted(state: NodeState): Journal["made"] {
   const entries = Object.entries(madeLists(state)).filter(([list, from]) => {
     const file = state.configs.find(({ name }) => name === list);
@@ -195,12 +195,15 @@ function adopted(state: NodeState): Journal["made"] {
   return Object.fromEntries(entries);
 }
 
-/** The loopback does not count as a network for pods, even if its file comes first because the real one is not there yet. */
+/**
+ * The loopback does not count as a network for pods, even if its file comes first because the real one does not exist
+ * yet.
+ */
 function isPodNetwork({ config }: Pristine): boolean {
   return config.kind !== "invalid" && config.types.some((type) => type !== "loopback");
 }
 
-/** The configuration that containerd and CRI-O use: the first valid one. */
+/** The configuration that containerd and CRI-O use: the first valid file. */
 export function activeOf(configs: readonly Pristine[]): Pristine | undefined {
   return configs.find(isPodNetwork);
 }
@@ -210,17 +213,17 @@ interface Context {
   readonly state: NodeState;
 }
 
-/** The way by which the runtime comes to our stanza. */
+/** The changes that make the runtime use our stanza. */
 interface Chain {
   /** In the order in which they must happen. */
   readonly changes: readonly Change[];
   /** The file that holds the stanza, in the configuration directory; absent if Multus calls it. */
   readonly file?: string;
-  /** The folder with our drop-in. */
+  /** The folder of our drop-in. */
   readonly folder?: string;
   /** The file whose original must be kept. */
   readonly keeps?: string;
-  /** The list made, and what it is made of. */
+  /** The list, and what it is made from. */
   readonly made?: Readonly<Record<string, string>>;
 }
 
@@ -228,7 +231,7 @@ const same = (left: Uint8Array | undefined, right: Uint8Array): boolean => left 
 
 const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
 
-/** What stands under a name that runtimes read. */
+/** The content of a file that runtimes read. */
 function seen({ paths, state }: Context, name: string): Seen {
   const files = [...state.configs, ...state.setAside];
   return { path: join(paths.netDir, name), bytes: files.find((file) => file.name === name)?.bytes };
@@ -243,7 +246,7 @@ function keep(context: Context, file: FoundFile, bytes: Uint8Array): readonly Ch
   const { paths, state } = context;
   const path = join(paths.netDir, originalName(file.name));
   const kept = state.originals.get(file.name);
-  // The owner's own, whatever others have added to the list that is made of it.
+  // The owner's content, without additions of others to the list made from it.
   if (kept?.target !== undefined && !same(file.bytes, bytes)) return [];
   if (same(kept?.bytes, bytes) && (file.target === undefined || kept?.target === file.target)) return [];
   return same(file.bytes, bytes) && file.target !== undefined
@@ -251,7 +254,7 @@ function keep(context: Context, file: FoundFile, bytes: Uint8Array): readonly Ch
     : [keptFile(context, file, { path, bytes })];
 }
 
-/** The owner's file itself, unless it is ours by now: then what it would be without us. */
+/** The owner's file, or, if it is ours by now, its content without our changes. */
 function keptFile(context: Context, file: FoundFile, { path, bytes }: { path: string; bytes: Uint8Array }): Change {
   const { name, mode, owner } = file;
   return same(file.bytes, bytes)
@@ -269,7 +272,9 @@ function chainList(context: Context, active: Pristine, file: FoundFile, stanza: 
   return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
 }
 
-/** A name for the list made of a single plugin's file: free, and with no other configuration between the two. */
+/**
+ * A free name for the list made from a single plugin's file, such that no other configuration sorts between the two.
+ */
 function madeName({ state }: Context, from: string): string {
   const reuse = Object.entries(madeLists(state)).find(([, original]) => original === from)?.[0];
   if (reuse !== undefined) return reuse;
@@ -300,8 +305,8 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
 }
 
 /**
- * Plans the stanza in the active configuration. A drop-in of ours goes after it is there: for a moment the files have two
- * of ours, but never none, and containerd reads neither until it is told to.
+ * Plans the stanza in the active configuration, and removes our drop-in afterwards: for a moment the files have two
+ * stanzas of ours, but never none, and containerd reads neither until it is triggered.
  */
 function chainEdited(context: Context, active: Pristine, stanza: StanzaJson): Chain {
   const chain =
@@ -313,7 +318,7 @@ function chainEdited(context: Context, active: Pristine, stanza: StanzaJson): Ch
   return { ...chain, changes: [...writtenBelow(context, folder, chain.changes), ...withoutDropins(context)] };
 }
 
-/** Plans a drop-in beside the active configuration, which is then put back as its owner wrote it. */
+/** Plans a drop-in beside the active configuration, which is then restored as its owner wrote it. */
 function chainDropin(context: Context, active: Pristine, stanza: StanzaJson): Chain {
   if (active.config.kind !== "list") return { changes: [] };
   const { name: folder } = active.config;
@@ -329,7 +334,7 @@ function chainDropin(context: Context, active: Pristine, stanza: StanzaJson): Ch
   };
 }
 
-/** Our stanza as a file of its own. */
+/** Our stanza as a separate file. */
 function stanzaFile(path: string, found: FoundFile | undefined, stanza: StanzaJson): readonly Change[] {
   const bytes = utf8(`${JSON.stringify(stanza, null, 2)}\n`);
   if (same(found?.bytes, bytes) && found?.mode === PRIVATE) return [];
@@ -339,7 +344,7 @@ function stanzaFile(path: string, found: FoundFile | undefined, stanza: StanzaJs
   ];
 }
 
-/** Has lists written if the runtime does not see them until they are renamed into place. */
+/** Makes the runtime read lists that it does not notice when they are renamed into place. */
 function writtenBelow({ paths }: Context, folder: string, changes: readonly Change[]): readonly Change[] {
   return changes.map((change) =>
     change.do === "write"
@@ -348,14 +353,14 @@ function writtenBelow({ paths }: Context, folder: string, changes: readonly Chan
   );
 }
 
-/** Folders that hold a drop-in of ours. */
+/** Folders with our drop-in. */
 function foldersOfOurs({ state }: Context): readonly string[] {
   return [...state.dropins].flatMap(([folder, files]) =>
     files.some(({ name }) => name === DROPIN_FILE) ? [folder] : [],
   );
 }
 
-/** Removes our drop-ins, but for those in some folders. */
+/** Removes our drop-ins, except those in some folders. */
 function withoutDropins(context: Context, but: readonly string[] = []): readonly Change[] {
   const { paths, state } = context;
   const folders = foldersOfOurs(context).filter((folder) => !but.includes(folder));
@@ -368,7 +373,7 @@ function withoutDropins(context: Context, but: readonly string[] = []): readonly
   return [...removals, { do: "reread", path: paths.reread }];
 }
 
-/** Removes the folders that we made, but for some; those in which others have put something stay. */
+/** Removes the folders that we made, except some; folders with files of others stay. */
 function withoutFolders({ paths, state }: Context, but: readonly string[] = []): readonly Change[] {
   return Object.entries(state.journal?.folders ?? {})
     .filter(([folder, isMade]) => isMade && !but.includes(folder) && state.dropins.has(folder))
@@ -380,7 +385,7 @@ function removed(context: Context, name: string): Change {
   return { do: "remove", path: join(context.paths.netDir, name), seen: seen(context, name) };
 }
 
-/** Puts one configuration back as its owner wrote it. */
+/** Restores a configuration as its owner wrote it. */
 function restore(context: Context, found: Pristine): readonly Change[] {
   const { paths, state } = context;
   const { name, bytes, file, made } = found;
@@ -393,7 +398,7 @@ function restore(context: Context, found: Pristine): readonly Change[] {
   const now = readConfig(name, file.bytes);
   if (now.kind !== "list" || !hasStanza(now)) return [];
   const kept = state.originals.get(name);
-  // An owner's link comes back whatever others have added: behind it he goes on writing.
+  // An owner's link is restored whatever others have added, because the owner goes on writing its target.
   return [
     same(kept?.bytes, bytes) || kept?.target !== undefined
       ? back
@@ -401,7 +406,7 @@ function restore(context: Context, found: Pristine): readonly Change[] {
   ];
 }
 
-/** Takes our stanza out of the configurations that another agent has set aside, and may bring back when we are gone. */
+/** Removes our stanza from configurations that another agent has set aside, and may restore after our removal. */
 function restoreSetAside(context: Context, isOurs: (name: string) => boolean): readonly Change[] {
   return context.state.setAside.flatMap((file) => {
     const name = file.name.slice(0, -SET_ASIDE.length);
@@ -414,7 +419,7 @@ function restoreSetAside(context: Context, isOurs: (name: string) => boolean): r
 const PRIVATE = 0o600;
 const EXECUTABLE = 0o755;
 
-/** Lists that we made and that stand for nothing any more. */
+/** Lists that we made and that are no longer needed. */
 function staleLists(context: Context, keeps: string | undefined): readonly Change[] {
   const { state } = context;
   const present = new Set(state.configs.map(({ name }) => name));
@@ -423,7 +428,7 @@ function staleLists(context: Context, keeps: string | undefined): readonly Chang
     .map(([list]) => removed(context, list));
 }
 
-/** Kept originals that belong to nothing any more, and that none of the changes moves back. */
+/** Kept originals that are no longer needed, and that no change restores. */
 function staleOriginals(context: Context, keeps: readonly unknown[], done: readonly Change[]): readonly Change[] {
   const moved = new Set(done.map((change) => (change.do === "rename" ? change.from : "")));
   return [...context.state.originals.keys()]
@@ -433,13 +438,13 @@ function staleOriginals(context: Context, keeps: readonly unknown[], done: reado
     .map((path) => ({ do: "remove", path }));
 }
 
-/** Of two installers that write at the same time, one looks again. */
+/** If two installers write at the same time, one of them looks again. */
 function noted({ journal: path }: Paths, journal: Journal, last: Uint8Array | undefined): readonly Change[] {
   const bytes = encodeJournal(journal);
   return same(last, bytes) ? [] : [{ do: "write", path, bytes, mode: PRIVATE, seen: { path, bytes: last } }];
 }
 
-/** Leaves everything in place to other installers, unless one of them takes the node just now. */
+/** Leaves everything in place for other installers, unless one of them takes the node meanwhile. */
 export function planLeaving({ journal, journalBytes }: NodeState, paths: Paths): readonly Change[] {
   return journal === undefined ? [] : noted(paths, { ...journal, left: true }, journalBytes);
 }
@@ -455,7 +460,7 @@ function findings(configs: readonly Pristine[], active: Pristine | undefined): r
     );
 }
 
-/** Only files whose chain is not of our making are looked at. */
+/** Considers only files that we have not chained. */
 function renamed({ configs, journal, originals }: NodeState): readonly string[] {
   return configs.flatMap(({ name, bytes }) => {
     if (bytes === undefined || originals.has(name) || journal?.made[name] !== undefined) return [];
@@ -474,7 +479,7 @@ const without = (remains: readonly Remain[]): readonly Change[] =>
   remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
 
 function pluginInPlace({ paths, state }: Context): readonly Change[] {
-  // The last attachment that ends must not take the new plugin with it.
+  // The end of the last attachment must not remove the new plugin.
   const stays = without(state.attached);
   if (state.isPluginCurrent) return stays;
   return [...stays, { do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
@@ -486,7 +491,7 @@ function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Ch
   return [{ do: "write", path: paths.kubeconfig, bytes, mode: PRIVATE }];
 }
 
-/** What the active configuration is made of, if its owner has it behind a link. */
+/** The link's target that the active configuration is made from, if its owner uses a link. */
 function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Journal, "links"> {
   if (active?.config.kind !== "list") return {};
   const { name, file } = active;
@@ -495,12 +500,12 @@ function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Jo
   return { links: { [name]: digest(owners.bytes) } };
 }
 
-/** Whether we have chained a configuration; a stanza in other files belongs to others. */
+/** Whether we have chained a configuration; stanzas in other files belong to others. */
 function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
   return made !== undefined || originals.has(name);
 }
 
-/** The same of a file that is not there under its name. */
+/** The same for a file that does not exist under its name. */
 function hasChained(name: string, { journal, originals }: NodeState): boolean {
   return originals.has(name) || journal?.made[name] !== undefined;
 }
@@ -508,14 +513,14 @@ function hasChained(name: string, { journal, originals }: NodeState): boolean {
 /** Folders whose drop-in stays. */
 function keptFolders(context: Context, { file, folder }: Chain, isListed: boolean): readonly string[] {
   const { folders = {} } = context.state.journal ?? {};
-  // Whoever chains nothing leaves alone what it has not put there.
+  // An installer that does not chain leaves the stanzas of others alone.
   if (!isListed) return foldersOfOurs(context).filter((each) => folders[each] === undefined);
-  // Until there is a configuration to chain, what stands for the last one stays: its owner may be about to write it again.
+  // Until there is a configuration to chain, the files of the last one stay: its owner may be about to write it again.
   if (file === undefined) return foldersOfOurs(context);
   return folder === undefined ? [] : [folder];
 }
 
-/** The way in which pods come to be chained; undefined if they are not. */
+/** How pods are chained; undefined if they are not. */
 function chosen({ paths, state }: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
   const { chained, chaining, runtime, unread = false } = wanted;
   if (!chained) return undefined;
@@ -527,12 +532,12 @@ function chosen({ paths, state }: Context, wanted: Wanted, active: Pristine | un
   return choose({ chaining, runtime, unread, stands, path: join(paths.netDir, name), config, isOccupied });
 }
 
-/** The way that was chosen cannot be taken: what stands on the node stays, with what it takes to put it back. */
+/** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
 function asItIs({ name, made }: Pristine): Chain {
   return { changes: [], keeps: name, ...(made === undefined ? {} : { made: { [made.name]: name } }) };
 }
 
-/** Plans the stanza in the way that was chosen. */
+/** Plans the stanza for the chosen way. */
 function chain(
   context: Context,
   { stanza }: Wanted,
@@ -545,17 +550,17 @@ function chain(
   return choice.way === "dropin" ? chainDropin(context, active, stanza) : chainEdited(context, active, stanza);
 }
 
-/** What the runtime appends to the active configuration besides ours. */
+/** The drop-ins of others that the runtime appends to the active configuration. */
 function neighboursOf({ paths, state }: Context, { runtime }: Wanted, active: Pristine | undefined): Neighbours {
   if (active?.config.kind !== "list" || readsDropins(runtime) === false) return { warnings: [] };
   return judgeNeighbours(dropinsOf(active.config, state), join(paths.netDir, active.config.name));
 }
 
-/** What it takes from this state to a node that is as wanted; nothing if it is. */
+/** The steps from this state to the wanted one; empty if the node already has it. */
 export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Plan {
   const context = { paths, state };
   const configs = pristine(state);
-  /** Whether the runtime's own configuration is chained. */
+  /** Whether the runtime's configuration is chained. */
   const isListed = wanted.chained && wanted.chaining !== "auxiliary";
   const active = isListed ? activeOf(configs) : undefined;
   const choice = active === undefined && isListed ? undefined : chosen(context, wanted, active);
@@ -593,7 +598,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...restoreSetAside(context, (name) => isListed || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], [...chaining.changes, ...restored]),
         ...(choice?.way === "edit" ? [] : withoutDropins(context, kept)),
-        // Another installer may be asking its own plugin there.
+        // Another installer may be running its own plugin there.
         ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
         ...withoutFolders(context, kept),
         ...noted(
@@ -629,7 +634,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   };
 }
 
-/** What it takes to put every configuration back as its owner wrote it. */
+/** The steps that restore every configuration as its owner wrote it. */
 export function planRestoration(state: NodeState, paths: Paths): readonly Change[] {
   const context = { paths, state };
   return [
@@ -641,7 +646,7 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
   ];
 }
 
-/** What it takes to put every byte of the node's files back: chain, kubeconfig, plugin, then our own notes. */
+/** The steps that restore every byte of the node's files: chain, kubeconfig, plugin, then our notes. */
 export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean): readonly Change[] {
   const context = { paths, state };
   const restored = planRestoration(state, paths);

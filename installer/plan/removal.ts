@@ -9,32 +9,34 @@ import { dropinsOf, isOursDropin } from "./chaining";
 import type { Change } from "./change";
 import { activeOf, madeLists, planRemoval, planRestoration, pristine } from "./plan";
 
-/** Between two looks: in it a half-written file is finished, and pods that began with the chain have got through it. */
+/**
+ * Pause between two looks, in which half-written files are finished, and pods that started with the chain finish it.
+ */
 const PAUSE_MS = 1_000;
-/** Before a look at what has just been done. */
+/** Pause before the result of a change is checked. */
 const SHORT_PAUSE_MS = 1;
-/** Six looks take five seconds: the questions before them and these have to fit into a pod's 30 s. */
+/** Six looks take five seconds: together with the requests before them they must fit into a pod's 30 s. */
 const MOST_LOOKS = 6;
 
 const callsPlugin = new RegExp(`"type"\\s*:\\s*"${PLUGIN_TYPE}"`);
 
-/** What a file that runtimes read says about the plugin when the chains are restored. */
+/** Whether a file that runtimes read still calls the plugin after the chains are restored. */
 function verdict({ name, bytes }: FoundFile, state: NodeState): "calls" | "unfinished" | "fine" {
   const wasOurs = state.originals.has(name) || madeLists(state)[name] !== undefined;
   if (bytes === undefined) return wasOurs ? "calls" : "fine";
-  // Wherever it stands: also in what Multus delegates to.
+  // At any depth, including Multus' delegates.
   if (callsPlugin.test(textOf(bytes))) return "calls";
   return wasOurs && readConfig(name, bytes).kind === "invalid" ? "unfinished" : "fine";
 }
 
-/** Files that runtimes come to before the configuration in force, and that one; all of them if none is. */
+/** The configuration in force and the files before it; all files if none is in force. */
 function upToActive(state: NodeState): readonly FoundFile[] {
   const active = activeOf(pristine(state));
   const last = active?.made?.name ?? active?.name;
   return state.configs.filter(({ name }) => last === undefined || compareNames(name, last) <= 0);
 }
 
-/** Drop-ins of others that call the plugin, as the runtime appends them to the configuration in force. */
+/** Drop-ins of others that call the plugin and that the runtime appends to the configuration in force. */
 function dropinsInForce(state: NodeState): readonly string[] {
   const config = activeOf(pristine(state))?.config;
   if (config?.kind !== "list") return [];
@@ -43,24 +45,24 @@ function dropinsInForce(state: NodeState): readonly string[] {
     .map(({ name }) => join(config.name, name));
 }
 
-/** What a removal does next. */
+/** The next step of a removal. */
 export interface Next {
   readonly changes: readonly Change[];
-  /** Before the next look; 0: there is none. */
+  /** Pause before the next look; 0 if there is none. */
   readonly pauseMs: number;
-  /** What goes on calling the plugin: files that are not in force, attached pods. */
+  /** What still calls the plugin: files that are not in force, attached pods. */
   readonly warnings?: readonly string[];
-  /** Why what was installed stays for good. */
+  /** Why the plugin stays permanently. */
   readonly problem?: string;
 }
 
-/** Names of the attachments that the plugin will be called to end; undefined if that cannot be seen. */
+/** Names of the attachments for which the plugin will still be called; undefined if unknown. */
 export type Attachments = () => readonly string[] | undefined;
 
-/** Keeps the directory of the attachments from being empty before it is complete. */
+/** Keeps the directory of attachments non-empty until it is complete. */
 const INCOMPLETE = "incomplete";
 
-/** Takes away what a node has of us, the plugin not before nothing that is in force calls it. */
+/** Removes our files from a node; the plugin only when no configuration in force calls it. */
 export class Removal {
   private looks = 0;
   private step: "kubeconfig" | "note" | "compare" | "done" = "kubeconfig";
@@ -80,7 +82,7 @@ export class Removal {
       ...upToActive(state).map((file) => ({ name: file.name, is: verdict(file, state) })),
       ...dropinsInForce(state).map((name) => ({ name, is: "calls" as const })),
     ];
-    // A name of ours may be that of an owner's file by now, which he is writing: one look is left to take ours away.
+    // An owner may be writing a file under our name: one look remains to remove ours.
     const isPatient = this.looks < MOST_LOOKS - 1;
     if (isPatient && files.some(({ is }) => is === "unfinished")) return { changes: [], pauseMs: PAUSE_MS };
     const unsettled = files.filter(({ is }) => is !== "fine");
@@ -99,8 +101,8 @@ export class Removal {
   }
 
   /**
-   * Lists beside the plugin who still calls it. Without a kubeconfig nothing is attached from now on; what was attached or
-   * ended at the same moment shows a pause later.
+   * Lists beside the plugin what still calls it. Without a kubeconfig the plugin attaches no more pods; attachments
+   * that began or ended at the same moment are visible after a pause.
    */
   private noteAttachments(known: readonly string[]): Next {
     const { paths, noted } = this;

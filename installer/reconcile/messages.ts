@@ -13,17 +13,19 @@ export function hiddenMessage(path: string, reason: string, remedy: string): str
 const BLOCKS = "containerd uses no file after it, and keeps the node NotReady while it cannot load it";
 const MEND = "correct the file or move it out of the directory";
 
-/** A broken file comes first, and the runtime does not pass it over. */
+/** A broken file comes first, and the runtime does not skip it. */
 export function blockedMessage(path: string, reason: string): string {
   return `${path} ${reason}: it comes first; ${BLOCKS}: ${MEND}`;
 }
 
-/** A broken file is in front of the configuration in force. */
+/** A broken file comes before the configuration in force. */
 export function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
   return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
 }
 
-/** The runtime may search several directories: a plugin directory without the chain's other plugins is not an error. */
+/**
+ * The runtime may search several directories, so a plugin directory without the chain's other plugins is not an error.
+ */
 export function aloneMessage(binDir: string, chain: string, types: readonly string[]): string {
   return (
     `${binDir} holds none of the other plugins of ${chain} (${types.join(", ")}): unless the container runtime searches ` +
@@ -31,13 +33,13 @@ export function aloneMessage(binDir: string, chain: string, types: readonly stri
   );
 }
 
-/** Pods are chained: where, how, and why so. */
+/** Pods are chained: where, how, and why. */
 export function chainedMessage(path: string, { way, why }: Choice): string {
   const what = way === "edit" ? "ends in our stanza" : "holds our stanza";
   return `${path} ${what}: ${CHAINED_NOTE} (${way}: ${why})`;
 }
 
-/** Says a thing when it is new, not at every look. */
+/** Logs a message when it is new, not at every look. */
 export function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
   let said: ReadonlySet<string> = new Set();
   return (messages) => {

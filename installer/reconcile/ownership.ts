@@ -8,28 +8,28 @@ import type { NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 
-/** One look at a node, and what it would take to change it. */
+/** The observed state of a node, and the planned changes. */
 export interface Look {
   readonly state: NodeState;
   readonly plan: Plan;
   readonly wanted: Wanted;
 }
 
-/** Whose the node is. */
+/** Which installer has the node. */
 export type Turn =
   | { readonly is: "ours" }
   | {
       readonly is: "theirs";
       readonly owner: string;
-      /** What is wrong with the node; nothing: a pod that starts now is chained. */
+      /** The node's problems; empty if a pod that starts now is chained. */
       readonly wrong: Reasons;
-      /** Why it is not ours. */
+      /** Why this installer does not have the node. */
       readonly why: string;
-      /** It was ours, and no failure of ours is why it is not now. */
+      /** This installer had the node, and did not lose it by a failure. */
       readonly hadIt: boolean;
     };
 
-/** What a node needs for a pod that starts now to be chained. */
+/** Checks what a pod that starts now needs to be chained. */
 type Part = "plugin" | "kubeconfig" | "chain";
 type Reasons = Readonly<Partial<Record<Part, string>>>;
 
@@ -37,37 +37,37 @@ interface Deps {
   readonly paths: Paths;
   readonly owner: string;
   readonly plugin: PluginFile;
-  /** Copies the image's plugin to the node under another name; tells why it does not run there. */
+  /** Copies the image's plugin to the node under a temporary name; returns why it does not run there. */
   readonly stage: () => Promise<string | undefined>;
   readonly accepts: (token?: string) => Promise<Verdict>;
 }
 
-/** Time after which another installer takes a node that its owner leaves without what a pod needs. */
+/** Time after which another installer takes a node whose installer does not keep it working. */
 const OWNER_SILENT_MS = 10_000;
 
-/** Whether pods that start now are chained, by whatever stanza. */
+/** Whether pods that start now are chained, by any stanza. */
 export function callsPlugin({ state, plan, wanted }: Look): boolean {
-  // An owner who writes a single plugin's file again puts it in front of the list that was made of it.
+  // A single plugin's file that its owner writes again comes before the list made from it.
   const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : basename(plan.chain ?? "");
   const file = state.configs.find(({ name }) => name === inForce);
   return isInForce(file, state, wanted.runtime);
 }
 
-/** Why there is nothing that could hold the stanza. */
+/** Why there is no configuration for the stanza. */
 export const whyNoChain = ({ choice }: Plan, { netDir }: Paths): string =>
   choice?.problem ?? `no valid CNI configuration in ${netDir} yet: install a primary CNI`;
 
 /**
- * Decides which of a node's installers works there. An installer keeps a node until another one works: its plugin answers
- * VERSION on this node, the API server accepts its kubeconfig, and there is a configuration to chain. So a version that
- * does not work changes nothing, and the one before it goes on.
+ * Decides which of a node's installers is active. An installer keeps a node until another one works: its plugin answers
+ * VERSION on this node, the API server accepts its kubeconfig, and there is a configuration to chain. A version that
+ * does not work therefore changes nothing, and the previous one stays active.
  */
 export class Ownership {
   private wrongSince: number | undefined;
 
   constructor(private readonly deps: Deps) {}
 
-  /** `now` is in milliseconds, on a clock that does not go back. */
+  /** `now` is in milliseconds of a monotonic clock. */
   async turn(look: Look, now: number): Promise<Turn> {
     const { owner } = this.deps;
     const { journal } = look.state;
@@ -85,8 +85,8 @@ export class Ownership {
   }
 
   /**
-   * Why our kubeconfig may not take the place of one that works: it does not work itself, or may not.
-   * @param refusedOnly an API server that does not answer is no reason
+   * Why our kubeconfig may not replace one that works: it does not work, or may not work. @param refusedOnly ignore an
+   * API server that does not answer
    */
   async isWorse({ kubeconfig }: NodeState, refusedOnly: boolean): Promise<string | undefined> {
     const token = tokenOf(kubeconfig);
@@ -100,7 +100,7 @@ export class Ownership {
     return { is: "ours" };
   }
 
-  /** What is wrong with the node as it is. */
+  /** The problems of the current node. */
   private async wrong(look: Look): Promise<Reasons> {
     const { state, wanted } = look;
     const { paths, plugin, accepts } = this.deps;
@@ -118,7 +118,7 @@ export class Ownership {
     };
   }
 
-  /** What we lack to bring the node into order. */
+  /** Why this installer cannot repair the node. */
   private async lacking({ plan, wanted }: Look): Promise<Reasons> {
     const failure = await this.deps.stage().catch(reasonOf);
     const refusal = await this.refusal();

@@ -31,31 +31,31 @@ import { SettleDelay } from "./settle-delay";
 import type { HandOver } from "./stop-decision";
 import { likelyWriter } from "./writers";
 
-/** What the node looks like after a look at it. */
+/** The state of the node after a run. */
 export interface Status {
-  /** Absolute path of the file that holds our stanza; absent if none is wanted. */
+  /** Absolute path of the file with our stanza; absent if no stanza is wanted. */
   readonly chain?: string;
-  /** How pods are chained, and why so. */
+  /** How pods are chained, and why. */
   readonly choice?: Choice;
-  /** Why a pod that starts now is not chained, or the plugin is not there for it. */
+  /** Why a pod that starts now is not chained, or lacks the plugin. */
   readonly problem?: string;
-  /** What may keep pods from starting, although nothing says that it does. */
+  /** What may keep pods from starting. */
   readonly warning?: string;
-  /** When the next look is due, whatever happens. */
+  /** When the next run is due at the latest. */
   readonly againInMs?: number;
 }
 
 export interface Deps {
   readonly paths: Paths;
-  /** This installer among all that this node has had and has. */
+  /** The identity of this installer. */
   readonly owner: string;
-  /** What is to be installed. Asked at each look, since it changes. @throws if it cannot be told */
+  /** The wanted state, read in each run, since it changes. @throws if it cannot be determined */
   readonly wanted: () => Omit<Wanted, "owner" | "unread">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
-  /** Whether the API server lets the plugin in with what is to be installed, or with the token given. */
+  /** Whether the API server accepts the plugin with the wanted kubeconfig, or with the given token. */
   readonly accepts: (token?: string) => Promise<Verdict>;
-  /** Whether the node's runtime passes over a configuration that it cannot load; undefined if that is not known. */
+  /** Whether the node's runtime skips a configuration that it cannot load; undefined if unknown. */
   readonly passesOverBroken: () => boolean | undefined;
   readonly log: Log;
   readonly instruments: Instruments;
@@ -63,51 +63,51 @@ export interface Deps {
 }
 
 interface RemovalOptions {
-  /** The plugin stays, whatever else is removed. */
+  /** Keeps the plugin when everything else is removed. */
   readonly keepPlugin: boolean;
   /**
-   * Also if another installer has the node, which may have been killed. Tells whether that one is a pod of our
-   * DaemonSet; undefined if that is not known: then the installer that took the node keeps it.
+   * Also removes if another installer, which may have been killed, has the node. Returns whether that installer is a
+   * pod of our DaemonSet; undefined if unknown: then it keeps the node.
    */
   readonly all?: (owner: string) => boolean | undefined;
   readonly attachments?: Attachments;
 }
 
-/** How often an installer that waits for the node looks at it. */
+/** Interval at which an installer that waits for the node looks at it. */
 const WAITING_MS = 1_000;
 
-/** How often a look begins again because others have just changed what it saw. */
+/** Maximum restarts of a run because others have changed files meanwhile. */
 const MOST_ROUNDS = 5;
 const BUSY_MS = 100;
 
-/** From how many repairs in a row on a fight is worth a warning: one at this point, and then for each at once undone. */
+/** Number of undone repairs in a row from which each one causes a warning. */
 const LASTING_FIGHT = 3;
 
 /**
- * What is tried: a step, or to replace another's stanza in a chain that calls our plugin all the same. linkerd's own
- * installer puts its stanza back for as long as it runs, and takes the chain away when it ends: then it must not have to
- * wait that this was tried often.
+ * What is retried: a step, or replacing another installer's stanza in a chain that already calls our plugin. The
+ * back-off of the latter is separate: linkerd's installer restores its stanza while it runs and removes the chain when
+ * it ends, and the step that then chains again must not wait.
  */
 type Attempt = Step | "stanza";
 
 /** The last try of a step. */
 interface Try {
   readonly backoff: Backoff;
-  /** What was wanted. */
+  /** The wanted content. */
   readonly wanted: string;
   readonly failure?: string;
 }
 
-/** `inherited`: the pod's container before wrote it, or kept another's. */
+/** `inherited`: the pod's previous container wrote or kept it. */
 type KubeconfigOwner = "own" | "inherited" | "another's";
 
-/** The file that others write, of those that the changes are about: what is set aside has its owner's name. */
+/** Of the changed files, the one that others write: a file that is set aside has its owner's name. */
 function contestedPath(changes: readonly Change[]): string {
   const last = changes.at(-1);
   return (last?.do === "rename" ? last.from : last?.path) ?? "";
 }
 
-/** Brings one node into the wanted state, keeps it there, and puts it back. */
+/** Brings a node into the wanted state, keeps it there, and restores it. */
 export class Reconciler {
   private readonly warn: (messages: readonly string[]) => void;
   private readonly complain: (messages: readonly string[]) => void;
@@ -117,7 +117,7 @@ export class Reconciler {
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
   private readonly reads: RuntimeReads;
-  /** Whose kubeconfig lies on the node; undefined before the first look. */
+  /** Whose kubeconfig is on the node; undefined before the first run. */
   private kubeconfig: KubeconfigOwner | undefined;
 
   constructor(private readonly deps: Deps) {
@@ -129,7 +129,9 @@ export class Reconciler {
     this.reads = new RuntimeReads((folder) => this.changer.isRead(folder));
   }
 
-  /** Looks, and changes what has to be changed. Never throws. `now` is in milliseconds, on a clock that does not go back. */
+  /**
+   * Observes the node and applies the necessary changes. Never throws. `now` is in milliseconds of a monotonic clock.
+   */
   async reconcile(now: number): Promise<Status> {
     const status = await this.look(now);
     this.complain(status.problem === undefined ? [] : [status.problem]);
@@ -139,8 +141,8 @@ export class Reconciler {
   }
 
   /**
-   * Puts the node back as it was, unless another installer has it.
-   * @throws if a configuration goes on calling the plugin: then that stays, with all that it needs
+   * Restores the node, unless another installer has it. @throws if a configuration still calls the plugin, which then
+   * stays with everything it needs
    */
   async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
@@ -157,8 +159,8 @@ export class Reconciler {
   }
 
   /**
-   * Leaves everything in place, for the installer that runs or comes next.
-   * @param handOver that one knows only edited lists, for certain or possibly
+   * Leaves everything in place for the current or next installer. @param handOver if that installer knows, or may know,
+   * only edited lists
    */
   async leave(handOver?: HandOver): Promise<void> {
     const { paths, plugin, owner } = this.deps;
@@ -168,12 +170,12 @@ export class Reconciler {
     else await this.changer.unstage();
   }
 
-  /** Makes an edit of a drop-in of ours, and takes the stanza out of Multus' auxiliary chain. */
+  /** Replaces our drop-in by an edit, and removes the stanza from Multus' auxiliary chain. */
   private async handOver(state: NodeState, isCertain: boolean): Promise<void> {
     const { paths, owner } = this.deps;
     const isOurs = state.journal?.owner === owner;
     if (paths.auxiliary !== undefined) {
-      // Who has the node by now may need it, unless he is known to have another chain.
+      // The installer that has the node now may need it, unless it is known to use another chain.
       if (isCertain || isOurs) await this.changer.run([{ do: "remove", path: paths.auxiliary }]);
       return;
     }
@@ -182,7 +184,7 @@ export class Reconciler {
     await this.changer.run([...steps.chain, ...steps.rest]);
   }
 
-  /** @param first who had the node when the removal began; one that takes it since then keeps it */
+  /** @param first the installer that had the node when the removal began; one that takes it later keeps it */
   private mayRemove({ journal }: NodeState, first: string | undefined, all: RemovalOptions["all"]): boolean {
     const { owner } = this.deps;
     const canBeOurs = () => {
@@ -196,7 +198,7 @@ export class Reconciler {
     return false;
   }
 
-  /** Takes a step of a removal. Tells whether it was the last one. */
+  /** Takes a step of a removal. Returns whether it was the last one. */
   private async removed({ changes, pauseMs, warnings = [], problem }: Next): Promise<boolean> {
     const done = await this.changer.run(changes);
     if (problem !== undefined) throw new Error(problem);
@@ -222,7 +224,7 @@ export class Reconciler {
     return { problem: `${this.deps.paths.netDir} is being changed: waiting`, againInMs: BUSY_MS };
   }
 
-  /** Nothing if it has to look again: what it saw is out of date. */
+  /** Undefined if the state is out of date and must be observed again. */
   private async lookOnce(now: number): Promise<Status | undefined> {
     const { paths, plugin, owner } = this.deps;
     const moved = movedFrom(paths);
@@ -253,27 +255,27 @@ export class Reconciler {
     this.deps.log.info(`${journal.owner} ${journal.left === true ? "has left" : "had"} the node: taking it`);
   }
 
-  /** What is to be said about a node that another installer has. */
+  /** The status of a node that another installer has. */
   private left({ owner, wrong, why, hadIt }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
     this.kubeconfig = "another's";
     const [problem] = Object.values(wrong);
-    // A node that works is as good as ours, once we had it: its new owner may still fail.
+    // A working node that we had counts as ready: its new installer may still fail.
     if (hadIt && problem === undefined) return this.chainOf(plan);
     const againInMs = WAITING_MS;
     return { problem: `${owner} keeps the node: ${hadIt ? problem : why}`, againInMs };
   }
 
-  /** Takes the steps that are due, in their order; one that is not due yet holds up those behind it. */
+  /** Takes the due steps in order; a step that is not due yet delays the later ones. */
   private async take(look: Look, now: number): Promise<Status | undefined> {
     const { plan, wanted } = look;
     let changed = false;
-    // A plugin or a kubeconfig that stays because ours does not work goes on being chained.
+    // A plugin or a kubeconfig that stays because ours does not work remains chained.
     let kept: Status | undefined;
     for (const step of STEPS) {
       if (step === "chain") {
         const failure = await this.chainFailure(plan);
         if (failure !== undefined) return kept ?? { problem: failure };
-        // Copying the plugin takes its time, in which owners write their files.
+        // Owners may write their files while the plugin is copied.
         if (changed) return undefined;
         if (await this.reads.isRefused(look, now)) return undefined;
       }
@@ -290,14 +292,14 @@ export class Reconciler {
     return kept ?? status;
   }
 
-  /** A kubeconfig that works is not replaced by one that may not. */
+  /** A working kubeconfig is not replaced by one that may not work. */
   private async worseKubeconfig({ state, plan }: Look): Promise<Status | undefined> {
     if (this.kubeconfig === "own" || plan.steps.kubeconfig.length === 0) return undefined;
     const problem = await this.ownership.isWorse(state, this.kubeconfig === "inherited");
     return problem === undefined ? undefined : { problem, againInMs: WAITING_MS };
   }
 
-  /** The problem if a file keeps the runtime from reading the chain. */
+  /** The problem of a file that keeps the runtime from reading the chain. */
   private blocked(plan: Plan): { readonly problem?: string } {
     const { paths } = this.deps;
     const blocks = this.deps.passesOverBroken() === false;
@@ -330,19 +332,19 @@ export class Reconciler {
     return absentNeighbours.length === 0 ? [] : [aloneMessage(this.deps.paths.binDir, chain, absentNeighbours)];
   }
 
-  /** Why nothing is chained: a chain with a plugin that does not run would keep the node from starting any pod. */
+  /** Why the step does not chain: a chain with a plugin that does not run would keep the node from starting pods. */
   private async chainFailure(plan: Plan): Promise<string | undefined> {
     const { paths, plugin } = this.deps;
     const failure = await plugin.failure(paths.plugin, paths.image);
     if (failure !== undefined) return `${paths.plugin} does not answer VERSION: ${failure}`;
-    // The node runs the others from there, whatever its mount looks like from here.
+    // The node runs the other plugins from there, whatever the mount options in this container.
     if (plugin.isNoexec(paths.binDir) && plan.absentNeighbours.length > 0) {
       return `${paths.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`;
     }
     return undefined;
   }
 
-  /** Takes one step; a status if it failed or has to wait. */
+  /** Takes one step; returns a status if it failed or must wait. */
   private async step(step: Step, look: Look, now: number): Promise<Status | "nothing" | "changed" | "out of date"> {
     const { plan, wanted } = look;
     const changes = plan.steps[step];
@@ -379,7 +381,10 @@ export class Reconciler {
     return "changed";
   }
 
-  /** The step's next try; the first again if the wanted content has changed, since then no other program caused it. */
+  /**
+   * The step's next try. It counts as the first if the wanted content has changed, since then no other program caused
+   * it.
+   */
   private nextTry(attempt: Attempt, step: Step, plan: Plan, wanted: Wanted, now: number): Try {
     const text = step === "kubeconfig" ? wanted.kubeconfig : `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
     const last = this.tries.get(attempt);

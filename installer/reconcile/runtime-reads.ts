@@ -1,35 +1,35 @@
 import type { Look } from "./ownership";
 
-/** After this the runtime is asked again whether it reads drop-ins. */
+/** Interval after which the test whether the runtime reads drop-ins is repeated. */
 const UNREAD_MS = 60_000;
-/** After this, what was seen beside another installer has to be seen again: then that one has ended. */
+/** Time after which a result seen beside another installer must be confirmed: that installer has ended by then. */
 const CONFIRM_MS = 60_000;
-/** How often in a row the runtime may not read a drop-in that is in place, before that counts: it may be starting. */
+/** Number of failures in a row before an existing drop-in counts as not read: the runtime may be starting. */
 const MOST_MISSES = 3;
 
 /**
- * Sees whether the container runtime reads the folder of our drop-in, which its version alone does not prove: it has to
- * open the folder when it is made to read its configuration again. This serves drop-ins alone; an edited list is where the
- * runtime looks anyway.
+ * Tests whether the container runtime reads the folder of our drop-in, which its version alone does not prove: the
+ * runtime must open the folder when it is triggered to read its configuration. Only drop-ins need this test; an edited
+ * list is where the runtime looks anyway.
  */
 export class RuntimeReads {
   private unread: { readonly runtime: string | undefined; readonly at: number } | undefined;
-  /** The drop-in that was seen to be read. */
+  /** The drop-in that the runtime has read. */
   private read: string | undefined;
-  /** When that has to be seen once more. */
+  /** When that must be confirmed. */
   private confirmAt = Number.POSITIVE_INFINITY;
   private misses = 0;
 
-  /** @param isRead makes the runtime read again, and tells whether it opens the folder; undefined if that cannot be seen */
+  /** @param isRead makes the runtime read again, and returns whether it opens the folder; undefined if unknown */
   constructor(private readonly isRead: (folder: string) => Promise<boolean | undefined>) {}
 
-  /** Whether the runtime was seen not to read drop-ins. */
+  /** Whether the runtime has failed to read drop-ins. */
   isUnread(runtime: string | undefined, now: number): boolean {
     const { unread } = this;
     return unread !== undefined && unread.runtime === runtime && now - unread.at < UNREAD_MS;
   }
 
-  /** Before a drop-in takes the place of what is in force: whether the runtime does not read it. */
+  /** Whether the runtime does not read the folder, before a drop-in replaces the current chain. */
   async isRefused({ plan: { dropin }, wanted: { runtime } }: Look, now: number): Promise<boolean> {
     if (dropin === undefined || dropin.stands || (await this.isRead(dropin.folder)) !== false) return false;
     this.countAsUnread(runtime, now);
@@ -49,7 +49,7 @@ export class RuntimeReads {
       return undefined;
     }
     if ((await this.isRead(dropin.folder)) !== false) {
-      // An installer that had the node before looks at the folder, too, until it ends.
+      // A previous installer also opens the folder until it ends.
       const isAlone = isKnown || (journal?.former ?? []).length === 0;
       this.confirmAt = isAlone ? Number.POSITIVE_INFINITY : now + CONFIRM_MS;
       this.read = written;

@@ -5,7 +5,7 @@ import type { Mounts } from "../state/mounts";
 import type { Reconciler, Status } from "./reconciler";
 import { Watcher } from "./watch";
 
-/** For changes that no event tells, such as a directory that was replaced. */
+/** For changes without an event, such as a replaced directory. */
 const RESYNC_MS = 10_000;
 /** The same if the kernel refuses a watch. */
 const POLL_MS = 1_000;
@@ -14,17 +14,17 @@ const LIVE_WITHIN_MS = 60_000;
 interface Deps {
   readonly reconciler: Pick<Reconciler, "reconcile">;
   readonly mounts: Pick<Mounts, "check">;
-  /** Directories whose changes matter. */
+  /** Directories to watch. */
   readonly watched: () => readonly string[];
   /** Called after each run. */
   readonly reconciled: () => void;
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Ends the schedule; a run that has begun is finished. */
+  /** Ends the schedule after the current run. */
   readonly signal: AbortSignal;
 }
 
-/** Reconciles the node when something changes, and from time to time. */
+/** Reconciles the node on changes, and periodically. */
 export class Scheduler {
   private last: Status = { problem: "starting" };
   private readonly watcher: Watcher;
@@ -40,12 +40,12 @@ export class Scheduler {
     deps.signal.addEventListener("abort", () => this.watcher.close());
   }
 
-  /** What the last run found. */
+  /** The result of the last run. */
   get status(): Status {
     return this.last;
   }
 
-  /** A run that waits for a slow disk counts as live: in another container it would wait again. */
+  /** A run that waits for a slow disk counts as live: a new container would also have to wait. */
   get isLive(): boolean {
     return this.busy || this.deps.clock.now() - this.doneAt < LIVE_WITHIN_MS;
   }

@@ -2,10 +2,10 @@ import { readConfig } from "../../cni/conflist/read";
 import { madeLists, type Plan } from "../plan/plan";
 import type { NodeState } from "../state/node-state";
 
-/** How long a file may be half-written, or gone between delete and create, before its absence counts. */
+/** How long a file may be half-written, or missing between delete and create, before its absence counts. */
 const HALF_WRITTEN_MS = 1_000;
 
-/** Lists that we made and that are invalid by now: under their names, owners may be writing their own. */
+/** Lists that we made and that have become invalid: owners may be writing their lists under these names. */
 function begunLists(state: NodeState): readonly string[] {
   const made = madeLists(state);
   return state.configs.flatMap(({ name, bytes }) =>
@@ -14,20 +14,20 @@ function begunLists(state: NodeState): readonly string[] {
 }
 
 /**
- * Keeps the chain from jumping to the next configuration while the owner of the first one is writing it: a file that
- * is invalid, or that has just disappeared, gets a moment to come back.
+ * Keeps the chain from moving to the next configuration while the owner writes the first one: an invalid or missing
+ * file gets a moment to become valid.
  */
 export class SettleDelay {
   private active: string | undefined;
   private since: { readonly what: string; readonly at: number } | undefined;
 
-  /** The plan has been carried out. */
+  /** The plan has been applied. */
   settled(plan: Plan): void {
     this.active = plan.active;
     this.since = undefined;
   }
 
-  /** Milliseconds until the plan may be carried out. */
+  /** Milliseconds until the plan may be applied. */
   waitMs(state: NodeState, plan: Plan, now: number): number {
     const what = this.oddity(state, plan);
     if (what === undefined) {

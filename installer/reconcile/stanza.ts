@@ -25,7 +25,7 @@ function parseJson(text: string, place: string): unknown {
   }
 }
 
-/** Puts the path in for the placeholder, wherever it stands. */
+/** Replaces every placeholder by the path. */
 function fill(value: unknown, path: string): unknown {
   if (typeof value === "string") return value.replaceAll(KUBECONFIG_PLACEHOLDER, () => path);
   if (Array.isArray(value)) return value.map((item) => fill(item, path));
@@ -34,9 +34,8 @@ function fill(value: unknown, path: string): unknown {
 }
 
 /**
- * The stanza as it goes into the node's chain. Read again each time: a mounted file changes. Which pods are the
- * installer's own it knows better than a text, in which kustomize changes neither names nor namespace.
- * @throws if it is bad
+ * The stanza for the node's chain, read each time, because a mounted file changes. The installer sets its own pods
+ * itself: kustomize changes neither names nor namespaces in a text. @throws if it is invalid
  */
 export function stanzaForNode(settings: Settings, daemonset: string | undefined): StanzaJson {
   const { stanza: source, netDir, kubeconfigName, pod } = settings;

@@ -9,32 +9,32 @@ const DEADLINE_MS = 4_000;
 
 /**
  * How long a stopping installer asks. `helm uninstall` deletes the DaemonSet first, then role bindings, and service
- * accounts last: until those are deleted, the API server answers 403. It goes on for ten seconds after that, since API
- * servers remember for so long that they have accepted a token. With these seconds, the question for the runtime and the
- * removal fit into a terminationGracePeriodSeconds of 30.
+ * accounts last: until those are deleted, the API server answers 403, and for ten seconds more, because API servers
+ * cache accepted tokens for that long. With this limit, the request for the runtime and the removal also fit into a
+ * terminationGracePeriodSeconds of 30.
  */
 const ASK_FOR_MS = 15_000;
 const ASK_AGAIN_MS = 2_000;
 
-/** Whether the next installer is one that does not know what we put beside the configuration, or only may be. */
+/** Whether the next installer does not know, or may not know, our files beside the configuration. */
 export type HandOver = "certain" | "possible";
 
-/** What a stopping installer does with what it installed, and why. */
+/** What a stopping installer does with its files, and why. */
 export interface StopDecision {
   readonly remove: boolean;
   readonly why: string;
-  /** The whole installation ends: what another installer put in place is removed, too. */
+  /** The whole installation ends: the files of another installer are also removed. */
   readonly all?: true;
   /**
-   * What comes next may be an installer that does not know of drop-ins, as linkerd's, and would leave one behind that
-   * calls a plugin which it removes.
+   * The next installer may not know drop-ins, such as linkerd's, and would leave one behind that calls the plugin it
+   * removes.
    */
   readonly handOver?: HandOver;
 }
 
-/** What one round of questions says. */
+/** The result of one round of requests. */
 export interface Finding extends StopDecision {
-  /** `confirmable`: it holds when the next round says the same; `doubtful`: it never decides before the time is over. */
+  /** `confirmable`: decides if the next round gives the same result; `doubtful`: never decides before the deadline. */
   readonly is: "certain" | "confirmable" | "doubtful";
 }
 
@@ -45,18 +45,18 @@ const certain = (remove: boolean, why: string): Finding => ({
   ...(remove ? { all: true } : {}),
 });
 const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
-/** `helm rollback` to linkerd's chart takes our rights away, too, before our pod stops. */
+/** `helm rollback` to linkerd's chart also removes our permissions before our pod stops. */
 const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why, handOver: "possible" });
 
 export interface Clock {
   readonly sleep: (ms: number) => Promise<unknown>;
-  /** Milliseconds, on a clock that does not go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
 /**
- * Asks until the answer is certain, or has been confirmed. If it never is, all stays.
- * @param tell is told what is found each time that it is asked again
+ * Asks until the answer is certain or confirmed. If it never is, everything stays. @param tell called with the finding
+ * before each repetition
  */
 export async function decide(
   ask: () => Promise<Finding>,
@@ -90,7 +90,7 @@ interface DaemonSetObject {
   readonly spec?: { readonly template?: { readonly spec?: PodSpec } };
 }
 
-/** Whether the DaemonSet's next installer takes care of what this one has put beside the node's configuration. */
+/** Whether the DaemonSet's next installer manages this one's files beside the node's configuration. */
 function knowsDropins({ spec }: DaemonSetObject, { auxiliary }: Question): boolean {
   const { containers = [] } = spec?.template?.spec ?? {};
   const env = containers.find(({ name }) => name === Container.installer)?.env ?? [];
@@ -133,20 +133,20 @@ async function get<T>(send: Transport, path: string): Promise<Got<T>> {
   return status === 404 && isAbsent(body, path) ? { status, isAbsent: true } : { status };
 }
 
-/** Whom a stopping installer asks, and about what. */
+/** The inputs of a stopping installer's decision. */
 export interface Question {
   readonly daemonSet: { readonly namespace: string; readonly name: string };
-  /** Where we run, and as which pod; absent: it is not known whether the DaemonSet wants a pod there. */
+  /** Our node and pod; absent if it is unknown whether the DaemonSet wants a pod there. */
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
   readonly own: Transport;
   /** The folder of Multus' auxiliary chain in which this installer has put the stanza. */
   readonly auxiliary?: string | undefined;
-  /** The plugin, which has a token that does not end with our pod; absent if it has none. */
+  /** The plugin's access, by a token that is not bound to our pod; absent if it has no such token. */
   readonly plugin?: Transport | undefined;
 }
 
-/** Asks for the DaemonSet, and for what makes the answer certain. Never rejects. */
+/** Requests the DaemonSet, and what confirms the answer. Never rejects. */
 export async function askForDaemonSet(question: Question): Promise<Finding> {
   const { namespace, name } = question.daemonSet;
   try {
@@ -164,7 +164,7 @@ export async function askForDaemonSet(question: Question): Promise<Finding> {
 
 async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<Finding> {
   if (isDeleting(daemonSet)) return certain(true, "our DaemonSet is being deleted");
-  // The pods of a namespace that is being deleted may be told to stop before their DaemonSet is marked.
+  // The pods of a namespace that is being deleted may be stopped before their DaemonSet is marked.
   const { object = {} } = await get<NamespaceObject>(question.own, namespacePath(question));
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
@@ -177,8 +177,8 @@ const NAMESPACE_GONE = "our namespace is being deleted";
 const isGone = ({ isAbsent, object = {} }: Got<NamespaceObject>): boolean => isAbsent === true || isDeleting(object);
 
 /**
- * Our token is not accepted: the service account is deleted, or our pod is, by force. The plugin's token is bound to the
- * node: if it is accepted, this is not an uninstall.
+ * Our token is refused: the service account was deleted, or our pod was deleted by force. The plugin's token is bound
+ * to the node: if it is accepted, this is not an uninstall.
  */
 async function unknown(question: Question): Promise<Finding> {
   const { plugin } = question;
@@ -195,8 +195,8 @@ async function unknown(question: Question): Promise<Finding> {
 }
 
 /**
- * We may not ask. That our access is being deleted with all the rest is one reason of many: a role of the user's own, a
- * rollback to a chart whose role knows no DaemonSets, a passing fault of the role bindings.
+ * The request is forbidden. An uninstall is only one of several reasons: others are a user's own role, a rollback to a
+ * chart whose role lacks DaemonSets, and a temporary fault of the role bindings.
  */
 async function forbidden(question: Question): Promise<Finding> {
   for (const send of [question.own, question.plugin]) {
@@ -210,8 +210,8 @@ async function forbidden(question: Question): Promise<Finding> {
 const namespacePath = ({ daemonSet: { namespace } }: Question): string => `/api/v1/namespaces/${namespace}`;
 
 /**
- * Why the DaemonSet wants no pod here. Our pod has to be going: if a taint only keeps new pods away, the controller
- * lets ours be.
+ * Why the DaemonSet wants no pod here. Our pod must be terminating: if a taint only keeps new pods away, the controller
+ * keeps ours.
  */
 async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promise<string | undefined> {
   const { node, pod, own } = question;
@@ -221,7 +221,7 @@ async function whyUnwanted({ spec }: DaemonSetObject, question: Question): Promi
   return unwanted !== undefined && (await isPodDeleted(question)) ? unwanted : undefined;
 }
 
-/** Whether our pod is being deleted. A container that stops alone, by its probe or with the node, comes back. */
+/** Whether our pod is being deleted. A container that stops alone, because of its probe or with the node, restarts. */
 async function isPodDeleted(question: Question): Promise<boolean> {
   if (question.pod === undefined) return false;
   type Pod = { readonly metadata?: ObjectMeta };
@@ -229,7 +229,7 @@ async function isPodDeleted(question: Question): Promise<boolean> {
   return ours !== undefined && isDeleting(ours);
 }
 
-/** What the settings alone decide; undefined if the API server has to be asked. */
+/** The decision by the settings alone; undefined if the API server must be asked. */
 export function decideBySettings({ stopPolicy }: Pick<Settings, "stopPolicy">): StopDecision | undefined {
   if (stopPolicy === "always") return { remove: true, why: `${InstallerVariable.stopPolicy} is always` };
   if (stopPolicy === "never") return { remove: false, why: `${InstallerVariable.stopPolicy} is never` };

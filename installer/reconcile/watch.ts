@@ -6,12 +6,12 @@ interface Armed {
   readonly close: () => void;
 }
 
-/** A burst of changes is one change. */
+/** A burst of changes counts as one. */
 const BURST_MS = 40;
 
 /**
- * Watches directories. A watch that the kernel refuses (inotify instances used up), or whose directory is replaced, is
- * set up again at each {@link Watcher.arm}; until then the caller has to look by itself.
+ * Watches directories. {@link Watcher.arm} sets up again a watch that the kernel refuses (inotify instances used up) or
+ * whose directory was replaced; until then the caller must poll.
  */
 export class Watcher {
   private readonly armed = new Map<string, Armed>();
@@ -24,7 +24,7 @@ export class Watcher {
     private readonly watch: (directory: string, changed: () => void) => Watch = watchDirectory,
   ) {}
 
-  /** Sets up what is not, or no longer, watched. Tells the directories that cannot be watched, and why. */
+  /** Sets up missing watches. Returns the directories that cannot be watched, and why. */
   arm(): ReadonlyMap<string, string> {
     const wanted = this.directories();
     for (const directory of this.armed.keys()) if (!wanted.includes(directory)) this.disarm(directory);

@@ -1,4 +1,4 @@
-/** Agents that are known to write CNI configurations, and what their owners can do about a fight. */
+/** Agents known to write CNI configurations, and the remedy if one undoes our changes. */
 const WRITERS: readonly (readonly [RegExp, string, string])[] = [
   [/cilium/, "cilium-agent", "set Cilium's cni.exclusive to false"],
   [/calico|canal/, "calico-node", "look at its container install-cni"],
@@ -13,7 +13,7 @@ const WRITERS: readonly (readonly [RegExp, string, string])[] = [
   [/gke|gcp|netd/, "netd", "look at its DaemonSet"],
 ];
 
-/** Who probably writes a file, judged by its name and its content. */
+/** The probable writer of a file, by its name and content. */
 export function likelyWriter(name: string, text: string): { readonly writer: string; readonly remedy: string } {
   const found = WRITERS.find(([mark]) => mark.test(name)) ?? WRITERS.find(([mark]) => mark.test(text));
   if (found !== undefined) return { writer: found[1], remedy: found[2] };
