@@ -1,10 +1,9 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { App } from "cdk8s";
 import { linkerdMultus, linkerdMultusChart, linkerdMultusManifests } from "./linkerd-multus";
 import { linkerd2Cni, linkerdCniChart, linkerdCniManifests } from "./linkerd2-cni";
 import { propsSources } from "./props-source";
-import { writeFolder } from "./write";
 
 const kustomization = (resource: string): string => `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -44,4 +43,17 @@ export function synthesized(): ReadonlyMap<string, ReadonlyMap<string, string>> 
 export async function synthesize(root: string): Promise<void> {
   for (const [path, source] of propsSources()) await writeFile(join(root, path), source);
   for (const [folder, files] of synthesized()) await writeFolder(join(root, "dist", folder), files);
+}
+
+/** Replaces a folder: files that are no longer generated are deleted. */
+export async function writeFolder(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  const fresh = `${folder}.new`;
+  await rm(fresh, { recursive: true, force: true });
+  for (const [name, content] of files) {
+    const path = join(fresh, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content);
+  }
+  await rm(folder, { recursive: true, force: true });
+  await rename(fresh, folder);
 }

@@ -2,7 +2,7 @@ import type { Ended, Io } from "./io";
 import { runProgram } from "./program";
 
 /** How a command line ended, and what it wrote. */
-export interface Outcome extends Ended {
+export interface CliRun extends Ended {
   /** By path; `-` is standard output. */
   readonly written: ReadonlyMap<string, Buffer>;
 }
@@ -23,7 +23,7 @@ export interface World {
 }
 
 /** Runs a command line in such a world. */
-export async function runIn(world: World, args: readonly string[]): Promise<Outcome> {
+export async function runIn(world: World, args: readonly string[]): Promise<CliRun> {
   const { files = {}, env = {}, programs = {}, colour = false, watched = false, columns, web = {}, name } = world;
   const said = { out: "", err: "" };
   const written = new Map<string, Buffer>();

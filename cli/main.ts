@@ -1,11 +1,24 @@
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
-import { execute } from "./execute";
-import type { Io } from "./io";
+import type { Ended, Io } from "./io";
 import { runProgram } from "./program";
 import { fetchText } from "./web";
+
+/** Runs a program to its end, with this one's environment. @throws if it cannot be started */
+function execute(program: string, args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ["inherit", "pipe", "pipe"] });
+    const said = { out: [] as Buffer[], err: [] as Buffer[] };
+    child.stdout.on("data", (part: Buffer) => said.out.push(part));
+    child.stderr.on("data", (part: Buffer) => said.err.push(part));
+    child.once("error", reject);
+    const text = (parts: readonly Buffer[]) => Buffer.concat(parts).toString("utf8");
+    child.once("close", (code) => resolve({ code: code ?? 1, out: text(said.out), err: text(said.err) }));
+  });
+}
 
 // A reader of our output, such as head, may close it early.
 for (const stream of [process.stdout, process.stderr]) {

@@ -1,13 +1,13 @@
 import { App, Chart } from "cdk8s";
 import { parseAllDocuments } from "yaml";
 import { LinkerdCni, type LinkerdCniProps, LinkerdNamespace } from "../constructs";
-import { type Outcome, runIn } from "./io.testing";
+import { type CliRun, runIn } from "./io.testing";
 
 const run = (
   args: readonly string[],
   files: Readonly<Record<string, string>> = {},
   env: Readonly<Record<string, string>> = {},
-): Promise<Outcome> => runIn({ files, env, web: { "https://example.com/values.yaml": "proxyUID: 9" } }, args);
+): Promise<CliRun> => runIn({ files, env, web: { "https://example.com/values.yaml": "proxyUID: 9" } }, args);
 
 const documents = (text: string): readonly unknown[] => parseAllDocuments(text).map((document) => document.toJS());
 

@@ -1,3 +1,9 @@
+import type { Schema } from "../helm/index";
+import type { MultusValues } from "./multus/props";
+import { multusValues as multus } from "./multus/values";
+import type { Values } from "./props";
+import { values as cni } from "./values";
+
 export { Installation, type InstallationProps, type Labels } from "./installation";
 export { LinkerdCni, type LinkerdCniProps, type NriResources, type PluginResources } from "./linkerd-cni";
 export type { Monitoring, PodMonitor } from "./monitoring/monitoring";
@@ -16,6 +22,11 @@ export {
 } from "./platforms";
 export type { PodParts } from "./pod";
 export type * from "./props";
-export { multusValues, values } from "./schemas";
 export type { StanzaTemplate } from "./stanza";
 export { version } from "./version";
+
+/** The values of the chart linkerd2-cni. */
+export const values: Schema<Values> = cni;
+
+/** The values of the chart linkerd-multus. */
+export const multusValues: Schema<MultusValues> = multus;

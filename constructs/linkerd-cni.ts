@@ -41,8 +41,7 @@ import type { Feature, FeatureProps } from "./feature";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
-import { dashboardFor } from "./monitoring/dashboard";
-import { Monitoring, PodMonitor } from "./monitoring/monitoring";
+import { dashboardFor, Monitoring, PodMonitor } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import {
   NRI_PORT_NAME,

@@ -12,7 +12,7 @@ interface LogSettings {
   readonly logFormat: LogFormat;
 }
 
-interface Deps<S> {
+interface ProgramDeps<S> {
   readonly settings: S;
   readonly log: Log;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ interface Program<S extends LogSettings> {
   /** MiB beyond which it ends, and the kubelet starts it again. */
   readonly memoryMiB: number;
   readonly readSettings: (args: readonly string[], environment: Environment) => S;
-  readonly run: (deps: Deps<S>) => Promise<void>;
+  readonly run: (deps: ProgramDeps<S>) => Promise<void>;
 }
 
 /** Runs one of the controllers' programs; the exit status is 1 after an error, which is logged. */

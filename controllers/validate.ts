@@ -127,7 +127,7 @@ async function answerOf(target: Target): Promise<string> {
   }
 }
 
-interface Deps {
+interface ValidateDeps {
   readonly settings: Settings;
   readonly log: Log;
 }
@@ -146,7 +146,7 @@ async function problemOf(target: Target, token: string): Promise<string | undefi
  * on the proxy's port, and connects to addresses that nothing has.
  * @throws an Error if connections are not redirected: what was tried, what may be the cause, and what to look at
  */
-export async function validate({ settings, log }: Deps): Promise<void> {
+export async function validate({ settings, log }: ValidateDeps): Promise<void> {
   const { namespace, nodeName } = settings;
   const { proxyPort, targets } = planValidation(stanzaFromText(settings.stanza), settings.addresses);
   const token = randomUUID();

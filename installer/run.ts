@@ -6,7 +6,7 @@ import { Service } from "./service";
 import { readSettings } from "./settings";
 
 /** The process environment of an installer. */
-export interface Deps {
+export interface RunDeps {
   readonly args: readonly string[];
   readonly environment: Environment;
   readonly disk: Disk;
@@ -19,7 +19,7 @@ export interface Deps {
 }
 
 /** Runs an installer until it is stopped. Resolves to the exit code. */
-export async function run({ args, environment, disk, sleep, write, stopped, memoryMiB }: Deps): Promise<number> {
+export async function run({ args, environment, disk, sleep, write, stopped, memoryMiB }: RunDeps): Promise<number> {
   let log: Log = createLog("info", "plain", write);
   try {
     const settings = readSettings(args, environment);

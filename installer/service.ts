@@ -35,7 +35,7 @@ import { pluginFile } from "./state/plugin-file";
 import { createInstruments } from "./telemetry/instruments";
 import { follow, parse, Tail } from "./telemetry/plugin-log";
 
-interface Deps {
+interface ServiceDeps {
   readonly settings: Settings;
   readonly disk: Disk;
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -75,7 +75,7 @@ export class Service {
   private learnedAt = Number.NEGATIVE_INFINITY;
   private wasReady = false;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: ServiceDeps) {
     const { settings, disk, sleep, log } = deps;
     this.paths = pathsOf(settings);
     const own = () => readApiServer(settings.cluster);

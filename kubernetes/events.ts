@@ -67,7 +67,7 @@ export function eventFor(
   };
 }
 
-interface Deps {
+interface EventRecorderDeps {
   readonly client: KubernetesClient;
   readonly clock: Pick<Clock, "date">;
 }
@@ -78,7 +78,7 @@ export class EventRecorder {
 
   constructor(
     private readonly reporter: Reporter,
-    private readonly deps: Deps,
+    private readonly deps: EventRecorderDeps,
   ) {}
 
   /**

@@ -21,7 +21,7 @@ export interface LeaderElectionOptions {
   readonly elected: () => void;
 }
 
-interface Deps {
+interface LeaderElectionDeps {
   readonly client: KubernetesClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,7 +45,7 @@ export class LeaderElection implements Leadership {
 
   constructor(
     private readonly options: LeaderElectionOptions,
-    private readonly deps: Deps,
+    private readonly deps: LeaderElectionDeps,
   ) {}
 
   /** Becomes false by itself if the lease could not be renewed in time. */

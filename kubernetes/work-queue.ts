@@ -1,7 +1,7 @@
 import type { Clock } from "../process/clock";
 import { type BackoffPolicy, KeyedBackoff } from "./backoff";
 
-interface Deps {
+interface WorkQueueDeps {
   readonly clock: Clock;
   /** Ends the queue; what is worked on then is finished. */
   readonly signal: AbortSignal;
@@ -39,7 +39,7 @@ export class WorkQueue {
   /** @param reconcile may return the milliseconds after which the key comes again; a key for which it throws is retried */
   constructor(
     private readonly reconcile: (key: string) => Promise<number | undefined> | Promise<void>,
-    private readonly deps: Deps,
+    private readonly deps: WorkQueueDeps,
     options: WorkQueueOptions = {},
   ) {
     this.backoff = new KeyedBackoff(options.backoff ?? BACKOFF, deps.clock.random);

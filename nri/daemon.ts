@@ -51,7 +51,7 @@ interface End {
   readonly kind: "absent" | "refused";
 }
 
-interface Deps {
+interface DaemonDeps {
   readonly host: Host;
   readonly settings: Settings;
   readonly log: Log;
@@ -84,7 +84,7 @@ export class Daemon {
     synchronized: () => this.isSynchronized,
   });
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: DaemonDeps) {
     const { host, settings, log, clock, signal = new AbortController().signal } = deps;
     const { stanza, netnsDir } = settings;
     this.redirector = new Redirector({ host, stanza, netnsDir, api: this.apiAccess() });

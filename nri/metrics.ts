@@ -1,5 +1,5 @@
 import { Registry } from "../process/metrics";
-import type { Outcome } from "./redirector";
+import type { Redirection } from "./redirector";
 
 /** When a pod was looked at. */
 export type PodEvent = "run" | "create" | "synchronize";
@@ -44,4 +44,4 @@ export function createMetrics({ connected, synchronized }: Readings) {
 }
 
 /** The outcome of a pod that threw: a starting pod is refused, and tried again by the kubelet. */
-export type PodOutcome = Outcome["kind"] | "refused" | "failed";
+export type PodOutcome = Redirection["kind"] | "refused" | "failed";

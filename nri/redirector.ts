@@ -16,7 +16,7 @@ import type { Sandbox } from "./messages";
 import { openPodNetwork, type PodNetwork } from "./namespace";
 
 /** The result for a pod. */
-export type Outcome =
+export type Redirection =
   /** The pod is not meshed, or something else sets its rules. */
   | { readonly kind: "skipped"; readonly reason: string }
   /** The rules are there. */
@@ -28,7 +28,7 @@ export type Outcome =
   /** The rules differ from those that were set. */
   | { readonly kind: "edited"; readonly reason: string };
 
-interface Deps {
+interface RedirectorDeps {
   readonly host: Host;
   readonly stanza: StanzaReading;
   /** Directory with the network namespaces of pods. */
@@ -45,14 +45,14 @@ export class Redirector {
   /** Pods that were left alone after a lookup, by their sandbox. */
   private readonly leftAlone = new Map<string, string>();
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: RedirectorDeps) {}
 
   /**
    * Sets a pod's rules if they are missing.
    * @param mayBeGone whether the pod may have ended: a runtime names those, too, when it lists what runs
    * @throws CniError if the pod must not run as it is
    */
-  redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Outcome {
+  redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Redirection {
     const { stanza } = this.deps.stanza;
     const { namespace, name, uid } = sandbox;
     const passed: PassedPod = {
@@ -107,7 +107,7 @@ export class Redirector {
   }
 
   /** @throws CniError */
-  private program(netfilter: Netfilter, id: string, passed: PassedPod): Outcome {
+  private program(netfilter: Netfilter, id: string, passed: PassedPod): Redirection {
     const { stanza, problem } = this.deps.stanza;
     if (problem !== undefined) throw problem;
     const { evidence, unanswered } = this.gather(passed);
@@ -134,7 +134,7 @@ export class Redirector {
 const resolved = (directory: string) => directory.replace(/^\/var\/run(?=\/|$)/, "/run");
 
 /** The rules in the namespace; undefined if there are none. @throws SystemError */
-function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Outcome | undefined {
+function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Redirection | undefined {
   const comparison = compared(exchange);
   if (comparison?.difference !== undefined) return { kind: "edited", reason: comparison.difference };
   if (comparison?.isThere) return { kind: "present" };

@@ -35,7 +35,7 @@ export interface Handler {
   synchronize(sandboxes: readonly Sandbox[]): void;
 }
 
-interface Deps {
+interface SessionDeps {
   /** How the runtime calls this plugin: its name, and two digits by which plugins are ordered. */
   readonly name: string;
   readonly index: string;
@@ -57,7 +57,7 @@ export class Session {
   /** The action after the current call is answered. */
   private afterwards: (() => void) | undefined;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: SessionDeps) {
     this.calls = new MessageReader(deps.texts);
     this.answers = new MessageReader(deps.texts);
   }

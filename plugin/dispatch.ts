@@ -16,7 +16,7 @@ import { openTarget } from "./namespace";
 import { status } from "./status";
 
 /** The output of a call, and its exit status. */
-export interface Outcome {
+export interface CallOutput {
   readonly stdout: string;
   readonly stderr: string;
   readonly status: 0 | 1;
@@ -93,7 +93,7 @@ function defect(thrown: unknown): CniError {
 }
 
 /** Answers one call. Never throws: every failure is a CNI error. */
-export function dispatch(host: Host): Outcome {
+export function dispatch(host: Host): CallOutput {
   const command = host.env("CNI_COMMAND");
   if (!command) return { stdout: "", stderr: ABOUT, status: 0 };
   if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0 };

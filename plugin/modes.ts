@@ -1,11 +1,12 @@
 /** How rules are programmed and compared in each mode. */
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
+import { tooOldForNative } from "../cni/kernel";
 import type { RuleSet } from "../cni/redirect/rules";
 import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
+import { readText } from "../host/files";
 import type { Host } from "../host/port";
 import { applyNative, isUnsupported } from "../netlink/apply";
 import { type Comparison, compareNative } from "../netlink/compare";
-import { kernelProblem } from "../netlink/kernel";
 import { hasLegacyNat } from "../netlink/legacy";
 import { netfilter } from "../netlink/socket";
 import { Iptables } from "./iptables/apply";
@@ -87,4 +88,15 @@ export function compareRules(host: Host, linkerd: LinkerdConfig): Comparison {
   if (native.isThere || mode === "native") return native;
   if (mode === "auto" && !hasLegacyNat(host)) return { isThere: false };
   return new Iptables(host, mode === "auto" ? "legacy" : mode, linkerd).compare();
+}
+
+const RELEASE = "/proc/sys/kernel/osrelease";
+
+/** Why this machine's kernel is too old for mode native; undefined if it is not, or does not tell. */
+function kernelProblem(host: Host): string | undefined {
+  try {
+    return tooOldForNative(readText(host, RELEASE).trim());
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock";
 
-interface Deps {
+interface LoopDeps {
   readonly clock: Pick<Clock, "sleep">;
   /** Ends the loop; a step that has begun is finished. */
   readonly signal: AbortSignal;
@@ -19,7 +19,7 @@ export class Loop {
    */
   constructor(
     private readonly step: () => Promise<number>,
-    private readonly deps: Deps,
+    private readonly deps: LoopDeps,
   ) {
     deps.signal.addEventListener("abort", () => this.wake());
   }

@@ -22,7 +22,7 @@ const LOADERS: readonly Loader[] = [
 ];
 
 /** The result of loading the archive into one program, in words, and whether it needs a remedy. */
-interface Outcome {
+interface LoadOutcome {
   readonly word: "-" | "silent" | "refused" | "loaded";
   readonly detail: string;
 }
@@ -34,7 +34,7 @@ const TIMEOUT_MS = 30_000;
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1) ?? "";
 
-async function load({ program, ask, load }: Loader, archive: string, env: Environment): Promise<Outcome> {
+async function load({ program, ask, load }: Loader, archive: string, env: Environment): Promise<LoadOutcome> {
   try {
     const { stdout, stderr } = await run(program, [...ask], { env, timeout: TIMEOUT_MS });
     if (stdout.trim() === "") return { word: "silent", detail: lastLine(stderr) };
@@ -59,11 +59,11 @@ async function load({ program, ask, load }: Loader, archive: string, env: Enviro
  */
 export async function loadImage(archive: string, environment: Environment): Promise<string> {
   if (!existsSync(archive)) throw new Error("there is no image yet: npm run image");
-  const outcomes = new Map<string, Outcome>();
+  const outcomes = new Map<string, LoadOutcome>();
   for (const loader of LOADERS) outcomes.set(loader.program, await load(loader, archive, environment));
   const lines = [...outcomes].map(([program, { word, detail }]) => `${program.padEnd(7)} ${word.padEnd(7)} ${detail}`);
   const table = lines.map((line) => `\n${line.trimEnd()}`).join("");
-  const of = (word: Outcome["word"]) => [...outcomes].filter(([, outcome]) => outcome.word === word);
+  const of = (word: LoadOutcome["word"]) => [...outcomes].filter(([, outcome]) => outcome.word === word);
   const refused = of("refused").map(([program]) => program);
   if (refused.length > 0) throw new Error(`${refused.join(" and ")} did not take the image${table}`);
   if (of("loaded").length === 0) throw new Error(`no container runtime took the image${table}`);

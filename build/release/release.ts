@@ -32,7 +32,7 @@ export interface ReleaseOptions {
 }
 
 /** The result for one part: past tense if it was done, else what would be done. */
-export type Outcome =
+export type PushOutcome =
   | "unchanged"
   | "pushed"
   | "to push"
@@ -48,10 +48,10 @@ export interface Row {
   readonly name: string;
   readonly reference: string;
   readonly digest: string;
-  readonly content: Outcome;
-  readonly signature?: Outcome;
-  readonly sbom?: Outcome;
-  readonly provenance?: Outcome;
+  readonly content: PushOutcome;
+  readonly signature?: PushOutcome;
+  readonly sbom?: PushOutcome;
+  readonly provenance?: PushOutcome;
 }
 
 /** Something to be signed, and what is to be attested of it. */
@@ -86,7 +86,7 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
     compare(options, registry, made, packed),
   );
 
-  const pushed = new Map<Artifact, Outcome>();
+  const pushed = new Map<Artifact, PushOutcome>();
   for (const artifact of made) {
     if (!missing.artifacts.has(artifact)) pushed.set(artifact, "unchanged");
     else if (dryRun) pushed.set(artifact, "to push");
@@ -231,10 +231,10 @@ class Signer {
 
   private async ensure(
     type: string,
-    [done, due]: readonly [Outcome, Outcome],
+    [done, due]: readonly [PushOutcome, PushOutcome],
     title: string,
     make: (cosign: Cosign) => Promise<void>,
-  ): Promise<Outcome> {
+  ): Promise<PushOutcome> {
     const { cosign } = this;
     if (cosign !== undefined && !this.absent && (await cosign.has(this.reference, type))) return "unchanged";
     if (this.dryRun || cosign === undefined) return due;

@@ -27,7 +27,7 @@ export interface Evidence {
 }
 
 /** The outcome for a pod. */
-export type Outcome =
+export type PodDecision =
   | { readonly kind: "left alone"; readonly because: string }
   | { readonly kind: "redirected"; readonly because: string; readonly options: RedirectOptions; readonly known: Known }
   /** The plugin fails, and with it the start of the pod. */

@@ -1,7 +1,8 @@
 import { stringify } from "yaml";
 import type { LinkerdCniProps } from "../../constructs";
-import { type Outcome, runIn } from "../io.testing";
+import { type CliRun, runIn } from "../io.testing";
 import { installed } from "../resources";
+import { isAttached } from "./explanation";
 
 const prefix = "config.linkerd.io/";
 const settings = (given: Readonly<Record<string, string>>) =>
@@ -41,7 +42,7 @@ const unchained = installer({ chained: false });
 const nri = (chained: boolean) => installer({ chained, nri: { enabled: true } });
 
 const text = (objects: readonly object[]) => objects.map((object) => stringify(object)).join("---\n");
-const explained = (objects: readonly object[], ...args: readonly string[]): Promise<Outcome> =>
+const explained = (objects: readonly object[], ...args: readonly string[]): Promise<CliRun> =>
   runIn({ files: { "-": text(objects) } }, ["explain", "-f", "-", ...args]);
 
 /** Objects, and how the first line of what is said about them ends. */
@@ -420,4 +421,16 @@ test("a validator that failed, where the NRI plugin mends its pod", async () => 
   expect(out.replace(/\s+/g, " ")).toContain(
     "shop/cart was not redirected then. The NRI plugin of its node sets the rules in place, and the validator's next run passes: if it does not, see l5d-cni check",
   );
+});
+
+test.each([
+  [undefined, false],
+  ["other,mesh/linkerd-cni-2", false],
+  ['[{"name":"other"}, 1]', false],
+  ["[", false],
+  ["other, shop/linkerd-cni@eth1", true],
+  ["linkerd-cni", true],
+  ['[{"name":"linkerd-cni","namespace":"shop"}]', true],
+])("whether a pod with networks %s is attached: %s", (networks, expected) => {
+  expect(isAttached(networks)).toBe(expected);
 });

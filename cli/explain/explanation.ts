@@ -1,19 +1,19 @@
 import { apiServerPorts, namespaceFromObject, podFromObject } from "../../cni/api-objects";
+import { Annotation } from "../../cni/contract";
 import { decide } from "../../cni/decide";
 import { CniError } from "../../cni/errors";
 import { evidenceFromAnnotations, extraLookup, type PassedPod, skipWithoutLookup } from "../../cni/evidence";
-import type { JsonObject } from "../../cni/json";
+import { isObject, type JsonObject } from "../../cni/json";
 import { readStanza } from "../../cni/parse-stanza";
 import { type Pod, PROXY, type SkipReason } from "../../cni/pod";
 import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../../cni/stanza";
-import { type Evidence, type Known, nameOf, type Outcome } from "./evidence";
-import { isAttached, NETWORKS } from "./networks";
+import { type Evidence, type Known, nameOf, type PodDecision } from "./evidence";
 import { notesOf } from "./notes";
 import { type Row, rowsOf } from "./rows";
 
 export interface Explanation {
   readonly pod: string;
-  readonly outcome: Outcome;
+  readonly outcome: PodDecision;
   /** How it is redirected, and what says so. */
   readonly rows: readonly Row[];
   /** Further notes for the user. */
@@ -40,13 +40,13 @@ const reasons: Readonly<Record<SkipReason, string>> = {
 
 const hasProxy = ({ containers, initContainers }: Pod) => [...containers, ...initContainers].includes(PROXY);
 
-function leftAlone(reason: SkipReason, pod: Pod): Outcome {
+function leftAlone(reason: SkipReason, pod: Pod): PodDecision {
   const unmarked = reason === "no proxy" && hasProxy(pod);
   const because = "it has no annotation linkerd.io/proxy-version, which every injector writes";
   return { kind: "left alone", because: unmarked ? because : reasons[reason] };
 }
 
-function decided(passed: PassedPod, evidence: Evidence): Outcome {
+function decided(passed: PassedPod, evidence: Evidence): PodDecision {
   const pod = podFromObject(passed.pod, evidence.pod);
   const { name } = evidence.stanza;
   const { stanza, problem } = readStanza(evidence.stanza, typeof name === "string" ? name : PLUGIN_TYPE);
@@ -62,7 +62,7 @@ function decided(passed: PassedPod, evidence: Evidence): Outcome {
   return { kind: "redirected", because, options: decision.options, known: { pod: judged, around, stanza } };
 }
 
-function outcomeOf(passed: PassedPod, evidence: Evidence): Outcome {
+function outcomeOf(passed: PassedPod, evidence: Evidence): PodDecision {
   try {
     return decided(passed, evidence);
   } catch (error) {
@@ -76,6 +76,23 @@ function wantsAnnotations({ capabilities }: JsonObject): boolean {
   const wanted = capabilities as Readonly<Record<string, unknown>> | null | undefined;
   return wanted?.[POD_ANNOTATIONS] === true;
 }
+
+/** The annotation by which a pod tells Multus which networks it wants besides the cluster's own. */
+const NETWORKS = Annotation.networks;
+
+/** Names of the definitions: `[NAMESPACE/]NAME[@INTERFACE]`, comma-separated, or a JSON list. */
+function namesIn(text: string): readonly unknown[] {
+  if (!text.trim().startsWith("[")) return text.split(",").map((item) => /([^/@]+)(?:@.*)?$/.exec(item.trim())?.[1]);
+  try {
+    const read: unknown = JSON.parse(text);
+    return Array.isArray(read) ? read.map((item) => (isObject(item) ? item["name"] : undefined)) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Whether Multus calls the plugin for a pod with this annotation. */
+export const isAttached = (networks: string | undefined): boolean => namesIn(networks ?? "").includes(PLUGIN_TYPE);
 
 const IN_THE_NODE = "it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin";
 const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabledif chart linkerd-multus is installed, and recreate the pod, or give the pod ${NETWORKS}: ${PLUGIN_TYPE}`;

@@ -5,7 +5,7 @@ import { extraLookup } from "../../cni/evidence";
 import { PROXY } from "../../cni/pod";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import { isUnchained, NOT_REDIRECTED } from "../check/causes";
-import { type Evidence, nameOf, type Outcome } from "./evidence";
+import { type Evidence, nameOf, type PodDecision } from "./evidence";
 
 function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions): readonly string[] {
   if (ipv6) return [];
@@ -48,7 +48,7 @@ function namespaceNotes(evidence: Evidence): readonly string[] {
   return unheard.map((key) => `${key} ${where}: ${whyUnheard(key, needed)}`);
 }
 
-function describe(outcome: Outcome): string {
+function describe(outcome: PodDecision): string {
   return `${outcome.kind === "does not start" ? "it does not start" : `it is ${outcome.kind}`}: ${outcome.because}`;
 }
 
@@ -116,7 +116,7 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
 }
 
 /** Further notes for the user. @param without the outcome if the runtime passes no annotations */
-export function notesOf(evidence: Evidence, outcome: Outcome, without: Outcome): readonly string[] {
+export function notesOf(evidence: Evidence, outcome: PodDecision, without: PodDecision): readonly string[] {
   return [
     ...(outcome.kind === "left alone" ? [] : historyNotes(evidence)),
     ...(evidence.configMap === undefined && outcome.kind !== "left alone"

@@ -2,7 +2,7 @@ import { CNI_NAME } from "../../cni/contract";
 import { type Source, type Sources, sourcesOf } from "../../cni/decide";
 import { parseStanza } from "../../cni/parse-stanza";
 import type { IptablesMode, LinkerdConfig, Stanza } from "../../cni/stanza";
-import type { Evidence, Outcome } from "./evidence";
+import type { Evidence, PodDecision } from "./evidence";
 
 /** One thing about a redirect. */
 export interface Row {
@@ -12,7 +12,7 @@ export interface Row {
   readonly from: string;
 }
 
-type Redirected = Extract<Outcome, { kind: "redirected" }>;
+type Redirected = Extract<PodDecision, { kind: "redirected" }>;
 
 const modes: Readonly<Record<IptablesMode, string>> = {
   auto: "auto: over netlink, or by legacy iptables if the kernel has no nf_tables",

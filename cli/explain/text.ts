@@ -4,7 +4,7 @@ import type { RedirectOptions } from "../../cni/redirect/options";
 import { redirectRules } from "../../cni/redirect/rules";
 import { aligned } from "../aligned";
 import { indented } from "../wrap";
-import type { Outcome } from "./evidence";
+import type { PodDecision } from "./evidence";
 import type { Explanation } from "./explanation";
 
 const PROGRAMS = { ip: "iptables", ip6: "ip6tables" } as const;
@@ -16,7 +16,7 @@ export function rulesText(options: RedirectOptions): string {
     .join("");
 }
 
-const paints: Readonly<Record<Outcome["kind"], (colours: Colors) => (text: string) => string>> = {
+const paints: Readonly<Record<PodDecision["kind"], (colours: Colors) => (text: string) => string>> = {
   redirected: ({ green }) => green,
   "left alone": ({ yellow }) => yellow,
   "does not start": ({ red }) => red,

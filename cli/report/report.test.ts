@@ -15,7 +15,7 @@ import {
 import type { CheckedPod, Event } from "../check/objects";
 import type { Read, Snapshot } from "../check/snapshot";
 import type { Ended } from "../io";
-import { type Outcome, runIn, type World } from "../io.testing";
+import { type CliRun, runIn, type World } from "../io.testing";
 import { unpacked } from "./archive.testing";
 import type { ReportedEvent } from "./gather";
 import { seeded, word } from "./secrets.testing";
@@ -86,7 +86,7 @@ function kubectl(snapshot: Snapshot, { logs = {}, events = [], namespaces = [], 
   };
 }
 
-interface Report extends Outcome {
+interface Report extends CliRun {
   readonly files: ReadonlyMap<string, string>;
   /** Everything in the archive. */
   readonly text: string;

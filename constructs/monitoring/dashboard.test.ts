@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "../version";
-import { dashboardFor } from "./dashboard";
 import dashboard from "./dashboard.json";
+import { dashboardFor } from "./monitoring";
 
 test("the panels cover the page and do not overlap", () => {
   const taken = new Set<string>();

@@ -17,7 +17,7 @@ import { type Namespace, namespaceOf } from "./namespace";
 import type { Settings } from "./settings";
 import { Webhook } from "./webhook/webhook";
 
-interface Deps {
+interface MultusOperatorDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ export class MultusOperator {
   private readonly webhook: Webhook;
   private readonly transports: ClosingTransport[] = [];
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: MultusOperatorDeps) {
     const { settings, log, clock, signal } = deps;
     const { registry, watchErrors } = this.metrics;
     const { podName, podNamespace } = settings;

@@ -60,7 +60,7 @@ export function judgeAudit(proxy: TcpAnswer, ports: readonly TcpAnswer[]): Redir
   return proxy === "open" && ports.every((each) => each === "refused") ? "absent" : "unknown";
 }
 
-interface Deps {
+interface AuditorDeps {
   readonly pods: PodStore;
   readonly client: KubernetesClient;
   readonly stanza: Stanza;
@@ -80,7 +80,7 @@ const REPEAT_MS = 5 * 60_000;
 
 /** Finds out whether connections are redirected to pods that have a proxy and no validator. */
 export class Auditor {
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: AuditorDeps) {}
 
   /** Runs until the signal is given. */
   run(): Promise<void> {

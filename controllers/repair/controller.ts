@@ -20,7 +20,7 @@ import type { PodActions } from "./pod-actions";
 import { NRI_WAIT_MS, PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
 
-interface Deps {
+interface RepairControllerDeps {
   readonly settings: Pick<Settings, "rate" | "deleteUnowned" | "deleteUnvalidated" | "waitForNri">;
   readonly actions: Pick<PodActions, "delete" | "publish">;
   /** Whether the node's installer is ready, so that new pods get the plugin. */
@@ -50,7 +50,7 @@ export class RepairController {
   private readonly queue: WorkQueue;
   private installer = { ready: true, askedAt: 0 };
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: RepairControllerDeps) {
     const { clock, log, metrics, settings, signal } = deps;
     this.pods = new PodStore({
       now: () => clock.now(),

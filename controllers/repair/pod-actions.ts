@@ -10,9 +10,9 @@ import type { Metrics } from "./metrics";
 import type { TrackedPod } from "./pod-store";
 
 /** How a deletion ended: `gone` means that the pod no longer exists, `held` that its budgets allow no eviction now. */
-export type Outcome = "deleted" | "gone" | "held" | "failed";
+export type DeleteOutcome = "deleted" | "gone" | "held" | "failed";
 
-interface Deps {
+interface PodActionsDeps {
   readonly client: KubernetesClient;
   readonly recorder: EventRecorder;
   readonly clock: Pick<Clock, "now">;
@@ -22,10 +22,10 @@ interface Deps {
 
 /** Requests to the API server about one pod. What fails is counted and logged, and never thrown. */
 export class PodActions {
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: PodActionsDeps) {}
 
   /** Deletes a broken pod, or evicts it if it serves. The UID keeps this from a new pod of the same name. */
-  async delete(pod: TrackedPod): Promise<Outcome> {
+  async delete(pod: TrackedPod): Promise<DeleteOutcome> {
     const { clock, metrics } = this.deps;
     const start = clock.now();
     const evicts = pod.diagnosis !== "failed";
@@ -83,14 +83,14 @@ export class PodActions {
     });
   }
 
-  private held({ namespace, name, attempts }: TrackedPod, error: unknown): Outcome {
+  private held({ namespace, name, attempts }: TrackedPod, error: unknown): DeleteOutcome {
     this.deps.log[attempts === 0 ? "info" : "debug"](
       `pod ${namespace}/${name} may not be evicted now: ${reasonOf(error)}`,
     );
     return "held";
   }
 
-  private failed({ namespace, name }: TrackedPod, error: unknown): Outcome {
+  private failed({ namespace, name }: TrackedPod, error: unknown): DeleteOutcome {
     const { log, metrics } = this.deps;
     (error instanceof ApiTimeout ? metrics.deleteTimeouts : metrics.deleteErrors).inc();
     log.warn(`pod ${namespace}/${name} could not be deleted: ${reasonOf(error)}`);

@@ -16,7 +16,7 @@ import { PodActions } from "./pod-actions";
 import { probeHttp, probeTcp } from "./probes";
 import type { Settings } from "./settings";
 
-interface Deps {
+interface RepairDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ interface Deps {
 }
 
 /** Runs the repair controller of one node until the signal is given. @throws if the admin port is taken */
-export async function runRepairController({ settings, log, clock, signal }: Deps): Promise<void> {
+export async function runRepairController({ settings, log, clock, signal }: RepairDeps): Promise<void> {
   const server = () => readApiServer(settings.cluster);
   const send = httpsTransport(server);
   const client = new KubernetesClient(send);

@@ -24,7 +24,7 @@ const REMEMBERED_MS = 30_000;
 const UNANSWERED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
 const DEADLINE_MS = 2_500;
 
-interface Deps {
+interface AccessCheckDeps {
   readonly transport: (access: Access) => Transport & { close(): void };
   /** The plugin's own request: a pod. */
   readonly path: string;
@@ -44,7 +44,7 @@ export class AccessCheck {
 
   private readonly unanswered: Backoff;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: AccessCheckDeps) {
     this.unanswered = new Backoff(UNANSWERED, deps.clock.random);
   }
 

@@ -30,7 +30,7 @@ const EVERY_MS = 10_000;
 /** An unreachable server is tried sooner, but not for long: a thousand nodes would keep it slow. */
 const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: EVERY_MS };
 
-interface Deps {
+interface ApiConnectionDeps {
   /** Called before each request. @throws if there is no token */
   readonly access: () => Access;
   /** An object that the plugin may read: a check asks for it. */
@@ -49,7 +49,7 @@ export class ApiConnection {
   private saidAt = Number.NEGATIVE_INFINITY;
   private accepted = false;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: ApiConnectionDeps) {
     this.transport = httpsTransport(deps.access, CONNECTIONS);
     this.unreached = new Backoff(UNREACHED, deps.clock.random);
   }

@@ -21,7 +21,7 @@ export interface PluginAccount {
   readonly node?: string;
 }
 
-interface Deps {
+interface CredentialsDeps {
   /** The installer's own access, read from its files. @throws if the files are missing */
   readonly own: () => Access;
   /** Absent: the plugin uses the installer's own token. */
@@ -40,7 +40,7 @@ interface Minted {
   readonly claims: TokenClaims;
 }
 
-type Outcome = Minted | { readonly refused: string } | { readonly silent: string };
+type MintOutcome = Minted | { readonly refused: string } | { readonly silent: string };
 
 const DEADLINE_MS = 4_000;
 const SILENT: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
@@ -58,7 +58,7 @@ export class Credentials {
 
   /** `known` is the token already on the node. */
   constructor(
-    private readonly deps: Deps,
+    private readonly deps: CredentialsDeps,
     known: string | undefined,
   ) {
     this.chance = deps.clock.random();
@@ -146,7 +146,7 @@ export class Credentials {
   }
 
   /** Requests a token that the API server accepts for the plugin. */
-  private async request(account: PluginAccount): Promise<Outcome> {
+  private async request(account: PluginAccount): Promise<MintOutcome> {
     try {
       const own = this.deps.own();
       const outcome = await this.ask(account, own);
@@ -158,7 +158,7 @@ export class Credentials {
     }
   }
 
-  private async ask({ namespace, name, seconds, node }: PluginAccount, own: Access): Promise<Outcome> {
+  private async ask({ namespace, name, seconds, node }: PluginAccount, own: Access): Promise<MintOutcome> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
     const transport = this.deps.transport(own);
     const ask = (body: object) => transport({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
@@ -196,7 +196,7 @@ const UNBINDABLE = [400, 422];
 /** The kubelet replaces the installer's token: a refused one (401) may be valid a moment later. */
 const PASSING = [401, 429];
 
-function outcomeOf(status: number, body: string): Outcome {
+function outcomeOf(status: number, body: string): MintOutcome {
   if (status >= 500 || PASSING.includes(status)) return { silent: `the API server answers ${status}` };
   if (status !== 200 && status !== 201) return { refused: `the API server answers ${status}` };
   const { status: given } = JSON.parse(body) as { status?: { token?: string } };

@@ -27,7 +27,7 @@ const LONGEST_REASON = 4096;
 const OK = 200;
 const BAD_GATEWAY = 502;
 
-interface Deps {
+interface LookupServerDeps {
   /** Of the socket. */
   readonly path: string;
   readonly connection: Pick<ApiConnection, "get" | "hasWorked">;
@@ -46,7 +46,7 @@ export class LookupServer {
   private lookups = 0;
   private said = "";
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: LookupServerDeps) {}
 
   /** Why pods cannot be looked up here; empty if they can, or if it is too early. */
   get problem(): string {

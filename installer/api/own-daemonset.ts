@@ -4,7 +4,7 @@ import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
 import type { Log } from "../../process/log";
 
-interface Deps {
+interface OwnDaemonSetDeps {
   readonly namespace: string;
   /** This pod. */
   readonly pod: string;
@@ -31,7 +31,7 @@ export class OwnDaemonSet {
   private owner: string | undefined;
   private isKnown = false;
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: OwnDaemonSetDeps) {}
 
   /** Undefined if unknown, or if the pod does not belong to a DaemonSet. */
   get name(): string | undefined {

@@ -72,7 +72,7 @@ export function eventOf(entry: Entry): PodEvent | undefined {
   return { namespace, name, ...found, ...(isOnce ? { occasion: `nri-${at.toString(16)}` } : {}) };
 }
 
-interface Deps {
+interface PodEventsDeps {
   readonly connect: () => Transport & { close(): void };
   /** This installer and its node. */
   readonly instance: string;
@@ -96,7 +96,7 @@ export class PodEvents {
   private readonly recorder: EventRecorder;
   private busy = false;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: PodEventsDeps) {
     const send: Transport = async (call) => {
       const connected = deps.connect();
       try {

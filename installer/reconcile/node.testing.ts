@@ -22,7 +22,7 @@ import { readSettings } from "../settings";
 import { pathsOf } from "../state/paths";
 import { pluginFile } from "../state/plugin-file";
 import { createInstruments } from "../telemetry/instruments";
-import { type Deps, Reconciler } from "./reconciler";
+import { Reconciler, type ReconcilerDeps } from "./reconciler";
 import { stanzaForNode } from "./stanza";
 import type { HandOver } from "./stop-decision";
 
@@ -109,7 +109,7 @@ export class Node {
     else this.netDir = `/${to}`;
   }
 
-  installer(owner = "first", chained = true, deps: Partial<Pick<Deps, "disk" | "plugin">> = {}) {
+  installer(owner = "first", chained = true, deps: Partial<Pick<ReconcilerDeps, "disk" | "plugin">> = {}) {
     const settings = readSettings([], {
       CONTAINER_MOUNT_PREFIX: this.root,
       DEST_CNI_NET_DIR: this.netDir,

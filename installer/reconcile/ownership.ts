@@ -33,7 +33,7 @@ export type Turn =
 type Part = "plugin" | "kubeconfig" | "chain";
 type Reasons = Readonly<Partial<Record<Part, string>>>;
 
-interface Deps {
+interface OwnershipDeps {
   readonly paths: Paths;
   readonly owner: string;
   readonly plugin: PluginFile;
@@ -65,7 +65,7 @@ export const whyNoChain = ({ choice }: Plan, { netDir }: Paths): string =>
 export class Ownership {
   private wrongSince: number | undefined;
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: OwnershipDeps) {}
 
   /** `now` is in milliseconds of a monotonic clock. */
   async turn(look: Look, now: number): Promise<Turn> {

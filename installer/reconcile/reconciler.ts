@@ -21,6 +21,7 @@ import {
   blockedMessage,
   chainedMessage,
   hiddenMessage,
+  likelyWriter,
   passedOverMessage,
   renamedMessage,
   sayOnce,
@@ -29,7 +30,6 @@ import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./owne
 import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
 import type { HandOver } from "./stop-decision";
-import { likelyWriter } from "./writers";
 
 /** The state of the node after a run. */
 export interface Status {
@@ -45,7 +45,7 @@ export interface Status {
   readonly againInMs?: number;
 }
 
-export interface Deps {
+export interface ReconcilerDeps {
   readonly paths: Paths;
   /** The identity of this installer. */
   readonly owner: string;
@@ -120,7 +120,7 @@ export class Reconciler {
   /** Whose kubeconfig is on the node; undefined before the first run. */
   private kubeconfig: KubeconfigOwner | undefined;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: ReconcilerDeps) {
     this.changer = new Changer(deps);
     this.ownership = new Ownership({ ...deps, stage: () => this.changer.stage() });
     this.warn = sayOnce(deps.log.warn);

@@ -11,7 +11,7 @@ const RESYNC_MS = 10_000;
 const POLL_MS = 1_000;
 const LIVE_WITHIN_MS = 60_000;
 
-interface Deps {
+interface SchedulerDeps {
   readonly reconciler: Pick<Reconciler, "reconcile">;
   readonly mounts: Pick<Mounts, "check">;
   /** Directories to watch. */
@@ -33,7 +33,7 @@ export class Scheduler {
   private doneAt: number;
   private unwatched = "";
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: SchedulerDeps) {
     this.doneAt = deps.clock.now();
     this.loop = new Loop(() => this.reconcile(), deps);
     this.watcher = new Watcher(deps.watched, () => this.loop.wake());

@@ -1,9 +1,8 @@
 /** The globals that every JavaScript runtime has and the engine does not. The build puts this before each program. */
 import { Controller, Signal } from "./abort";
-import { Decoder, Encoder } from "./encoding";
+import { Decoder, Encoder, SearchParams } from "./encoding";
 import { host } from "./host";
 import { clearTimer, setTimer } from "./loop";
-import { SearchParams } from "./search-params";
 import type { Timer } from "./timers";
 
 Object.assign(globalThis, {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App } from "cdk8s";
 import fc from "fast-check";
-import { writeFolder } from "../../charts/write";
+import { writeFolder } from "../../charts/synth";
 import { version } from "../../constructs";
 import { chartFiles, HelmChart } from "../../helm/index";
 import { arbitraryValues } from "./arbitrary";

@@ -34,7 +34,7 @@ function otherWriters({ metadata = {} }: WebhookConfiguration): string {
   return others.map(({ manager = "" }) => manager).join(", ");
 }
 
-interface Deps {
+interface CaBundleDeps {
   readonly client: KubernetesClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -53,7 +53,7 @@ export class CaBundle {
   /** @param name of the MutatingWebhookConfiguration */
   constructor(
     private readonly name: string,
-    private readonly deps: Deps,
+    private readonly deps: CaBundleDeps,
   ) {
     const { registry } = deps;
     this.corrections = registry.counter({

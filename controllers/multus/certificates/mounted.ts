@@ -7,7 +7,7 @@ import { join } from "../../../system/path";
 import { readPair, type TlsPair } from "./certificate";
 import type { ServedCertificate } from "./served";
 
-interface Deps {
+interface MountedCertificateDeps {
   readonly served: ServedCertificate<TlsPair & { readonly validTo: number }>;
   readonly clock: Clock;
   readonly log: Log;
@@ -23,7 +23,7 @@ export class MountedCertificate {
   /** @param directory where `tls.crt` and `tls.key` are */
   constructor(
     private readonly directory: string,
-    private readonly deps: Deps,
+    private readonly deps: MountedCertificateDeps,
   ) {}
 
   /** Runs until the signal is given. */

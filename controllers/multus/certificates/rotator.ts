@@ -32,7 +32,7 @@ export interface RotatorOptions {
   readonly validMs: number;
 }
 
-interface Deps extends InformerDeps {
+interface CertificateRotatorDeps extends InformerDeps {
   readonly client: KubernetesClient;
   readonly served: ServedCertificate<ServingCertificate>;
   readonly registry: Registry;
@@ -107,7 +107,7 @@ export class CertificateRotator {
 
   constructor(
     private readonly options: RotatorOptions,
-    private readonly deps: Deps,
+    private readonly deps: CertificateRotatorDeps,
   ) {
     this.name = `${options.service}.${options.namespace}.svc`;
     this.settleMs = Math.min(LONGEST_SETTLE_MS, options.validMs / SETTLES_IN_A_LIFE);

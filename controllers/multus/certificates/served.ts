@@ -2,7 +2,7 @@ import type { Log } from "../../../process/log";
 import type { Counter, Registry } from "../../../process/metrics";
 import type { TlsPair } from "./certificate";
 
-interface Deps {
+interface ServedCertificateDeps {
   readonly log: Log;
   readonly registry: Registry;
   /** Takes the certificate for connections that come from now on. */
@@ -14,7 +14,7 @@ export class ServedCertificate<T extends TlsPair & { readonly validTo: number }>
   private served: T | undefined;
   private readonly rotations: Counter;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: ServedCertificateDeps) {
     const { registry } = deps;
     const expiry = {
       name: "certificate_expiry_timestamp_seconds",

@@ -18,7 +18,7 @@ import { DefinitionInformer } from "./definition-informer";
 import { countDefinitions, type DefinitionPlan, planDefinition } from "./plan-definition";
 import { type DefinitionWriter, Stale } from "./writer";
 
-interface Deps extends InformerDeps {
+interface DefinitionControllerDeps extends InformerDeps {
   readonly settings: Settings;
   readonly namespaces: Store<NamespaceObject, Namespace>;
   readonly leadership: Leadership;
@@ -58,7 +58,7 @@ export class DefinitionController {
   /** UIDs of the foreign definitions that an Event was published about, by namespace. */
   private readonly reported = new Map<string, string>();
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: DefinitionControllerDeps) {
     const { clock, settings } = deps;
     this.limiter = new RateLimiter(settings.rate, clock);
     const failed = (key: string, error: unknown, failures: number, retryMs: number) =>

@@ -9,7 +9,7 @@ import type { Metrics } from "../metrics";
 import { type Namespace, namespaceOf } from "../namespace";
 import { DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, OWNER, OWNER_LABEL } from "./definition";
 
-interface Deps {
+interface DefinitionWriterDeps {
   /** Its deadline is shorter than the time between a leader's last renewal and its successor's first write. */
   readonly client: KubernetesClient;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ function isStale(error: unknown): boolean {
 export class DefinitionWriter {
   private readonly recorder: EventRecorder;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: DefinitionWriterDeps) {
     this.recorder = new EventRecorder({ controller: OWNER, instance: deps.podName }, deps);
   }
 

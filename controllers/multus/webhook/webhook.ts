@@ -14,7 +14,7 @@ import { answerReview } from "./admission-review";
 import type { PodNamespace } from "./annotate";
 import { WebhookServer } from "./server";
 
-interface Deps extends InformerDeps {
+interface WebhookDeps extends InformerDeps {
   readonly client: KubernetesClient;
   readonly settings: Settings;
   readonly namespaces: Pick<Store<NamespaceObject, Namespace>, "get" | "synced">;
@@ -32,7 +32,7 @@ export class Webhook {
   private starting: Promise<void> | undefined;
   private failed: (error: unknown) => void = () => undefined;
 
-  constructor(private readonly deps: Deps) {
+  constructor(private readonly deps: WebhookDeps) {
     const { settings, log, registry } = deps;
     const namespace = (name: string) => this.namespace(name);
     this.server = new WebhookServer({

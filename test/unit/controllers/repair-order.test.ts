@@ -1,6 +1,6 @@
 import { RepairController } from "../../../controllers/repair/controller";
 import { createMetrics } from "../../../controllers/repair/metrics";
-import type { Outcome } from "../../../controllers/repair/pod-actions";
+import type { DeleteOutcome } from "../../../controllers/repair/pod-actions";
 import type { TrackedPod } from "../../../controllers/repair/pod-store";
 import type { PodObject } from "../../../kubernetes/types";
 import { failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
@@ -11,7 +11,7 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet
 
 let clock: VirtualClock;
 let controller: RepairController;
-let outcome: (pod: TrackedPod) => Outcome;
+let outcome: (pod: TrackedPod) => DeleteOutcome;
 let attempts: string[];
 const at: Record<string, number[]> = {};
 let stopping: AbortController;
