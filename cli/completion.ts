@@ -92,16 +92,18 @@ export function completed(program: Command, given: readonly string[]): string {
   return [...shown, `:${directive}`, ""].join("\n");
 }
 
-/** zsh runs bash's completions by its own compatibility layer. */
+const functionOf = (name: string): string => `_${name.replaceAll("-", "_")}`;
+
 function bash(name: string): string {
-  const own = `_${name.replaceAll("-", "_")}`;
+  const own = functionOf(name);
   return `${own}() {
   local line
   COMPREPLY=()
   while IFS= read -r line; do
     case "$line" in
-      :${Directive.noSpace}) compopt -o nospace 2>/dev/null ;;
-      :*) ;;
+      :${Directive.files}) ;;
+      :${Directive.noSpace}) compopt -o nospace +o default 2>/dev/null ;;
+      :*) compopt +o default 2>/dev/null ;;
       *) COMPREPLY+=("$line") ;;
     esac
   done < <(${name} ${COMPLETE} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
@@ -110,14 +112,53 @@ complete -o default -F ${own} ${name}
 `;
 }
 
+/** As a file of fpath it is called to complete; where it is sourced, it says what completes the program. */
+function zsh(name: string): string {
+  const own = functionOf(name);
+  return `#compdef ${name}
+${own}() {
+  local -a lines
+  lines=("\${(@f)$(${name} ${COMPLETE} "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  local directive=$lines[-1]
+  lines[-1]=()
+  case $directive in
+    :${Directive.files})
+      [[ $PREFIX == --*=* ]] && compset -P '*='
+      _files ;;
+    :${Directive.noSpace}) compadd -S '' -a lines ;;
+    *) compadd -a lines ;;
+  esac
+}
+if [[ $funcstack[1] == _${name} ]]; then
+  ${own} "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+  compdef ${own} ${name}
+fi
+`;
+}
+
 function fish(name: string): string {
-  const asked = `${name} ${COMPLETE} (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null`;
-  return `complete -c ${name} -a '(${asked} | string match -v -r "^:")'\n`;
+  const own = functionOf(name);
+  return `function ${own}
+  set -l current (commandline -ct)
+  set -l lines (${name} ${COMPLETE} (commandline -opc)[2..-1] "$current" 2>/dev/null)
+  if test "$lines[-1]" = :${Directive.files}
+    set -l flag (string match -r -- '^--[\\w-]+=' "$current")
+    for path in (__fish_complete_path (string replace -- "$flag" "" "$current"))
+      echo "$flag$path"
+    end
+  else
+    string match -v -r '^:' -- $lines
+  end
+end
+complete -c ${name} -f -a '(${own})'
+`;
 }
 
 const writers: Readonly<Record<Shell, (name: string) => string>> = {
   bash,
-  zsh: (name) => `autoload -U +X bashcompinit && bashcompinit\n${bash(name)}`,
+  zsh,
   fish,
 };
 

@@ -30,7 +30,8 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>>
   version: [["version --client --short", "the number alone"]],
   completion: [
     ["completion bash > /etc/bash_completion.d/l5d-cni", "for all users"],
-    ["completion fish | source", "in this shell"],
+    ["completion zsh > ~/.zfunc/_l5d-cni", "where ~/.zfunc is in fpath"],
+    ["completion fish | source", "in this fish"],
   ],
 };
 

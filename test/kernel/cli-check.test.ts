@@ -30,6 +30,11 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     expect(out).not.toContain("\u001b[");
   });
 
+  test("runs and completes as a plugin of kubectl", async () => {
+    expect(await cluster.kubectl("l5d-cni", "check")).toMatch(/√ the Kubernetes API answers +v1\./);
+    expect(await cluster.kubectl("__complete", "l5d-cni", "install-cni", "--plat")).toBe("--platform\n:4\n");
+  });
+
   describe("with the chart's objects, of which one node's pod does not start", () => {
     const daemonSet = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/linkerd-cni`;
 

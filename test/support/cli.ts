@@ -1,6 +1,6 @@
 /** The built l5d-cni, with kubectl and a real API server. */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { buildCli } from "../../build/cli";
@@ -50,7 +50,7 @@ export const settings = (given: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(given).map(([name, value]) => [`config.linkerd.io/${name}`, value]));
 
 export class CliCluster {
-  /** Holds nothing but the command itself, and the kubeconfigs. */
+  /** Holds nothing but the command itself, also under the names of a plugin of kubectl, and the kubeconfigs. */
   readonly folder = mkdtempSync(join(tmpdir(), "cli-"));
   private readonly cli = join(this.folder, "l5d-cni");
   readonly admin = join(this.folder, "admin.kubeconfig");
@@ -67,6 +67,7 @@ export class CliCluster {
   static async start(): Promise<CliCluster> {
     const made = new CliCluster(await RealApi.start("reader"));
     await buildCli(made.cli);
+    for (const name of ["kubectl-l5d_cni", "kubectl_complete-l5d_cni"]) symlinkSync(made.cli, join(made.folder, name));
     return made;
   }
 
@@ -133,7 +134,11 @@ export class CliCluster {
   }
 
   private start(program: string, args: readonly string[], around: Surroundings): Promise<Ended> {
-    const env = { PATH: around.path ?? PATH, HOME: this.folder, KUBECONFIG: around.kubeconfig ?? this.admin };
+    const env = {
+      PATH: around.path ?? [this.folder, PATH].join(delimiter),
+      HOME: this.folder,
+      KUBECONFIG: around.kubeconfig ?? this.admin,
+    };
     return new Promise((resolve, reject) => {
       const child = spawn(program, args, { env, stdio: "pipe" });
       const said = { out: "", err: "" };

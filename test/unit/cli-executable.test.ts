@@ -7,6 +7,7 @@ import { bundledPackages } from "../../build/bundle";
 import { buildCli } from "../../build/cli";
 import { root } from "../../build/paths";
 import { schemaErrors } from "../image/cyclonedx";
+import { which } from "../support/requirements";
 
 describe("the built l5d-cni", () => {
   const folder = mkdtempSync(join(tmpdir(), "cli-"));
@@ -77,6 +78,58 @@ describe("the built l5d-cni", () => {
     expect(complete("l5d-cni check --wa")).toBe("--wait\n");
     expect(complete("l5d-cni install-cni --platform = k3")).toBe("k3s\n");
     expect(complete("l5d-cni install-cni --set nri.enabled = f")).toBe("false\n");
+  });
+
+  /** Lines of an install-cni command up to the cursor, and what a shell makes of them. */
+  const completions: readonly (readonly [string, string])[] = [
+    ["--platform mic", "--platform microk8s "],
+    ["--platform=mic", "--platform=microk8s "],
+    ["--set a=1,nri.sock", "--set a=1,nri.socketDir="],
+    ["-f l5d-cni.cdx", "-f l5d-cni.cdx.json "],
+    ["--values=l5d-cni.cdx", "--values=l5d-cni.cdx.json "],
+    ["--output nothing", "--output nothing"],
+  ];
+
+  const withZsh = which("zsh") === undefined ? test.skip : test;
+  const withFish = which("fish") === undefined ? test.skip : test;
+
+  // A terminal in which zsh is asked for its line after the tabulator key.
+  const ZSH = String.raw`
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; source <(l5d-cni completion zsh); show() { print -r -- \"<\$BUFFER>\" }; zle -N show; bindkey '^X' show; print READY\$((1 + 1))"
+zpty -r shell out '*READY2*'
+for line in "$@"; do
+  zpty -w -n shell $'\x15'"$line"$'\t\x18'
+  zpty -r shell out '*<*>*'
+  [[ $out =~ '<([^>]*)>' ]] && print -r -- $match[1]
+done
+zpty -d shell`;
+
+  const begin = "l5d-cni install-cni ";
+  const shell = (program: string, args: readonly string[]) => {
+    const env = { PATH: `${folder}:${process.env["PATH"]}`, HOME: folder, TERM: "dumb" };
+    return spawnSync(program, args, { cwd: folder, encoding: "utf8", env, timeout: 50_000 }).stdout;
+  };
+
+  withZsh("zsh completes them, too (needs zsh)", () => {
+    const typed = completions.map(([line]) => begin + line);
+    const made = completions.map(([, line]) => begin + line);
+    expect(
+      shell("zsh", ["-f", "-c", ZSH, "zsh", ...typed])
+        .trimEnd()
+        .split("\n"),
+    ).toEqual(made);
+  });
+
+  withFish("so does fish (needs fish)", () => {
+    const asked = completions.map(([line]) => `complete -C '${begin}${line}'`);
+    // fish replaces the last word, and adds the space itself.
+    const words = completions.flatMap(([, line]) =>
+      line.includes("nothing") ? [] : (line.trim().split(" ").at(-1) ?? ""),
+    );
+    const script = `source (l5d-cni completion fish | psub); ${asked.join("; ")}`;
+    expect(shell("fish", ["--no-config", "-c", script]).trimEnd().split("\n")).toEqual(words);
   });
 
   test("knows its version", () => {
