@@ -59,6 +59,7 @@ export async function runIn(world: World, args: readonly string[]): Promise<CliR
     colour,
     watched,
     columns,
+    errorColumns: columns,
     fetch: async (url) => {
       const content = web[url];
       if (content === undefined) throw new Error(`${url}: status 404`);

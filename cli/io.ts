@@ -1,3 +1,5 @@
+import { hanging } from "./wrap";
+
 /** How a program that was run ended. */
 export interface Ended {
   readonly code: number;
@@ -26,10 +28,17 @@ export interface Io {
   readonly colour: boolean;
   /** How many characters a line of the terminal has; undefined if standard output is not a terminal. */
   readonly columns: number | undefined;
+  /** The same of standard error. */
+  readonly errorColumns: number | undefined;
   /** Reads a text over HTTP. @throws an Error that names the URL */
   readonly fetch: (url: string) => Promise<string>;
   /** Whether standard error is a terminal, on which a line may be overwritten. */
   readonly watched: boolean;
+}
+
+/** Says what is wrong on standard error: one line each, broken at the terminal's width. */
+export function complain(io: Io, message: string): void {
+  for (const line of `l5d-cni: ${message}`.split("\n")) io.err(`${hanging(line, 2, io.errorColumns)}\n`);
 }
 
 /** Ends a command that has said all there is to say, without success. */

@@ -45,6 +45,7 @@ const io: Io = {
   watched: process.stderr.isTTY === true,
   // A terminal that does not know its size says 0.
   columns: (process.stdout.isTTY === true && process.stdout.columns) || undefined,
+  errorColumns: (process.stderr.isTTY === true && process.stderr.columns) || undefined,
   fetch: fetchText,
 };
 

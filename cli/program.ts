@@ -9,7 +9,7 @@ import { withExamples } from "./examples";
 import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { flagNames, givenValues, type ValueOptions } from "./given-values";
-import { type Io, Unsuccessful } from "./io";
+import { complain, type Io, Unsuccessful } from "./io";
 import { type ClusterOptions, clusterFlags, collect, Kubectl, KubectlError, unusedClusterFlags } from "./kubectl";
 import { docs } from "./links";
 import { foundElsewhere, removed } from "./removal";
@@ -76,7 +76,8 @@ async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Ma
     return await foundElsewhere(new Kubectl(io, options), options.cniNamespace);
   } catch (error) {
     if (!(error instanceof KubectlError)) throw error;
-    io.err(`l5d-cni: ${error.message}\nl5d-cni: more may be left in the cluster: ${docs("cli.md#uninstall-cni")}\n`);
+    complain(io, error.message);
+    complain(io, `more may be left in the cluster: ${docs("cli.md#uninstall-cni")}`);
     return undefined;
   }
 }
@@ -104,9 +105,14 @@ const KUBECTL_COMPLETION = "kubectl_complete-l5d_cni";
 /** The program with all its commands. @param name of the file by which it was called */
 export function makeProgram(io: Io, name: string): Command {
   const program = new Command(name === KUBECTL_PLUGIN ? "kubectl l5d-cni" : "l5d-cni");
-  const width = () => io.columns ?? 80;
-  const copied = { writeOut: io.out, writeErr: io.err, getOutHelpWidth: width, getErrHelpWidth: width };
+  const copied = {
+    writeOut: io.out,
+    writeErr: io.err,
+    getOutHelpWidth: () => io.columns ?? 80,
+    getErrHelpWidth: () => io.errorColumns ?? 80,
+  };
   program.description("Install and inspect the Linkerd CNI plugin").version(version).configureOutput(copied);
+  program.helpOption("-h, --help", "Print this help");
   program.exitOverride();
   addInstall(program, io);
   addUninstall(program, io);
@@ -148,7 +154,7 @@ export async function runProgram(args: readonly string[], io: Io, name = "l5d-cn
     // commander has said by itself what is wrong with the command line.
     if (error instanceof CommanderError) return error.exitCode;
     if (error instanceof Unsuccessful) return 1;
-    io.err(`l5d-cni: ${reasonOf(error)}\n`);
+    complain(io, reasonOf(error));
     return 1;
   }
 }

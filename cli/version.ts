@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { CNI_NAME } from "../cni/contract";
 import { version } from "../constructs";
 import { type DaemonSet, imageOf, NAME } from "./check/objects";
-import type { Io } from "./io";
+import { complain, type Io } from "./io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "./kubectl";
 
 interface Options extends ClusterOptions {
@@ -23,7 +23,7 @@ async function serverVersion(options: Options, io: Io): Promise<string> {
     return tagOf(imageOf(await new Kubectl(io, options).get<DaemonSet>(question))) ?? "unavailable";
   } catch (error) {
     if (!(error instanceof KubectlError)) throw error;
-    io.err(`l5d-cni: ${error.message}\n`);
+    complain(io, error.message);
     return "unavailable";
   }
 }

@@ -1,12 +1,31 @@
-/** Text in lines of at most `width` characters, broken at spaces; a longer word has a line of its own. */
+/** The parts of a text that may stand on lines of their own: words, and the items of a list that is longer than a line. */
+function partsOf(text: string, width: number): readonly string[] {
+  return text.split(/(?<= )/).flatMap((word) => (word.trimEnd().length > width ? word.split(/(?<=,)/) : word));
+}
+
+/**
+ * Text in lines of at most `width` characters, broken at spaces, and a long list without spaces after its commas; a
+ * longer word has a line of its own.
+ */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const part of partsOf(text, width)) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
+    if (last !== undefined && (last + part).trimEnd().length <= width) lines[lines.length - 1] = last + part;
+    else lines.push(part);
   }
-  return lines;
+  return lines.map((line) => line.trimEnd());
+}
+
+/** A command line in lines that a shell joins again. @param columns of the terminal; undefined keeps it on one line */
+export function commandLines(text: string, indent: number, columns: number | undefined): readonly string[] {
+  if (columns === undefined) return indented(text, indent, undefined);
+  // Options stay with what they are set to.
+  const lines = wrapped(text.replace(/ (--?[\w-]+) (?=[^-|\s])/g, " $1\0"), Math.max(20, columns - indent - 4));
+  return lines.map((line, index) => {
+    const whole = line.replaceAll("\0", " ");
+    return `${" ".repeat(index === 0 ? indent : indent + 2)}${whole}${index < lines.length - 1 ? " \\" : ""}`;
+  });
 }
 
 /**
@@ -16,4 +35,13 @@ export function wrapped(text: string, width: number): readonly string[] {
 export function indented(text: string, indent: number, columns: number | undefined): readonly string[] {
   const lines = columns === undefined ? [text] : wrapped(text, Math.max(20, columns - indent));
   return lines.map((line) => `${" ".repeat(indent)}${line}`);
+}
+
+/**
+ * A text whose lines after the first stand further to the right.
+ * @param indent of those lines
+ */
+export function hanging(text: string, indent: number, columns: number | undefined): string {
+  const [first = "", ...others] = indented(text, 0, columns === undefined ? undefined : columns - indent);
+  return [first, ...others.map((line) => `${" ".repeat(indent)}${line}`)].join("\n");
 }

@@ -57,7 +57,9 @@ async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise
       return seen;
     }
     if (io.watched)
-      io.err(`${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, (io.columns ?? 80) - 1));
+      io.err(
+        `${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, (io.errorColumns ?? 80) - 1),
+      );
     await io.sleep(Math.min(LOOK_EVERY_MS, left));
   }
 }
@@ -68,7 +70,7 @@ async function run(options: Options, io: Io): Promise<void> {
   if (options.output === "json") io.out(reportJson(findings, values));
   else {
     io.out(reportText(findings, pc.createColors(io.colour), io.columns));
-    if (values !== undefined && succeeded(findings)) io.out(installText(values, options.cniNamespace));
+    if (values !== undefined && succeeded(findings)) io.out(installText(values, options.cniNamespace, io.columns));
   }
   if (!succeeded(findings)) throw new Unsuccessful();
 }

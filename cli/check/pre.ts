@@ -5,6 +5,7 @@ import { chartReference } from "../../constructs/version";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError } from "../kubectl";
 import { docs, readme } from "../links";
+import { commandLines, indented } from "../wrap";
 import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
@@ -387,7 +388,8 @@ export function prepare(before: Before): Preparation {
 }
 
 /** The command that installs with these values. */
-export function installText(values: Preparation["values"], namespace: string): string {
+export function installText(values: Preparation["values"], namespace: string, columns?: number): string {
+  const command = (text: string) => commandLines(text, 2, columns);
   const set = Object.entries(values)
     .map(([name, value]) => ` --set ${name}=${value}`)
     .join("");
@@ -395,9 +397,10 @@ export function installText(values: Preparation["values"], namespace: string): s
   return [
     "",
     "Install with:",
-    `  helm install linkerd-cni -n ${namespace} --create-namespace ${chartReference("linkerd2-cni")}${set}`,
-    `or: l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`,
-    ...(note === undefined ? [] : [`Mind: ${note}.`]),
+    ...command(`helm install linkerd-cni -n ${namespace} --create-namespace ${chartReference("linkerd2-cni")}${set}`),
+    "or",
+    ...command(`l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`),
+    ...(note === undefined ? [] : indented(`Mind: ${note}.`, 0, columns)),
     "",
   ].join("\n");
 }

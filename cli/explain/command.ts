@@ -4,7 +4,7 @@ import { CNI_NAME, CONFIG_MAP, InstallerVariable } from "../../cni/contract";
 import type { NamespaceObject, ServiceObject } from "../../kubernetes/types";
 import { type DaemonSet, installerOf, isChained, NAME } from "../check/objects";
 import { type ConfigMapObject, defaultStanza, pathOf, stanzaSource } from "../configuration";
-import { type Io, Unsuccessful } from "../io";
+import { complain, type Io, Unsuccessful } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kubectl";
 import { type Evidence, nameOf } from "./evidence";
 import { type Explanation, explain } from "./explanation";
@@ -46,7 +46,7 @@ async function readable<T>(object: Promise<T | undefined>, io: Io): Promise<T | 
     return await object;
   } catch (error) {
     if (!(error instanceof KubectlError)) throw error;
-    io.err(`l5d-cni: ${error.message}\n`);
+    complain(io, error.message);
     return undefined;
   }
 }

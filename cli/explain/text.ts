@@ -3,7 +3,7 @@ import { restoreText } from "../../cni/redirect/iptables";
 import type { RedirectOptions } from "../../cni/redirect/options";
 import { redirectRules } from "../../cni/redirect/rules";
 import { aligned } from "../aligned";
-import { indented } from "../wrap";
+import { hanging, indented } from "../wrap";
 import type { PodDecision } from "./evidence";
 import type { Explanation } from "./explanation";
 
@@ -52,7 +52,7 @@ export function explanationText({ pod, outcome, rows, notes }: Explanation, disp
   const code = kind === "does not start" ? `the plugin fails with code ${outcome.code}: ` : "";
   const said = `${pod}: ${kind}: `;
   // Wrapped before it is painted: colours take no room.
-  const head = indented(said + code + because, 0, columns).join("\n    ");
+  const head = hanging(said + code + because, 4, columns);
   const parts = [
     `${head.startsWith(said) ? `${colours.bold(pod)}: ${paints[kind](colours)(kind)}: ${head.slice(said.length)}` : head}\n`,
     rows.length === 0 ? "" : rowsText(rows, display),
@@ -71,7 +71,8 @@ export function groupedText(made: readonly Explanation[], display: Display): str
   }
   const texts = [...groups.values()].map(([first, ...others]) => {
     const text = explanationText(first as Explanation, display);
-    return others.length === 0 ? text : `${text}\n  the same: ${others.map(({ pod }) => pod).join(", ")}\n`;
+    const names = hanging(`  the same: ${others.map(({ pod }) => pod).join(", ")}`, 4, display.columns);
+    return others.length === 0 ? text : `${text}\n${names}\n`;
   });
   return texts.join("\n");
 }

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { pack } from "tar-stream";
 import type { Io } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl } from "../kubectl";
+import { hanging } from "../wrap";
 import { type ReportFile, reportFiles } from "./contents";
 import { gather } from "./gather";
 
@@ -50,7 +51,12 @@ async function run(options: Options, io: Io): Promise<void> {
     throw error;
   }
   const say = output === "-" ? io.err : io.out;
-  say(files[0]?.text ?? "");
+  const columns = output === "-" ? io.errorColumns : io.columns;
+  for (const line of (files[0]?.text ?? "").trimEnd().split("\n")) {
+    // What is in a file stands beside its name.
+    const [beside = ""] = /^\S+ {2,}/.exec(line) ?? [];
+    say(`${hanging(line, beside.length, columns)}\n`);
+  }
   const { length: unread } = material.unread;
   if (unread > 0) say(`${unread} ${unread === 1 ? "thing" : "things"} could not be read: see unread.txt.\n`);
   if (output !== "-") say(`Written to ${output} (${Math.ceil(content.length / 1024)} KiB).\n`);

@@ -1,0 +1,35 @@
+import { type Report, render } from "./report";
+
+const probe = {
+  title: "to a service",
+  to: "10.0.0.2",
+  port: 80,
+  family: 4,
+  expect: "proxy",
+  reached: "proxy",
+  passed: true,
+};
+
+const report = {
+  steps: [],
+  adds: [{ pod: "cart", meshed: true, milliseconds: 123.4, apiRequests: 4 }],
+  probes: Array.from({ length: 100 }, () => probe),
+  typicalAdds: { meshed: 123.4, notMeshed: 123.4 },
+  differences: [],
+  notShown: ["pods and their traffic: unshare (util-linux) is not installed"],
+} as unknown as Report;
+
+test.each([
+  ["all as it should be", report],
+  ["a connection that went wrong", { ...report, probes: [...report.probes, { ...probe, passed: false }] } as Report],
+])("%s: the result fits into 80 columns", (_, shown) => {
+  const text = render(shown, false);
+  const begin = text.indexOf("Result");
+  expect(
+    text
+      .slice(begin, text.indexOf("Pods started"))
+      .split("\n")
+      .filter((line) => line.length > 80),
+  ).toEqual([]);
+  expect(text).toContain("Into a cluster");
+});
