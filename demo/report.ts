@@ -69,7 +69,8 @@ export function succeeded(report: Report): boolean {
 /** As the README has it. */
 const INSTALL = [
   "kubectl create namespace linkerd-cni",
-  "kubectl label namespace linkerd-cni config.linkerd.io/admission-webhooks=disabled \\",
+  "kubectl label namespace linkerd-cni \\",
+  "  config.linkerd.io/admission-webhooks=disabled \\",
   "  pod-security.kubernetes.io/enforce=privileged",
   "helm install linkerd-cni -n linkerd-cni dist/charts/linkerd2-cni",
   "linkerd install --linkerd-cni-enabled | kubectl apply -f -",
@@ -81,12 +82,12 @@ const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
 function results({ probes, differences, typicalAdds }: Report): string {
   const redirected = probes.filter(({ reached }) => reached.startsWith("proxy")).length;
   const wrong = probes.filter(({ passed }) => !passed).length;
-  const traffic = `${redirected} of ${probes.length} connections went through the proxy, and no others`;
+  const verdict = wrong === 0 ? ", and no others: as they should" : `: ${wrong} not as they should`;
   const node = differences.length === 0 ? "is as it was before, byte by byte" : `differs in: ${differences.join(", ")}`;
   const lines = [
     ...(probes.length === 0
       ? []
-      : [`${sign(wrong === 0)} ${traffic}: ${wrong === 0 ? "as they should" : `${wrong} not as they should`}`]),
+      : [`${sign(wrong === 0)} ${redirected} of ${probes.length} connections went through the proxy${verdict}`]),
     `${sign(differences.length === 0)} after the uninstall the node ${node}`,
     ...(typicalAdds === undefined
       ? []

@@ -92,6 +92,12 @@ export class CliCluster {
     return this.start("kubectl", kubectl, { input: out });
   }
 
+  /** Runs a line of a shell, in which the command is on the path. @param tools a directory of other programs */
+  shell(line: string, directory: string, tools: string): Promise<Ended> {
+    const path = [this.folder, tools, PATH].join(delimiter);
+    return this.start("bash", ["-c", `set -o pipefail; cd "${directory}"; ${line}`], { path });
+  }
+
   /** Runs `l5d-cni check`. */
   async check(
     ...args: readonly string[]
