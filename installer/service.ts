@@ -43,10 +43,13 @@ interface ServiceDeps {
 }
 
 const RENEW_EVERY_MS = 5_000;
-/** For what the API server did not tell, and may never tell where the role is a user's own; and for the runtime. */
+/**
+ * Interval of requests that the API server has not answered, or always refuses with a user's own role; also for the
+ * runtime.
+ */
 const ASK_AGAIN_MS = 60_000;
 
-/** The token of the kubeconfig that lies on the node. */
+/** The token of the kubeconfig on the node. */
 function knownToken({ kubeconfig: path }: Paths): string | undefined {
   try {
     return tokenIn(readFileSync(path, "utf8"));
@@ -143,7 +146,7 @@ export class Service {
     });
   }
 
-  /** Runs until {@link stop}. @throws where only another container can go on */
+  /** Runs until {@link stop}. @throws if only a new container can continue */
   async run(): Promise<void> {
     const { settings, log } = this.deps;
     const { signal } = this.stopping;
@@ -166,7 +169,7 @@ export class Service {
     }
   }
 
-  /** Decides what becomes of the node, and does it. */
+  /** Decides whether to keep or to restore the node, and does it. */
   async stop(): Promise<void> {
     this.end();
     const [{ remove, why, all = false, handOver }] = await Promise.all([
@@ -176,7 +179,7 @@ export class Service {
     ]);
     const { log, settings } = this.deps;
     if (remove && this.runtime === undefined) await this.learnRuntime();
-    // Multus ends each pod by the auxiliary chain that it was started with, of which libcni's cache shows nothing.
+    // Multus ends each pod with the auxiliary chain that started it, which libcni's cache does not show.
     const isAuxiliary = this.paths.auxiliary !== undefined;
     const isUnknown = this.runtime === undefined && settings.nodeName !== undefined;
     const keepPlugin = isAuxiliary || isCrio(this.runtime) || isUnknown;
@@ -202,7 +205,7 @@ export class Service {
     const mounted = "file" in settings.stanza ? [dirname(settings.stanza.file)] : [];
     const { netDir, binDir } = this.paths;
     const linked = linkedDirectories(netDir, this.paths);
-    // Not only the list counts, also what runtimes append to it.
+    // Drop-ins that runtimes append count, not only the list.
     const below = foldersWithDropin(this.paths);
     return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked, ...below])];
   }
@@ -232,7 +235,7 @@ export class Service {
     return Math.min(dueMs, RENEW_EVERY_MS);
   }
 
-  /** What is due from time to time. Returns when it is due again. */
+  /** The periodic work. Returns when it is due again. */
   private async renew(): Promise<number> {
     try {
       if (await this.hasOtherToken()) this.scheduler.wake();
@@ -245,12 +248,12 @@ export class Service {
     return RENEW_EVERY_MS;
   }
 
-  /** Probes ask, too; where they are off, nobody else would notice that the token is refused. */
+  /** Probes also ask; without probes, only this notices a refused token. */
   private async hasOtherToken(): Promise<boolean> {
-    const unreadable = { kind: "unknown" } as const; // the look at the node says so
+    const unreadable = { kind: "unknown" } as const; // the reconciliation reports it
     const verdict = await this.credentials.verify().catch(() => unreadable);
     const renewed = await this.credentials.renew();
-    // A token ends with the Node object that it is bound to.
+    // A token becomes invalid with the Node object that it is bound to.
     if (renewed) this.taint?.lookAgain();
     return renewed || verdict.kind === "refused";
   }
@@ -260,14 +263,14 @@ export class Service {
     if ((await this.ready()).status === 200) await this.taint.lift();
   }
 
-  /** Asks the API server what it has not told yet. Tells whether anything is known since that changes the node. */
+  /** Asks the API server for what is still unknown. Returns whether the answers change the node. */
   private async learn(): Promise<boolean> {
     this.learnedAt = performance.now();
     const news = await Promise.all([this.daemonSet?.learn(), this.learnRuntime()]);
     return news.includes(true);
   }
 
-  /** Asks for the runtime, which may be replaced while we run. Tells whether it is another one since. */
+  /** Asks for the runtime, which may be replaced while we run. Returns whether it changed. */
   private async learnRuntime(): Promise<boolean> {
     const { settings, log } = this.deps;
     if (settings.nodeName === undefined) return false;
@@ -325,7 +328,7 @@ export class Service {
     }
   }
 
-  /** Ready means: a pod that starts now is chained, unless others redirect it, and the plugin can ask for it. */
+  /** Ready means: a pod that starts now is chained, unless others redirect it, and the plugin can look it up. */
   private async ready(): Promise<Answer> {
     const { problem, warning, choice } = this.scheduler.status;
     if (problem !== undefined) return health(problem);

@@ -21,64 +21,64 @@ import { type Environment, SettingsReader } from "../process/settings";
 import { dirname, join } from "../system/path";
 import type { PluginAccount } from "./api/credentials";
 
-/** A directory of the node: where the node has it, and where it is mounted here. */
+/** A directory of the node: its path on the node, and its mount path here. */
 export interface NodeDirectory {
   readonly onNode: string;
   readonly here: string;
 }
 
-/** All that the environment and the command line decide. */
+/** The settings from the environment and the command line. */
 export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
-  /** Directory under which the node's directories are mounted; empty for none. */
+  /** Prefix of the mounted directories of the node; empty for none. */
   readonly mountPrefix: string;
   readonly netDir: NodeDirectory;
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
   readonly pluginDir: string;
   readonly kubeconfigName: string;
-  /** Add the plugin to the active configuration; else all but that is installed, for whoever calls it otherwise. */
+  /** Add the plugin to the active configuration; otherwise install everything else, for Multus or the NRI plugin. */
   readonly chained: boolean;
-  /** How it is added. */
+  /** How the plugin is added. */
   readonly chaining: Chaining;
   /** Multus' folder for its auxiliary chain. */
   readonly auxiliaryDir: NodeDirectory;
-  /** The stanza, or the file that holds it. */
+  /** The stanza, or the file that contains it. */
   readonly stanza: { readonly text: string } | { readonly file: string };
   readonly cluster: InCluster;
   readonly stopPolicy: StopPolicy;
-  /** This installer among others: its pod, whichever of the pod's containers runs. */
+  /** The identity of this installer: its pod, whichever of the pod's containers runs. */
   readonly identity: string;
-  /** Our own pod; absent where the environment does not name it: then a stopping installer leaves everything in place. */
+  /** This pod; absent if the environment does not name it: a stopping installer then leaves everything in place. */
   readonly pod?: { readonly namespace: string; readonly name: string };
-  /** The service account whose token the plugin gets; absent: the installer's own token. */
+  /** The service account whose token the plugin gets; absent: the plugin gets the installer's token. */
   readonly pluginAccount?: PluginAccount;
   /** Write a token into the plugin's kubeconfig, so that it can ask the API server itself. */
   readonly tokenOnNode: boolean;
   readonly nodeName?: string;
-  /** Key of the taint that is removed from the node when it is ready; absent: taints are none of its business. */
+  /** Key of the taint that is removed from the node when it is ready; absent: no taint is removed. */
   readonly nodeTaint: NodeTaint | undefined;
-  /** The plugin's log, as seen from here. */
+  /** The plugin's log, as a path here. */
   readonly pluginLog: string;
-  /** Where the plugin asks for look-ups, as seen from here: beside its log. */
+  /** The socket for the plugin's look-ups, as a path here: beside its log. */
   readonly lookupSocket: string;
-  /** Where libcni and Multus keep what they attached pods to. */
+  /** The directory in which libcni and Multus keep attachments. */
   readonly cniCache: NodeDirectory;
-  /** Publish Events about pods that the plugin could not start as it should. */
+  /** Publish Events about pods that the plugin failed to start or started with a fallback. */
   readonly podEvents: boolean;
-  /** Publish Events about pods that the NRI plugin mended, or had to leave alone. */
+  /** Publish Events about pods that the NRI plugin repaired or left unchanged. */
   readonly nriEvents: boolean;
-  /** 0 is off. */
+  /** 0 disables it. */
   readonly healthPort: number;
 }
 
 const PORTS = [0, MAX_PORT] as const;
-/** The API server gives no token for less than ten minutes. */
+/** The API server issues tokens for ten minutes or more. */
 const TOKEN_SECONDS = [600, 2 ** 31] as const;
 const DAY_SECONDS = 24 * 60 * 60;
 
-/** Only values with a rule of their own; {@link SettingsReader} has the usual ones. */
+/** Only values with special rules; {@link SettingsReader} has the usual ones. */
 type Read = SettingsReader<{ readonly "log-level": string }>;
 
 function stanzaSource(read: Read): Settings["stanza"] {
@@ -126,12 +126,12 @@ function identity(read: Read): string {
   return `${namespace === undefined ? "" : `${namespace}/`}${name} (UID ${uid})`;
 }
 
-/** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
+/** Reads the command line and the environment. @throws an Error that lists all problems */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read: Read = new SettingsReader({ environment, args, flags: { "log-level": "" } });
   const level =
     read.flag("log-level").value === "" ? read.env(InstallerVariable.logLevel, "info") : read.flag("log-level");
-  // Set and empty is a value here: no prefix.
+  // An empty value is valid here and means no prefix.
   const prefix = (environment[InstallerVariable.mountPrefix] ?? MOUNT_PREFIX).replace(/\/+$/, "");
   const directory = (name: string, fallback: string): NodeDirectory => {
     const onNode = read.env(name, fallback).absolutePath();

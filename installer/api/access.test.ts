@@ -3,7 +3,7 @@ import { type Access, AccessCheck } from "./access";
 
 const access: Access = { host: "api.example", port: 443, token: "token", ca: "CA" };
 
-/** A check by an API server that answers these one after the other, 0: not at all; chance has pauses be the longest. */
+/** A check by an API server with these successive answers, 0: no answer. Random pauses have their maximum. */
 function checked(...statuses: readonly number[]) {
   let now = 0;
   let asked = 0;
@@ -29,13 +29,13 @@ function checked(...statuses: readonly number[]) {
   };
 }
 
-test("a token that is refused is asked for again after half a minute: it may be the API server that was wrong", async () => {
+test("a refused token is checked again after half a minute, since the API server may have been wrong", async () => {
   const { at, asked } = checked(401, 200);
   expect([await at(0), await at(29_999), asked()]).toEqual(["refused", "refused", 1]);
   expect([await at(30_000), await at(59_999), asked()]).toEqual(["accepted", "accepted", 2]);
 });
 
-test("what was not answered is asked again after five seconds, and then less and less often: nodes are many", async () => {
+test("an unanswered check is repeated after five seconds, and then less and less often", async () => {
   const { at, asked } = checked(0, 503, 0, 0, 0, 200, 0, 200);
   const askedAt = [];
   for (let seconds = 0; asked() < 8; seconds++) {
@@ -43,11 +43,11 @@ test("what was not answered is asked again after five seconds, and then less and
     await at(seconds * 1_000);
     if (asked() > before) askedAt.push(seconds);
   }
-  // An answer ends that.
+  // An answer resets the pauses.
   expect(askedAt).toEqual([0, 5, 15, 35, 65, 95, 125, 130]);
 });
 
-test("one 403 says nothing about a token that was accepted: an API server that has just started knows no roles yet", async () => {
+test("one 403 does not invalidate an accepted token: an API server that has just started does not know the roles yet", async () => {
   const { at } = checked(200, 403, 200, 403, 403);
   const kinds = [await at(0), await at(30_000), await at(35_000), await at(65_000), await at(70_000)];
   expect(kinds).toEqual(["accepted", "unknown", "accepted", "unknown", "refused"]);
@@ -57,7 +57,7 @@ test("a token that never worked counts as refused by the first 403", async () =>
   expect(await checked(403).at(0)).toBe("refused");
 });
 
-test("each token is asked for by itself", async () => {
+test("each token is checked separately", async () => {
   const { at, asked } = checked(401, 200);
   expect([await at(0), await at(1, "other"), await at(2), asked()]).toEqual(["refused", "accepted", "refused", 2]);
 });

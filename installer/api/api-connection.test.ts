@@ -1,10 +1,10 @@
 import { createLog } from "../../process/log";
 import { ApiConnection } from "./api-connection";
 
-test("an API server that cannot be reached is tried soon, and then as often as one that is reached: nodes are many", async () => {
+test("an unreachable API server is tried again soon, and then as often as a reachable one", async () => {
   let now = 0;
   const connection = new ApiConnection({
-    // Nothing listens there.
+    // Nothing listens on this port.
     access: () => ({ host: "127.0.0.1", port: 1, ca: "CA", token: "token" }),
     path: "/pod",
     log: createLog("error", "plain", () => undefined),

@@ -13,12 +13,12 @@ function jwt(name: string): string {
   return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
 }
 
-/** A node's clocks: time passes on both, and the wall clock can be set. */
+/** A node's clocks: both advance, and the wall clock can be set. */
 class Clocks {
   private passed = 0;
   private wall: number;
 
-  /** @param random what chance gives each time */
+  /** @param random the result of each random choice */
   constructor(
     wall = 0,
     readonly random = () => 0.999,
@@ -37,16 +37,16 @@ class Clocks {
 }
 
 interface Given {
-  /** What the API server gives, one after the other. @default none */
+  /** The tokens that the API server issues, in order. @default none */
   readonly tokens?: readonly string[];
-  /** How it answers in place of that. */
+  /** Its answer instead. */
   readonly answer?: Transport;
   readonly verify: (access: Access) => Promise<Verdict>;
   readonly clock: Clocks;
   readonly known?: string;
 }
 
-/** Credentials whose API server gives these tokens, and judges them as told. */
+/** Credentials with an API server that issues these tokens and gives these verdicts. */
 function credentials({ tokens = [], answer, verify, clock, known }: Given) {
   const given = [...tokens];
   const gives: Transport = async () => ({ status: 201, body: JSON.stringify({ status: { token: given.shift() } }) });
@@ -64,7 +64,7 @@ function credentials({ tokens = [], answer, verify, clock, known }: Given) {
   );
 }
 
-test("the refusal of a token says nothing about the one that has taken its place", async () => {
+test("the refusal of a token does not affect its successor", async () => {
   const [old, fresh] = [jwt("old"), jwt("fresh")];
   let refuse: (verdict: Verdict) => void = () => undefined;
   const late = new Promise<Verdict>((resolve) => {
@@ -83,17 +83,17 @@ const UNAUTHORIZED: Verdict = { kind: "refused", why: "not accepted (401)", isUn
 
 test.each<[string, Verdict, Verdict["kind"]]>([
   ["accepted", ACCEPTED, "accepted"],
-  ["refused: it can renew nothing", UNAUTHORIZED, "refused"],
-  ["not allowed to get pods, by a role of the user's own", REFUSED, "accepted"],
+  ["refused, so it cannot renew tokens", UNAUTHORIZED, "refused"],
+  ["not allowed to get pods, by a user's own role", REFUSED, "accepted"],
   ["not answered", { kind: "unknown" }, "unknown"],
-])("an installer that has the plugin's token from the one before it, and whose own is %s", async (_, own, kind) => {
+])("an installer with the plugin's token from its predecessor, whose own token is %s", async (_, own, kind) => {
   const verify = async ({ token }: Access) => (token === OWN.token ? own : ACCEPTED);
   const made = credentials({ tokens: [], verify, clock: new Clocks(), known: jwt("known") });
   expect((await made.verify()).kind).toBe("accepted");
   expect((await made.verifyToKeep()).kind).toBe(kind);
 });
 
-test("on a node whose clock is ahead a token is as good for as long as elsewhere", async () => {
+test("on a node whose clock is ahead, a token lasts as long as elsewhere", async () => {
   const [first, second] = [jwt("first"), jwt("second")];
   const clock = new Clocks(3_600_000);
   const made = credentials({ tokens: [first, second], verify: async () => ACCEPTED, clock });
@@ -105,7 +105,7 @@ test("on a node whose clock is ahead a token is as good for as long as elsewhere
   expect(await made.renew()).toBe(true);
 });
 
-test("nodes that got their tokens at once renew them at different times, each at the same time of its token's life", async () => {
+test("nodes that got their tokens at the same time renew them at different times, each at a fixed share of the lifetime", async () => {
   const renewedAfter = async (random: number) => {
     const clock = new Clocks(0, () => random);
     const made = credentials({ tokens: ["a", "b", "c"].map(jwt), verify: async () => ACCEPTED, clock });
@@ -125,7 +125,7 @@ test("nodes that got their tokens at once renew them at different times, each at
   ]);
 });
 
-test("a token that was refused is asked for anew at once, one that is refused from the first in a minute", async () => {
+test("a token that becomes refused is replaced at once, one that was never accepted after a minute", async () => {
   const [old, fresh, next] = [jwt("old"), jwt("fresh"), jwt("next")];
   const refused = new Set([old, fresh]);
   const clock = new Clocks(1_000);
@@ -141,7 +141,7 @@ test("a token that was refused is asked for anew at once, one that is refused fr
   expect(made.current().token).toBe(next);
 });
 
-test("a token is asked for less and less often where the API server does not answer, down to once a minute", async () => {
+test("without an answer, tokens are requested less and less often, down to once a minute", async () => {
   const clock = new Clocks();
   const askedAt: number[] = [];
   const answer: Transport = async () => {
@@ -157,7 +157,7 @@ describe.each([
   ["back", -3 * 3_600_000],
   ["forward", 3 * 3_600_000],
 ])("a wall clock that is set three hours %s", (_, step) => {
-  test("hides no refusal: the API server is asked again after half a minute, and the token is renewed", async () => {
+  test("does not hide a refusal: the token is checked again after half a minute, and renewed", async () => {
     const [old, fresh] = [jwt("old"), jwt("fresh")];
     const clock = new Clocks(1_000);
     const refused = new Set<string>();
@@ -181,7 +181,7 @@ describe.each([
     expect(made.current().token).toBe(fresh);
   });
 
-  test("neither ends a token nor keeps it beyond its time", async () => {
+  test("neither ends a token early nor keeps it beyond its lifetime", async () => {
     const [first, second] = [jwt("first"), jwt("second")];
     const clock = new Clocks(1_000);
     const made = credentials({ tokens: [first, second], verify: async () => ACCEPTED, clock });

@@ -9,7 +9,7 @@ const pod = (...ownerReferences: readonly object[]): ApiResponse => ({
 });
 const ownedBy = (kind: string, name: string) => pod({ kind, name, uid: "u", controller: true });
 
-/** Our DaemonSet, as an API server lets it be learned that answers each time with the next of these. */
+/** Our DaemonSet, learned from an API server with these successive answers. */
 function own(...answers: readonly (ApiResponse | Error)[]) {
   const paths: string[] = [];
   const send = async ({ path }: { readonly path: string }) => {
@@ -32,7 +32,7 @@ test.each([
   expect(own().daemonSet.has(identity)).toBe(expected);
 });
 
-test("the own pod names it, and is asked once", async () => {
+test("the installer's pod names it, and is requested once", async () => {
   const { daemonSet, paths } = own(ownedBy("DaemonSet", "prod-linkerd-cni-other"));
   expect(daemonSet.name).toBe("prod-linkerd-cni");
   expect([await daemonSet.learn(), await daemonSet.learn()]).toEqual([true, false]);
@@ -43,18 +43,18 @@ test("the own pod names it, and is asked once", async () => {
 test.each<readonly [string, ApiResponse | Error]>([
   ["nobody answers", new Error("ECONNREFUSED")],
   ["it may not be read", { status: 403, body: "{}" }],
-  ["it is not there yet", { status: 404, body: "{}" }],
-  ["the answer is no Pod", { status: 200, body: "{}" }],
+  ["it does not exist yet", { status: 404, body: "{}" }],
+  ["the answer is not a Pod", { status: 200, body: "{}" }],
   ["the answer is another Pod", { status: 200, body: '{"kind":"Pod","metadata":{"name":"other"}}' }],
   ["the answer is nonsense", { status: 200, body: "<html>" }],
-])("while %s, the pod's own name tells, and it is asked again", async (_, answer) => {
+])("while %s, the pod's name decides, and the request is repeated", async (_, answer) => {
   const { daemonSet, paths } = own(answer, ownedBy("DaemonSet", "prod-linkerd-cni"));
   expect([await daemonSet.learn(), daemonSet.name]).toEqual([false, "prod-linkerd-cni"]);
   expect([await daemonSet.learn(), daemonSet.name]).toEqual([false, "prod-linkerd-cni"]);
   expect(paths).toHaveLength(2);
 });
 
-test("a pod of something else, or of nothing, belongs to none", async () => {
+test("a pod of another owner, or without one, does not belong to a DaemonSet", async () => {
   for (const answer of [pod(), ownedBy("ReplicaSet", "linkerd-cni-5d4f"), { ...pod(), body: pod().body }]) {
     const { daemonSet } = own(answer);
     expect([await daemonSet.learn(), daemonSet.name]).toEqual([true, undefined]);
@@ -66,6 +66,6 @@ test.each([
   ["prod-linkerd-cni-v2-x7k2p", "prod-linkerd-cni-v2"],
   ["linkerd-cni", undefined],
   ["x7k2p", undefined],
-  // Kubernetes has cut the name.
+  // Kubernetes has truncated the name.
   [`${"n".repeat(57)}-x7k2p`, undefined],
-])("the name %s is of a pod of %s", (name, daemonSet) => expect(guessDaemonSet(name)).toBe(daemonSet));
+])("the name %s belongs to a pod of %s", (name, daemonSet) => expect(guessDaemonSet(name)).toBe(daemonSet));

@@ -3,7 +3,7 @@ import { eventOf } from "./pod-events";
 const call = (entry: object) => eventOf({ verb: "ADD", pod: "shop/cart", ...entry });
 
 test.each([
-  ["rules that were refused", { code: 101, error: "EPERM" }, "LinkerdCNIRedirectFailed", "EPERM"],
+  ["refused rules", { code: 101, error: "EPERM" }, "LinkerdCNIRedirectFailed", "EPERM"],
   ["a defect", { code: 102, error: "oops" }, "LinkerdCNIRedirectFailed", "oops"],
   [
     "an annotation",
@@ -18,14 +18,14 @@ test.each([
     "LinkerdCNIApiUnreachable",
     "Redirected by the pod's annotations alone: timed out",
   ],
-])("a call that ends in %s is told", (_, entry, reason, note) => {
+])("a call that ends in %s is published", (_, entry, reason, note) => {
   expect(call(entry)).toEqual({ namespace: "shop", name: "cart", type: "Warning", reason, note });
 });
 
 const time = "2026-01-01T00:00:00.000Z";
 const occasion = `nri-${Date.parse(time).toString(16)}`;
 
-test("a pod that the NRI plugin mended is told, once for each time that it was", () => {
+test("a pod that the NRI plugin repaired is published, once for each repair", () => {
   const mended = { time, verb: "NRI", pod: "shop/cart", decision: "redirect", mode: "native", reason: "no rules" };
   expect(eventOf(mended)).toEqual({
     namespace: "shop",
@@ -40,9 +40,9 @@ test("a pod that the NRI plugin mended is told, once for each time that it was",
 test.each([
   ["whose rules were edited", 100, "LinkerdCNIRedirectNotMended"],
   ["whose annotations are wrong", 7, "LinkerdCNIConfigInvalid"],
-  ["that nobody could be asked about", 11, "LinkerdCNIApiUnreachable"],
+  ["that could not be looked up", 11, "LinkerdCNIApiUnreachable"],
   ["whose rules were refused", 101, "LinkerdCNIRedirectFailed"],
-])("a pod %s is told by the NRI plugin, too", (_, code, reason) => {
+])("the NRI plugin also publishes a pod %s", (_, code, reason) => {
   const told = { namespace: "shop", name: "cart", type: "Warning", reason, note: "why", occasion };
   expect(eventOf({ time, verb: "NRI", pod: "shop/cart", code, error: "why" })).toEqual(told);
 });
@@ -51,8 +51,8 @@ test.each([
   ["a redirect", { decision: "redirect" }],
   ["a pod that is left alone", { decision: "skip", reason: "no proxy" }],
   ["another verb", { verb: "CHECK", code: 100, error: "differ" }],
-  ["a pod that the NRI plugin had nothing to do about", { verb: "NRI" }],
+  ["a pod that needed no action of the NRI plugin", { verb: "NRI" }],
   ["no pod", { pod: undefined, code: 101, error: "EPERM" }],
-])("nothing is told about %s", (_, entry) => {
+])("nothing is published about %s", (_, entry) => {
   expect(call(entry)).toBeUndefined();
 });

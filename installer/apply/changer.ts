@@ -33,7 +33,7 @@ function wrongOwner(change: Change): string | undefined {
   if ((change.do !== "write" && change.do !== "keep") || change.owner === undefined) return undefined;
   const found = statSync(change.path, { throwIfNoEntry: false });
   if (found === undefined || text(found) === text(change.owner)) return undefined;
-  return `${change.path} belongs to ${text(found)} instead of ${text(change.owner)}: only with CAP_CHOWN (value privileged) can it be given back`;
+  return `${change.path} belongs to ${text(found)} instead of ${text(change.owner)}: restoring the owner needs CAP_CHOWN (value privileged)`;
 }
 
 /** Applies planned changes of a node's files, and logs them. */

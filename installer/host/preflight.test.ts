@@ -18,7 +18,7 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
   ],
   ["a file in its place", { directories: [{ ...directory, state: "not a directory" }] }, "error", "is not a directory"],
   [
-    "a directory that refuses",
+    "a directory that is not writable",
     { directories: [{ ...directory, holdsPlugin: false, state: "not writable" }] },
     "error",
     "is not writable: let uid 0 write there by the capability DAC_OVERRIDE, or privileged",
@@ -48,7 +48,7 @@ const findings: readonly (readonly [string, Partial<HostFacts>, string, string])
   ["cri-dockerd", { runtime: "docker://26.1.0" }, "info", "does not pass pod annotations"],
 ];
 
-test.each(findings)("%s is told in one line", (_, facts, level, text) => {
+test.each(findings)("%s is reported in one line", (_, facts, level, text) => {
   expect(preflight({ ...good, ...facts })).toEqual([{ level, message: expect.stringContaining(text) }]);
 });
 
@@ -57,8 +57,8 @@ test.each<Partial<HostFacts>>([
   { directories: [{ ...directory, holdsPlugin: false, mountOptions: ["rw", "noexec"], freeBytes: 5 }] },
   { selinux: { enforcing: false, label: "system_u:system_r:container_t:s0" } },
   { selinux: { enforcing: true, label: "system_u:system_r:spc_t:s0" } },
-])("a good node is not talked about: %j", (facts) => expect(preflight({ ...good, ...facts })).toEqual([]));
+])("nothing is reported about a good node: %j", (facts) => expect(preflight({ ...good, ...facts })).toEqual([]));
 
-test("CRI-O is told from its version string", () => {
+test("CRI-O is recognized by its version string", () => {
   expect([isCrio("cri-o://1.30.0"), isCrio("containerd://2.0.0"), isCrio(undefined)]).toEqual([true, false, false]);
 });

@@ -7,6 +7,6 @@ test.each([
   ["docker://26.1.0", true],
   ["frakti://1.0", undefined],
   [undefined, undefined],
-])("whether %s passes over a configuration that it cannot load", (runtime, passesOver) => {
+])("whether %s skips a configuration that it cannot load", (runtime, passesOver) => {
   expect(passesOverBroken(runtime)).toBe(passesOver);
 });

@@ -8,7 +8,7 @@ import { activeOf, planInstall, planRemoval, pristine, STEPS } from "./plan";
 
 const fixtures = join(__dirname, "..", "..", "test", "fixtures", "conflists");
 
-/** Fixture, the active configuration in it, and the file that the chain ends up in. */
+/** The fixture, its active configuration, and the file that contains the chain afterwards. */
 const cases: readonly (readonly [string, string, string])[] = [
   ["calico", "10-calico.conflist", "10-calico.conflist"],
   ["cilium", "05-cilium.conflist", "05-cilium.conflist"],

@@ -96,7 +96,7 @@ export class Removal {
     const warnings = behind.map((path) => `${path}, which is not in force, calls the removed plugin`);
     if (known === undefined) return { changes: planRemoval(state, this.paths, this.keepPlugin), pauseMs: 0, warnings };
     const left = state.attached.length > 0;
-    if (left) warnings.push(`attached pods still call ${this.paths.plugin}: it goes with the last of them`);
+    if (left) warnings.push(`attached pods still call ${this.paths.plugin}: it is removed with the last of them`);
     return { changes: planRemoval(state, this.paths, left), pauseMs: 0, warnings };
   }
 

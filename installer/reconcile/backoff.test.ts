@@ -1,6 +1,6 @@
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
 
-/** Lets somebody undo each repair at once, for a while. Tells when repairs were made. */
+/** Undoes each repair at once for some time. Returns when repairs were made. */
 function fight(forMs: number, stepMs: number): readonly number[] {
   const repairs: number[] = [];
   let backoff: Backoff = NO_BACKOFF;
@@ -24,7 +24,7 @@ test("a minute of stripping every 100 ms costs few repairs", () => {
   expect(fight(60_000, 100).length).toBeLessThanOrEqual(10);
 });
 
-test.each([2, 3, 4, 30])("an owner who rewrites a file every %i s is no fight: each repair is immediate", (seconds) => {
+test.each([2, 3, 4, 30])("if an owner rewrites a file every %i s, each repair is immediate", (seconds) => {
   let backoff = NO_BACKOFF;
   for (let now = 0; now < 3_600_000; now += seconds * 1000) {
     backoff = undone(backoff, now);
@@ -34,7 +34,7 @@ test.each([2, 3, 4, 30])("an owner who rewrites a file every %i s is no fight: e
 });
 
 test.each([100, 500, 1_000, 1_500, 1_999, 2_000, 2_500])(
-  "no writer makes it more than 40 repairs in a minute: %i ms",
+  "a writer causes at most 40 repairs in a minute: %i ms",
   (ms) => {
     let backoff = NO_BACKOFF;
     const repairs: number[] = [];
@@ -53,7 +53,7 @@ test.each([100, 500, 1_000, 1_500, 1_999, 2_000, 2_500])(
   },
 );
 
-test("a repair that lasts makes peace step by step", () => {
+test("a lasting repair resets the back-off step by step", () => {
   const fought: Backoff = { level: 6, repairedAt: 0, undone: false, contests: 6 };
   expect(undone(fought, 5_000)).toMatchObject({ level: 4, contests: 7 });
   expect(isContested(undone(fought, 5_000))).toBe(true);

@@ -26,7 +26,7 @@ afterEach(() => rmSync(node.root, { recursive: true }));
 const dropin = (network = "k") => node.path("net.d", network, "99-linkerd-cni.conf");
 const folder = (network = "k") => node.path("net.d", network);
 const inode = (name = NAME) => statSync(node.path("net.d", name)).ino;
-/** What the runtime calls for a pod. */
+/** The plugins that the runtime calls for a pod. */
 const called = (name = NAME): readonly string[] => {
   const { name: network, plugins } = JSON.parse(node.read(name)) as { name: string; plugins: { type: string }[] };
   const files = existsSync(folder(network))
@@ -37,7 +37,7 @@ const called = (name = NAME): readonly string[] => {
 };
 
 describe("with a runtime that reads drop-ins", () => {
-  test("the stanza is a file of its own, and the owner's file is not touched, not even by an uninstall", async () => {
+  test("the stanza is a separate file, and the owner's file never changes, not even by an uninstall", async () => {
     on({ [NAME]: LIST });
     const [before, first] = [node.content(), inode()];
     const installer = node.installer();
@@ -56,7 +56,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect([node.content(), inode(), existsSync(folder())]).toEqual([before, first, false]);
   });
 
-  test("a folder that others have made, and what they have in it, stays", async () => {
+  test("a folder of others and their files stay", async () => {
     on({ [NAME]: LIST });
     mkdirSync(folder());
     writeFileSync(node.path("net.d", "k", "50-tuning.conf"), '{"type":"tuning"}');
@@ -67,7 +67,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(readdirSync(folder())).toEqual(["50-tuning.conf"]);
   });
 
-  test("an empty folder of others stays, and one of ours in which others have put something", async () => {
+  test("an empty folder of others stays, and our folder with files of others", async () => {
     on({ [NAME]: LIST });
     mkdirSync(folder());
     const installer = node.installer();
@@ -95,14 +95,14 @@ describe("with a runtime that reads drop-ins", () => {
     if (where === "log") expect(problem).toBe("");
   });
 
-  test("a folder in it is no drop-in: no runtime reads it", async () => {
+  test("a subfolder is not a drop-in, because runtimes do not read it", async () => {
     on({ [NAME]: LIST });
     mkdirSync(node.path("net.d", "k", "50-old.conf"), { recursive: true });
     expect(await node.installer().reconcile()).toEqual({ chain: dropin() });
     expect(node.lines.filter((line) => line.includes("50-old"))).toEqual([]);
   });
 
-  test("a drop-in of others that cannot be seen from here may be fine: that is a warning", async () => {
+  test("a drop-in of others that is not visible from here is a warning", async () => {
     on({ [NAME]: LIST });
     mkdirSync(folder());
     symlinkSync("/opt/vendor/tuning.conf", node.path("net.d", "k", "50-tuning.conf"));
@@ -111,7 +111,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(said).toEqual([expect.stringContaining("which is not mounted here")]);
   });
 
-  test("a link to a drop-in that is not there is a problem", async () => {
+  test("a link to a missing drop-in is a problem", async () => {
     on({ [NAME]: LIST });
     mkdirSync(folder());
     symlinkSync("nowhere.conf", node.path("net.d", "k", "50-tuning.conf"));
@@ -119,7 +119,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(problem).toContain("50-tuning.conf is not the configuration of a plugin");
   });
 
-  test("what was edited becomes a drop-in: the owner's own file comes back", async () => {
+  test("an edit becomes a drop-in: the owner's file is restored", async () => {
     on({ [NAME]: LIST }, FORMER);
     const [before, first] = [node.content(), inode()];
     const installer = node.installer();
@@ -150,7 +150,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(node.content()).toEqual(before);
   });
 
-  test("its folder goes with what a crash left in it", async () => {
+  test("its folder is removed with files left by a crash", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     await installer.reconcile();
@@ -161,7 +161,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(existsSync(folder())).toBe(false);
   });
 
-  test("while the runtime is not known, what stands on the node stays", async () => {
+  test("while the runtime is unknown, the node's chain stays", async () => {
     on({ [NAME]: LIST });
     await node.installer().reconcile();
     node.runtime = undefined;
@@ -170,7 +170,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(node.read(NAME)).toBe(LIST);
   });
 
-  test("the network's new name has a drop-in, and the former one none", async () => {
+  test("the network's new name has a drop-in, and the former name does not", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     await installer.reconcile();
@@ -188,7 +188,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect([called("05-first.conflist"), called()]).toEqual([["bridge", "linkerd-cni"], ["bridge"]]);
   });
 
-  test("a drop-in that is removed, with its folder or without, or changed comes back", async () => {
+  test("a drop-in that is changed, or removed with or without its folder, is restored", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     await installer.reconcile();
@@ -205,7 +205,7 @@ describe("with a runtime that reads drop-ins", () => {
     ]);
   });
 
-  test("while the owner's list is gone, its drop-in waits for it", async () => {
+  test("while the owner's list is missing, its drop-in stays", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     await installer.reconcile();
@@ -226,7 +226,7 @@ describe("with a runtime that reads drop-ins", () => {
 
   test.each([
     ["a single plugin's file", "10-k.conf", SINGLE, "holds a single plugin"],
-    ["a list with its own plugins alone", NAME, LIST.replace("{", '{"loadOnlyInlinedPlugins":true,'), "loadOnly"],
+    ["a list with only its own plugins", NAME, LIST.replace("{", '{"loadOnlyInlinedPlugins":true,'), "loadOnly"],
     ["a list whose name is a path", NAME, LIST.replace('"k"', '"../k"'), "name"],
   ])("%s is edited, and the reason given", async (_, name, text, why) => {
     on({ [name]: text });
@@ -254,7 +254,7 @@ describe("with a runtime that reads drop-ins", () => {
   test.each([
     ["a file", () => writeFileSync(folder(), "")],
     ["a link", () => symlinkSync("/elsewhere", folder())],
-  ])("where the folder's name is taken by %s, the list is edited", async (_, take) => {
+  ])("if %s has the folder's name, the list is edited", async (_, take) => {
     on({ [NAME]: LIST });
     take();
     expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
@@ -262,13 +262,13 @@ describe("with a runtime that reads drop-ins", () => {
   });
 });
 
-describe("with a runtime that says that it reads drop-ins, and does not", () => {
+describe("with a runtime that should read drop-ins, but does not", () => {
   const unread = async (_folder: string, meanwhile: () => Promise<unknown>) => {
     await meanwhile();
     return false;
   };
 
-  test("an edited list stays as it is: nothing that works is replaced by what was not seen to work", async () => {
+  test("an edited list stays: a drop-in that was not tested does not replace it", async () => {
     on({ [NAME]: LIST }, FORMER);
     const installer = node.installer();
     await installer.reconcile();
@@ -279,7 +279,7 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
     expect([node.content(), existsSync(folder())]).toEqual([chained, false]);
   });
 
-  test("a drop-in that is in place and no longer read is replaced by an edit", async () => {
+  test("an existing drop-in that is no longer read is replaced by an edit", async () => {
     on({ [NAME]: LIST });
     await node.installer().reconcile();
     node.isOpened = unread;
@@ -291,7 +291,7 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
     expect(called()).toEqual(["bridge", "linkerd-cni"]);
   });
 
-  test("one that reads it no more after that has three tries again", async () => {
+  test("if it later stops reading it, it has three tries again", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     for (const _ of ["once", "again"]) {
@@ -309,7 +309,7 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
     }
   });
 
-  test("it may have been the former installer that opened the folder: a minute later that has to be seen again", async () => {
+  test("the former installer may have opened the folder, so the test is repeated a minute later", async () => {
     on({ [NAME]: LIST });
     node.chaining = "edit";
     await node.installer().reconcile();
@@ -326,7 +326,7 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
     expect(await second.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
   });
 
-  test("what was seen twice after another installer had the node is not asked for again", async () => {
+  test("a result confirmed after a change of installers is not tested again", async () => {
     on({ [NAME]: LIST });
     await node.installer().reconcile();
     const second = node.installer("second");
@@ -338,7 +338,7 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
     expect(await second.reconcile()).toEqual({ chain: dropin() });
   });
 
-  test("chaining dropin is a problem that says so, and edits nothing", async () => {
+  test("with chaining dropin this is a problem, and nothing is edited", async () => {
     on({ [NAME]: LIST });
     Object.assign(node, { chaining: "dropin", isOpened: unread });
     const { problem } = await node.installer().reconcile();
@@ -347,7 +347,7 @@ describe("with a runtime that says that it reads drop-ins, and does not", () => 
   });
 });
 
-test("if the kernel does not tell what the runtime reads, its version counts", async () => {
+test("if the kernel cannot report what the runtime reads, its version decides", async () => {
   on({ [NAME]: LIST });
   node.isOpened = async () => {
     throw new Error("EMFILE");
@@ -368,8 +368,8 @@ test.each([
 
 test.each([
   ["a single plugin's file", "10-k.conf", SINGLE, READER],
-  ["a list on a node whose runtime reads none", NAME, LIST.replace('"name"', ' "name"'), FORMER],
-])("where chaining becomes dropin and cannot be, what was made of %s and its original stay", async (...row) => {
+  ["a list on a node whose runtime does not read drop-ins", NAME, LIST.replace('"name"', ' "name"'), FORMER],
+])("if chaining becomes dropin and is not possible, the list made from %s and its original stay", async (...row) => {
   const [, name, text, runtime] = row;
   on({ [name]: text }, runtime);
   const before = node.content();
@@ -387,13 +387,13 @@ test.each([
   expect(node.content()).toEqual(before);
 });
 
-test("chaining edit edits the list whatever the runtime reads", async () => {
+test("chaining edit edits the list, whatever the runtime reads", async () => {
   on({ [NAME]: LIST });
   node.chaining = "edit";
   expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
 });
 
-test("what takes the node from an installer that edits, or gives it back, changes the way without losing the chain", async () => {
+test("taking the node from an installer that edits, and giving it back, changes the way without losing the chain", async () => {
   on({ [NAME]: LIST });
   node.chaining = "edit";
   const first = node.installer("first");
@@ -403,7 +403,7 @@ test("what takes the node from an installer that edits, or gives it back, change
   expect(await second.reconcile()).toEqual({ chain: dropin() });
   node.chaining = "edit";
   node.now += 60_000;
-  // It sees a node that works, whatever its own way would be.
+  // It finds a working node, whatever its own way would be.
   await first.reconcile();
   node.now += 60_000;
   expect((await first.reconcile()).problem).toBeUndefined();
@@ -411,7 +411,7 @@ test("what takes the node from an installer that edits, or gives it back, change
 });
 
 describe("what an installer leaves behind", () => {
-  test("to one that knows drop-ins: everything as it is", async () => {
+  test("to one that knows drop-ins: everything unchanged", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     await installer.reconcile();
@@ -419,7 +419,7 @@ describe("what an installer leaves behind", () => {
     expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni"]]);
   });
 
-  test("to one that may know only lists: an edit, which the next of ours makes a drop-in again", async () => {
+  test("to one that may know only lists: an edit, which our next installer turns into a drop-in again", async () => {
     on({ [NAME]: LIST });
     const before = node.content();
     const installer = node.installer();
@@ -434,7 +434,7 @@ describe("what an installer leaves behind", () => {
   });
 });
 
-test("the folders to be watched are those with our drop-in, also while something is wrong", async () => {
+test("the folders with our drop-in are watched, even during a problem", async () => {
   on({ [NAME]: LIST });
   const watched = () => foldersWithDropin({ netDir: node.path("net.d"), auxiliary: dropin("vendor") });
   mkdirSync(folder("other"));
@@ -455,7 +455,7 @@ describe("in the auxiliary chain of Multus", () => {
     node.chaining = "auxiliary";
   };
 
-  test("the stanza is a file there, and the node's configuration is not touched", async () => {
+  test("the stanza is a file there, and the node's configuration does not change", async () => {
     withMultus();
     const before = node.content();
     const installer = node.installer();
@@ -468,7 +468,7 @@ describe("in the auxiliary chain of Multus", () => {
     expect([node.content(), readdirSync(node.path("vendor"))]).toEqual([before, []]);
   });
 
-  test("what was edited before is put back", async () => {
+  test("earlier edits are undone", async () => {
     withMultus();
     node.chaining = "edit";
     const before = node.content();
@@ -480,7 +480,7 @@ describe("in the auxiliary chain of Multus", () => {
   });
 
   test.each(["possible", "certain"] as const)(
-    "under a working successor it stays, unless that one has another chain: %s",
+    "it stays for a working successor, unless that one has another chain: %s",
     async (handOver) => {
       withMultus();
       const first = node.installer();
@@ -495,7 +495,7 @@ describe("in the auxiliary chain of Multus", () => {
     },
   );
 
-  test("it is left to a successor with the same chain, and taken away for another", async () => {
+  test("it is left to a successor with the same chain, and removed for another", async () => {
     withMultus();
     const installer = node.installer();
     await installer.reconcile();

@@ -3,7 +3,7 @@ import { LIST, Node, SINGLE } from "./node.testing";
 
 const LINKERDS = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
 
-/** The state while another program writes a file ten times a second, once the installer waits to repair it. */
+/** The state while another program writes a file ten times a second and the installer waits to repair it. */
 async function fight(name: string, text: string) {
   const node = new Node({ [name]: text.replace(', {"type":"linkerd-cni"}', "") });
   const installer = node.installer();
@@ -19,14 +19,14 @@ async function fight(name: string, text: string) {
 
 test.each([
   ["a list", "10-k.conflist", LIST],
-  ["a single plugin's file, in front of the list that was made of it", "10-k.conf", SINGLE],
-])("while the owner writes %s again and again, pods are not chained: that is a problem", async (_, name, text) => {
+  ["a single plugin's file, before the list made from it", "10-k.conf", SINGLE],
+])("while the owner keeps writing %s, pods are not chained, which is a problem", async (_, name, text) => {
   expect(await fight(name, text)).toMatchObject({
     problem: expect.stringContaining(`${name} is contested`),
     againInMs: expect.any(Number),
   });
 });
 
-test("while another installer writes its own stanza again and again, pods are chained", async () => {
+test("while another installer keeps writing its own stanza, pods are chained", async () => {
   expect(await fight("10-k.conflist", LINKERDS)).toEqual({ againInMs: expect.any(Number) });
 });

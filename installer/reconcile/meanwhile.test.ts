@@ -13,7 +13,7 @@ afterEach(() => rmSync(node.root, { recursive: true }));
 const NEXT_LIST = LIST.replace("bridge", "ptp");
 const NEXT_SINGLE = SINGLE.replace("bridge", "ptp");
 
-/** A disk on which something happens just before an operation on a path of this ending. */
+/** A disk with a callback just before an operation on a path with this suffix. */
 function meanwhile(
   operation: "copy" | "create" | "rename" | "name",
   ending: string,
@@ -32,7 +32,7 @@ function meanwhile(
   return { ...nodeDisk, [operation]: run };
 }
 
-/** As careful owners write: nobody sees half of it. */
+/** Writes atomically, as careful owners do. */
 const replace = (name: string, text: string) => {
   writeFileSync(node.path(`${name}.new`), text);
   renameSync(node.path(`${name}.new`), node.path("net.d", name));
@@ -42,7 +42,7 @@ const install = async (disk: Disk) => {
   const installer = node.installer("first", true, { disk });
   return { installer, status: await installer.reconcile() };
 };
-/** What the node's configuration is in the end, without us. */
+/** The node's final configuration without us. */
 const restored = async (installer: { remove(keep: boolean): Promise<void> }) => {
   await installer.remove(false);
   return node.content();
@@ -52,7 +52,7 @@ describe("what the owner does while the plugin is being copied", () => {
   test.each([
     ["10-k.conflist", LIST, NEXT_LIST],
     ["10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s is written anew", async (name, first, next) => {
+  ])("%s is written again", async (name, first, next) => {
     on({ [name]: first });
     const { installer, status } = await install(meanwhile("copy", "linkerd-cni-tmp", () => replace(name, next)));
     expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
@@ -71,7 +71,7 @@ describe("what the owner does while the plugin is being copied", () => {
     expect(await restored(installer)).toEqual({});
   });
 
-  test("another file comes first: that one is chained, and the one before never was", async () => {
+  test("another file comes first: that one is chained, and the former one never was", async () => {
     on({ "10-k.conflist": LIST });
     const disk = meanwhile("copy", "linkerd-cni-tmp", () => replace("00-multus.conflist", NEXT_LIST));
     expect((await install(disk)).status).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
@@ -79,13 +79,13 @@ describe("what the owner does while the plugin is being copied", () => {
   });
 });
 
-describe("what the owner does in the moment of the change itself", () => {
+describe("what the owner does at the moment of the change", () => {
   const tmp = (name: string) => `${name}.linkerd-cni-tmp`;
 
   test.each([
     ["a list", "10-k.conflist", LIST, NEXT_LIST],
     ["the list for a single plugin", "10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s is made from what is there last", async (_, name, first, next) => {
+  ])("%s is made from the latest content", async (_, name, first, next) => {
     on({ [name]: first });
     const { installer, status } = await install(meanwhile("create", tmp("10-k.conflist"), () => replace(name, next)));
     expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
@@ -93,14 +93,14 @@ describe("what the owner does in the moment of the change itself", () => {
     expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
   });
 
-  test("the original that is kept is the one that was read", async () => {
+  test("the kept original is the one that was read", async () => {
     on({ "10-k.conflist": LIST });
     const { installer } = await install(meanwhile("name", "10-k.conflist", () => replace("10-k.conflist", NEXT_LIST)));
     expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
     expect(await restored(installer)).toEqual({ "net.d/10-k.conflist": NEXT_LIST });
   });
 
-  test("a list of the name that ours was to have is not overwritten", async () => {
+  test("a list with the name planned for ours is not overwritten", async () => {
     on({ "10-k.conf": SINGLE });
     const { status } = await install(
       meanwhile("create", tmp("10-k.conflist"), () => replace("10-k.conflist", NEXT_LIST)),
@@ -109,7 +109,7 @@ describe("what the owner does in the moment of the change itself", () => {
     expect(node.read("10-k.conflist")).toBe(NEXT_LIST);
   });
 
-  test("an owner who writes again and again is waited for, and keeps his word", async () => {
+  test("an owner that keeps writing is waited for, and its content stays", async () => {
     on({ "10-k.conflist": LIST });
     let count = 0;
     const write = () => {
@@ -145,7 +145,7 @@ describe("what the owner does in the moment of the change itself", () => {
 });
 
 test.each(["", LIST.slice(0, 10)])(
-  "a list of the name of ours that its owner has begun as %j is waited for",
+  "a list with our list's name that its owner has begun as %j is waited for",
   async (begun) => {
     on({ "10-k.conf": SINGLE });
     const path = node.path("net.d", "10-k.conflist");

@@ -10,7 +10,7 @@ export function hiddenMessage(path: string, reason: string, remedy: string): str
   return `${path} ${reason}: it comes first, so the installer cannot tell which configuration the node uses; ${remedy}`;
 }
 
-const BLOCKS = "containerd uses no file after it, and keeps the node NotReady while it cannot load it";
+const BLOCKS = "containerd does not use the files after it, and keeps the node NotReady while it cannot load it";
 const MEND = "correct the file or move it out of the directory";
 
 /** A broken file comes first, and the runtime does not skip it. */

@@ -26,9 +26,9 @@ import { Reconciler, type ReconcilerDeps } from "./reconciler";
 import { stanzaForNode } from "./stanza";
 import type { HandOver } from "./stop-decision";
 
-/** A list, as a primary CNI writes it. */
+/** A list as written by a primary CNI. */
 export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
-/** Answers VERSION, and nothing else. */
+/** Answers only VERSION. */
 export const PLUGIN = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
 `;
@@ -37,30 +37,30 @@ export const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
 
 const PRIMARY_PLUGINS = ["bridge", "ptp"];
 
-/** A node's directories in a place of their own, and installers on it. */
+/** A node's directories in a temporary place, and its installers. */
 export class Node {
   readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
   readonly lines: string[] = [];
   now = 0;
   netDir = "/net.d";
   binDir = "/bin";
-  /** As the node's runtime does; undefined: it is not known. */
+  /** Whether the node's runtime does; undefined: unknown. */
   passesOverBroken: boolean | undefined;
-  /** As the Node names it. */
+  /** As in the Node's status. */
   runtime: string | undefined;
   chaining: Chaining = "auto";
   /** How pods are chained, after the last look at the node. */
   choice: Choice | undefined;
-  /** Whether the node's runtime opens a folder of drop-ins after what makes it read again. */
+  /** Whether the node's runtime opens a folder of drop-ins when it is made to read again. */
   isOpened = async (_folder: string, meanwhile: () => Promise<unknown>): Promise<boolean> => {
     await meanwhile();
     return true;
   };
-  /** Whether an owner is a pod of the DaemonSet of all installers here; undefined: nobody can tell. */
+  /** Whether an owner is a pod of the installers' DaemonSet; undefined: unknown. */
   isSibling: (owner: string) => boolean | undefined = () => undefined;
-  /** What the API server says to a token. */
+  /** The API server's verdict on a token. */
   accepts: (token: string) => Verdict = () => ({ kind: "accepted" });
-  /** What happens while an installer that removes everything waits, for so many milliseconds. */
+  /** Called while an installer that removes everything waits, with the milliseconds. */
   sleep: (ms: number) => Promise<unknown> = async () => undefined;
 
   constructor(files: Readonly<Record<string, string>>) {
@@ -85,7 +85,7 @@ export class Node {
     return JSON.parse(this.read(name)).plugins.map(({ type }: { type: string }) => type);
   }
 
-  /** Every file of both directories with its content, but for the primary CNI's plugins. */
+  /** Every file of both directories with its content, except the primary CNI's plugins. */
   content(): Readonly<Record<string, string>> {
     return Object.fromEntries(
       ["net.d", "bin"].flatMap((directory) =>
@@ -96,12 +96,12 @@ export class Node {
     );
   }
 
-  /** Makes the directory in which the installer notes what it uses. */
+  /** Creates the directory for the installer's note about its directories. */
   makeRunDirectory(): void {
     mkdirSync(this.path("run", "linkerd-cni"), { recursive: true });
   }
 
-  /** Has installers that start from now on use another directory, or the same one under another name. */
+  /** Makes later installers use another directory, or the same one under another name. */
   move(from: string, to: string, isLink = false): void {
     if (isLink) symlinkSync(this.path(from), this.path(to));
     else mkdirSync(this.path(to));

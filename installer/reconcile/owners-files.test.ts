@@ -1,4 +1,4 @@
-/** Whatever owners do with files of one stem, they have them back after the removal. */
+/** Whatever owners do with files of one stem, the removal restores their files. */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { type Disk, nodeDisk } from "../apply/disk";
@@ -25,14 +25,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
 );
 
-/** One that runs: it is asked for nothing, thousands of times. */
+/** A plugin that always runs, without executing it thousands of times. */
 const plugin: PluginFile = {
   isCopy: (_, copy) => existsSync(copy),
   isNoexec: () => false,
   failure: async () => undefined,
 };
 
-/** Without waiting for a disk. */
+/** Does not wait for a disk. */
 const disk: Disk = {
   ...nodeDisk,
   create: (path, bytes, mode) => writeFileSync(path, bytes, { flag: "wx", mode }),
@@ -44,7 +44,7 @@ const contentOf = (name: Name, version: number) =>
     ? `{"cniVersion":"1.0.0","name":"l${version}","plugins":[{"type":"bridge","mtu":${version}}]}\n`
     : `{"cniVersion":"0.3.1","name":"s${version}","type":"ptp","mtu":${version}}\n`;
 
-/** Runs a sequence, and tells what owners have lost or found in addition. */
+/** Runs a sequence, and returns what owners have lost or got in addition. */
 async function lost(steps: readonly Step[]): Promise<readonly string[]> {
   const node = new Node({});
   try {
@@ -59,7 +59,7 @@ async function lost(steps: readonly Step[]): Promise<readonly string[]> {
         owned.set(each.name, contentOf(each.name, each.version));
         writeFileSync(node.path("net.d", each.name), contentOf(each.name, each.version));
       } else if (each.do === "delete" && owned.has(each.name) && existsSync(node.path("net.d", each.name))) {
-        // What is written and deleted between two looks was never there; what was set aside is not there to be deleted.
+        // A file written and deleted between two looks never existed; a file that is set aside cannot be deleted.
         await look(installer, node);
         if (!existsSync(node.path("net.d", each.name))) continue;
         owned.delete(each.name);
@@ -77,7 +77,7 @@ async function lost(steps: readonly Step[]): Promise<readonly string[]> {
   }
 }
 
-/** Looks until nothing is waited for any more. */
+/** Reconciles until it no longer waits. */
 async function look(installer: ReturnType<Node["installer"]>, node: Node): Promise<void> {
   while ((await installer.reconcile()).againInMs !== undefined) node.now += 2_000;
 }

@@ -20,7 +20,7 @@ const owner = (): string => JSON.parse(node.read("linkerd-cni.journal")).owner;
 const unchain = () => writeFileSync(node.path("net.d", "10-k.conflist"), LIST);
 const isChained = () => node.types("10-k.conflist").at(-1) === "linkerd-cni";
 
-/** A node on which one installer works, and another version of the image has come. */
+/** A node with a working installer and a new version of the image. */
 async function rolledOut(plugin: string) {
   const old = node.installer("old");
   expect(await old.reconcile()).toEqual(CHAINED());
@@ -28,7 +28,7 @@ async function rolledOut(plugin: string) {
   return old;
 }
 
-test("a successor that works takes the node in one step, and the one before it stays ready while the node works", async () => {
+test("a working successor takes the node in one step, and its predecessor stays ready while the node works", async () => {
   const old = await rolledOut(`${PLUGIN}# newer\n`);
   const successor = node.installer("new");
   expect(await successor.reconcile()).toEqual(CHAINED());
@@ -41,7 +41,7 @@ test("a successor that works takes the node in one step, and the one before it s
   expect(node.content()).toEqual(installed);
 });
 
-/** How a new version may fail, and what its pod says then. */
+/** Failures of a new version, and the messages of its pod. */
 const failures: readonly (readonly [string, () => void, string])[] = [
   ["whose plugin does not run", () => image(BROKEN), "does not answer VERSION on this node: it exits with 7"],
   ["whose token is refused", () => token("refused"), "does not accept the kubeconfig's token"],
@@ -54,7 +54,7 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
     node.accepts = (given) => verdicts[given] ?? { kind: "accepted" };
   });
 
-  test("changes nothing, is not ready, and leaves nothing behind; the one before it goes on", async () => {
+  test("changes nothing, is not ready, and leaves nothing behind; its predecessor continues", async () => {
     const old = await rolledOut(PLUGIN);
     const installed = node.content();
     fail();
@@ -71,7 +71,7 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
     expect(node.content()).toEqual(before);
   });
 
-  test("that begins after the one before it has left keeps what works, and chains it again", async () => {
+  test("that starts after its predecessor has left keeps what works, and chains it again", async () => {
     const old = await rolledOut(PLUGIN);
     await old.leave();
     const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
@@ -88,7 +88,7 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
     expect(node.content()).toEqual(before);
   });
 
-  test("that begins after the one before it was killed chains a node that nobody chains", async () => {
+  test("that starts after its predecessor was killed chains a node without an installer", async () => {
     await rolledOut(PLUGIN);
     fail();
     const successor = node.installer("new");
@@ -103,7 +103,7 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
   });
 });
 
-test("a pod whose container starts again does not replace a kubeconfig that works by one that is refused", async () => {
+test("a pod whose container restarts does not replace a working kubeconfig by a refused one", async () => {
   await (await rolledOut(PLUGIN)).leave();
   const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
   token("refused");
@@ -115,7 +115,7 @@ test("a pod whose container starts again does not replace a kubeconfig that work
   }
 });
 
-test("an older pod whose container starts again beside a newer one does not take the node back", async () => {
+test("an older pod whose container restarts beside a newer one does not take the node back", async () => {
   await rolledOut(`${PLUGIN}# newer\n`);
   const successor = node.installer("new");
   await successor.reconcile();
@@ -129,7 +129,7 @@ test("an older pod whose container starts again beside a newer one does not take
   expect(node.content()).toEqual(installed);
 });
 
-test("an older pod whose container starts again is ready while the node works, also if the newer one is gone for good", async () => {
+test("an older pod whose container restarts is ready while the node works, even if the newer one never returns", async () => {
   await rolledOut(`${PLUGIN}# newer\n`);
   await node.installer("new").reconcile();
   image(PLUGIN);
@@ -144,7 +144,7 @@ test("an older pod whose container starts again is ready while the node works, a
   expect(owner()).toBe("old");
 });
 
-test("a newer pod that left the node broken is not ready, and does not take it back from the older one", async () => {
+test("a newer pod that broke the node is not ready, and does not take it back from the older one", async () => {
   const old = await rolledOut(`${PLUGIN}# newer\n`);
   const successor = node.installer("new");
   expect(await successor.reconcile()).toEqual(CHAINED());
@@ -159,7 +159,7 @@ test("a newer pod that left the node broken is not ready, and does not take it b
   expect(owner()).toBe("old");
 });
 
-test("a newer pod whose container starts again has its node back, although the older one had it meanwhile", async () => {
+test("a newer pod whose container restarts gets its node back, although the older one had it meanwhile", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new");
   await successor.reconcile();
@@ -171,7 +171,7 @@ test("a newer pod whose container starts again has its node back, although the o
   expect(owner()).toBe("new");
 });
 
-test("a successor that leaves gives the node back, and the one before it renews the token", async () => {
+test("a successor that leaves gives the node back, and its predecessor renews the token", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new");
   await successor.reconcile();
@@ -183,7 +183,7 @@ test("a successor that leaves gives the node back, and the one before it renews 
   expect(node.content()).toEqual(before);
 });
 
-test("a node that its new owner lets go to pieces is mended by the one before it after ten seconds", async () => {
+test("a node that its new installer does not keep working is repaired by the previous one after ten seconds", async () => {
   const old = await rolledOut(PLUGIN);
   await node.installer("new").reconcile();
   unchain();
@@ -193,7 +193,7 @@ test("a node that its new owner lets go to pieces is mended by the one before it
   expect(owner()).toBe("old");
 });
 
-test("a new version that chains nothing keeps the node, and the one before it stays ready", async () => {
+test("a new version that does not chain keeps the node, and its predecessor stays ready", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new", false);
   expect(await successor.reconcile()).toEqual({});
@@ -206,7 +206,7 @@ test("a new version that chains nothing keeps the node, and the one before it st
   expect(await old.reconcile()).toEqual(CHAINED());
 });
 
-test("two installers that can both not chain a node do not take it from each other", async () => {
+test("two installers that both cannot chain a node do not take it from each other", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new");
   await successor.reconcile();
@@ -220,7 +220,7 @@ test("two installers that can both not chain a node do not take it from each oth
   expect(owner()).toBe("new");
 });
 
-test("an installer that has not had the node removes what a killed one left", async () => {
+test("an installer that never had the node removes what a killed one left", async () => {
   await node.installer("first").reconcile();
   await node.installer("second").remove(false);
   expect(node.content()).toEqual(before);
@@ -260,10 +260,10 @@ test("two installers that remove at the same time remove everything", async () =
   expect(node.content()).toEqual(before);
 });
 
-test("a kubeconfig that is refused is replaced by one that works, and by no other", async () => {
+test("a refused kubeconfig is replaced only by one that works", async () => {
   node.accepts = (given) => (given === "token-1" ? REFUSED : { kind: "accepted" });
   const installer = node.installer();
-  // There is none yet.
+  // It does not exist yet.
   expect(await installer.reconcile()).toEqual(CHAINED());
   expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-1"');
   token("token-2");
@@ -273,7 +273,7 @@ test("a kubeconfig that is refused is replaced by one that works, and by no othe
 });
 
 describe("a plugin directory, or one for configurations, that an upgrade changes", () => {
-  test.each(["bin", "net.d"])("is refused where the installation on the node has another one: %s", async (name) => {
+  test.each(["bin", "net.d"])("is refused if the installation on the node has another one: %s", async (name) => {
     node.makeRunDirectory();
     const old = node.installer("old");
     await old.reconcile();
@@ -291,7 +291,7 @@ describe("a plugin directory, or one for configurations, that an upgrade changes
     expect((await successor.reconcile()).problem ?? "").not.toContain("was changed");
   });
 
-  test("is the same under another name", async () => {
+  test("may have another name for the same directory", async () => {
     node.makeRunDirectory();
     await node.installer("old").reconcile();
     node.move("bin", "bin.2", true);

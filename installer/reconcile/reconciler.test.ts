@@ -8,7 +8,7 @@ const on = (files: Readonly<Record<string, string>>): Node => {
 };
 afterEach(() => rmSync(node.root, { recursive: true }));
 
-test("plugin, kubeconfig and chain are put in place, in this order, and removed without a trace", async () => {
+test("plugin, kubeconfig and chain are installed in this order, and removed without a trace", async () => {
   on({ "10-k.conflist": LIST, "20-other.conflist": LIST, "99-loopback.conf": SINGLE, "10-k.conflist.bak": "x" });
   const before = node.content();
   const installer = node.installer();
@@ -40,7 +40,7 @@ test("plugin, kubeconfig and chain are put in place, in this order, and removed 
 test.each([
   ["10-k.conflist", LIST],
   ["10-k.conf", SINGLE],
-])("%s comes back as the very file: with its owner, mode, times and attributes", async (name, content) => {
+])("%s is restored as the same file, with its owner, mode, times and attributes", async (name, content) => {
   on({ [name]: content });
   const path = node.path("net.d", name);
   chmodSync(path, 0o640);
@@ -52,7 +52,7 @@ test.each([
   expect(statSync(path)).toMatchObject({ ino, mode, uid, gid, mtimeMs });
 });
 
-test("a second look changes nothing and says nothing", async () => {
+test("a second run changes and logs nothing", async () => {
   const installer = on({ "10-k.conflist": LIST }).installer();
   await installer.reconcile();
   const [lines, inode] = [node.lines.length, statSync(node.path("net.d", "10-k.conflist")).ino];
@@ -61,7 +61,7 @@ test("a second look changes nothing and says nothing", async () => {
   expect(statSync(node.path("net.d", "10-k.conflist")).ino).toBe(inode);
 });
 
-test("a single plugin's file becomes a list at its place, and comes back byte for byte", async () => {
+test("a single plugin's file becomes a list at its place, and is restored byte for byte", async () => {
   on({ "10-k.conf": SINGLE, "20-other.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
@@ -82,7 +82,7 @@ test("a list that already has the name is not overwritten", async () => {
   expect(node.content()).toEqual(before);
 });
 
-test("the owner's new version of a file is chained again, and is what comes back", async () => {
+test("the owner's new version of a file is chained again, and later restored", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
   await installer.reconcile();
@@ -94,7 +94,7 @@ test("the owner's new version of a file is chained again, and is what comes back
   expect(node.content()).toEqual({ "net.d/10-k.conf": renewed });
 });
 
-test("a configuration that comes first takes the chain over, and the other one is put back", async () => {
+test("a configuration that comes first gets the chain, and the other one is restored", async () => {
   on({ "10-k.conflist": LIST });
   const installer = node.installer();
   await installer.reconcile();
@@ -105,7 +105,7 @@ test("a configuration that comes first takes the chain over, and the other one i
   expect(node.content()).toEqual({ "net.d/00-multus.conf": SINGLE, "net.d/10-k.conflist": LIST });
 });
 
-test("a file that is not whole is waited for, and named once", async () => {
+test("an incomplete file is waited for, and named once", async () => {
   on({ "10-k.conflist": "" });
   const installer = node.installer();
   expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
@@ -115,7 +115,7 @@ test("a file that is not whole is waited for, and named once", async () => {
   expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
 });
 
-test("a new token reaches the kubeconfig; a token that is away leaves the old one", async () => {
+test("a new token reaches the kubeconfig; without a token the old one stays", async () => {
   const installer = on({ "10-k.conflist": LIST }).installer();
   await installer.reconcile();
   writeFileSync(node.path("account", "token"), "token-2");
@@ -126,14 +126,14 @@ test("a new token reaches the kubeconfig; a token that is away leaves the old on
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
 });
 
-test("a link to itself in the plugin's place is replaced", async () => {
+test("a link to itself in place of the plugin is replaced", async () => {
   on({ "10-k.conflist": LIST });
   symlinkSync(node.path("bin", "linkerd-cni"), node.path("bin", "linkerd-cni"));
   expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
   expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
 });
 
-test("without its journal, what was set aside is found by what the files hold", async () => {
+test("without the journal, files set aside are found by their content", async () => {
   on({ "10-k.conf": SINGLE });
   const before = node.content();
   await node.installer().reconcile();
@@ -145,7 +145,7 @@ test("without its journal, what was set aside is found by what the files hold", 
   expect(node.content()).toEqual(before);
 });
 
-test("a list of ours that somebody takes away takes no original with it", async () => {
+test("if another program deletes our list, the original is not lost", async () => {
   on({ "10-k.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
@@ -159,7 +159,7 @@ test("a list of ours that somebody takes away takes no original with it", async 
   expect(node.content()).toEqual(before);
 });
 
-test("a plugin that another agent adds to a list of ours stays, now and after the removal", async () => {
+test("a plugin that another agent adds to our list stays, also after the removal", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
   await installer.reconcile();
@@ -180,9 +180,9 @@ test("a plugin that another agent adds to a list of ours stays, now and after th
 });
 
 test.each([
-  ["writes his single plugin's file anew", "10-k.conf", SINGLE],
-  ["takes the stanza out of a list", "10-k.conflist", LIST],
-])("an owner who %s again and again is told about by that file", async (_, name, text) => {
+  ["rewrites a single plugin's file", "10-k.conf", SINGLE],
+  ["removes the stanza from a list", "10-k.conflist", LIST],
+])("an owner that repeatedly %s is reported with that file", async (_, name, text) => {
   on({ [name]: text });
   const installer = node.installer();
   for (let round = 0; round < 3; round += 1) {
@@ -195,7 +195,7 @@ test.each([
   expect(node.lines.join("")).not.toContain("linkerd-cni-original was changed back");
 });
 
-test("a plugin directory that holds none of the chain's other plugins is told about once", async () => {
+test("a plugin directory without the chain's other plugins is reported once", async () => {
   const list = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
   on({ "10-k.conflist": list });
   rmSync(node.path("bin", "bridge"));
@@ -217,7 +217,7 @@ describe("a broken configuration that comes first", () => {
     ["05-broken.conf", '{"name":"k"}', '"type" is missing'],
     ["05-broken.json", "", "is empty"],
   ];
-  /** Looks twice: what is half-written gets a moment. */
+  /** Runs twice: a half-written file gets a moment. */
   const look = async () => {
     const installer = node.installer();
     await installer.reconcile();
@@ -231,7 +231,7 @@ describe("a broken configuration that comes first", () => {
     const { installer, status } = await look();
     expect(status.problem).toContain(`${node.path("net.d", name)} ${reason}`);
     expect(status.problem).toContain(
-      "containerd uses no file after it, and keeps the node NotReady while it cannot load it",
+      "containerd does not use the files after it, and keeps the node NotReady while it cannot load it",
     );
     expect(node.lines.filter((line) => line.includes(name))).toHaveLength(1);
     expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
@@ -241,15 +241,15 @@ describe("a broken configuration that comes first", () => {
 
   test.each([
     [true, "is empty: skipped\n"],
-    [undefined, "is empty: skipped by CRI-O; containerd uses no file after it"],
-  ])("is passed over where the runtime does so, %p", async (passesOver, text) => {
+    [undefined, "is empty: skipped by CRI-O; containerd does not use the files after it"],
+  ])("is skipped if the runtime does so, %p", async (passesOver, text) => {
     on({ "05-broken.conflist": "", "10-k.conflist": LIST });
     node.passesOverBroken = passesOver;
     expect((await look()).status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
     expect(node.lines.join("")).toContain(text);
   });
 
-  test("is no directory, which no runtime looks at, and no file behind the one in force", async () => {
+  test("is neither a directory, which runtimes ignore, nor a file after the one in force", async () => {
     on({ "10-k.conflist": LIST, "20-broken.conflist": "{" });
     mkdirSync(node.path("net.d", "05-directory.conf"));
     node.passesOverBroken = false;

@@ -19,7 +19,7 @@ const chained = async (...files: readonly string[]) => {
   return installer;
 };
 
-test("pods that begin while the chain is taken out still find the plugin", async () => {
+test("pods that start while the chain is removed still find the plugin", async () => {
   on({ "10-k.conflist": LIST });
   const installer = await chained("10-k.conflist");
   const waits: unknown[] = [];
@@ -29,7 +29,7 @@ test("pods that begin while the chain is taken out still find the plugin", async
   expect(node.content()).toEqual({ "net.d/10-k.conflist": LIST });
 });
 
-test("a list that its owner is writing is waited for, and its chain taken out", async () => {
+test("a list that its owner is writing is waited for, and its chain removed", async () => {
   on({ "10-k.conflist": LIST });
   const installer = await chained("10-k.conflist");
   const list = JSON.parse(node.read("10-k.conflist"));
@@ -44,7 +44,7 @@ test("a list that its owner is writing is waited for, and its chain taken out", 
   expect(hasPlugin()).toBe(false);
 });
 
-test.each(["", LIST.slice(0, 10)])("and a list that has the name of one of ours: begun as %j", async (begun) => {
+test.each(["", LIST.slice(0, 10)])("so is a list with the name of ours: begun as %j", async (begun) => {
   on({ "10-k.conf": SINGLE });
   const installer = await chained("10-k.conflist");
   write("10-k.conflist", begun);
@@ -55,7 +55,7 @@ test.each(["", LIST.slice(0, 10)])("and a list that has the name of one of ours:
   expect(node.content()).toEqual({ "net.d/10-k.conf": SINGLE, "net.d/10-k.conflist": LIST });
 });
 
-test("a file that stays empty keeps nothing from being removed", async () => {
+test("a file that stays empty does not block the removal", async () => {
   on({ "10-k.conflist": LIST });
   const installer = await chained("10-k.conflist");
   write("10-k.conflist", "");
@@ -73,7 +73,7 @@ test.each([
   ["has grown too large to be read", "10-k.conflist", () => node.read("10-k.conflist").padEnd(MIB + 1)],
   ["delegates to it", "00-multus.conf", () => `{"type":"multus","delegates":[${node.read("10-k.conflist")}]}`],
 ])(
-  "where a configuration that %s goes on calling the plugin, the plugin stays, and the error names the file",
+  "if a configuration that %s still calls the plugin, the plugin stays, and the error names the file",
   async (...row) => {
     const [, name, text] = row;
     on({ "10-k.conflist": LIST });
@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test("an owner who puts the chain back again and again keeps the plugin", async () => {
+test("an owner that keeps restoring the chain keeps the plugin", async () => {
   on({ "10-k.conflist": LIST });
   const installer = await chained("10-k.conflist");
   const text = node.read("10-k.conflist");
@@ -95,7 +95,7 @@ test("an owner who puts the chain back again and again keeps the plugin", async 
   expect(node.read("10-k.conflist")).toBe(LIST);
 });
 
-test("a file behind the one in force keeps nothing from being removed, and is named", async () => {
+test("a file after the one in force does not block the removal, and is named", async () => {
   const own = '{"cniVersion":"1.0.0","name":"own","type":"linkerd-cni"}';
   on({ "10-k.conflist": LIST, "99-own.conf": own });
   const installer = await chained("10-k.conflist");
@@ -106,8 +106,8 @@ test("a file behind the one in force keeps nothing from being removed, and is na
 
 const CILIUM = LIST.replace("bridge", "cilium-cni");
 
-describe("what Cilium sets aside", () => {
-  test("has nothing of ours in it any more when Cilium puts it back", async () => {
+describe("a configuration that Cilium sets aside", () => {
+  test("does not have our stanza when Cilium restores it", async () => {
     on({ "10-k.conflist": LIST });
     const installer = await chained("10-k.conflist");
     write("05-cilium.conflist", CILIUM);
@@ -121,7 +121,7 @@ describe("what Cilium sets aside", () => {
     expect(node.content()).toEqual({ "net.d/05-cilium.conflist": CILIUM, "net.d/10-k.conflist.cilium_bak": LIST });
   });
 
-  test("while the node is left, too", async () => {
+  test("also while the installer stops", async () => {
     on({ "10-k.conflist": LIST });
     const installer = await chained("10-k.conflist");
     write("05-cilium.conflist", CILIUM);
@@ -130,7 +130,7 @@ describe("what Cilium sets aside", () => {
     expect(node.content()).toEqual({ "net.d/05-cilium.conflist": CILIUM, "net.d/10-k.conflist.cilium_bak": LIST });
   });
 
-  test("when it was a list made of a single plugin's file", async () => {
+  test("if it was a list made from a single plugin's file", async () => {
     on({ "10-k.conf": SINGLE });
     const installer = await chained("10-k.conflist");
     write("05-cilium.conflist", CILIUM);
@@ -145,7 +145,7 @@ describe("what Cilium sets aside", () => {
     expect(hasPlugin()).toBe(false);
   });
 
-  test("and what is not ours stays as it is", async () => {
+  test("and stays unchanged if it is not ours", async () => {
     on({
       "10-k.conflist": LIST,
       "20-x.conflist.cilium_bak": LIST,
@@ -158,14 +158,14 @@ describe("what Cilium sets aside", () => {
   });
 });
 
-test("what others have chained and Cilium set aside is left alone where nothing is to be chained", async () => {
+test("configurations that others chained and Cilium set aside do not change if nothing is to be chained", async () => {
   const theirs = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
   on({ "05-cilium.conflist": CILIUM, "10-k.conflist.cilium_bak": theirs });
   await node.installer("first", false).reconcile();
   expect(node.read("10-k.conflist.cilium_bak")).toBe(theirs);
 });
 
-test("the original of a list that is found half-written is kept: every byte comes back", async () => {
+test("the original of a half-written list is kept: every byte is restored", async () => {
   const owners = LIST.replace('"name"', ' "name"');
   on({ "10-k.conflist": owners });
   const installer = await chained("10-k.conflist");
@@ -178,7 +178,7 @@ test("the original of a list that is found half-written is kept: every byte come
   expect(node.content()).toEqual({ "net.d/10-k.conflist": owners });
 });
 
-describe("with attachments that the plugin is still called for", () => {
+describe("with attachments for which the plugin is still called", () => {
   const listed = () => Object.keys(node.content()).filter((name) => name.startsWith("bin/"));
   const attach = (...names: readonly string[]) => {
     for (const name of names) {
@@ -197,7 +197,7 @@ describe("with attachments that the plugin is still called for", () => {
     return chained("10-k.conflist");
   };
 
-  test("the plugin stays, with a list of them: without one that ends, and with one that begins, meanwhile", async () => {
+  test("the plugin stays, with a list of them, updated for those that end or begin meanwhile", async () => {
     const installer = await installed();
     attach("a@eth0", "b@eth0");
     let pauses = 0;
@@ -213,10 +213,10 @@ describe("with attachments that the plugin is still called for", () => {
     expect(hasPlugin()).toBe(true);
     expect(node.read("10-k.conflist")).toBe(LIST);
     expect(existsSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig"))).toBe(false);
-    expect(node.lines.at(-1)).toContain("it goes with the last of them");
+    expect(node.lines.at(-1)).toContain("it is removed with the last of them");
   });
 
-  test("it goes at once when all end meanwhile, or there is none, whatever the runtime", async () => {
+  test("it is removed at once if all end meanwhile, or none exist, whatever the runtime", async () => {
     const installer = await installed();
     attach("a@eth0");
     node.sleep = async () => {
@@ -230,7 +230,7 @@ describe("with attachments that the plugin is still called for", () => {
     expect(listed()).toEqual([]);
   });
 
-  test("Multus' are its own: what containerd keeps does not count", async () => {
+  test("only Multus' attachments count, not containerd's", async () => {
     await installed();
     attach("a@eth0");
     expect(readAttachments(node.path("cache"), false)).toEqual([]);

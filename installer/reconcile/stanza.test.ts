@@ -10,7 +10,7 @@ const read = (stanza: object, more = {}, daemonset?: string) =>
   stanzaForNode(readSettings([], { ...environment, ...more, CNI_NETWORK_CONFIG: JSON.stringify(stanza) }), daemonset);
 const ours = { type: "linkerd-cni", "own-pods": { namespace: "linkerd-cni", daemonset: "linkerd-cni" }, last: 1 };
 
-test("the kubeconfig's path takes the place of its name", () => {
+test("the kubeconfig's path replaces its placeholder", () => {
   const kubernetes = { kubeconfig: "__KUBECONFIG_FILEPATH__" };
   expect(read({ type: "linkerd-cni", kubernetes })).toEqual({
     type: "linkerd-cni",
@@ -18,7 +18,7 @@ test("the kubeconfig's path takes the place of its name", () => {
   });
 });
 
-test("the installer's own pods are those of its DaemonSet, whatever name and namespace the text has", () => {
+test("the installer's pods are those of its DaemonSet, whatever name and namespace the text has", () => {
   const moved = { POD_NAMESPACE: "mesh-cni", POD_NAME: "prod-linkerd-cni-x7k2p" };
   const found = read(ours, moved, "prod-linkerd-cni");
   expect(found).toEqual({ ...ours, "own-pods": { namespace: "mesh-cni", daemonset: "prod-linkerd-cni" } });

@@ -17,7 +17,7 @@ const GOING = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
 
 type Answers = Readonly<Record<string, number | object>>;
 
-/** Answers by path: an object, or a status without one; nothing is said about other paths. */
+/** Answers by path: an object, or a status without one; other paths have no answer. */
 const server = (answers: Answers) => async (request: { readonly path: string }) => {
   const answer = answers[request.path] ?? {};
   if (typeof answer !== "number") return { status: 200, body: JSON.stringify(answer) };
@@ -46,7 +46,7 @@ const found = (is: Finding["is"], remove: boolean, why: string) => ({
   ...(is === "certain" && remove ? { all: true as const } : {}),
   ...(is === "doubtful" ? { handOver: "possible" as const } : {}),
 });
-/** Nothing says that its installer is ours. */
+/** Its installer cannot be recognized as ours. */
 const there = { ...found("certain", false, "our DaemonSet is there"), handOver: "certain" };
 
 const installed = (env: Readonly<Record<string, string>>) => {
@@ -61,7 +61,7 @@ test.each<readonly [string, Readonly<Record<string, string>>, string | undefined
   ["ours, with another auxiliary chain", { HEALTH_PORT: "9991", AUXILIARY_CHAIN_DIR: "/run/b" }, "/run/a", "certain"],
   ["ours, without an auxiliary chain", { HEALTH_PORT: "9991" }, "/run/a", "certain"],
 ])(
-  "what is put beside the configuration is handed over, if the next installer is %s: %j",
+  "files beside the configuration are handed over if the next installer is %s: %j",
   async (_, env, auxiliary, handOver) => {
     const finding = await askForDaemonSet({ ...question(installed(env)), auxiliary });
     expect([finding.remove, finding.handOver]).toEqual([false, handOver]);
@@ -84,7 +84,7 @@ test.each([
   expect(await askForDaemonSet({ ...question({}), own })).toEqual(found("confirmable", false, "answers 404"));
 });
 
-test("an API server that is down, or answers nonsense, leaves all in place", async () => {
+test("an API server that is down, or answers nonsense, leaves everything in place", async () => {
   const silent = async () => Promise.reject(new Error("connect ECONNREFUSED"));
   const nonsense = async () => ({ status: 200, body: "<html>" });
   for (const own of [silent, nonsense]) {
@@ -92,12 +92,12 @@ test("an API server that is down, or answers nonsense, leaves all in place", asy
   }
 });
 
-test("a mark of deletion counts only on the object itself", async () => {
+test("a deletionTimestamp counts only on the object itself", async () => {
   expect(await ask({ [DAEMON_SET]: GOING })).toEqual(found("certain", true, "our DaemonSet is being deleted"));
   expect(await ask({ [DAEMON_SET]: { metadata: {}, spec: { template: GOING } } })).toEqual(there);
 });
 
-test("a namespace that is being deleted takes its DaemonSet along, marked or not", async () => {
+test("a namespace that is being deleted also deletes its DaemonSet, marked or not", async () => {
   expect(await ask({ [NAMESPACE]: GOING })).toEqual(found("certain", true, "our namespace is being deleted"));
 });
 
@@ -106,53 +106,57 @@ describe("a DaemonSet that selects other nodes", () => {
   const node = (pool: string) => ({ metadata: { labels: { pool } } });
   const selecting = (rest: Answers) => ask({ [DAEMON_SET]: daemonSet, [POD]: GOING, ...rest });
 
-  test("is as good as deleted where our pod goes", async () => {
+  test("counts as deleted if our pod is terminating", async () => {
     const unwanted = found("certain", true, "no longer selects this node: nodeSelector requires pool=mesh");
     expect(await selecting({ [NODE]: node("batch") })).toEqual(unwanted);
     expect(await selecting({ [NODE]: node("mesh") })).toEqual(there);
   });
 
-  test("is not where the container alone is stopped, and starts again in the same pod", async () => {
+  test("does not if only the container stops and restarts in the same pod", async () => {
     expect(await selecting({ [NODE]: node("batch"), [POD]: {} })).toEqual(there);
   });
 
-  test.each([NODE, POD])("is not where nobody can tell: %s", async (path) => {
+  test.each([NODE, POD])("does not if that is unknown: %s", async (path) => {
     for (const status of [403, 404, 500])
       expect(await selecting({ [NODE]: node("batch"), [path]: status })).toEqual(there);
   });
 });
 
 test.each<readonly [string, Answers | undefined, Finding]>([
-  ["there is no token of the plugin's own", undefined, found("confirmable", true, "our service account is deleted")],
+  ["the plugin has no own token", undefined, found("confirmable", true, "our service account is deleted")],
   ["the plugin is let in", { [NAMESPACE]: {} }, found("confirmable", false, "only our pod is deleted")],
-  ["the plugin is let in to a namespace that goes", { [NAMESPACE]: GOING }, found("certain", true, "our namespace")],
+  [
+    "the plugin is accepted, and the namespace is being deleted",
+    { [NAMESPACE]: GOING },
+    found("certain", true, "our namespace"),
+  ],
   ["the namespace is gone", { [NAMESPACE]: 404 }, found("certain", true, "our namespace is being deleted")],
-  ["the plugin's account is gone, too", { [NAMESPACE]: 401 }, found("confirmable", true, "the service accounts")],
-  ["the plugin's role is gone", { [NAMESPACE]: 403 }, found("doubtful", false, "answers the plugin's with 403")],
+  ["the plugin's account is also deleted", { [NAMESPACE]: 401 }, found("confirmable", true, "the service accounts")],
+  ["the plugin's role is deleted", { [NAMESPACE]: 403 }, found("doubtful", false, "answers the plugin's with 403")],
   ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answers the plugin's with 500")],
-])("where our own token is refused and %s", async (_, answers, finding) => {
+])("if our own token is refused and %s", async (_, answers, finding) => {
   expect(await ask({ [DAEMON_SET]: 401 }, answers)).toEqual(finding);
 });
 
 const FORBIDDEN = found("doubtful", false, "we may not get our DaemonSet (403), and nothing says that it is deleted");
 
 test.each<readonly [string, Answers, Answers | undefined, Finding]>([
-  ["a role of the user's own", {}, {}, FORBIDDEN],
-  ["a rollback to a chart that has no account for the plugin", {}, { [NAMESPACE]: 401 }, FORBIDDEN],
-  ["a passing fault of all bindings", { [NAMESPACE]: 403 }, { [NAMESPACE]: 403 }, FORBIDDEN],
+  ["a user's own role", {}, {}, FORBIDDEN],
+  ["a rollback to a chart without an account for the plugin", {}, { [NAMESPACE]: 401 }, FORBIDDEN],
+  ["a temporary fault of all bindings", { [NAMESPACE]: 403 }, { [NAMESPACE]: 403 }, FORBIDDEN],
   ["no account for the plugin", { [NAMESPACE]: 403 }, undefined, FORBIDDEN],
   ["a namespace that goes", { [NAMESPACE]: GOING }, undefined, found("certain", true, "our namespace")],
   [
-    "a namespace that goes, which the plugin sees",
+    "a namespace being deleted, visible to the plugin",
     { [NAMESPACE]: 403 },
     { [NAMESPACE]: GOING },
     found("certain", true, "our namespace"),
   ],
-])("a role that may not get the DaemonSet says nothing by itself: %s", async (_, own, plugin, finding) => {
+])("a role that may not get the DaemonSet does not decide: %s", async (_, own, plugin, finding) => {
   expect(await ask({ [DAEMON_SET]: 403, ...own }, plugin)).toEqual(finding);
 });
 
-/** Decides by findings, the last of which goes on; tells how long it waited. */
+/** Decides by findings, the last of which repeats; returns how long it waited. */
 async function decided(...findings: readonly Finding[]) {
   let [count, ms] = [0, 0];
   const told: string[] = [];
@@ -173,11 +177,11 @@ const certain = (remove: boolean): Finding => ({ is: "certain", remove, why: "su
 const maybe = (remove: boolean, why = "once"): Finding => ({ is: "confirmable", remove, why });
 const doubt: Finding = { is: "doubtful", remove: false, why: "403" };
 
-test("what is certain is not asked again", async () => {
+test("a certain finding is not confirmed", async () => {
   for (const remove of [true, false]) expect(await decided(certain(remove))).toMatchObject({ remove, count: 1, ms: 0 });
 });
 
-test("what may be a passing fault has to be said twice", async () => {
+test("a finding that may be temporary must be confirmed", async () => {
   expect(await decided(maybe(true))).toMatchObject({ remove: true, count: 2 });
   expect(await decided(maybe(true), certain(false))).toMatchObject({ remove: false, count: 2 });
   expect(await decided(maybe(true), doubt, maybe(true), maybe(false, "other"), certain(true))).toMatchObject({
@@ -186,17 +190,17 @@ test("what may be a passing fault has to be said twice", async () => {
   });
 });
 
-test("whoever reads the log sees each finding once", async () => {
+test("the log has each finding once", async () => {
   expect((await decided(doubt, doubt, maybe(true), maybe(true))).told).toEqual(["403", "once"]);
   expect((await decided(certain(true))).told).toEqual([]);
 });
 
-test("helm uninstall, which deletes bindings first and accounts last: a token that was remembered counts ten seconds more", async () => {
+test("helm uninstall deletes bindings first and accounts last: a cached token is accepted for ten more seconds", async () => {
   const [beforeTen, afterTen] = [[doubt, doubt, doubt, doubt, doubt, doubt], maybe(true)];
   expect(await decided(...beforeTen, afterTen)).toMatchObject({ remove: true, ms: 14_000 });
 });
 
-test("where nobody can tell to the end, all stays, and a pod's 30 s are not over", async () => {
+test("without a decision everything stays, and a pod's 30 s are not over", async () => {
   const { remove, why, ms } = await decided(doubt);
   expect([remove, why]).toEqual([false, "403"]);
   expect(ms).toBeGreaterThanOrEqual(10_000);

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LIST, Node, SINGLE } from "./node.testing";
 
-test("for Multus all but the chain is installed, and a chain is taken away; a successor takes it over", async () => {
+test("for Multus everything but the chain is installed, and a chain is removed; a successor takes it over", async () => {
   const node = new Node({ "10-k.conflist": LIST });
   const before = node.content();
   await node.installer("zeroth").reconcile();
@@ -22,7 +22,7 @@ test("for Multus all but the chain is installed, and a chain is taken away; a su
   rmSync(node.root, { recursive: true });
 });
 
-test("for Multus a stanza that others have put into a configuration is theirs, and stays", async () => {
+test("for Multus a stanza that others have added to a configuration stays", async () => {
   const theirs = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"linkerd-cni"}');
   const node = new Node({ "10-k.conflist": theirs });
   const installer = node.installer("first", false);
@@ -32,7 +32,7 @@ test("for Multus a stanza that others have put into a configuration is theirs, a
   rmSync(node.root, { recursive: true });
 });
 
-test("for Multus a drop-in of ours goes, and one that others have put there stays", async () => {
+test("for Multus our drop-in is removed, and one of others stays", async () => {
   const node = new Node({ "10-k.conflist": LIST });
   const folder = node.path("net.d", "k");
   mkdirSync(folder);
@@ -46,7 +46,7 @@ test("for Multus a drop-in of ours goes, and one that others have put there stay
   rmSync(node.root, { recursive: true });
 });
 
-test("for Multus a list that was made of a single plugin's file goes, with the journal or without", async () => {
+test("for Multus a list made from a single plugin's file is removed, with or without the journal", async () => {
   for (const journal of [true, false]) {
     const node = new Node({ "10-k.conf": SINGLE });
     await node.installer("zeroth").reconcile();

@@ -4,7 +4,7 @@ import { fromBase64, textOf } from "../../system/bytes";
 import * as fs from "../../system/fs";
 import { join } from "../../system/path";
 
-/** What libcni keeps of an attachment, as far as it matters here. */
+/** The fields used here of libcni's cache entry for an attachment. */
 interface Cached {
   readonly containerId?: string;
   readonly ifName?: string;
@@ -20,7 +20,7 @@ function attachmentIn(path: string): readonly string[] {
     if (containerId === undefined || ifName === undefined) return [];
     return callsPlugin.test(textOf(fromBase64(config))) ? [attachmentName(containerId, ifName)] : [];
   } catch {
-    return []; // it has just ended, or libcni cannot read it, either
+    return []; // it has just ended, or libcni cannot read it either
   }
 }
 
@@ -34,10 +34,9 @@ function namesIn(directory: string): readonly string[] {
 }
 
 /**
- * Attachments that libcni ends by a call of the plugin: those of Multus, which remembers what it called.
- * @param cacheDir the node's directory of libcni and Multus
- * @param ofRuntime the container runtime remembers what it called, too
- * @returns undefined if the directory cannot be seen from here
+ * Attachments that libcni ends by a call of the plugin: those of Multus, which caches its calls. @param cacheDir the
+ * node's directory of libcni and Multus @param ofRuntime whether the container runtime also caches its calls
+ * @returns undefined if the directory is not visible from here
  */
 export function readAttachments(cacheDir: string, ofRuntime: boolean): readonly string[] | undefined {
   if (!fs.existsSync(cacheDir)) return undefined;

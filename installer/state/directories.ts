@@ -5,13 +5,13 @@ import type { Paths } from "./paths";
 
 /** A directory of the node. */
 interface Directory {
-  /** As a path on the node. */
+  /** The path on the node. */
   readonly path: string;
-  /** The directory itself: links may give it several paths. */
+  /** The identity of the directory: links may give it several paths. */
   readonly id: string;
 }
 
-/** The directories that an installation uses. */
+/** The directories of an installation. */
 export type Directories = Readonly<Record<"destCNINetDir" | "destCNIBinDir", Directory>>;
 
 function idOf(directory: string): string {
@@ -26,7 +26,7 @@ function ours({ netDir, binDir, onNode }: Paths): Directories {
   };
 }
 
-/** What the installation on this node noted; undefined if there is none, or no place for a note. */
+/** The note of the installation on this node; undefined without an installation, or without a place for the note. */
 function noted({ directories: path }: Paths): Partial<Directories> | undefined {
   try {
     return JSON.parse(fs.readFileSync(path, "utf8"));
@@ -36,8 +36,8 @@ function noted({ directories: path }: Paths): Partial<Directories> | undefined {
 }
 
 /**
- * Why this installer does not work in its directories: an installation in others is there. A change of directories by an
- * upgrade would leave the former ones with a chain, a plugin and a token that are never renewed.
+ * Why this installer does not use its directories: the node has an installation in other directories. An upgrade that
+ * changes directories would leave a chain, a plugin and a token in the former ones, which are never renewed.
  */
 export function movedFrom(paths: Paths): string | undefined {
   const [now, before] = [ours(paths), noted(paths)];
@@ -50,7 +50,7 @@ export function movedFrom(paths: Paths): string | undefined {
   return `${moved.join(" and ")}: an upgrade cannot do that; set the former value again, uninstall, and install with the new value`;
 }
 
-/** The note about our directories; undefined if it is written already, or if there is no place for it. */
+/** The note about our directories; undefined if it is already written, or if there is no place for it. */
 export function directoriesToNote(paths: Paths): Uint8Array | undefined {
   if (!fs.existsSync(dirname(paths.directories))) return undefined;
   const text = `${JSON.stringify(ours(paths))}\n`;

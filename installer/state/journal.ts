@@ -1,28 +1,31 @@
 import { hex, textOf, utf8 } from "../../system/bytes";
 import { sha256 } from "../../system/crypto";
 
-/** What the installer must know after a crash and cannot see in the node's files themselves. */
+/** What the installer must know after a crash and cannot derive from the node's files. */
 export interface Journal {
   readonly version: 1;
   /** The installer that has the node. */
   readonly owner: string;
-  /** It has stopped and left everything in place: the next one that looks has the node. @default false */
+  /** It has stopped and left everything in place: the next installer takes the node. @default false */
   readonly left?: boolean;
-  /** Installers that others took the node from, the last one last. They may still run, and do not take it back from one that works. */
+  /**
+   * Installers that lost the node to others, the latest last. They may still run, and do not take it back from a
+   * working one.
+   */
   readonly former?: readonly string[];
-  /** The one of them from which an older one took the node back: it did not keep the node working. */
+  /** The installer from which an older one took the node back, because it did not keep the node working. */
   readonly failed?: string;
-  /** The owner chains nothing. @default false */
+  /** The installer that has the node does not chain. @default false */
   readonly unchained?: boolean;
-  /** Lists made of a single plugin's configuration: the list's file name, and that of the original. */
+  /** Lists made from a single plugin's configuration: the list's file name, and the original's. */
   readonly made: Readonly<Record<string, string>>;
-  /** Lists made of what a link led to: the list's file name, and {@link digest} of what it was made of. */
+  /** Lists made from a link's target: the list's file name, and the {@link digest} of the target's content. */
   readonly links?: Readonly<Record<string, string>>;
-  /** Folders in which we have put our drop-in, and whether we made them. */
+  /** Folders with our drop-in, and whether we made them. */
   readonly folders?: Readonly<Record<string, boolean>>;
 }
 
-/** Tells one content from another. */
+/** Identifies a content. */
 export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
 
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
@@ -31,13 +34,13 @@ const texts = (map: object = {}): Readonly<Record<string, string>> =>
 const flags = (map: object): Readonly<Record<string, boolean>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "boolean"));
 
-/** More pods of one DaemonSet do not run on a node at the same time. */
+/** A node does not run more pods of one DaemonSet at the same time. */
 const MOST_FORMER = 8;
 
-/** The journal's note of who has the node once an installer takes it. */
+/** The journal's owner fields after an installer takes the node. */
 export function takenBy(owner: string, last: Journal | undefined): Pick<Journal, "owner" | "former" | "failed"> {
   const before = (last?.former ?? []).filter((each) => each !== owner);
-  // From one that has left, the node is not taken: in its pod another container may go on.
+  // An installer that has left does not lose the node: another container of its pod may continue.
   const taken = last === undefined || last.left === true || last.owner === owner ? [] : [last.owner];
   const former = [...before, ...taken].slice(-MOST_FORMER);
   const [takenBack] = last?.former?.includes(owner) === true ? taken : [];
@@ -45,14 +48,14 @@ export function takenBy(owner: string, last: Journal | undefined): Pick<Journal,
   return { owner, ...(former.length === 0 ? {} : { former }), ...(failed === undefined ? {} : { failed }) };
 }
 
-/** Beside the configuration, under a name that no runtime reads. */
+/** Beside the configuration, under a name that runtimes do not read. */
 export const JOURNAL_NAME = "linkerd-cni.journal";
 const ORIGINAL = ".linkerd-cni-original";
 
-/** Name under which a file's original is kept beside it. */
+/** Name of the kept original of a file. */
 export const originalName = (name: string): string => `${name}${ORIGINAL}`;
 
-/** Name of the file that this is the original of. */
+/** Name of the file to which an original belongs. */
 export function nameOfOriginal(name: string): string | undefined {
   return name.endsWith(ORIGINAL) ? name.slice(0, -ORIGINAL.length) : undefined;
 }
@@ -61,7 +64,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
   return utf8(`${JSON.stringify(journal, null, 2)}\n`);
 }
 
-/** Undefined if the content is not a journal: then the node's files alone decide. */
+/** Undefined if the content is not a journal; then only the node's files decide. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
     const { version, owner, left, former, failed, unchained, made, links, folders } = JSON.parse(

@@ -1,7 +1,7 @@
 import { textOf } from "../../system/bytes";
 import type { FoundFile } from "./node-state";
 
-/** The token of a kubeconfig; undefined if it holds none. */
+/** The token of a kubeconfig; undefined if it has none. */
 export function tokenIn(text: string): string | undefined {
   try {
     const { users } = JSON.parse(text) as { users?: { user?: { token?: string } }[] };
@@ -11,7 +11,7 @@ export function tokenIn(text: string): string | undefined {
   }
 }
 
-/** Whether a kubeconfig on the node holds no token on purpose: the plugin then asks the installer alone. */
+/** Whether a kubeconfig intentionally has no token: the plugin then asks only the installer. */
 export function isTokenless(file: FoundFile | undefined): boolean {
   try {
     const { users } = JSON.parse(textOf(file?.bytes ?? new Uint8Array(0))) as { users?: { user?: object }[] };
@@ -22,7 +22,7 @@ export function isTokenless(file: FoundFile | undefined): boolean {
   }
 }
 
-/** The same of a kubeconfig that lies on the node. */
+/** The same for a kubeconfig file on the node. */
 export function tokenOf(file: FoundFile | undefined): string | undefined {
   return file?.bytes === undefined ? undefined : tokenIn(textOf(file.bytes));
 }

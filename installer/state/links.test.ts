@@ -9,7 +9,7 @@ const on = (files: Readonly<Record<string, string>>): Node => {
 };
 afterEach(() => rmSync(node.root, { recursive: true }));
 
-/** Looks twice: a directory in which something is not whole gets a moment. */
+/** Runs twice: incomplete files get a moment. */
 async function look() {
   const installer = node.installer();
   await installer.reconcile();
@@ -17,7 +17,7 @@ async function look() {
   return await installer.reconcile();
 }
 
-test("a configuration behind a link follows what its owner writes there, and the link comes back", async () => {
+test("a configuration behind a link follows the owner's writes to the target, and the link is restored", async () => {
   on({});
   writeFileSync(node.path("real"), LIST);
   symlinkSync("../real", node.path("net.d", "10-k.conflist"));
@@ -34,7 +34,7 @@ test("a configuration behind a link follows what its owner writes there, and the
   expect(node.content()).toEqual({ "net.d/10-k.conflist": renewed });
 });
 
-test("a link that leads through a file is no directory to watch", () => {
+test("a link that leads through a file is not a directory to watch", () => {
   on({});
   writeFileSync(node.path("real"), LIST);
   symlinkSync("../real/10-k.conflist", node.path("net.d", "10-k.conflist"));
@@ -43,7 +43,7 @@ test("a link that leads through a file is no directory to watch", () => {
   expect(linkedDirectories(node.path("net.d"), view)).toEqual([node.root]);
 });
 
-test("what another agent adds to a list that is made of a link's file stays until the owner writes that anew", async () => {
+test("an agent's additions to a list made from a link's target stay until the owner writes the target again", async () => {
   on({});
   writeFileSync(node.path("real"), LIST);
   symlinkSync("../real", node.path("net.d", "10-k.conflist"));
@@ -75,7 +75,7 @@ test("what another agent adds to a list that is made of a link's file stays unti
   expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
 });
 
-test("a directory that cannot be listed leads nowhere, and whoever reads its files says why", () => {
+test("a directory that cannot be listed has no links, and reading its files reports why", () => {
   on({});
   symlinkSync("circle", node.path("circle"));
   expect(linkedDirectories(node.path("circle"), { mountPrefix: "", mounted: [] })).toEqual([]);
@@ -84,7 +84,7 @@ test("a directory that cannot be listed leads nowhere, and whoever reads its fil
 describe("a configuration that is a link", () => {
   beforeEach(() => on({ "20-other.conflist": LIST }));
 
-  test("to where nothing is mounted is named, and the node is not ready: it may be the one in force", async () => {
+  test("to a path that is not mounted is named, and the node is not ready: it may be the one in force", async () => {
     symlinkSync("/opt/cni/conf/10-k.conflist", node.path("net.d", "10-k.conflist"));
     const { problem } = await look();
     expect(problem).toContain(
@@ -92,7 +92,7 @@ describe("a configuration that is a link", () => {
     );
   });
 
-  test("to where nothing is mounted changes nothing behind the one in force", async () => {
+  test("to a path that is not mounted has no effect after the one in force", async () => {
     symlinkSync("/opt/cni/conf/30-k.conflist", node.path("net.d", "30-k.conflist"));
     expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
   });
@@ -106,13 +106,13 @@ describe("a configuration that is a link", () => {
     expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   });
 
-  test("to a file that is not there is passed over, also where the directory is named with a slash at its end", async () => {
+  test("to a missing file is skipped, even if the directory's name ends with a slash", async () => {
     symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
     node.netDir = "/net.d/";
     expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
   });
 
-  test("to a file that is not there is passed over", async () => {
+  test("to a missing file is skipped and named", async () => {
     symlinkSync("/net.d/gone", node.path("net.d", "10-k.conflist"));
     expect(await look()).toEqual({ chain: node.path("net.d", "20-other.conflist") });
     expect(node.lines.join("")).toContain("10-k.conflist is a link to a file that is not there: skipped");

@@ -3,26 +3,26 @@ import * as fs from "../../system/fs";
 import { dirname, join, resolve } from "../../system/path";
 import { nameOfOriginal } from "./journal";
 
-/** Where the node's files are mounted here. */
+/** The mounts of the node's files. */
 export interface View {
-  /** Directory under which the node's own root is mounted, in parts; empty if it is the root itself. */
+  /** Mount path of the node's root, in parts; empty if it is the root. */
   readonly mountPrefix: string;
-  /** Directories that are mounted, as seen from here: what is not found in them is not there. */
+  /** The mounted directories, as paths here: a file not found in them does not exist. */
   readonly mounted: readonly string[];
 }
 
-/** What a path leads to. */
+/** The target of a path. */
 export interface Located {
-  /** As seen from here; no link, unless they go round in circles. */
+  /** As a path here; not a link, except in a loop of links. */
   readonly path: string;
-  /** It leads out of what is mounted here: there may be a file on the node, and nothing can be said about it. */
+  /** It leads out of the mounts: whether the file exists on the node is unknown. */
   readonly hidden: boolean;
 }
 
-/** As many links as the kernel follows. */
+/** The kernel's limit of links. */
 const MOST_LINKS = 40;
 
-/** Follows links as the node does: an absolute one begins at the node's root and not at this container's. */
+/** Follows links as the node does: an absolute link begins at the node's root, not at the container's. */
 export function locate(path: string, { mountPrefix, mounted }: View): Located {
   let onNode = mountPrefix === "" ? path : path.slice(join(mountPrefix).length);
   for (let links = 0; ; links += 1) {
@@ -37,7 +37,7 @@ export function locate(path: string, { mountPrefix, mounted }: View): Located {
   }
 }
 
-/** The directory in which a file lies; none if its links lead nowhere: reading the file reports that. */
+/** The directory of a file; empty if its links lead nowhere, which reading the file reports. */
 function directoryOf(path: string, view: View): readonly string[] {
   try {
     return [dirname(locate(path, view).path)];
@@ -46,7 +46,7 @@ function directoryOf(path: string, view: View): readonly string[] {
   }
 }
 
-/** The entries of a directory; none if it cannot be read: reading its files reports that. */
+/** The entries of a directory; empty if it cannot be read, which reading its files reports. */
 export function entriesOf(directory: string): readonly fs.Dirent[] {
   try {
     return fs.readdirSync(directory, { withFileTypes: true });
@@ -55,7 +55,7 @@ export function entriesOf(directory: string): readonly fs.Dirent[] {
   }
 }
 
-/** Directories besides the one given in which files lie that its links lead to. */
+/** Other directories that the links of a directory lead to. */
 export function linkedDirectories(directory: string, view: View): readonly string[] {
   const lying = entriesOf(directory)
     .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))

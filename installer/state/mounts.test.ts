@@ -3,7 +3,7 @@ import { Mounts, mountOf } from "./mounts";
 const line = (root: string, point: string, options = "rw") =>
   `20 1 8:1 ${root} ${point} ${options} - ext4 /dev/sda1 rw`;
 
-test("a path's mount is the innermost, and of several on one point the last", () => {
+test("a path's mount is the innermost one, and the last one of several at the same mount point", () => {
   const mountinfo = [
     "20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
     "21 20 8:2 / /host/opt ro,noexec - ext4 /dev/sda2 rw",
@@ -33,7 +33,7 @@ test.each([
 test.each([
   ["at first", "", line("/etc/cni/net.d", "/host/net.d")],
   ["later", line("/etc/cni/net.d", "/host/net.d"), ""],
-])("where nothing can be told %s, nothing is said", (_, first, then) => {
+])("without information %s, there is no error", (_, first, then) => {
   let mountinfo = first;
   const mounts = new Mounts(["/host/net.d"], () => mountinfo);
   mountinfo = then;

@@ -2,15 +2,15 @@ import { readFileSync } from "../../system/fs";
 
 /** One line of /proc/self/mountinfo. */
 export interface Mount {
-  /** Its path here. */
+  /** The mount point. */
   readonly point: string;
-  /** What is seen there, as a path in its own file system; it follows a directory that is moved or removed. */
+  /** The mounted directory as a path in its file system; it changes when the directory is moved or removed. */
   readonly root: string;
-  /** The mount's own, and `ro` if its file system is. */
+  /** The mount's options, with `ro` if the file system is read-only. */
   readonly options: readonly string[];
 }
 
-/** Blanks and the like are written as octal escapes. */
+/** Blanks and similar characters are octal escapes. */
 const unescaped = (field: string): string =>
   field.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 
@@ -21,7 +21,7 @@ function read(line: string): Mount {
   return { point: unescaped(point), root: unescaped(root), options: [...options.split(","), ...readOnly] };
 }
 
-/** The mount that a path lies on: of those whose mount point leads to it, the longest and last. */
+/** The mount of a path: the last one with the longest matching mount point. */
 export function mountOf(mountinfo: string, path: string): Mount | undefined {
   const leads = ({ point }: Mount) => point === "/" || path === point || path.startsWith(`${point}/`);
   const leading = mountinfo
@@ -41,8 +41,8 @@ export function readMountinfo(): string {
 }
 
 /**
- * Tells when the node has got another directory in place of one that is mounted here. The mount goes on showing the old
- * one, and only a new container gets a new mount.
+ * Detects that the node has replaced a mounted directory. The mount continues to show the old one; only a new container
+ * gets a new mount.
  */
 export class Mounts {
   private readonly roots: ReadonlyMap<string, string | undefined>;
@@ -63,7 +63,7 @@ export class Mounts {
       if (root === undefined || now === undefined || now === root) continue;
       throw new Error(
         `${directory} was moved or removed on the node (${root} is now ${now}), and is still what this container sees: ` +
-          "ending, so that the kubelet starts one that sees the new one",
+          "exiting, so that the kubelet starts a container that sees the new one",
       );
     }
   }

@@ -14,7 +14,7 @@ import type { PluginFile } from "./plugin-file";
 const MOUNT_IT = "put the file itself there, or mount its directory below the same prefix";
 const READ_IT = "give the installer's container the capability DAC_OVERRIDE, or privileged";
 
-/** Why a file cannot be read. The runtime, which may read everything, reads what is merely denied to us. */
+/** Why a file cannot be read. The runtime can still read a file that is only denied to us. */
 function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
   const { code = "" } = error as { readonly code?: string };
   if (code === "ENOENT") return { problem: "is a link to a file that is not there" };
@@ -22,7 +22,7 @@ function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
   return { problem: `cannot be read: ${reasonOf(error)}` };
 }
 
-/** Looks at one file; undefined if there is none. */
+/** Observes one file; undefined if it does not exist. */
 function find(path: string, view: View): FoundFile | undefined {
   const link = fs.lstatSync(path, { throwIfNoEntry: false });
   if (link === undefined) return undefined;
@@ -36,7 +36,7 @@ function find(path: string, view: View): FoundFile | undefined {
   try {
     const stat = fs.statSync(located.path);
     const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
-    // Runtimes look at no directory, and fail at a link to one.
+    // Runtimes ignore directories, and fail at a link to one.
     if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
     if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
     if (!stat.isFile()) return { ...found, problem: "is not a regular file" };
@@ -47,7 +47,7 @@ function find(path: string, view: View): FoundFile | undefined {
   }
 }
 
-/** Whether a file still holds what it held. */
+/** Whether a file is unchanged. */
 export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
   const now = find(path, view)?.bytes;
   return now === undefined || bytes === undefined ? now === bytes : equal(now, bytes);
@@ -59,7 +59,7 @@ function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
   return !isLink && plugin.isCopy(paths.image, paths.plugin);
 }
 
-/** A directory of ours and all that lies in it, inner first. */
+/** One of our directories and all its entries, innermost first. */
 function findAll(directory: string): readonly Remain[] {
   const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return [];
@@ -74,7 +74,7 @@ function isSetAside(name: string): boolean {
   return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
 }
 
-/** Folders and their drop-ins; a link is none, since from here it may lead elsewhere than on the node. */
+/** Folders and their drop-ins; links are excluded, since from here they may lead elsewhere than on the node. */
 function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[], view: View): NodeState["dropins"] {
   const lists = new Set(
     configs.map(({ name, bytes }) => (bytes === undefined ? undefined : dropinFolder(readConfig(name, bytes)))),
@@ -91,7 +91,7 @@ function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[]
   );
 }
 
-/** Folders that hold a drop-in of ours, or are to hold it, as paths: what else lies there counts, too. */
+/** Paths of folders with our current or planned drop-in, whose other drop-ins count. */
 export function foldersWithDropin({ netDir, auxiliary }: Pick<Paths, "netDir" | "auxiliary">): readonly string[] {
   const below = entriesOf(netDir).filter((entry) => entry.isDirectory());
   const folders = below.map(({ name }) => join(netDir, name)).filter((path) => fs.existsSync(join(path, DROPIN_FILE)));
@@ -99,7 +99,7 @@ export function foldersWithDropin({ netDir, auxiliary }: Pick<Paths, "netDir" | 
   return [...new Set([...folders, ...vendors])];
 }
 
-/** Temporary files that a crash left in a directory. */
+/** Temporary files left by a crash in a directory. */
 function temporaryIn(directory: string): readonly string[] {
   return fs
     .readdirSync(directory)
@@ -107,7 +107,7 @@ function temporaryIn(directory: string): readonly string[] {
     .map((name) => join(directory, name));
 }
 
-/** Looks at the node's directories. @throws if one of them is missing or cannot be read */
+/** Observes the node's directories. @throws if one of them is missing or cannot be read */
 export function observe(paths: Paths, plugin: PluginFile): NodeState {
   const names = fs.readdirSync(paths.netDir).sort();
   const inNetDir = (name: string) => find(join(paths.netDir, name), paths);

@@ -6,25 +6,25 @@ import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
 import type { View } from "./links";
 
-/** Where things lie, as seen from here. */
+/** The installer's files, as paths here. */
 export interface Paths extends View {
   readonly netDir: string;
   readonly binDir: string;
-  /** The same two as paths on the node. */
+  /** The same two, as paths on the node. */
   readonly onNode: { readonly netDir: string; readonly binDir: string };
   /** The file that runtimes call. */
   readonly plugin: string;
   /** The plugin in this image. */
   readonly image: string;
-  /** Directory with the attachments that an uninstall left. */
+  /** Directory of the attachments left by an uninstall. */
   readonly attached: string;
   readonly kubeconfig: string;
-  /** Our file in Multus' auxiliary chain; absent if that is not how pods are chained. */
+  /** Our file in Multus' auxiliary chain; absent for other ways of chaining. */
   readonly auxiliary?: string;
   readonly journal: string;
-  /** The file that comes and goes for the container runtime to read its configuration again. */
+  /** The file that is created and removed to make the container runtime read its configuration again. */
   readonly reread: string;
-  /** What the installation on this node notes of its directories; it does not outlive the node's restart. */
+  /** The installation's note about its directories, which does not outlive a restart of the node. */
   readonly directories: string;
 }
 
@@ -48,7 +48,7 @@ export function pathsOf(settings: Settings): Paths {
   };
 }
 
-/** No runtime reads a file of this extension, and {@link isTemporary} finds what a crash left behind. */
+/** Runtimes do not read files with this extension, and {@link isTemporary} finds those left by a crash. */
 export const TEMPORARY = ".linkerd-cni-tmp";
 
 export function isTemporary(name: string): boolean {

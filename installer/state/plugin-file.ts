@@ -3,15 +3,15 @@ import * as fs from "../../system/fs";
 import { dirname } from "../../system/path";
 import { mountOf, readMountinfo } from "./mounts";
 
-/** The plugin's files in the image and on the node. Answers are remembered until a file changes. */
+/** The plugin's files in the image and on the node. Results are cached until a file changes. */
 export interface PluginFile {
-  /** Whether the node's file is the image's own, byte for byte, and executable. @throws if the image's is missing */
+  /** Whether the node's file equals the image's, byte for byte, and is executable. @throws if the image's is missing */
   isCopy(source: string, copy: string): boolean;
-  /** Whether this container may execute nothing in a directory; the node's own mount may differ. */
+  /** Whether this container cannot execute files in a directory; the node's mount may differ. */
   isNoexec(directory: string): boolean;
   /**
-   * Why an executable does not run on this node; undefined if it answers VERSION. If this container may not execute
-   * it, the image's own copy is asked.
+   * Why an executable does not run on this node; undefined if it answers VERSION. If this container cannot execute it,
+   * the image's copy runs instead.
    */
   failure(path: string, source: string): Promise<string | undefined>;
 }
@@ -29,7 +29,7 @@ function isExecutable(path: string): boolean {
   return (fs.statSync(path).mode & 0o111) !== 0;
 }
 
-/** What the node lacks, by the code with which the kernel refuses to start a program. */
+/** The cause, by the code with which the kernel refuses to start a program. */
 const REFUSALS: Readonly<Record<string, string>> = {
   ENOEXEC: "it is made for another processor architecture than this node's (ENOEXEC)",
   EACCES: "the node refuses to execute it: a file system mounted noexec, or a policy such as SELinux (EACCES)",
@@ -39,7 +39,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   EAGAIN: "no more processes may be started: a limit of processes, such as pids.max (EAGAIN)",
 };
 
-/** What the node lacks, by the signal that ends the plugin. */
+/** The cause, by the signal that ends the plugin. */
 const SIGNALS: Readonly<Record<string, string>> = {
   SIGILL: "it needs an instruction that this node's processor lacks (SIGILL)",
   SIGKILL: "it was killed: a memory limit, of the container or the node, or a security agent (SIGKILL)",
@@ -50,7 +50,7 @@ const SIGNALS: Readonly<Record<string, string>> = {
 const VERSION_BYTES = 64 * 1024;
 const SHOWN = 200;
 
-/** Whether the text is a CNI VERSION document. */
+/** Whether a text is a CNI VERSION document. */
 function isVersionDocument(text: string): boolean {
   try {
     const { cniVersion, supportedVersions } = JSON.parse(text);
@@ -70,7 +70,7 @@ function reasonOf({ code, signal, error, timedOut, tooMuch, stdout, stderr }: En
   return `it exits with ${code} and prints ${printed === "" ? "nothing" : JSON.stringify(printed)}`;
 }
 
-/** Runs it as a container runtime does, with an environment that holds nothing else. */
+/** Runs it as a container runtime does, with only these environment variables. */
 async function askVersion(program: string): Promise<string | undefined> {
   const env = { CNI_COMMAND: "VERSION" };
   return reasonOf(await run(program, [], { env, cwd: "/", timeoutMs: VERSION_DEADLINE_MS, maxBytes: VERSION_BYTES }));

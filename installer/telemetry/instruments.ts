@@ -1,9 +1,9 @@
 import { type Counter, type Histogram, Registry } from "../../process/metrics";
 
-/** What the installer counts and measures. */
+/** The installer's metrics. */
 export interface Instruments {
   readonly registry: Registry;
-  /** A step that put something in place for the first time. */
+  /** A step that installed something for the first time. */
   readonly installs: Counter<"step">;
   readonly rechains: Counter<"file">;
   readonly contested: Counter<"file" | "writer">;
@@ -15,18 +15,18 @@ export interface Instruments {
   readonly rulesSeconds: Histogram;
   readonly pluginRequests: Histogram<"verb">;
   readonly pluginLookups: Counter<"way">;
-  /** Registers what is read when the metrics are. */
+  /** Registers values that are read at each scrape. */
   read(readings: Readings): void;
 }
 
-/** Values that are read when the metrics are. */
+/** Values read at each scrape. */
 export interface Readings {
   readonly chained: () => boolean;
   readonly ready: () => boolean;
   readonly reached: () => boolean;
 }
 
-/** Seconds. An ADD takes milliseconds; a lookup may take its whole deadline of 5 s. */
+/** Seconds. An ADD takes milliseconds; a look-up may take its deadline of 5 s. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 export function createInstruments(): Instruments {

@@ -8,7 +8,7 @@ const directory = mkdtempSync(join(tmpdir(), "tail-"));
 const path = join(directory, "plugin.log");
 afterAll(() => rmSync(directory, { recursive: true }));
 
-test("whole lines that were added, and those of the file that takes its place", () => {
+test("whole lines that were added, and those of the file that replaces it", () => {
   writeFileSync(path, "before\n");
   const tail = new Tail(path);
   expect(tail.lines()).toEqual([]);
@@ -22,7 +22,7 @@ test("whole lines that were added, and those of the file that takes its place", 
   expect(tail.lines()).toEqual(["three"]);
 });
 
-test("nothing is lost of a file that is set aside, however much there is", () => {
+test("a rotated file is read completely, however long it is", () => {
   writeFileSync(path, "");
   const tail = new Tail(path);
   const long = "x".repeat(200 * 1024);
@@ -32,14 +32,14 @@ test("nothing is lost of a file that is set aside, however much there is", () =>
   expect([tail.lines(), tail.lines(), tail.lines(), tail.lines()]).toEqual([[long], [long, "last"], ["new"], []]);
 });
 
-test("a file that may not be looked at ends nothing before it is asked for", () => {
+test("a file that may not be read causes no error before it is read", () => {
   const circle = join(directory, "circle");
   symlinkSync("circle", circle);
   const tail = new Tail(circle);
   expect(() => tail.lines()).toThrow("ELOOP");
 });
 
-test("what was there before is told apart, in whole lines, as far as one read reaches", () => {
+test("earlier lines are returned separately, whole, as far as one read reaches", () => {
   const old = join(directory, "old.log");
   expect(new Tail(old).earlier()).toEqual([]);
   writeFileSync(old, "one\ntwo\npart");
@@ -51,7 +51,7 @@ test("what was there before is told apart, in whole lines, as far as one read re
   expect(new Tail(old).earlier()).toEqual(["last"]);
 });
 
-test("what the NRI plugin did is shown and handed on, and counts as no call", () => {
+test("actions of the NRI plugin are shown and passed on, and do not count as calls", () => {
   const shared = join(directory, "shared.log");
   writeFileSync(shared, "");
   const tail = new Tail(shared);

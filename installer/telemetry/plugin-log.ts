@@ -4,10 +4,10 @@ import { textOf } from "../../system/bytes";
 import * as fs from "../../system/fs";
 import type { Instruments } from "./instruments";
 
-/** Most bytes that are read at once; what a flood leaves behind is read at the next look. */
+/** Maximum bytes per read; the rest is read the next time. */
 const MAX_READ = 256 * 1024;
 
-/** Follows a file that another process appends to and replaces by a fresh one from time to time. */
+/** Follows a file that another process appends to and rotates. */
 export class Tail {
   private inode: number | undefined;
   private offset = 0;
@@ -19,11 +19,11 @@ export class Tail {
       this.inode = stat?.ino;
       this.offset = stat?.size ?? 0;
     } catch {
-      // Whoever asks for lines is told; without them the installer does its work all the same.
+      // The error is returned to the caller; the installer also works without lines.
     }
   }
 
-  /** Whole lines from before this began, the last of them, as far as one read reaches. @throws where it may not be read */
+  /** The last whole lines from before this began, as far as one read reaches. @throws if the file may not be read */
   earlier(): readonly string[] {
     if (this.inode === undefined) return [];
     const length = Math.min(this.offset, MAX_READ);
@@ -34,7 +34,7 @@ export class Tail {
       .slice(isCut ? 1 : 0, -1);
   }
 
-  /** The whole lines that have been added since the last call. @throws where the file may not be read */
+  /** The whole lines added since the last call. @throws if the file may not be read */
   lines(): readonly string[] {
     const next = this.next();
     if (next === undefined) return [];
@@ -50,7 +50,7 @@ export class Tail {
     return lines.filter((line) => line !== "");
   }
 
-  /** The file to read from: the one that was set aside, until all of it is read. */
+  /** The file to read from: the rotated one, until it is read completely. */
   private next(): { readonly path: string; readonly stat: fs.Stats } | undefined {
     const aside = `${this.path}.1`;
     const before = fs.statSync(aside, { throwIfNoEntry: false });
@@ -75,7 +75,7 @@ export class Tail {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** A line as an object; undefined where it is none. */
+/** A line as an object; undefined if it is not one. */
 export function parse(line: string): Entry | undefined {
   try {
     const value: unknown = JSON.parse(line);
@@ -87,7 +87,7 @@ export function parse(line: string): Entry | undefined {
 
 const word = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "");
 
-/** Counts one call of the plugin; the NRI plugin counts by itself. */
+/** Counts one call of the plugin; the NRI plugin has its own counters. */
 function count(entry: Entry, instruments: Instruments): void {
   const verb = word(entry["verb"]);
   if (verb === NRI_VERB) return;
@@ -109,11 +109,11 @@ function count(entry: Entry, instruments: Instruments): void {
 interface Readers {
   readonly log: Log;
   readonly instruments: Instruments;
-  /** Takes each call as well. */
+  /** Also receives each call. */
   readonly events?: { take(entry: Entry): void } | undefined;
 }
 
-/** Shows the plugin's lines in the installer's log, counts them, and hands them on. */
+/** Copies the plugin's lines to the installer's log, counts them, and passes them on. */
 export function follow(tail: Tail, { log, instruments, events }: Readers): void {
   for (const line of tail.lines()) {
     const entry = parse(line);
