@@ -2,7 +2,7 @@ import { CniError } from "./errors";
 import { parseNetworkConfig } from "./network-config";
 import { previousResults } from "./previous-results.testing";
 import { passResult, previousResult, resultText } from "./result";
-import type { CniVersion } from "./versions";
+import { type CniVersion, VERSIONS } from "./versions";
 
 const full = {
   interfaces: [{ name: "eth0", mac: "02:00:00:00:00:01", mtu: 1500, socketPath: "/s", pciID: "p", sandbox: "/ns" }],
@@ -35,6 +35,10 @@ describe("a previous result that linkerd's plugin", () => {
       else expect(JSON.parse(pass())).toEqual({ ...JSON.parse(text), cniVersion: version });
     },
   );
+});
+
+it.each(VERSIONS)("previous results of version %s are among those that linkerd's plugin is asked about", (version) => {
+  expect(previousResults.map((each) => each.version)).toContain(version);
 });
 
 describe("a previous result", () => {

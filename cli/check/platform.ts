@@ -7,23 +7,24 @@ const info = (node: NodeObject) => node.status?.nodeInfo ?? {};
 const hasLabels = (node: NodeObject, prefix: string) =>
   Object.keys(node.metadata.labels ?? {}).some((name) => name.startsWith(prefix));
 
-/** How a node tells its platform. An operating system decides before the cloud that it runs in. */
-const SIGNS: readonly (readonly [PlatformName, (node: NodeObject) => boolean])[] = [
-  ["talos", (node) => info(node).osImage?.startsWith("Talos") === true],
-  ["bottlerocket", (node) => info(node).osImage?.startsWith("Bottlerocket") === true],
-  ["openshift", (node) => hasLabels(node, "node.openshift.io/") || /CoreOS 4\d\d\./.test(info(node).osImage ?? "")],
-  ["gke", (node) => hasLabels(node, "cloud.google.com/gke-") || /-gke\./.test(info(node).kubeletVersion ?? "")],
-  ["aks", (node) => hasLabels(node, "kubernetes.azure.com/")],
-  ["rke2", (node) => /\+rke2/.test(info(node).kubeletVersion ?? "")],
-  ["k3s", (node) => /\+k3s/.test(info(node).kubeletVersion ?? "")],
-  ["microk8s", (node) => hasLabels(node, "microk8s.io/")],
-  ["eks", (node) => hasLabels(node, "eks.amazonaws.com/") || /-eks-/.test(info(node).kubeletVersion ?? "")],
-  ["minikube", (node) => hasLabels(node, "minikube.k8s.io/")],
-  ["kind", (node) => node.spec?.providerID?.startsWith("kind://") === true],
-];
+/** How a node tells its platform, in this order: an operating system decides before the cloud that it runs in. */
+const SIGNS: Readonly<Record<PlatformName, (node: NodeObject) => boolean>> = {
+  talos: (node) => info(node).osImage?.startsWith("Talos") === true,
+  bottlerocket: (node) => info(node).osImage?.startsWith("Bottlerocket") === true,
+  openshift: (node) => hasLabels(node, "node.openshift.io/") || /CoreOS 4\d\d\./.test(info(node).osImage ?? ""),
+  gke: (node) => hasLabels(node, "cloud.google.com/gke-") || /-gke\./.test(info(node).kubeletVersion ?? ""),
+  aks: (node) => hasLabels(node, "kubernetes.azure.com/"),
+  rke2: (node) => /\+rke2/.test(info(node).kubeletVersion ?? ""),
+  k3s: (node) => /\+k3s/.test(info(node).kubeletVersion ?? ""),
+  microk8s: (node) => hasLabels(node, "microk8s.io/"),
+  eks: (node) => hasLabels(node, "eks.amazonaws.com/") || /-eks-/.test(info(node).kubeletVersion ?? ""),
+  minikube: (node) => hasLabels(node, "minikube.k8s.io/"),
+  kind: (node) => node.spec?.providerID?.startsWith("kind://") === true,
+};
+const IN_ORDER = Object.keys(SIGNS) as PlatformName[];
 
 /** The platform of a node; undefined if nothing tells it, and then the usual directories are likely. */
-export const platformOf = (node: NodeObject): PlatformName | undefined => SIGNS.find(([, fits]) => fits(node))?.[0];
+export const platformOf = (node: NodeObject): PlatformName | undefined => IN_ORDER.find((name) => SIGNS[name](node));
 
 /** Why a node cannot have the installer, whatever the values; undefined if it can. */
 export function impossible(node: NodeObject): string | undefined {

@@ -8,7 +8,6 @@ import { type Installer, TestNode } from "./installer-node";
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const RENEWED = LIST.replace("bridge", "ptp");
 const NAME = "10-k.conflist";
-const LIMIT_MS = 2_000;
 
 jest.setTimeout(60_000);
 
@@ -25,14 +24,13 @@ afterEach(async () => {
   node.delete();
 });
 
-/** Milliseconds until a condition holds. */
-async function until(holds: () => boolean): Promise<number> {
+/** Waits until a condition holds. */
+async function until(holds: () => boolean): Promise<void> {
   const since = performance.now();
   while (!safely(holds)) {
     if (performance.now() - since > 20_000) throw new Error(`waited in vain; the installer says:\n${installer.log}`);
     await sleep(10);
   }
-  return performance.now() - since;
 }
 
 function safely(holds: () => boolean): boolean {
@@ -74,14 +72,14 @@ const writers: readonly (readonly [string, () => Promise<void> | void])[] = [
   ],
 ];
 
-test.each(writers)("a configuration that is %s is chained again within 2 s", async (_, write) => {
+test.each(writers)("a configuration that is %s is chained again", async (_, write) => {
   await write();
-  expect(await until(chainedAnew)).toBeLessThan(LIMIT_MS);
+  await until(chainedAnew);
   expect(await installer.stop()).toBe(0);
   expect(node.content()).toEqual({ "net.d/10-k.conflist": RENEWED });
 });
 
-test("what its owner writes behind a link is chained within 2 s", async () => {
+test("what its owner writes behind a link is chained", async () => {
   const real = join(node.root, "elsewhere");
   mkdirSync(real);
   writeFileSync(join(real, NAME), LIST);
@@ -89,27 +87,27 @@ test("what its owner writes behind a link is chained within 2 s", async () => {
   symlinkSync(`../elsewhere/${NAME}`, path(NAME));
   await until(() => node.isChained(NAME));
   writeFileSync(join(real, NAME), RENEWED);
-  expect(await until(chainedAnew)).toBeLessThan(LIMIT_MS);
+  await until(chainedAnew);
 });
 
 test("while its owner writes a configuration, the chain does not jump to another one", async () => {
   node.write("20-other.conflist", LIST);
   node.write(NAME, "{");
-  await sleep(400);
+  await installer.says("is being changed: waiting");
   expect(node.read("20-other.conflist")).toBe(LIST);
   node.write(NAME, RENEWED);
-  expect(await until(chainedAnew)).toBeLessThan(LIMIT_MS);
+  await until(chainedAnew);
   expect(node.read("20-other.conflist")).toBe(LIST);
 });
 
-test("a plugin or kubeconfig that is taken away comes back within 2 s", async () => {
+test("a plugin or kubeconfig that is taken away comes back", async () => {
   rmSync(join(node.binDir, "linkerd-cni"));
-  expect(await until(() => node.content()["bin/linkerd-cni"] !== undefined)).toBeLessThan(LIMIT_MS);
+  await until(() => node.content()["bin/linkerd-cni"] !== undefined);
   writeFileSync(path("ZZZ-linkerd-cni-kubeconfig"), "");
-  expect(await until(() => node.read("ZZZ-linkerd-cni-kubeconfig") !== "")).toBeLessThan(LIMIT_MS);
+  await until(() => node.read("ZZZ-linkerd-cni-kubeconfig") !== "");
 });
 
-test("a token that is swapped as the kubelet does it reaches the kubeconfig within 5 s", async () => {
+test("a token that is swapped as the kubelet does it reaches the kubeconfig", async () => {
   await installer.stop("SIGKILL");
   const swap = (version: number) => {
     mkdirSync(join(node.accountDir, `..${version}`));
@@ -124,7 +122,7 @@ test("a token that is swapped as the kubelet does it reaches the kubeconfig with
   await installer.says("ends in our stanza");
   expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-1");
   swap(2);
-  expect(await until(() => node.read("ZZZ-linkerd-cni-kubeconfig").includes("token-2"))).toBeLessThan(5_000);
+  await until(() => node.read("ZZZ-linkerd-cni-kubeconfig").includes("token-2"));
 });
 
 test("a mounted stanza that changes reaches the chain", async () => {
@@ -139,7 +137,7 @@ test("a mounted stanza that changes reaches the chain", async () => {
   installer = node.start({ CNI_NETWORK_CONFIG_FILE: file });
   await installer.says("ends in our stanza");
   stanza("debug");
-  expect(await until(() => node.read(NAME).includes('"debug"'))).toBeLessThan(5_000);
+  await until(() => node.read(NAME).includes('"debug"'));
   expect(node.isChained(NAME)).toBe(true);
 });
 
@@ -174,5 +172,5 @@ test("a directory that is not mounted itself may be replaced", async () => {
   node.write(NAME, RENEWED);
   await until(chainedAnew);
   node.write(NAME, LIST);
-  expect(await until(() => node.isChained(NAME))).toBeLessThan(LIMIT_MS);
+  await until(() => node.isChained(NAME));
 });

@@ -46,5 +46,10 @@ test("docs/architecture.md has entries", () => {
 });
 
 test.each(entries.map(([, file = "", name = ""]) => [file, name]))("docs/architecture.md: %s has %s", (file, name) => {
-  expect(readFileSync(join(root, file), "utf8")).toContain(name);
+  // A function, a class or a constant of a file, or a method.
+  const definition = new RegExp(
+    `^(export )?(async )?(function|class|const|interface|type) ${name}\\b|^  (\\w+ )*${name}[(<]`,
+    "m",
+  );
+  expect(readFileSync(join(root, file), "utf8")).toMatch(name === "" ? /./ : definition);
 });

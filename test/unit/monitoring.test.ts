@@ -12,6 +12,8 @@ function namesIn(text: string): readonly (readonly string[])[] {
   );
 }
 
+const REPAIR_PREFIX = "linkerd_cni_repair_controller_";
+
 const labelsIn = (text: string): readonly string[] => [...text.matchAll(/(\w+)="/g)].map(([, label = ""]) => label);
 
 /** The rules, and the dashboard, as text. */
@@ -57,8 +59,18 @@ test("documents name only metrics that the processes have", async () => {
   const docs = join(__dirname, "..", "..", "docs");
   const files = readdirSync(docs, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
   const text = files.map((name) => readFileSync(join(docs, name), "utf8")).join("\n");
-  const known = [...namesIn(await exposedMetrics()).flat(), "linkerd_cni_repair_controller_", "linkerd_cni_nri_"];
+  const known = [...namesIn(await exposedMetrics()).flat(), REPAIR_PREFIX, "linkerd_cni_nri_"];
   expect(asked(text).filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("every metric has a row in the documents", async () => {
+  const docs = join(__dirname, "..", "..", "docs");
+  const pages = ["monitoring.md", "repair.md", "nri.md"].map((name) => readFileSync(join(docs, name), "utf8"));
+  // The repair controller's page names its common prefix once.
+  const rows = pages.flatMap((page) => page.split("\n").filter((line) => line.startsWith("|"))).join("\n");
+  const has = (name: string) => rows.includes(`\`${name}\``) || rows.includes(`\`${name.replace(REPAIR_PREFIX, "")}\``);
+  const names = namesIn(await exposedMetrics()).map(([name = ""]) => name);
+  expect(names.filter((name) => !has(name))).toEqual([]);
 });
 
 test("every metric is on the dashboard", async () => {
