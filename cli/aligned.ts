@@ -9,7 +9,7 @@ const NO_LINES = Object.fromEntries([
   ...["mid", "mid-mid", "middle"].map((name) => [name, ""]),
 ]) as Chars;
 
-/** Rows with their columns below each other, without lines; colours do not count. */
+/** Rows with aligned columns, without lines; colours do not count as width. */
 export function aligned(rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return "";
   const style = { head: [], border: [], compact: true, "padding-left": 0, "padding-right": 2 };

@@ -8,7 +8,7 @@ export type Shell = (typeof SHELLS)[number];
 /** The first word of a command line that the shells ask; kubectl asks plugins in the same way. */
 export const COMPLETE = "__complete";
 
-/** How a shell goes on after a candidate, in numbers that kubectl knows. */
+/** How a shell continues after a candidate, as kubectl's directive numbers. */
 const Directive = { files: 0, nothing: 4, noSpace: 6 } as const;
 
 /** A word that may complete a command line. */
@@ -77,11 +77,11 @@ function candidates(program: Command, given: readonly string[]): Candidates {
 }
 
 /**
- * What may complete the last of the words of a command line, one candidate a line, and a last line `:NUMBER` that says
- * how the shell goes on: the form in which kubectl asks its plugins.
+ * Completions of the last word of a command line, one candidate per line, and a last line `:NUMBER` with the directive
+ * for the shell: the form that kubectl expects from plugins.
  */
 export function completed(program: Command, given: readonly string[]): string {
-  // bash takes "=" for a word of its own.
+  // bash treats "=" as a separate word.
   const joined = given.join("\0").replace(/\0=(\0|$)/g, "=");
   const words = joined.split("\0");
   const current = words.at(-1) ?? "";
@@ -162,7 +162,7 @@ const writers: Readonly<Record<Shell, (name: string) => string>> = {
   fish,
 };
 
-/** The script by which a shell asks a program how to complete its command line. */
+/** The script that makes a shell ask a program for completions. */
 export function completion(name: string, shell: Shell): string {
   return writers[shell](name);
 }

@@ -12,11 +12,11 @@ export interface ConfigMapObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** NAMESPACE/NAME; the name alone if a file names no namespace. */
+/** NAMESPACE/NAME; only the name if a file does not name a namespace. */
 export const pathOf = (metadata: ObjectMeta | undefined): string =>
   [metadata?.namespace, metadata?.name].filter((part) => part !== undefined).join("/");
 
-/** The stanza that a ConfigMap holds. @throws if it holds none */
+/** The stanza in a ConfigMap. @throws if it has none */
 export function stanzaSource({ metadata, data }: ConfigMapObject): JsonObject {
   const where = `ConfigMap ${pathOf(metadata)}`;
   const text = data?.[KEY];
@@ -31,7 +31,7 @@ export function stanzaSource({ metadata, data }: ConfigMapObject): JsonObject {
   throw new Error(`${where}: ${KEY} is not a JSON object`);
 }
 
-/** The stanza that the chart writes when no value is given. */
+/** The stanza of the chart's default values. */
 export function defaultStanza(namespace: string): JsonObject {
   const map = installed({}, namespace).find(({ kind }) => kind === "ConfigMap");
   return stanzaSource(map as ConfigMapObject);

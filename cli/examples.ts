@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** Command lines that help shows, by command; each without the program's name, and what it does. */
+/** Example command lines for help, by command; each without the program's name, with a description. */
 const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   "install-cni": [
     ["install-cni | kubectl apply -f -", "with the defaults"],

@@ -3,23 +3,23 @@ import { type Field, fieldsOf } from "../helm/fields";
 
 /** A flag that sets one value. */
 export interface ValueFlag {
-  /** As commander declares it. */
+  /** Its declaration for commander. */
   readonly flags: string;
   readonly path: readonly string[];
-  /** May be given more than once; the parts are joined by commas. */
+  /** May be repeated; the parts are joined by commas. */
   readonly list?: boolean;
-  /** The form of the text, as of linkerd's flag. @default any that the value may have */
+  /** The form of the text, as for linkerd's flag. @default any text that the value accepts */
   readonly form?: Form;
 }
 
 /** A form of texts. */
 export interface Form {
   readonly pattern: RegExp;
-  /** The message about a text of another form. */
+  /** The message about a text in another form. */
   readonly wrong: string;
 }
 
-/** A tag, also with a digest. */
+/** A tag, optionally with a digest. */
 export const TAG: Form = {
   pattern: /^\w[\w.-]{0,127}(@sha256:[0-9a-f]{64})?$/,
   wrong: "is not a version: letters, digits, dots, dashes and underscores only",
@@ -32,7 +32,7 @@ export const REGISTRY: Form = {
 
 const UNSPACED: Form = { pattern: /^\S*$/, wrong: "has a space: separate ports by commas alone" };
 
-/** The text if it is of a form. @throws an Error that names the flag */
+/** The text, if it has the form. @throws an Error that names the flag */
 export function checkedBy({ pattern, wrong }: Form, flag: string, text: string): string {
   if (pattern.test(text)) return text;
   throw new Error(`${flag}: ${JSON.stringify(text)} ${wrong}`);
@@ -41,7 +41,7 @@ export function checkedBy({ pattern, wrong }: Form, flag: string, text: string):
 const yes = ["1", "t", "T", "TRUE", "true", "True"];
 const no = ["0", "f", "F", "FALSE", "false", "False"];
 
-/** A boolean as Go reads it, which linkerd's flags take after `=`. @throws an Error that names the flag */
+/** A boolean in Go's syntax, as linkerd's flags accept after `=`. @throws an Error that names the flag */
 export function booleanOf(flag: string, text: string): boolean {
   if (yes.includes(text)) return true;
   if (no.includes(text)) return false;
@@ -66,7 +66,7 @@ export const VALUE_FLAGS: readonly ValueFlag[] = [
   { flags: "--dest-cni-bin-dir <directory>", path: ["destCNIBinDir"] },
   { flags: "--priority-class-name <name>", path: ["priorityClassName"] },
   { flags: "--use-wait-flag [boolean]", path: ["useWaitFlag"] },
-  // The one flag that linkerd's command does not have.
+  // The only flag that linkerd's command does not have.
   { flags: "--platform <name>", path: ["platform"] },
 ];
 

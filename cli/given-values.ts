@@ -26,7 +26,7 @@ function nested(path: readonly string[], value: unknown): Map {
 
 /** The value of one flag. @throws an Error that names it */
 function readFlag(flag: ValueFlag, given: unknown): unknown {
-  // Without a text it is a boolean that is simply there.
+  // Without a text, the flag is a boolean and means true.
   if (typeof given === "boolean") return given;
   if (flag.flags.endsWith("[boolean]")) return booleanOf(nameOf(flag), String(given));
   const texts = (Array.isArray(given) ? given : [given]).map(String);
@@ -41,7 +41,7 @@ function fromFlags(options: ValueOptions): Map {
   }, {});
 }
 
-/** An image of another registry: as with linkerd's flags, only the last part of its name stays. */
+/** An image in another registry: as with linkerd's flags, only the last part of its name stays. */
 const inRegistry = (registry: string, name: string): string =>
   `${registry.replace(/\/+$/, "")}/${name.split("/").at(-1) ?? ""}`;
 
@@ -60,7 +60,7 @@ function image(options: ValueOptions, io: Io): Map {
   };
 }
 
-/** Reads a file, standard input for `-`, or what is at a URL. */
+/** Reads a file, standard input for `-`, or a URL. */
 const contentOf = async (path: string, io: Io): Promise<string> => (isUrl(path) ? io.fetch(path) : io.readFile(path));
 
 /** Reads the files that `--set-file` names. @returns their contents by path */
@@ -83,7 +83,7 @@ async function fromFile(path: string, io: Io): Promise<Map> {
   );
 }
 
-/** All values that were given: `--set` goes over files, and files over flags, as in linkerd's `install-cni`. */
+/** All given values: `--set` overrides files, and files override flags, as in linkerd's `install-cni`. */
 export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
   const flags = overlaid(fromFlags(options), { image: image(options, io) }) as Map;
   const paths = options.values.flatMap((each) => each.split(","));
@@ -98,7 +98,7 @@ export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
   return readers.reduce((made, read) => read(made), withFiles);
 }
 
-/** The flag that set each value, by the value's name, for messages; not of values that a file or `--set` replaced. */
+/** The flag that set each value, by the value's name, for messages; without values that a file or `--set` overrides. */
 export function flagNames(options: ValueOptions, given: unknown): ReadonlyMap<string, string> {
   const flags = fromFlags(options);
   const at = (from: unknown, path: readonly string[]) =>

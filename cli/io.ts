@@ -1,6 +1,6 @@
 import { hanging } from "./wrap";
 
-/** How a program that was run ended. */
+/** The result of a program. */
 export interface Ended {
   readonly code: number;
   readonly out: string;
@@ -10,9 +10,9 @@ export interface Ended {
 /** The inputs and outputs of a command. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file, and standard input for `-`. */
+  /** Reads a file, or standard input for `-`. */
   readonly readFile: (path: string) => string;
-  /** Writes a file that is not there yet, and standard output for `-`. @throws if there is one */
+  /** Writes a new file, or standard output for `-`. @throws if the file exists */
   readonly writeFile: (path: string, content: Buffer) => void;
   readonly exists: (path: string) => boolean;
   readonly out: (text: string) => void;
@@ -26,7 +26,7 @@ export interface Io {
   readonly date: () => Date;
   /** Whether standard output takes colours. */
   readonly colour: boolean;
-  /** How many characters a line of the terminal has; undefined if standard output is not a terminal. */
+  /** Columns of the terminal; undefined if standard output is not a terminal. */
   readonly columns: number | undefined;
   /** The same of standard error. */
   readonly errorColumns: number | undefined;
@@ -41,7 +41,7 @@ export function complain(io: Io, message: string): void {
   for (const line of `l5d-cni: ${message}`.split("\n")) io.err(`${hanging(line, 2, io.errorColumns)}\n`);
 }
 
-/** Ends a command that has said all there is to say, without success. */
+/** Ends a command without success and without another message. */
 export class Unsuccessful extends Error {
   override readonly name = "Unsuccessful";
 }

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { reasonOf } from "../cni/errors";
 import type { Ended, Io } from "./io";
 
-/** Which cluster is asked, as whom: flags that kubectl has too. */
+/** The cluster and the user: flags that kubectl also has. */
 export interface ClusterOptions {
   readonly context?: string;
   readonly kubeconfig?: string;
@@ -10,7 +10,7 @@ export interface ClusterOptions {
   readonly asGroup?: readonly string[];
 }
 
-/** For an option that may be given more than once. */
+/** For a repeatable option. */
 export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   value,
@@ -25,7 +25,7 @@ function clusterOptions(): readonly Option[] {
   ];
 }
 
-/** linkerd's global flags that mean nothing here: command lines that were written for linkerd's command keep working. */
+/** linkerd's global flags, which have no effect here: command lines written for linkerd's command keep working. */
 function ignoredOptions(): readonly Option[] {
   return [
     new Option("-L, --linkerd-namespace <name>"),
@@ -40,11 +40,11 @@ export const clusterFlags = (): readonly Option[] => [...clusterOptions(), ...ig
 /** @returns the same flags for a command that never asks the cluster: accepted, without effect */
 export const unusedClusterFlags = (): readonly Option[] => clusterFlags().map((option) => option.hideHelp());
 
-/** kubectl could not be run, or did not give what it was asked for. */
+/** kubectl could not be run, or failed. */
 export class KubectlError extends Error {
   override readonly name = "KubectlError";
 
-  /** Whether the API server answered that the user may not do this. */
+  /** Whether the API server refused this to the user. */
   get isForbidden(): boolean {
     return this.message.includes("(Forbidden)");
   }
@@ -54,14 +54,14 @@ export class KubectlError extends Error {
 export interface Question {
   /** For instance `pod` or `clusterroles.rbac.authorization.k8s.io`. */
   readonly kind: string;
-  /** One object; without it all of them. */
+  /** Name of one object; absent: all objects. */
   readonly name?: string;
-  /** Without it kubectl decides by its context. */
+  /** Absent: kubectl's context decides. */
   readonly namespace?: string;
   readonly everywhere?: boolean;
   readonly selector?: string;
   readonly fieldSelector?: string;
-  /** With who wrote which field when. */
+  /** Include managedFields. */
   readonly showManagedFields?: boolean;
 }
 
@@ -85,10 +85,10 @@ function words({
   ];
 }
 
-/** Long enough for a slow server, or a node's log; short enough if no answer ever comes. */
+/** Long enough for a slow server or a node's log, short enough for a server that never answers. */
 const REQUEST_TIMEOUT = "--request-timeout=20s";
 
-/** Reads a cluster by the user's own kubectl, which knows every way of logging in. */
+/** Reads a cluster by the user's kubectl, which supports every way of logging in. */
 export class Kubectl {
   private readonly flags: readonly string[];
 
@@ -104,7 +104,7 @@ export class Kubectl {
     ];
   }
 
-  /** @throws a KubectlError that holds what kubectl said */
+  /** @throws a KubectlError with kubectl's message */
   async run(...args: readonly string[]): Promise<string> {
     return this.output(await this.ask(...args), args[0] ?? "");
   }
@@ -119,8 +119,8 @@ export class Kubectl {
   }
 
   /**
-   * The kinds that the cluster knows, as `NAME.GROUP`. If one API of many does not answer, as that of a broken
-   * metrics-server, kubectl lists all others and ends with a status: then those.
+   * The cluster's kinds, as `NAME.GROUP`. If one API does not answer, such as that of a broken metrics-server, kubectl
+   * lists the others and ends with a status: these are returned.
    * @throws a KubectlError
    */
   async kinds(): Promise<readonly string[]> {
@@ -128,7 +128,7 @@ export class Kubectl {
     return (answer.out.trim() === "" ? this.output(answer, "api-resources") : answer.out).split("\n");
   }
 
-  /** One object; undefined if there is none of that name. @throws a KubectlError */
+  /** One object; undefined if it does not exist. @throws a KubectlError */
   async get<T>(question: Question & { readonly name: string }): Promise<T | undefined> {
     const text = await this.run("get", ...words(question), "--output=json", "--ignore-not-found");
     return text.trim() === "" ? undefined : this.read<T>(text, question);

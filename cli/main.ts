@@ -43,7 +43,7 @@ const io: Io = {
   date: () => new Date(),
   colour: pc.isColorSupported && process.stdout.isTTY === true,
   watched: process.stderr.isTTY === true,
-  // A terminal that does not know its size says 0.
+  // A terminal that does not know its size reports 0.
   columns: (process.stdout.isTTY === true && process.stdout.columns) || undefined,
   errorColumns: (process.stderr.isTTY === true && process.stderr.columns) || undefined,
   fetch: fetchText,

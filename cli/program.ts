@@ -21,7 +21,7 @@ import { addVersion } from "./version";
 function valueOption(flag: ValueFlag): Option {
   const { description, choices, default: value } = fieldOf(flag.path);
   const option = new Option(flag.flags, `${description} [${JSON.stringify(value)}]`);
-  // For help and completion: a wrong one is reported with all that is wrong.
+  // For help and completion: wrong values are reported together with all other problems.
   if (choices.length > 0) option.argChoices = [...choices].filter((choice) => choice !== "");
   return flag.list === true ? option.argParser(collect) : option;
 }
@@ -29,7 +29,7 @@ function valueOption(flag: ValueFlag): Option {
 const repeated = (flags: string, description: string): Option =>
   new Option(flags, description).argParser(collect).default([], "none");
 
-/** The flags by which values are given, on a command. */
+/** Adds the flags that set values to a command. */
 function takesValues(command: Command): Command {
   for (const flag of VALUE_FLAGS) command.addOption(valueOption(flag));
   return command
@@ -69,7 +69,7 @@ interface UninstallOptions extends RenderOptions, ClusterOptions {
   readonly ignoreCluster?: true;
 }
 
-/** Objects of kinds that only some clusters know; undefined if the cluster is not asked, or does not say. */
+/** Objects of kinds that only some clusters know; undefined if the cluster is not asked or does not answer. */
 async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Manifest[] | undefined> {
   if (options.ignoreCluster === true) return undefined;
   try {
@@ -97,12 +97,12 @@ function addUninstall(program: Command, io: Io): void {
   });
 }
 
-/** As a plugin of kubectl the program has a name that kubectl finds on PATH. */
+/** The program's name as a kubectl plugin, which kubectl finds on PATH. */
 const KUBECTL_PLUGIN = "kubectl-l5d_cni";
-/** The program that kubectl asks to complete a command line of its plugin. */
+/** The program that kubectl runs to complete a command line of its plugin. */
 const KUBECTL_COMPLETION = "kubectl_complete-l5d_cni";
 
-/** The program with all its commands. @param name of the file by which it was called */
+/** The program with all its commands. @param name of the called file */
 export function makeProgram(io: Io, name: string): Command {
   const program = new Command(name === KUBECTL_PLUGIN ? "kubectl l5d-cni" : "l5d-cni");
   const copied = {
@@ -141,17 +141,17 @@ export function makeProgram(io: Io, name: string): Command {
   return withExamples(program);
 }
 
-/** Runs one command line and returns the exit code. @param name of the file by which it was called */
+/** Runs one command line and returns the exit code. @param name of the called file */
 export async function runProgram(args: readonly string[], io: Io, name = "l5d-cni"): Promise<number> {
   const program = makeProgram(io, name);
   const [first, ...others] = name === KUBECTL_COMPLETION ? [COMPLETE, ...args] : args;
   try {
-    // The words are to be completed, not to be parsed: they may be half a command line.
+    // The words must be completed, not parsed: the command line may be incomplete.
     if (first === COMPLETE) io.out(completed(program, others));
     else await program.parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {
-    // commander has said by itself what is wrong with the command line.
+    // commander has already reported what is wrong with the command line.
     if (error instanceof CommanderError) return error.exitCode;
     if (error instanceof Unsuccessful) return 1;
     complain(io, reasonOf(error));

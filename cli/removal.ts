@@ -20,7 +20,7 @@ const ELSEWHERE = [
 
 const on = { enabled: true };
 
-/** Each object that there is on request only. */
+/** Values with which the chart has all its optional objects. */
 const EVERYTHING: LinkerdCniProps = {
   enablePSP: true,
   grafanaDashboard: on,
@@ -39,7 +39,7 @@ const isEverywhere = (manifest: Manifest): boolean => EVERYWHERE.includes(groupO
 
 const identity = ({ kind, metadata: { namespace = "", name } }: Manifest): string => `${kind}/${namespace}/${name}`;
 
-/** Every object that some values make, in the order of installation. */
+/** Every object that values make, in the order of installation. */
 function installable(namespace: string): readonly Manifest[] {
   const all = MUTATING_POLICY_VERSIONS.flatMap((admissionPolicy) =>
     installed(
@@ -62,11 +62,11 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
 }
 
 /**
- * What `kubectl delete` has to know of all that may be installed, whatever values it was installed with; of kinds that
- * only some clusters know, what was found, or, without a look at the cluster, what these values make. In the order of removal:
- * first what taints new nodes, since nothing would remove the taint, and what has pods require the NRI plugin; then the
- * pods. Their namespace stays: it may hold what is not ours, and `kubectl delete` does not ask.
- * @throws an Error with every problem
+ * Identifies for `kubectl delete` all objects that may be installed, whatever the values; of kinds that only some
+ * clusters know, the objects found there, or, without a request to the cluster, those that these values make. The order
+ * is that of removal: first the policies that taint new nodes, since nothing would remove the taint, and those that
+ * make pods require the NRI plugin; then the pods. The namespace stays: it may contain other objects, and `kubectl
+ * delete` does not ask. @throws an Error with every problem
  */
 export function removed(values: unknown, namespace: string, found?: readonly Manifest[]): readonly Manifest[] {
   const given = installed(values, namespace).filter((manifest) => !isEverywhere(manifest));

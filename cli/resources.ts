@@ -13,10 +13,10 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Namespaces that are there before us, and hold what `kubectl delete` must not take with us. */
+/** Namespaces that exist before the installation, and that `kubectl delete` must not remove. */
 const isShared = (namespace: string): boolean => /^(kube-.*|default|linkerd)$/.test(namespace);
 
-/** Problems of constructs, one a line, each under the name by which the command line gave the value. */
+/** Problems of constructs, one per line, each under the value's name on the command line. */
 function problemsOf(error: unknown, flags: ReadonlyMap<string, string>): Error {
   const problems = reasonOf(error)
     .split("\n")
@@ -29,7 +29,7 @@ function problemsOf(error: unknown, flags: ReadonlyMap<string, string>): Error {
 }
 
 /**
- * Everything that is installed, its namespace first, unless that is one of Kubernetes' or the control plane's.
+ * All objects of an installation, its namespace first, unless that belongs to Kubernetes or the control plane.
  * @param flags that set values, by the values' names
  * @throws an Error with every problem
  */

@@ -1,4 +1,4 @@
-/** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` as helm's `--set` does, to the letter. */
+/** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` exactly as helm's `--set` does. */
 
 import { isObject } from "../cni/json";
 
@@ -17,11 +17,11 @@ const words: readonly (readonly [RegExp, unknown])[] = [
 const isWhole = (text: string): boolean =>
   /^(0|[+-]\d+|[1-9]\d*)$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 
-/** `--set`: booleans, null and whole numbers are taken as such. */
+/** `--set`: booleans, null and whole numbers keep their type. */
 export const typed: ReadValue = (text) => {
   const word = words.find(([pattern]) => pattern.test(text));
   if (word !== undefined) return word[1];
-  // Zero has no sign.
+  // No negative zero.
   return isWhole(text) ? Number(text) + 0 : text;
 };
 
@@ -30,10 +30,10 @@ export const asText: ReadValue = (text) => text;
 
 const HIGHEST_INDEX = 65_536;
 
-/** The text has ended. An assignment that is not complete counts as far as helm reads it. */
+/** The text has ended. Of an incomplete assignment, the part that helm reads counts. */
 class Over extends Error {}
 
-/** A key without a name takes nothing. */
+/** A key without a name is ignored. */
 function set(map: Map, key: string, value: unknown): void {
   if (key !== "") Object.defineProperty(map, key, { value, configurable: true, enumerable: true, writable: true });
 }
@@ -143,7 +143,7 @@ class Assignments {
     return list;
   }
 
-  /** The text before the next of some characters, and that character; a backslash makes any character one of the text. */
+  /** The text before the next delimiter, and the delimiter; a backslash escapes any character. */
   private until(ends: string): readonly [string, string | undefined] {
     let text = "";
     while (!this.isOver()) {
@@ -163,7 +163,7 @@ class Assignments {
   }
 }
 
-/** Values with some assignments, comma-separated, made on top. */
+/** Values with comma-separated assignments applied. */
 export function withAssignments(values: Map, text: string, read: ReadValue): Map {
   const made = structuredClone(values);
   new Assignments(text, read).assignTo(made);

@@ -7,7 +7,7 @@ const DEFAULT_COLUMNS = 80;
 
 const nameOf = ({ path }: Field): string => path.join(".");
 
-/** The values of a name: one, or those of a group. @throws an Error that suggests another name */
+/** The values of a name: one value, or those of a group. @throws an Error that suggests another name */
 function named(name: string): readonly Field[] {
   const all = fieldsOf(values);
   const found = all.filter((field) => nameOf(field) === name || nameOf(field).startsWith(`${name}.`));

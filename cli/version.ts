@@ -11,7 +11,7 @@ interface Options extends ClusterOptions {
   readonly short?: true;
 }
 
-/** The tag of the installer's image; a digest if there is no tag. */
+/** The tag of the installer's image, or its digest if it has no tag. */
 function tagOf(image: string | undefined): string | undefined {
   const [, tag] = /:([\w][\w.-]*)(?:@.*)?$/.exec(image?.replace(/@.*/, "") ?? "") ?? [];
   return tag ?? image?.split("@")[1];

@@ -3,13 +3,13 @@ import { reasonOf } from "../cni/errors";
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1 << 20;
 
-/** Whether a text is the URL of something on the web. */
+/** Whether a text is an http or https URL. */
 export const isUrl = (text: string): boolean => /^https?:\/\//.test(text);
 
-/** A URL without user, password and query, for messages. */
+/** A URL without credentials and query, for messages. */
 export const withoutCredentials = (url: string): string => url.replace(/\/\/[^/]*@/, "//").replace(/[?#].*/s, "");
 
-/** The request for a URL: user and password go into a header. */
+/** The request for a URL, with the user and password in a header. */
 function requestFor(text: string): Request {
   const url = new URL(text);
   const [user, password] = [url.username, url.password].map(decodeURIComponent);

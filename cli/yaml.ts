@@ -2,7 +2,7 @@ import type { ParseOptions, SchemaOptions, Tags } from "yaml";
 
 const isTimestamp = (tag: Tags[number]): boolean => (typeof tag === "string" ? tag : tag.tag).endsWith("timestamp");
 
-/** How kubectl and helm read YAML: that of version 1.1, in which a date is text. */
+/** YAML 1.1 as kubectl and helm read it, in which a date is text. */
 export const YAML: ParseOptions & SchemaOptions & { readonly version: "1.1" } = {
   version: "1.1",
   customTags: (tags) => tags.filter((tag) => !isTimestamp(tag)),

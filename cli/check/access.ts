@@ -9,7 +9,7 @@ const REMEDY = "ask as a user who may read it";
 /** The message if something cannot be read. */
 const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
 
-/** @throws a KubectlError if what answers is no API server, such as a proxy's login page */
+/** @throws a KubectlError if the answer is not an API server's, such as a proxy's login page */
 async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
   const text = await kubectl.run("get", "--raw", "/version");
   try {
@@ -19,7 +19,7 @@ async function versionOf(kubectl: Kubectl): Promise<string | undefined> {
   }
 }
 
-/** Whether the API server answers, which needs no rights; beside it, its version. */
+/** Whether the API server answers, which needs no permissions, and its version. */
 export async function apiFinding(kubectl: Kubectl): Promise<Finding> {
   const category = new Category("kubernetes-api");
   const what = "the Kubernetes API answers";
@@ -32,7 +32,7 @@ export async function apiFinding(kubectl: Kubectl): Promise<Finding> {
   }
 }
 
-/** A failure if something cannot be read; nothing if the user may not read it, which one warning says of all. */
+/** A failure if something cannot be read. Parts that the user may not read are reported in one warning. */
 export function ifUnreadable(category: Category, what: string, read: Read<unknown>): readonly Finding[] {
   if ("value" in read || read.forbidden !== undefined) return [];
   return [category.bad(what, unreadable(read.problem))];
@@ -51,7 +51,7 @@ function forbiddenKinds(snapshot: Snapshot): readonly string[] {
   return [...new Set(named)];
 }
 
-/** Parts that the user may not read: a warning, unless nothing is left to judge by. */
+/** Parts that the user may not read: a warning, or an error if nothing can be checked. */
 export function accessFindings(snapshot: Snapshot): readonly Finding[] {
   const category = new Category("kubernetes-api");
   const kinds = forbiddenKinds(snapshot);

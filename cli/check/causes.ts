@@ -16,14 +16,14 @@ import {
 } from "./objects";
 import { known, type Snapshot } from "./snapshot";
 
-/** One pod, and what it is judged by. */
+/** One pod, and the data to judge it. */
 export interface Situation {
   readonly pod: CheckedPod;
   readonly daemonSet: DaemonSet;
   readonly snapshot: Snapshot;
 }
 
-/** A text that is known, and what to do if it is read. */
+/** A known text and its remedy. */
 interface Known {
   readonly says: RegExp;
   readonly remedy: (match: RegExpExecArray, situation: Omit<Situation, "pod">) => string;
@@ -33,7 +33,7 @@ interface Known {
 const DIRECTORIES = docs("hosts.md");
 const NOT_READY = runbook("LinkerdCNINotReady");
 
-/** The first of a table that knows a text. */
+/** The first entry of a table that matches a text. */
 function lookUp(table: readonly Known[], problem: string, situation: Omit<Situation, "pod">): Trouble | undefined {
   for (const { says, remedy, link = NOT_READY } of table) {
     const match = says.exec(problem);
@@ -42,7 +42,7 @@ function lookUp(table: readonly Known[], problem: string, situation: Omit<Situat
   return undefined;
 }
 
-/** Why the API server refuses to make the DaemonSet's pods. */
+/** Why the API server refuses to create the DaemonSet's pods. */
 const REFUSALS: readonly Known[] = [
   {
     says: /violates PodSecurity/,
@@ -53,7 +53,7 @@ const REFUSALS: readonly Known[] = [
   {
     says: /no PriorityClass with name (\S+) was found/,
     remedy: ([, name]) =>
-      `create PriorityClass ${name}, or set priorityClassName to one that is there, such as system-node-critical (kubectl get priorityclasses)`,
+      `create PriorityClass ${name}, or set priorityClassName to an existing one, such as system-node-critical (kubectl get priorityclasses)`,
     link: docs("cli.md#nodes"),
   },
   {
@@ -80,7 +80,7 @@ const REFUSALS: readonly Known[] = [
   },
 ];
 
-/** Why the DaemonSet cannot make a pod, by the last Event that says so. */
+/** Why the DaemonSet cannot create a pod, by the last such Event. */
 export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | undefined {
   const events = known(snapshot.refusals) ?? [];
   const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
@@ -95,7 +95,7 @@ export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | u
   );
 }
 
-/** Messages of the container runtime if it cannot make a pod's network by the plugin. */
+/** Messages of the container runtime if the plugin fails to set a pod's network up. */
 const SANDBOXES: readonly Known[] = [
   {
     says: /failed to find plugin "linkerd-cni" in path \[([^\]]*)\]/,
@@ -126,7 +126,7 @@ const SANDBOXES: readonly Known[] = [
   },
 ];
 
-/** Why a pod has no network, if that is the plugin's doing. */
+/** Why a pod has no network, if the plugin is the cause. */
 export function sandboxTrouble(situation: Situation): Trouble | undefined {
   const { uid } = situation.pod.metadata;
   const events = (known(situation.snapshot.sandboxFailures) ?? []).filter(
@@ -139,12 +139,12 @@ export function sandboxTrouble(situation: Situation): Trouble | undefined {
 
 const NRI = docs("nri.md#requirements");
 
-/** What the installer, or the NRI plugin, says keeps it from being ready. */
+/** Messages of the installer or the NRI plugin about why it is not ready. */
 const OWN_WORDS: readonly Known[] = [
   {
     says: /there is no socket (\S+)\/nri\.sock/,
     remedy: ([, directory]) =>
-      `turn NRI on in the configuration of the node's container runtime, which has to be containerd 2.0, CRI-O 1.30 or later; if its socket is not in ${directory}, set nri.socketDir`,
+      `turn NRI on in the configuration of the node's container runtime, which must be containerd 2.0, CRI-O 1.30 or later; if its socket is not in ${directory}, set nri.socketDir`,
     link: NRI,
   },
   {
@@ -160,7 +160,7 @@ const OWN_WORDS: readonly Known[] = [
   {
     says: /this node cannot reach the API server/,
     remedy: () =>
-      "let pods of this node reach that address (network policies, routes, kube-proxy or what takes its place); meshed pods that no annotation describes do not start there",
+      "let pods of this node reach that address (network policies, routes, kube-proxy or its replacement); meshed pods that no annotation describes do not start there",
     link: runbook("LinkerdCNIApiUnreachable"),
   },
   {
@@ -187,7 +187,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /contested/,
-    remedy: () => "see which other agent writes that file, and have it leave the file alone",
+    remedy: () => "see which other agent writes that file, and configure it to leave the file alone",
     link: runbook("LinkerdCNIConfigContested"),
   },
   {
@@ -197,7 +197,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /does not answer VERSION/,
-    remedy: () => "go back to the version before (helm rollback), or fix on the node what the line names",
+    remedy: () => "go back to the previous version (helm rollback), or fix the cause named above on the node",
   },
   {
     says: /read-only|not writable|bytes left|ENOSPC|EROFS|EACCES|EPERM/,
@@ -206,12 +206,12 @@ const OWN_WORDS: readonly Known[] = [
   },
 ];
 
-/** The words of a log, without what each line begins with, and with the node's own paths. */
+/** A log message without its prefix, and with the node's paths. */
 const wordsOf = (warning: string) => warning.replace(/^\S+: \w+: /, "").replace(/(^|[\s"(])\/host(?=\/)/g, "$1");
 
 const stoppedOf = ({ state }: ContainerStatus) => state?.waiting ?? state?.terminated;
 
-/** The container that keeps a pod from being ready; the main one if the pod does not say. */
+/** The container that keeps a pod from being ready; the main one if unknown. */
 const unreadyContainer = (pod: CheckedPod): string =>
   statusesOf(pod).find(({ ready }) => ready !== true)?.name ?? mainContainer(pod);
 
@@ -228,14 +228,14 @@ function ownWords(situation: Situation): string | undefined {
 const nodeOfPod = ({ pod, snapshot }: Situation): NodeObject | undefined =>
   known(snapshot.nodes)?.find(({ metadata }) => metadata.name === nodeOf(pod));
 
-/** What a node says of itself if it is not ready. */
+/** The message of a node that is not ready. */
 export function notReady(node: NodeObject): string | undefined {
   const ready = conditionOf(node, "Ready");
   if (ready === undefined || ready.status === "True") return undefined;
   return `node ${node.metadata.name} is NotReady: ${ready.message ?? ready.reason ?? "it does not say why"}`;
 }
 
-/** A container that does not run, with what it says. */
+/** A container that does not run, with its message. */
 function stoppedContainer(pod: CheckedPod, isMeant: (status: ContainerStatus) => boolean) {
   const found = statusesOf(pod).find(
     (status) => status.ready !== true && stoppedOf(status) !== undefined && isMeant(status),
@@ -327,7 +327,7 @@ const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
   },
 ];
 
-/** Why a pod of the DaemonSet is not ready; undefined if nothing but time may be missing. */
+/** Why a pod of the DaemonSet is not ready; undefined if it may only need time. */
 export function causeOf(situation: Situation): Trouble | undefined {
   if (situation.pod.metadata.deletionTimestamp !== undefined) return undefined;
   for (const cause of CAUSES) {
@@ -337,15 +337,15 @@ export function causeOf(situation: Situation): Trouble | undefined {
   return undefined;
 }
 
-/** What is said of a pod that is not ready, if its cause is not known. */
+/** The message about a pod that is not ready for an unknown reason. */
 export function unknownCause(situation: Situation): Trouble {
   const { metadata } = situation.pod;
-  const said = conditionOf(situation.pod, "Ready")?.message ?? "it has not said that it is";
+  const said = conditionOf(situation.pod, "Ready")?.message ?? "it has not reported to be ready";
   const problem = metadata.deletionTimestamp === undefined ? said.replaceAll("\n", " ") : "it is being deleted";
   return { problem, remedy: logOf(situation), link: NOT_READY };
 }
 
-/** What a ready installer warns of: the container runtime may look for plugins elsewhere. */
+/** A warning of a ready installer: the container runtime may look for plugins elsewhere. */
 export function warningOf(situation: Situation): Trouble | undefined {
   const { pod, snapshot } = situation;
   const warning = isReady(pod) ? snapshot.warnings.get(pod.metadata.name ?? "") : undefined;
@@ -355,7 +355,7 @@ export function warningOf(situation: Situation): Trouble | undefined {
 /** Exit code of the validator if connections of its pod are not redirected. */
 export const NOT_REDIRECTED = 95;
 
-/** Whether a pod's validator found that its connections are not redirected. */
+/** Whether a pod's validator has found that its connections are not redirected. */
 export const isUnchained = (pod: CheckedPod): boolean =>
   (pod.status?.initContainerStatuses ?? []).some(
     ({ name, ready, state, lastState }) =>

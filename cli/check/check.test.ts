@@ -122,13 +122,13 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "a change that is not acted on",
     rolledOut({ observedGeneration: 0 }),
-    ["error: its last change has not been acted on"],
+    ["error: its controller has not processed the last change"],
   ],
   ["old pods", rolledOut({ updatedNumberScheduled: 1 }), ["error: 1 of 2 pods are of an older version"]],
   [
     "old pods that nobody replaces",
     rolledOut({ updatedNumberScheduled: 1 }, { updateStrategy: { type: "OnDelete" } }),
-    ["error: 1 of 2 pods are of an older version, and are replaced when they are deleted"],
+    ["error: 1 of 2 pods are of an older version, and are replaced only when they are deleted"],
   ],
   [
     "a container that does not start",
@@ -417,14 +417,14 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     "no chain and no Multus",
     underMultus,
     [
-      "warning: the plugin is not chained (chained: false), and there is neither a webhook that has Multus call it, nor the NRI plugin",
+      "warning: the plugin is not chained (chained: false), and there is neither a webhook that makes Multus call it, nor the NRI plugin",
     ],
   ],
   ["no chain, under Multus", multus, []],
   [
     "no Multus itself",
     { ...multus, definitions: { value: undefined } },
-    ["error: the API server knows no NetworkAttachmentDefinitions"],
+    ["error: the API server does not know NetworkAttachmentDefinitions"],
   ],
   [
     "no certificate",

@@ -11,7 +11,7 @@ import { takeSnapshot } from "./snapshot";
 
 interface Options extends ClusterOptions {
   readonly cniNamespace: string;
-  /** Before anything is installed. */
+  /** Checks before an installation. */
   readonly pre?: true;
   /** Milliseconds. */
   readonly wait: number;
@@ -20,7 +20,7 @@ interface Options extends ClusterOptions {
 
 const UNITS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 
-/** Seconds, or a duration as linkerd's command takes it: `90`, `90s`, `1m30s`. @returns milliseconds */
+/** Seconds, or a duration as in linkerd's command: `90`, `90s`, `1m30s`. @returns milliseconds */
 function duration(text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * UNITS.s;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s)/g)];
@@ -30,10 +30,10 @@ function duration(text: string): number {
   return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
 }
 
-/** The result of one look; with --pre, the values to install with. */
+/** The result of one check; with --pre, the values to install with. */
 type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
 
-/** Asks first what needs no rights, so that a cluster that does not answer is said once. */
+/** First makes a request that needs no permissions, so that an unreachable cluster is reported once. */
 async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
   const answers = await apiFinding(kubectl);
   if (answers.result === "error") return { findings: [answers] };
@@ -45,7 +45,7 @@ async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Option
 const LOOK_EVERY_MS = 2_000;
 const CLEAR = "\r\u001b[2K";
 
-/** Looks until nothing fails, or the time is over. A terminal sees what is waited for. */
+/** Checks until nothing fails or the time is over. A terminal shows what it waits for. */
 async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise<Look> {
   const begin = io.now();
   for (;;) {

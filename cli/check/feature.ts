@@ -2,7 +2,7 @@ import type { LinkerdCniProps } from "../../constructs";
 import type { Category, Finding } from "./finding";
 import type { CheckedPod, DaemonSet, NodeObject } from "./objects";
 
-/** Where the installer's DaemonSet stands. */
+/** The namespace of the installer's DaemonSet. */
 export interface Nodes {
   readonly daemonSet: DaemonSet;
   readonly namespace: string;
@@ -11,14 +11,14 @@ export interface Nodes {
   readonly pending: readonly CheckedPod[];
   /** The DaemonSet's pods. */
   readonly own: readonly CheckedPod[];
-  /** Names of the nodes that have a ready one. */
+  /** Names of the nodes with a ready one. */
   readonly ready: ReadonlySet<string>;
 }
 
-/** What `l5d-cni check` knows of an optional feature. */
+/** The checks of an optional feature. */
 export interface CheckedFeature {
-  /** The feature's values, as far as the installer's variables tell them. */
+  /** The feature's values, as far as the installer's variables show them. */
   readonly values: (env: ReadonlyMap<string, string | undefined>) => LinkerdCniProps;
-  /** What is wrong with it on the nodes. */
+  /** Its findings on the nodes. */
   readonly onNodes: (nodes: Nodes, category: Category) => readonly Finding[];
 }

@@ -1,7 +1,7 @@
 /** The result of one check. `warning`: it works, but not as one would expect; `error`: it does not. */
 export interface Finding {
   readonly category: string;
-  /** What should be so. */
+  /** The expected state. */
   readonly what: string;
   readonly result: "success" | "warning" | "error";
   /** A fact beside a success. */
@@ -35,7 +35,7 @@ export class Category {
     return { category: this.name, what, result: "warning", ...trouble };
   }
 
-  /** Good, unless there is trouble. */
+  /** A success, unless there is trouble. */
   judge(what: string, trouble: Trouble | undefined, detail?: string): Finding {
     return trouble === undefined ? this.good(what, detail) : this.bad(what, trouble);
   }

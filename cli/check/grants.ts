@@ -6,27 +6,27 @@ import { type DaemonSet, type Grant, installerOf, repairOf } from "./objects";
 
 const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
 
-/** The values that decide about rights, as far as the DaemonSets tell them. */
+/** The values that decide about permissions, as far as the DaemonSets show them. */
 function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
   const repair = repairOf(daemonSet);
   return {
     ...Object.assign({}, ...CHECKED_FEATURES.map(({ values }) => values(env))),
-    // More than that may be granted, and need not be.
+    // More may be granted, but is not needed.
     rbac: { minimal: true },
     repairController: {
       enabled: repair !== undefined,
       deleteUnvalidated: repair?.args?.includes(`--${RepairFlag.deleteUnvalidated}=true`) === true,
     },
     nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
-    // Otherwise it has rights of its own.
+    // Otherwise it has its own permissions.
     pluginLog: nri?.spec?.template?.spec?.automountServiceAccountToken === false,
     podEvents: env.get(InstallerVariable.podEvents) === "true",
     pluginToken: { dedicated: daemonSet === undefined || env.has(InstallerVariable.pluginAccount) },
   };
 }
 
-/** The accounts and roles that the DaemonSets need, as the chart has them; without one, those of the defaults. */
+/** The chart's accounts and roles for the DaemonSets; without a DaemonSet, those of the default values. */
 export function requiredGrants(daemonSet: DaemonSet | undefined, namespace: string, nri?: DaemonSet): readonly Grant[] {
   return installed(valuesOf(daemonSet, nri), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
 }

@@ -8,7 +8,7 @@ import { elsewhere, resourceFindings } from "./resources";
 import { rightsFindings } from "./rights";
 import type { Snapshot } from "./snapshot";
 
-/** In the order in which one thing causes another, so that the first failure is the cause of those behind it. */
+/** In causal order, so that the first failure is the cause of later ones. */
 const CHECKS = [
   accessFindings,
   resourceFindings,
@@ -19,7 +19,7 @@ const CHECKS = [
   multusFindings,
 ];
 
-/** All that is found in a cluster. Pure: no I/O, no clock. */
+/** All findings in a cluster. Pure: no I/O, no clock. */
 export function inspect(snapshot: Snapshot): readonly Finding[] {
   const other = elsewhere(snapshot);
   return other === undefined ? CHECKS.flatMap((find) => find(snapshot)) : [other];

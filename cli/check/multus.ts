@@ -8,11 +8,11 @@ import { known, type Snapshot } from "./snapshot";
 const category = new Category(MULTUS_NAME);
 const link = docs("multus.md");
 
-/** Under Multus, what calls the plugin has to be there. */
+/** Under Multus, the parts that call the plugin must exist. */
 function caller(): Finding {
   return category.odd("webhook linkerd-multus is there", {
     problem:
-      "the plugin is not chained (chained: false), and there is neither a webhook that has Multus call it, nor the NRI plugin",
+      "the plugin is not chained (chained: false), and there is neither a webhook that makes Multus call it, nor the NRI plugin",
     remedy:
       "install the chart linkerd-multus, and annotate meshed namespaces with linkerd.io/multus=enabled; or set nri.enabled or chained to true",
     link,
@@ -23,7 +23,7 @@ function certificates({ webhooks = [] }: WebhookConfiguration): Finding {
   const bare = webhooks.find(({ clientConfig }) => !clientConfig?.caBundle);
   const trouble: Trouble = {
     problem: `webhook ${bare?.name} has no caBundle: the API server cannot call it`,
-    remedy: "see the log of the operator, or of cert-manager: either writes it",
+    remedy: "see the log of the operator, or of cert-manager, which write it",
     link: docs("multus.md#certificates"),
   };
   return category.judge("webhook linkerd-multus has its certificate", bare === undefined ? undefined : trouble);
@@ -50,14 +50,14 @@ function definitions({ definitions: found }: Snapshot): readonly Finding[] {
   const what = "Multus is installed";
   if ("problem" in found) return ifUnreadable(category, what, found);
   const trouble: Trouble = {
-    problem: "the API server knows no NetworkAttachmentDefinitions",
+    problem: "the API server does not know NetworkAttachmentDefinitions",
     remedy: "install Multus before the chart linkerd-multus",
     link,
   };
   return [category.judge(what, found.value === undefined ? trouble : undefined)];
 }
 
-/** Where Multus is to call the plugin: whether it does. */
+/** If Multus should call the plugin: whether it does. */
 export function multusFindings(snapshot: Snapshot): readonly Finding[] {
   const { webhook, daemonSet, nri } = snapshot;
   if ("problem" in webhook) return ifUnreadable(category, "webhook linkerd-multus", webhook);

@@ -18,7 +18,7 @@ const CHAINED: Readonly<Record<string, string>> = {
   auxiliary: "pods are chained by the auxiliary chain of Multus",
 };
 
-/** Where the DaemonSet stands, and what is on the nodes. */
+/** The DaemonSet and the state of the nodes. */
 class Rollout implements Nodes {
   readonly own: readonly CheckedPod[];
   readonly nodes: readonly NodeObject[];
@@ -58,23 +58,23 @@ class Rollout implements Nodes {
     return (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   }
 
-  /** A DaemonSet that is to have no pod at all. */
+  /** A DaemonSet that does not match any node. */
   private get selectsNothing(): boolean {
     return this.isActedOn && this.desired === 0 && this.own.length === 0;
   }
 
-  /** Numbers of a DaemonSet, in words, or undefined if all is as it should be. */
+  /** A DaemonSet's numbers in words, or undefined if they are as expected. */
   private unfinished(): Trouble | undefined {
     const { spec, status = {} } = this.daemonSet;
     const { updatedNumberScheduled: updated = 0, numberReady = 0 } = status;
     const link = runbook("LinkerdCNINotReady");
     const wait = `wait (--wait 120), then see: kubectl rollout status -n ${this.snapshot.namespace} daemonset/${NAME}`;
-    if (!this.isActedOn) return { problem: "its last change has not been acted on", remedy: wait, link };
+    if (!this.isActedOn) return { problem: "its controller has not processed the last change", remedy: wait, link };
     if (updated < this.desired) {
       const problem = `${this.desired - updated} of ${this.desired} pods are of an older version`;
       if (spec?.updateStrategy?.type !== "OnDelete") return { problem, remedy: wait, link };
       const remedy = `delete them, node by node: kubectl delete pod -n ${this.snapshot.namespace} POD`;
-      return { problem: `${problem}, and are replaced when they are deleted`, remedy, link };
+      return { problem: `${problem}, and are replaced only when they are deleted`, remedy, link };
     }
     if (numberReady >= this.desired) return undefined;
     return { problem: `${numberReady} of ${this.desired} pods are ready`, remedy: wait, link };
@@ -83,7 +83,7 @@ class Rollout implements Nodes {
   private nothingSelected(): Finding {
     const { nodes, template } = this;
     const [first] = nodes;
-    const why = first && (whyNotPlaced(template, first) ?? "the DaemonSet's controller has not said why");
+    const why = first && (whyNotPlaced(template, first) ?? "the DaemonSet's controller has not reported why");
     const told =
       first === undefined
         ? "no node is known"
@@ -95,7 +95,7 @@ class Rollout implements Nodes {
     });
   }
 
-  /** The reason why pods of the DaemonSet cannot be created; an Event that is older than a pod is out of date. */
+  /** Why pods of the DaemonSet cannot be created; an Event older than a pod is out of date. */
   private refused(): Finding | undefined {
     const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
     const lacksPods = "value" in this.snapshot.pods && this.own.length < this.desired;
@@ -111,12 +111,12 @@ class Rollout implements Nodes {
     return trouble && category.bad(`DaemonSet ${NAME} can make its pods`, trouble);
   }
 
-  /** The older pod that a new one of the rollout takes the place of, if it is ready. */
+  /** The older pod that a pod of the rollout replaces, if it is ready. */
   private replacedBy(pod: CheckedPod): CheckedPod | undefined {
     return this.own.find((other) => other !== pod && nodeOf(other) === nodeOf(pod) && isReady(other));
   }
 
-  /** The effect of a pod that is not ready on the rollout: it goes on to the other nodes when this one is ready. */
+  /** The effect of an unready pod on the rollout, which continues on the other nodes when this pod is ready. */
   private held(pod: CheckedPod, { problem, remedy, ...rest }: Trouble): Trouble {
     const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
     const old = this.replacedBy(pod)?.metadata.name;
@@ -134,7 +134,10 @@ class Rollout implements Nodes {
     };
   }
 
-  /** Nodes whose pod is not ready; beside a ready one only if a cause is known, since it may only need time. */
+  /**
+   * Nodes whose pod is not ready. Beside a ready pod it is reported only with a known cause, since it may only need
+   * time.
+   */
   private unready(): readonly Finding[] {
     return this.own
       .filter((pod) => !isReady(pod))
@@ -150,7 +153,7 @@ class Rollout implements Nodes {
       });
   }
 
-  /** A node without any pod: by mistake if there are fewer pods than wanted, else by the chart's values. */
+  /** A node without a pod: by a failure if there are fewer pods than wanted, else by the chart's values. */
   private bare(): readonly Finding[] {
     const occupied = new Set(this.own.map(nodeOf));
     const isWanted = this.desired > occupied.size;
@@ -183,7 +186,7 @@ class Rollout implements Nodes {
     ];
   }
 
-  /** Nodes that say that they are not ready; whether that concerns the network is seen from their words. */
+  /** Nodes that are not ready; their messages show whether the network is the cause. */
   private broken(told: ReadonlySet<string>): readonly Finding[] {
     return this.nodes
       .filter((node) => isSelected(this.template, node) && !told.has(node.metadata.name ?? ""))
@@ -196,7 +199,7 @@ class Rollout implements Nodes {
       });
   }
 
-  /** What installers warn of that are ready. */
+  /** Warnings of ready installers. */
   private warned(): readonly Finding[] {
     return this.own.flatMap((pod) => {
       const trouble = warningOf(this.of(pod));
@@ -208,7 +211,7 @@ class Rollout implements Nodes {
     });
   }
 
-  /** How pods come to be chained, as far as logs were read. */
+  /** How pods are chained, according to the logs that were read. */
   private chained(): readonly Finding[] {
     const nodes = new Map<string, string[]>();
     for (const pod of this.own) {
@@ -221,7 +224,7 @@ class Rollout implements Nodes {
     });
   }
 
-  /** All of it; that the rollout only needs time is said if nothing else was found. */
+  /** All findings; an unfinished rollout is reported only without other findings. */
   findings(): readonly Finding[] {
     if (this.selectsNothing) return [this.nothingSelected()];
     const unfinished = this.unfinished();

@@ -53,7 +53,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "a roll-out of the NRI plugin",
     withNri([nriPod("one"), nriPod("two"), nriPod("two", unconnected)], { status: { observedGeneration: 0 } }),
-    ["warning: the last change of its DaemonSet has not been acted on"],
+    ["warning: its DaemonSet's controller has not processed the last change"],
   ],
   [
     "pods of the NRI plugin that are refused",
@@ -109,7 +109,7 @@ test("what to do about a runtime without NRI, by its own words", () => {
   const findings = inspect(cluster({ ...withNri([nriPod("two", unconnected)], noSocket), warnings }));
   expect(findings.find(({ problem = "" }) => problem.includes("no socket"))).toMatchObject({
     remedy:
-      "turn NRI on in the configuration of the node's container runtime, which has to be containerd 2.0, CRI-O 1.30 or later; if its socket is not in /run/nri, set nri.socketDir",
+      "turn NRI on in the configuration of the node's container runtime, which must be containerd 2.0, CRI-O 1.30 or later; if its socket is not in /run/nri, set nri.socketDir",
     link: expect.stringMatching(/docs\/nri\.md#requirements$/),
   });
 });

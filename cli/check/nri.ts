@@ -9,7 +9,7 @@ import { known, type Snapshot } from "./snapshot";
 const category = new Category(NRI_NAME);
 const link = runbook("LinkerdCNINriNotConnected");
 
-/** Pods of the NRI plugin that are not ready, but for those beside a ready one, which may only need time. */
+/** Pods of the NRI plugin that are not ready, except those beside a ready one, which may only need time. */
 function unready(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: Snapshot): readonly Trouble[] {
   const ready = new Set(pods.filter(isReady).map(nodeOf));
   return pods
@@ -23,14 +23,14 @@ function unready(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: Sn
     });
 }
 
-/** Numbers of the DaemonSet, in words, if they say that something is missing. */
+/** The DaemonSet's numbers in words, if pods are missing. */
 function unfinished({ metadata, status = {} }: DaemonSet, namespace: string): Trouble | undefined {
   const { desiredNumberScheduled: desired = 0, numberReady = 0, observedGeneration = 0 } = status;
   const isActedOn = observedGeneration >= (metadata.generation ?? 0);
   if (isActedOn && numberReady >= desired) return undefined;
   const problem = isActedOn
     ? `${numberReady} of ${desired} pods are ready`
-    : "the last change of its DaemonSet has not been acted on";
+    : "its DaemonSet's controller has not processed the last change";
   const remedy = `wait (--wait 120), then see: kubectl rollout status -n ${namespace} daemonset/${NRI_NAME}`;
   return { problem, remedy, link };
 }
@@ -48,7 +48,7 @@ function troubles(daemonSet: DaemonSet, snapshot: Snapshot): readonly Trouble[] 
   return rest === undefined ? found : [rest];
 }
 
-/** Whether the NRI plugin is on every node, if it was asked for: without a chain nothing else redirects. */
+/** Whether the NRI plugin is on every node, if enabled: without a chain nothing else redirects. */
 export function nriFindings(snapshot: Snapshot): readonly Finding[] {
   const { nri, daemonSet, namespace } = snapshot;
   const what = `DaemonSet ${NRI_NAME} is ready`;

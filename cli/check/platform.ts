@@ -29,9 +29,9 @@ export const platformOf = (node: NodeObject): PlatformName | undefined => IN_ORD
 /** Why a node cannot have the installer, whatever the values; undefined if it can. */
 export function impossible(node: NodeObject): string | undefined {
   const { kernelVersion = "", architecture = "" } = info(node);
-  if (node.metadata.name?.startsWith("gk3-")) return "GKE Autopilot lets no pod write to the node";
-  if (label(node, "eks.amazonaws.com/compute-type") === "fargate") return "Fargate runs no DaemonSet";
-  if (label(node, "type") === "virtual-kubelet") return "a virtual node runs no DaemonSet";
+  if (node.metadata.name?.startsWith("gk3-")) return "GKE Autopilot does not allow pods to write to the node";
+  if (label(node, "eks.amazonaws.com/compute-type") === "fargate") return "Fargate does not run DaemonSets";
+  if (label(node, "type") === "virtual-kubelet") return "a virtual node does not run DaemonSets";
   if (/64k/.test(kernelVersion))
     return `its kernel ${kernelVersion} has pages of 64 KB, with which the image does not start`;
   const tooOld = tooOldForPlugin(kernelVersion);
@@ -43,7 +43,7 @@ export function impossible(node: NodeObject): string | undefined {
 /** Why mode native cannot redirect on a node; undefined if it can. */
 export const needsLegacy = (node: NodeObject): string | undefined => tooOldForNative(info(node).kernelVersion ?? "");
 
-/** Releases of k3s from which on its plugins have the directory of the preset. */
+/** Releases of k3s since which its plugins are in the preset's directory. */
 const K3S_MOVED: Readonly<Record<number, number>> = { 28: 15, 29: 10, 30: 6, 31: 2 };
 
 /** Whether a node runs a k3s whose plugins are in another directory than the preset's. */
@@ -52,7 +52,7 @@ function isOldK3s(node: NodeObject): boolean {
   return minor < 28 || patch < (K3S_MOVED[minor] ?? 0);
 }
 
-/** The values for nodes of one platform: `platform`, and what goes over its preset. */
+/** The values for nodes of one platform: `platform`, and values that override its preset. */
 export function valuesFor(platform: PlatformName, nodes: readonly NodeObject[]): Readonly<Record<string, string>> {
   if (platform !== "k3s" || !nodes.some(isOldK3s)) return { platform };
   return { platform, destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" };

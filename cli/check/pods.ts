@@ -16,7 +16,7 @@ import { known, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-pods");
 
-/** Pods that the plugin keeps from starting, by what it says: one finding for each text. */
+/** Pods that the plugin keeps from starting, one finding for each of its messages. */
 function unstarted(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: Snapshot): readonly Finding[] {
   const byText = new Map<string, { readonly trouble: Trouble; readonly pods: CheckedPod[] }>();
   for (const pod of pods) {
@@ -35,7 +35,7 @@ function unstarted(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: 
   );
 }
 
-/** Pods whose redirect the NRI plugin of their node sets: the next run of their validator passes. */
+/** Pods whose redirect their node's NRI plugin sets: the next run of their validator passes. */
 function mended(pods: readonly CheckedPod[]): readonly Finding[] {
   const [first] = pods;
   if (first === undefined) return [];
@@ -68,12 +68,12 @@ function unchained(all: readonly CheckedPod[], daemonSet: DaemonSet): readonly F
   ];
 }
 
-/** Whether meshed pods of all namespaces start, and behind the chain. */
+/** Whether meshed pods of all namespaces start, and are chained. */
 export function podFindings(snapshot: Snapshot): readonly Finding[] {
   const daemonSet = known(snapshot.daemonSet);
   const pending = known(snapshot.pending);
   if (daemonSet === undefined || pending === undefined) return [];
-  // The installer's own are judged with their nodes.
+  // The installer's pods are checked with their nodes.
   const others = pending.filter(({ metadata }) => !OWN_PODS.includes(metadata.labels?.[SELECTOR.key] ?? ""));
   const nri = new Set((known(snapshot.pods) ?? []).filter((pod) => isNri(pod) && isReady(pod)).map(nodeOf));
   const broken = others.filter(isUnchained);

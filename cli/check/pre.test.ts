@@ -76,7 +76,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   [
     "GKE Autopilot",
     nodes(node("gk3-a", { kubeletVersion: "v1.31.5-gke.1" })),
-    ["error: not possible on node gk3-a: GKE Autopilot lets no pod write to the node"],
+    ["error: not possible on node gk3-a: GKE Autopilot does not allow pods to write to the node"],
     {},
   ],
   [
@@ -109,7 +109,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     "Cilium, alone",
     { cilium: { value: { data: {} } } },
     [
-      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium takes away what others write beside it, but for drop-ins, which the runtime of node a does not read",
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium removes what others write beside it, but for drop-ins, which the runtime of node a does not read",
     ],
     {},
   ],
@@ -135,7 +135,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
       cilium: { value: { data: { "cni-exclusive": "true" } } },
     },
     [
-      "error: ConfigMap kube-system/cilium-config has cni-exclusive true: Cilium takes away what others write beside it, but for drop-ins, which the runtime of node old does not read",
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive true: Cilium removes what others write beside it, but for drop-ins, which the runtime of node old does not read",
     ],
     {},
   ],
@@ -195,7 +195,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
         ],
       },
     },
-    ["warning: pods of RuntimeClass gvisor, kata have a network stack of their own, which the redirect does not reach"],
+    ["warning: pods of RuntimeClass gvisor, kata have their own network stack, which the redirect does not reach"],
     {},
   ],
   [

@@ -12,18 +12,18 @@ import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./obj
 import { directoriesText, impossible, needsLegacy, platformOf, valuesFor } from "./platform";
 import { known, type Read, read } from "./snapshot";
 
-/** A RuntimeClass, as far as it is checked. */
+/** The checked fields of a RuntimeClass. */
 export interface RuntimeClass extends Named {
   readonly handler?: string;
 }
 
-/** A cluster before anything is installed. */
+/** A cluster before the installation. */
 export interface Before {
   readonly namespace: string;
   readonly nodes: Read<readonly NodeObject[]>;
   readonly namespaceObject: Read<Named | undefined>;
   readonly daemonSet: Read<DaemonSet | undefined>;
-  /** Cilium's own, in kube-system. */
+  /** Cilium's configuration, in kube-system. */
   readonly cilium: Read<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
   readonly multus: Read<Named | undefined>;
   /** The configuration of Multus' daemons: that of Multus' own manifests, and OpenShift's. */
@@ -45,7 +45,7 @@ const MULTUS_NAMESPACES = ["kube-system", "openshift-multus"] as const;
 
 const KINDS = ["daemonsets.apps", "configmaps", "serviceaccounts", "clusterroles.rbac.authorization.k8s.io"];
 
-/** Whether the API server would let the user create something; its answer is not taken for a problem. */
+/** Whether the API server allows the user to create a kind of object; a failed request is not a problem. */
 async function mayCreate(kubectl: Kubectl, kind: string, namespace: string): Promise<boolean> {
   try {
     return (await kubectl.run("auth", "can-i", "create", kind, `--namespace=${namespace}`)).includes("yes");
@@ -55,7 +55,7 @@ async function mayCreate(kubectl: Kubectl, kind: string, namespace: string): Pro
   }
 }
 
-/** Reads what decides about an installation. */
+/** Reads the data for the checks before an installation. */
 export async function readBefore(kubectl: Kubectl, namespace: string): Promise<Before> {
   const get = <T>(kind: string, name: string, where?: string) =>
     read(kind, kubectl.get<T>({ kind, name, ...(where === undefined ? {} : { namespace: where }) }));
@@ -102,7 +102,7 @@ const versionsOf = (nodes: readonly NodeObject[]) => {
   return [...new Set(told)].join(", ");
 };
 
-/** Nodes that no values help. */
+/** Nodes that cannot have the plugin with any values. */
 function impossibleFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   const groups = [...grouped(nodes, impossible)].flatMap(([why, own]) => (why === undefined ? [] : [{ why, own }]));
   return groups.map(({ why, own }) => {
@@ -177,19 +177,19 @@ function platformFindings(nodes: readonly NodeObject[]): Preparation {
 function ciliumFindings({ cilium, nodes }: Before): readonly Finding[] {
   const found = known(cilium);
   if (found === undefined) return [];
-  const what = "Cilium leaves alone what others write";
+  const what = "Cilium does not change what others write";
   const exclusive = found.data?.["cni-exclusive"];
   if (exclusive === "false") return [category.good(what, "cni-exclusive is false")];
-  // It takes away files, not folders.
+  // It removes files, not folders.
   const others = (known(nodes) ?? []).filter(({ status }) => !readsDropins(status?.nodeInfo?.containerRuntimeVersion));
   if (others.length === 0 && known(nodes) !== undefined) {
-    return [category.good(what, "it does not touch drop-ins, which every node's runtime reads")];
+    return [category.good(what, "it does not change drop-ins, which every node's runtime reads")];
   }
   const unread = others.length === 0 ? "" : `, but for drop-ins, which the runtime of ${namesOf(others)} does not read`;
   return [
     category.bad(what, {
       // Cilium's default.
-      problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${exclusive ?? "not set, which means true"}: Cilium takes away what others write beside it${unread}`,
+      problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${exclusive ?? "not set, which means true"}: Cilium removes what others write beside it${unread}`,
       remedy:
         "set cni.exclusive=false in Cilium's values, and restart its agents; or have containerd 2.1, CRI-O 1.34 or later on every node",
       link: PRE,
@@ -227,14 +227,14 @@ function hasNri({ status }: NodeObject): boolean {
   return since !== undefined && (major > since[0] || (major === since[0] && minor >= since[1]));
 }
 
-/** What repairs pods that start before the plugin is in place. */
+/** The repair of pods that start before the plugin is installed. */
 function mendingFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   if (!nodes.some(({ status }) => status?.nodeInfo?.containerRuntimeVersion !== undefined)) return [];
   if (!nodes.every(hasNri)) {
     const how = "add --set repairController.enabled=true";
     return [category.good("pods that start too early can be replaced", how)];
   }
-  return [category.good("pods that start too early can be mended in place", "add --set nri.enabled=true")];
+  return [category.good("pods that start too early can be repaired in place", "add --set nri.enabled=true")];
 }
 
 function sandboxFindings({ runtimeClasses }: Before): readonly Finding[] {
@@ -243,7 +243,7 @@ function sandboxFindings({ runtimeClasses }: Before): readonly Finding[] {
   const names = own.map(({ metadata }) => metadata.name).join(", ");
   return [
     category.odd("every pod has the network stack of its node", {
-      problem: `pods of RuntimeClass ${names} have a network stack of their own, which the redirect does not reach`,
+      problem: `pods of RuntimeClass ${names} have their own network stack, which the redirect does not reach`,
       remedy: "keep meshed pods off these RuntimeClasses",
       link: docs("hosts.md#sandboxes-of-their-own"),
     }),
@@ -268,7 +268,7 @@ function installedFindings({ namespace, daemonSet }: Before): readonly Finding[]
   if (found === undefined) return [];
   const what = "nothing is installed yet";
   if (!isOurs(found)) {
-    return [category.good("linkerd's own chart is installed", "helm upgrade with this project's takes its place")];
+    return [category.good("linkerd's own chart is installed", "helm upgrade with this project's chart replaces it")];
   }
   return [
     category.odd(what, {
@@ -281,7 +281,7 @@ function installedFindings({ namespace, daemonSet }: Before): readonly Finding[]
 
 interface MultusDaemon {
   readonly auxiliaryCNIChainName?: string;
-  /** Where it looks for the configuration of the pods' own network. */
+  /** Where it looks for the configuration of the pods' network. */
   readonly multusAutoconfigDir?: string;
 }
 
@@ -305,7 +305,7 @@ function auxiliaryDir({ multusDaemons }: Before): string | undefined {
   return found && `${directory}/${found.auxiliaryCNIChainName}`;
 }
 
-/** Which of the ways under Multus there is, and the values for it. */
+/** The possible way under Multus, and its values. */
 function multusPreparation(before: Before, platform: PlatformName | undefined): Preparation {
   if (known(before.multus) === undefined) return { findings: [], values: {} };
   const directory = auxiliaryDir(before);
@@ -347,7 +347,7 @@ function accessFindings({ refused, namespace }: Before): readonly Finding[] {
   ];
 }
 
-/** Nodes that have no network yet, on which the installer waits for one. */
+/** Nodes without a network, on which the installer waits for one. */
 function networkFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   return nodes.flatMap((node) => {
     const problem = notReady(node);

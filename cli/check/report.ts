@@ -13,7 +13,7 @@ const PAINTS = {
 
 const isBad = ({ result }: Finding) => result === "error";
 
-/** Whether no check failed; a warning does not count. */
+/** Whether no check failed; warnings do not count. */
 export const succeeded = (findings: readonly Finding[]): boolean => !findings.some(isBad);
 
 function byCategory(findings: readonly Finding[]): readonly (readonly [string, readonly Finding[]])[] {
@@ -26,7 +26,7 @@ function explained({ problem, remedy = "", link }: Finding, colours: Colors, col
   return [...indented(problem, 4, columns), ...indented(remedy, 4, columns), `    ${colours.dim(`see ${link}`)}`];
 }
 
-/** The line of each finding, its detail beside it; below it if the terminal has no room. */
+/** The lines of the findings, each with its detail beside it, or below it on a narrow terminal. */
 function linesOf(findings: readonly Finding[], colours: Colors, columns: number | undefined): readonly string[] {
   const sign = ({ result }: Finding) => PAINTS[result](colours)(SIGNS[result]);
   const needed = (part: (finding: Finding) => string) => Math.max(0, ...findings.map((each) => part(each).length));
@@ -46,7 +46,7 @@ function linesOf(findings: readonly Finding[], colours: Colors, columns: number 
 }
 
 /**
- * A report for people, in the form that linkerd's own checks have.
+ * A report for people, in the form of linkerd's checks.
  * @param columns of the terminal. @default lines of any length
  */
 export function reportText(findings: readonly Finding[], colours: Colors, columns?: number): string {
@@ -65,7 +65,7 @@ export function reportText(findings: readonly Finding[], colours: Colors, column
   return [...sections, `Status check results are ${result}${failed === 0 ? "" : `: ${failed} failed`}`, ""].join("\n");
 }
 
-/** A report for programs, with the members that linkerd's own has. @param values to install with */
+/** A report for programs, with the fields of linkerd's report. @param values to install with */
 export function reportJson(findings: readonly Finding[], values?: Readonly<Record<string, string>>): string {
   const categories = byCategory(findings).map(([categoryName, own]) => ({
     categoryName,

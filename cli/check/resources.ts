@@ -13,7 +13,7 @@ import { known, type Read, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-resources");
 
-/** Judges what has to be there; what may not be read is left to the one warning about that. */
+/** Checks required objects; unreadable ones are covered by the warning about access. */
 function judged<T>(
   what: string,
   read: Read<T | undefined>,
@@ -27,7 +27,7 @@ function judged<T>(
 const install = (namespace: string) =>
   `install it: l5d-cni install-cni --cni-namespace ${namespace} | kubectl apply -f -, or helm install linkerd-cni -n ${namespace} in a namespace with labels; --cni-namespace says where to look`;
 
-/** A pod about which nothing is said but that it is meshed: what is wrong then, is wrong with the stanza. */
+/** A meshed pod without settings: any problem with it is a problem of the stanza. */
 const MESHED = { namespace: "", name: "", annotations: {}, labels: {}, containers: [PROXY], initContainers: [] };
 
 function judgeStanza(map: ConfigMapObject, namespace: string): Trouble | undefined {
@@ -41,7 +41,7 @@ function judgeStanza(map: ConfigMapObject, namespace: string): Trouble | undefin
   }
 }
 
-/** Which one to uninstall of those that write the same files: never the one that is of this project and healthy. */
+/** Which DaemonSet to uninstall if several write the same files: never a healthy one of this project. */
 function rivalTrouble(others: readonly DaemonSet[], own: DaemonSet | undefined): Trouble {
   const [foreign = others[0]] = others.filter((other) => !isOurs(other));
   const link = runbook("LinkerdCNIConfigContested");
@@ -62,7 +62,7 @@ function rivals({ daemonSets, daemonSet, namespace }: Snapshot): readonly Findin
   return [category.judge(what, trouble)];
 }
 
-/** The namespace of the plugin, if it is not the given one: then nothing else is reported. */
+/** Reports the plugin's namespace, if it differs from the given one, and nothing else. */
 export function elsewhere({ namespace, daemonSet, daemonSets }: Snapshot): Finding | undefined {
   if ("problem" in daemonSet || daemonSet.value !== undefined) return undefined;
   const [other] = (known(daemonSets) ?? []).filter(({ metadata }) => metadata.namespace !== namespace);
@@ -81,7 +81,7 @@ export function resourceFindings(snapshot: Snapshot): readonly Finding[] {
   const missing = (what: string): Trouble => ({ problem: `${what} is not there`, remedy: install(namespace), link });
   const foreign: Trouble = {
     problem: `DaemonSet ${namespace}/${NAME} is not of this project's chart`,
-    remedy: "upgrade it: helm upgrade linkerd-cni with this project's chart takes its place",
+    remedy: "upgrade it: helm upgrade linkerd-cni with this project's chart replaces it",
     link,
   };
   const linkerds = (set: DaemonSet): Trouble => ({

@@ -31,7 +31,7 @@ function rightText({ group, resource, verb, name }: Right): string {
   return `${verb} ${resource}${group === "" ? "" : `.${group}`}${name === undefined ? "" : ` ${name}`}`;
 }
 
-/** The missing rights, in words. */
+/** The missing permissions, in words. */
 function lackOf(wanted: Grant, found: Grant): string | undefined {
   if (wanted.rules !== undefined) {
     const rights = wanted.rules.flatMap(rightsOf);
@@ -67,7 +67,7 @@ function troubleOf(wanted: Grant, found: Grant | undefined): Trouble | undefined
   };
 }
 
-/** The rights of the installer and of the plugin. */
+/** The permissions of the installer and of the plugin. */
 export function rightsFindings({ grants }: Snapshot): readonly Finding[] {
   const category = new Category("linkerd-cni-rights");
   return grants.flatMap(({ wanted, found }) => {

@@ -24,9 +24,9 @@ import {
 /** A part that was read, or a problem; if the user may not read it, `forbidden` names the kind. */
 export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };
 
-/** A cluster at one moment. */
+/** The state of a cluster. */
 export interface Snapshot {
-  /** Where the plugin should be. */
+  /** The plugin's namespace. */
   readonly namespace: string;
   readonly namespaceObject: Read<Named | undefined>;
   readonly configMap: Read<ConfigMapObject | undefined>;
@@ -39,18 +39,18 @@ export interface Snapshot {
   readonly pods: Read<readonly CheckedPod[]>;
   /** The last warning or error in each pod's log, by the pod's name. */
   readonly warnings: ReadonlyMap<string, string>;
-  /** How pods come to be chained, by the name of the ready pod whose log says so: `dropin: containerd://2.2.9 reads …`. */
+  /** How pods are chained, by the name of the ready pod with that log line: `dropin: containerd://2.2.9 reads …`. */
   readonly chainings: ReadonlyMap<string, string>;
   readonly nodes: Read<readonly NodeObject[]>;
   /** Why pods of the DaemonSet could not be created. */
   readonly refusals: Read<readonly Event[]>;
-  /** The same of the NRI plugin's. */
+  /** The same for the NRI plugin. */
   readonly nriRefusals: Read<readonly Event[]>;
   /** Pods of all namespaces that have not started. */
   readonly pending: Read<readonly CheckedPod[]>;
-  /** Why sandboxes could not be made, in all namespaces. */
+  /** Why sandboxes could not be created, in all namespaces. */
   readonly sandboxFailures: Read<readonly Event[]>;
-  /** The object that is needed, beside the one that exists. */
+  /** The required object and the existing one. */
   readonly grants: readonly { readonly wanted: Grant; readonly found: Read<Grant | undefined> }[];
   readonly webhook: Read<WebhookConfiguration | undefined>;
   readonly operator: Read<Deployment | undefined>;
@@ -60,15 +60,15 @@ export interface Snapshot {
 /** The part, if it could be read. */
 export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? what.value : undefined);
 
-/** How many pods' logs are read, those that are not ready first: what ails many nodes is the same on most of them. */
+/** Maximum number of pods whose logs are read, unready ones first: many nodes usually have the same problem. */
 const MOST_LOGS = 5;
 const TAIL = `--tail=${LOG_LINES}`;
-/** A ready installer has warned when it started. */
+/** A ready installer logs its warnings at its start. */
 const HEAD = "--limit-bytes=65536";
-/** While it does not reach the API server, it says so every minute. */
+/** While it cannot reach the API server, it logs that every minute. */
 const RECENT = "--since=2m";
 
-/** How installer and NRI plugin begin their lines; what the CNI plugin said, the installer only passes on. */
+/** Prefix of the installer's and NRI plugin's lines; the installer only passes the CNI plugin's lines on. */
 const OWN_LINE = /^linkerd-cni(?:-nri)?: (?:warn|error): (?!plugin: )/;
 const DIRECTORY_WARNING = /holds none of the other plugins/;
 
@@ -83,11 +83,11 @@ const directoryWarning = (log: string): string | undefined =>
 
 const CHAINING = new RegExp(`^linkerd-cni: info: .* ${CHAINED_NOTE} \\((.*)\\)$`);
 
-/** How a node's pods come to be chained, by the last line of a log that says so. */
+/** How a node's pods are chained, by the last such line of a log. */
 const chainingIn = (log: string): string | undefined =>
   CHAINING.exec(log.split("\n").findLast((line) => CHAINING.test(line)) ?? "")?.[1];
 
-/** What a ready installer says of the API server, if it was last that it cannot reach it. */
+/** A ready installer's last message about the API server, if it cannot reach it. */
 function unreachedWarning(log: string): string | undefined {
   const last = log.split("\n").findLast((line) => line.includes(ApiReach.lost) || line.includes(ApiReach.regained));
   return last?.includes(ApiReach.lost) ? last : undefined;
@@ -104,7 +104,7 @@ const kinds: Readonly<Record<string, string>> = {
 /** `clusterroles` of `clusterroles.rbac.authorization.k8s.io`, and `namespaces` of `namespace`. */
 const plural = (kind: string): string => kind.replace(/\..*/, "").replace(/s?$/, "s");
 
-/** Takes what kubectl refuses for an answer. */
+/** Turns a refusal of kubectl into a result. */
 export async function read<T>(kind: string, answer: Promise<T>): Promise<Read<T>> {
   try {
     return { value: await answer };
@@ -131,7 +131,7 @@ class Reader {
   }
 
   grants(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): Promise<Snapshot["grants"]> {
-    // Another chart grants what its own pods need.
+    // Another chart grants what its pods need.
     const wanted = daemonSet === undefined || isOurs(daemonSet) ? requiredGrants(daemonSet, this.namespace, nri) : [];
     return Promise.all(
       wanted.map(async (grant) => {
@@ -164,7 +164,7 @@ class Reader {
   }
 }
 
-/** Reads everything that the checks need. A part that cannot be read is noted, and the rest goes on. */
+/** Reads everything that the checks need. A part that cannot be read is noted, and reading continues. */
 export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise<Snapshot> {
   const reader = new Reader(kubectl, namespace);
   const selector = `${SELECTOR.key}=${SELECTOR.value}`;

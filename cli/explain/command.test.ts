@@ -64,7 +64,7 @@ test.each([
   ["-f pod.yaml other", "pod.yaml: holds no pod other, but shop/cart"],
   ["-f number.yaml", 'Pod cart: metadata.annotations["config.linkerd.io/proxy-uid"]: 7 is not text: put it in quotes'],
   ["-f broken.yaml", "broken.yaml: "],
-  ["-f text.yaml", "text.yaml: holds something that is no Kubernetes object"],
+  ["-f text.yaml", "text.yaml: contains something that is not a Kubernetes object"],
   ["-f stanza.yaml", "ConfigMap linkerd-cni/linkerd-cni-config: cni_network_config is not JSON"],
   ["cart", "kubectl is not on PATH: install it"],
   ["cart --rule", "Did you mean --rules?"],

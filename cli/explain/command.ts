@@ -23,7 +23,7 @@ interface Options extends ClusterOptions {
 interface Wanted {
   readonly namespace?: string;
   readonly name: string;
-  /** An owner of pods, as kubectl takes it. */
+  /** An owner of pods, in kubectl's form. */
   readonly owner?: string;
 }
 
@@ -40,7 +40,7 @@ function wanted(text: string, namespace: string | undefined): Wanted {
   throw new Error(`${text} and --namespace ${namespace} name two namespaces: give one`);
 }
 
-/** An object that is absent or may not be read counts as absent: the explanation says so. */
+/** An object that may not be read counts as absent, which the explanation mentions. */
 async function readable<T>(object: Promise<T | undefined>, io: Io): Promise<T | undefined> {
   try {
     return await object;
@@ -96,7 +96,7 @@ function ofPlugin<T extends Pick<ConfigMapObject, "metadata">>(
   return inNamespace ?? (objects.length === 1 ? objects[0] : undefined);
 }
 
-/** When an object was last written, by any of the managers of its fields. */
+/** When any manager of an object's fields last wrote it. */
 function lastWritten(metadata: ConfigMapObject["metadata"]): string | undefined {
   const times = [metadata?.creationTimestamp, ...(metadata?.managedFields ?? []).map(({ time }) => time)];
   return times

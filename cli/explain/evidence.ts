@@ -12,7 +12,7 @@ export interface Evidence {
   readonly pod: PodManifest;
   readonly namespace?: NamespaceObject;
   readonly apiServer?: ServiceObject;
-  /** Whether the plugin is in the nodes' chain; else Multus calls it for pods that ask for it. */
+  /** Whether the plugin is in the nodes' chain; if not, Multus calls it for pods that request it. */
   readonly chained: boolean;
   /** Whether the NRI plugin is on the nodes, which sets the redirect if the chain did not. */
   readonly nri: boolean;
@@ -20,9 +20,9 @@ export interface Evidence {
   readonly stanza: JsonObject;
   /** The stanza that the chart writes by default. */
   readonly defaults: JsonObject;
-  /** Which ConfigMap the configuration is of; without it: the chart's defaults. */
+  /** The ConfigMap of the configuration; absent: the chart's defaults. */
   readonly configMap?: string;
-  /** When that ConfigMap was last written, as far as it says. */
+  /** When that ConfigMap was last written, if known. */
   readonly configuredAt?: string;
 }
 
@@ -30,7 +30,7 @@ export interface Evidence {
 export type PodDecision =
   | { readonly kind: "left alone"; readonly because: string }
   | { readonly kind: "redirected"; readonly because: string; readonly options: RedirectOptions; readonly known: Known }
-  /** The plugin fails, and with it the start of the pod. */
+  /** The plugin fails, so the pod does not start. */
   | { readonly kind: "does not start"; readonly because: string; readonly code: number };
 
 /** The input of the plugin's decision. */
@@ -40,7 +40,7 @@ export interface Known {
   readonly stanza: Stanza;
 }
 
-/** @returns a pod's name and namespace, `default` if it says none */
+/** @returns a pod's name and namespace, by default `default` */
 export function nameOf({ metadata }: Pick<PodManifest, "metadata">): PodName {
   return { namespace: metadata?.namespace ?? "default", name: metadata?.name ?? "" };
 }

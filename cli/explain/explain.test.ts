@@ -90,12 +90,12 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   [
     "the node's network",
     [pod({}, { ...PROXY, hostNetwork: true })],
-    "left alone: it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin",
+    "left alone: it is in the node's own network (hostNetwork), for which container runtimes do not call CNI plugins",
   ],
   [
     "Multus, which is not asked to call the plugin",
     [pod(), unchained],
-    "left alone: the plugin is not chained (chained: false), and k8s.v1.cni.cncf.io/networks does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabledif chart linkerd-multus is installed, and recreate the pod, or give the pod k8s.v1.cni.cncf.io/networks: linkerd-cni",
+    "left alone: the plugin is not chained (chained: false), and k8s.v1.cni.cncf.io/networks does not make Multus call it: annotate the pod's namespace with linkerd.io/multus=enabled if chart linkerd-multus is installed, and recreate the pod, or give the pod k8s.v1.cni.cncf.io/networks: linkerd-cni",
   ],
   [
     "Multus, which is",
@@ -106,7 +106,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   [
     "the NRI plugin, for which no runtime calls it either",
     [pod({}, { ...PROXY, hostNetwork: true }), nri(false)],
-    "left alone: it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin",
+    "left alone: it is in the node's own network (hostNetwork), for which container runtimes do not call CNI plugins",
   ],
   [
     "the NRI plugin, which passes annotations whatever the configuration asks for",
@@ -304,14 +304,14 @@ describe("notes", () => {
         ),
       ],
       [
-        'init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true"), have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
+        'init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true"), run it as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
       ],
     ],
     [
       "an init container before a native sidecar",
       [map, shop, pod({}, sidecar)],
       [
-        "init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, put it behind linkerd-proxy, have it run as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
+        "init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, put it behind linkerd-proxy, run it as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
       ],
     ],
     ["no ConfigMap", [shop, pod()], ["there is no ConfigMap linkerd-cni-config here: the chart's defaults apply"]],
@@ -357,14 +357,14 @@ describe("notes", () => {
       "another answer without annotations",
       [map, shop, pod({ annotations: {} })],
       [
-        "if the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is redirected: it has a container linkerd-proxy",
+        "if the runtime does not pass annotations (containerd before 1.5, CRI-O before 1.29), it is redirected: it has a container linkerd-proxy",
       ],
     ],
     [
       "another answer without annotations, by the policy",
       [configMap({ podLookup: "annotations" }), shop, pod({ annotations: INJECTED }, init)],
       [
-        "if the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), it is left alone: its init container linkerd-init sets the rules",
+        "if the runtime does not pass annotations (containerd before 1.5, CRI-O before 1.29), it is left alone: its init container linkerd-init sets the rules",
       ],
     ],
   ])("%s", async (_, objects, expected) => {

@@ -14,7 +14,7 @@ import { type Row, rowsOf } from "./rows";
 export interface Explanation {
   readonly pod: string;
   readonly outcome: PodDecision;
-  /** How it is redirected, and what says so. */
+  /** How it is redirected, with the source of each setting. */
   readonly rows: readonly Row[];
   /** Further notes for the user. */
   readonly notes: readonly string[];
@@ -94,8 +94,9 @@ function namesIn(text: string): readonly unknown[] {
 /** Whether Multus calls the plugin for a pod with this annotation. */
 export const isAttached = (networks: string | undefined): boolean => namesIn(networks ?? "").includes(PLUGIN_TYPE);
 
-const IN_THE_NODE = "it is in the node's own network (hostNetwork), for which container runtimes call no CNI plugin";
-const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not have Multus call it: annotate the pod's namespace with linkerd.io/multus=enabledif chart linkerd-multus is installed, and recreate the pod, or give the pod ${NETWORKS}: ${PLUGIN_TYPE}`;
+const IN_THE_NODE =
+  "it is in the node's own network (hostNetwork), for which container runtimes do not call CNI plugins";
+const NOT_ATTACHED = `the plugin is not chained (chained: false), and ${NETWORKS} does not make Multus call it: annotate the pod's namespace with linkerd.io/multus=enabled if chart linkerd-multus is installed, and recreate the pod, or give the pod ${NETWORKS}: ${PLUGIN_TYPE}`;
 
 /** Why the plugin is not called for a pod. */
 function uncalled({ pod, chained, nri }: Evidence): string | undefined {
@@ -103,7 +104,7 @@ function uncalled({ pod, chained, nri }: Evidence): string | undefined {
   return chained || nri || isAttached(pod.metadata?.annotations?.[NETWORKS]) ? undefined : NOT_ATTACHED;
 }
 
-/** Says what the plugin does for a pod, by the plugin's own functions. */
+/** Explains what the plugin does for a pod, by the plugin's own functions. */
 export function explain(evidence: Evidence): Explanation {
   const { pod: manifest, stanza } = evidence;
   const name = nameOf(manifest);
@@ -112,7 +113,7 @@ export function explain(evidence: Evidence): Explanation {
   if (because !== undefined) return { pod, outcome: { kind: "left alone", because }, rows: [], notes: [] };
   const { annotations = {}, labels = {} } = manifest.metadata ?? {};
   const called = () => outcomeOf({ pod: name, annotations }, evidence);
-  // NRI passes annotations and labels, whatever the configuration asks for.
+  // NRI always passes annotations and labels.
   const byNri = () => outcomeOf({ pod: name, annotations, labels }, evidence);
   const isNris = evidence.nri && !evidence.chained;
   const without = isNris ? byNri() : outcomeOf({ pod: name, annotations: undefined }, evidence);

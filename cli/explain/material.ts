@@ -16,7 +16,7 @@ interface ExplainedContainer {
   readonly securityContext?: SecurityContext;
 }
 
-/** A pod as `kubectl get` prints it, as far as it is explained. */
+/** The used fields of a pod as `kubectl get` prints it. */
 export interface PodManifest extends PodObject {
   readonly spec?: {
     readonly hostNetwork?: boolean;
@@ -56,7 +56,7 @@ function textsOf(manifest: Manifest, field: "annotations" | "labels"): void {
   }
 }
 
-/** A value without what is null: YAML writes that for what is left empty, and Kubernetes takes it for absent. */
+/** A value without nulls: YAML reads empty values as null, and Kubernetes treats null as absent. */
 function withoutNull(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((item) => item !== null).map(withoutNull);
   if (!isObject(value)) return value;
@@ -66,7 +66,7 @@ function withoutNull(value: unknown): unknown {
 
 function objectsOf(read: unknown, from: string): readonly Manifest[] {
   if (read === null || read === undefined) return [];
-  if (!isObject(read)) throw new Error(`${from}: holds something that is no Kubernetes object`);
+  if (!isObject(read)) throw new Error(`${from}: contains something that is not a Kubernetes object`);
   const { kind, metadata, items } = read as Record<string, unknown>;
   if (typeof kind !== "string") throw new Error(`${from}: holds an object without a kind`);
   if (kind.endsWith("List") && Array.isArray(items)) {
@@ -84,18 +84,21 @@ function contentOf(document: Document, from: string): unknown {
   return document.toJS();
 }
 
-/** The objects of a file: JSON is parsed as JSON, since YAML of a whole cluster takes many times its size in memory. */
+/**
+ * The objects of a file. JSON is parsed as JSON, since parsing a whole cluster as YAML needs a multiple of its size in
+ * memory.
+ */
 function contentsOf(text: string, from: string): readonly unknown[] {
   try {
     if (text.trimStart().startsWith("{")) return [JSON.parse(text)];
   } catch {
-    // YAML's own braces, or several documents.
+    // YAML flow style, or several documents.
   }
   const documents = parseAllDocuments(text, YAML) as readonly Document[];
   return documents.map((document) => contentOf(document, from));
 }
 
-/** Sorts objects by what they say about pods. */
+/** Sorts objects by their role in explanations. */
 function materialOf(objects: readonly Manifest[]): Material {
   const of = <T>(kind: string) =>
     objects.filter((object) => object.kind === kind) as readonly unknown[] as readonly T[];
@@ -112,9 +115,8 @@ function materialOf(objects: readonly Manifest[]): Material {
 }
 
 /**
- * Reads YAML documents or JSON: single objects, and lists as kubectl prints them.
- * @param from what is read, for messages
- * @throws if it cannot be read, or holds no pod
+ * Reads YAML documents or JSON: single objects, and lists as kubectl prints them. @param from the source, for messages
+ * @throws if it cannot be read, or contains no pod
  */
 export function readMaterial(text: string, from: string): Material {
   const objects = contentsOf(text, from).flatMap((content) => objectsOf(content, from));

@@ -19,7 +19,7 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
   ];
 }
 
-/** Linkerd's injector copies its own annotations, of which these are none (pkg/inject, AppendNamespaceAnnotations). */
+/** Linkerd's injector copies only its own annotations, not these (pkg/inject, AppendNamespaceAnnotations). */
 const NOT_COPIED: readonly string[] = [
   `${SETTING_PREFIX}skip-inbound-subnets`,
   `${SETTING_PREFIX}skip-outbound-subnets`,
@@ -31,7 +31,7 @@ function whyUnheard(key: string, needed: ReturnType<typeof extraLookup>): string
   return "the injector copied the namespace's settings when it made the pod: recreate the pod";
 }
 
-/** Annotations of a namespace that do not count for a pod. */
+/** Annotations of a namespace that have no effect on a pod. */
 function namespaceNotes(evidence: Evidence): readonly string[] {
   const name = nameOf(evidence.pod);
   const pod = podFromObject(name, evidence.pod);
@@ -52,7 +52,7 @@ function describe(outcome: PodDecision): string {
   return `${outcome.kind === "does not start" ? "it does not start" : `it is ${outcome.kind}`}: ${outcome.because}`;
 }
 
-/** Notes about the running pod, which may differ from one that starts now. */
+/** Notes about a running pod, which may differ from a pod that starts now. */
 function historyNotes({ pod, configuredAt, nri }: Evidence): readonly string[] {
   const name = `${nameOf(pod).namespace}/${nameOf(pod).name}`;
   const ended = `its linkerd-network-validator ended with code ${NOT_REDIRECTED}: ${name}`;
@@ -72,10 +72,10 @@ function historyNotes({ pod, configuredAt, nri }: Evidence): readonly string[] {
   ];
 }
 
-/** Linkerd's own containers, which are made for this. */
+/** Linkerd's containers, which are designed for this. */
 const LINKERDS = /^linkerd-/;
 
-/** Containers whose traffic is not redirected, since they run as the proxy does. */
+/** Containers whose traffic is not redirected, because they run with the proxy's user or group. */
 function proxysUserNotes({ pod: { spec = {} } }: Evidence, { proxyUid, proxyGid }: RedirectOptions): readonly string[] {
   const usual = spec.securityContext ?? {};
   const own = (spec.containers ?? []).filter(({ name }) => !LINKERDS.test(name));
@@ -109,13 +109,13 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
     proxy < 0
       ? 'make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true")'
       : "put it behind linkerd-proxy";
-  const user = proxyUid === undefined ? "" : `, have it run as user ${proxyUid}`;
+  const user = proxyUid === undefined ? "" : `, run it as user ${proxyUid}`;
   return [
     `${what} ${names}: ${they} before the proxy, and connections are refused then: if it needs the network, ${order}${user}, or name its ports in ${SETTING_PREFIX}skip-outbound-ports`,
   ];
 }
 
-/** Further notes for the user. @param without the outcome if the runtime passes no annotations */
+/** Further notes for the user. @param without the outcome if the runtime does not pass annotations */
 export function notesOf(evidence: Evidence, outcome: PodDecision, without: PodDecision): readonly string[] {
   return [
     ...(outcome.kind === "left alone" ? [] : historyNotes(evidence)),
@@ -132,6 +132,6 @@ export function notesOf(evidence: Evidence, outcome: PodDecision, without: PodDe
       : []),
     ...(outcome.kind === without.kind
       ? []
-      : [`if the runtime passes no annotations (containerd before 1.5, CRI-O before 1.29), ${describe(without)}`]),
+      : [`if the runtime does not pass annotations (containerd before 1.5, CRI-O before 1.29), ${describe(without)}`]),
   ];
 }

@@ -1,7 +1,7 @@
 import type { Kubectl } from "../kubectl";
 import type { PodManifest } from "./material";
 
-/** Kinds that own pods, by every name that kubectl has for them. */
+/** Kinds that own pods, by all their names in kubectl. */
 const KINDS: Readonly<Record<string, string>> = {
   deploy: "deployments.apps",
   deployment: "deployments.apps",
@@ -53,13 +53,13 @@ interface OwnedObject {
 
 const plain = (word: string) => word.toLowerCase().replace(/\.(?:apps|batch)$/, "");
 
-/** Whether the first half of `deploy/web` names a kind, and not a namespace. */
+/** Whether the first half of `deploy/web` names a kind, not a namespace. */
 export const isOwner = (word: string): boolean => Object.hasOwn(KINDS, plain(word));
 
 const where = ({ namespace }: Named) =>
   namespace === undefined ? "in the context's namespace" : `in namespace ${namespace}`;
 
-/** @throws if there is no such pod */
+/** @throws if the pod does not exist */
 export async function onePod(kubectl: Kubectl, pod: Named): Promise<PodManifest> {
   const found = await kubectl.get<PodManifest>({ kind: "pod", ...pod });
   if (found === undefined) throw new Error(`no pod ${pod.name} ${where(pod)}`);
@@ -73,7 +73,7 @@ const OPERATORS: Readonly<Record<string, (key: string, values: string) => string
   DoesNotExist: (key) => `!${key}`,
 };
 
-/** A selector as kubectl takes it. */
+/** A selector in kubectl's form. */
 function selectorText({ spec }: OwnedObject): string {
   const selector = spec?.selector ?? {};
   const isStructured = "matchLabels" in selector || "matchExpressions" in selector;
@@ -87,7 +87,7 @@ function selectorText({ spec }: OwnedObject): string {
   ].join(",");
 }
 
-/** A CronJob has no selector: its Jobs name it, and each of them has one. */
+/** A CronJob has no selector, but its Jobs have: they name it as their owner. */
 async function selectorsOf(kubectl: Kubectl, kind: string, object: OwnedObject): Promise<readonly string[]> {
   if (kind !== KINDS["cronjob"]) return [selectorText(object)];
   const { namespace = "", uid } = object.metadata;
@@ -95,7 +95,7 @@ async function selectorsOf(kubectl: Kubectl, kind: string, object: OwnedObject):
   return jobs.filter(({ metadata }) => metadata.ownerReferences?.some((each) => each.uid === uid)).map(selectorText);
 }
 
-/** The pods of a Deployment, Job and the like. @throws if there is no such object, or it has no pod */
+/** The pods of a Deployment, Job or another owner. @throws if it does not exist or has no pod */
 export async function podsOf(
   kubectl: Kubectl,
   { owner, ...named }: Named & { readonly owner: string },

@@ -4,7 +4,7 @@ import { parseStanza } from "../../cni/parse-stanza";
 import type { IptablesMode, LinkerdConfig, Stanza } from "../../cni/stanza";
 import type { Evidence, PodDecision } from "./evidence";
 
-/** One thing about a redirect. */
+/** One setting of a redirect. */
 export interface Row {
   readonly what: string;
   readonly value: string;
@@ -40,7 +40,7 @@ const listed = (text: string) =>
     .filter((item) => item !== "")
     .join(",");
 
-/** Says where things come from. */
+/** Describes the sources of settings. */
 class Origins {
   private readonly defaults: Stanza;
   private readonly defaultSources: Sources;
@@ -76,10 +76,10 @@ class Origins {
   }
 }
 
-/** The NRI plugin programs by netlink alone. */
+/** The NRI plugin programs only by netlink. */
 const modeOf = ({ chained, nri }: Evidence, mode: IptablesMode): string => modes[nri && !chained ? "native" : mode];
 
-/** Who sets the rules, if that is not the chain alone. */
+/** What sets the rules, if not only the chain. */
 function setBy({ chained, nri }: Evidence): readonly Row[] {
   if (!nri) return [];
   if (!chained) return [{ what: "set by", value: "the NRI plugin, as the pod starts", from: "chained: false" }];
@@ -92,7 +92,7 @@ export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row
   const { linkerd } = known.stanza;
   const origins = new Origins(redirected, evidence);
   const sources = sourcesOf(known.pod, known.around, known.stanza);
-  // An id of 0 or less makes no rule.
+  // An id of 0 or less does not make a rule.
   const isSet = (option: keyof Sources) =>
     (option !== "proxyUid" && option !== "proxyGid") || options[option] !== undefined;
   const excepted = (option: keyof Sources, what: string) =>

@@ -22,16 +22,16 @@ const paints: Readonly<Record<PodDecision["kind"], (colours: Colors) => (text: s
   "does not start": ({ red }) => red,
 };
 
-/** How explanations are shown to people. */
+/** Options of the text for people. */
 export interface Display {
-  /** Whether the rules follow. */
+  /** Whether to append the rules. */
   readonly rules: boolean;
   readonly colours: Colors;
   /** Of the terminal. @default lines of any length */
   readonly columns?: number | undefined;
 }
 
-/** The settings in columns; if the terminal has no room, each origin below its setting. */
+/** The settings in columns; on a narrow terminal, each origin is below its setting. */
 function rowsText(rows: Explanation["rows"], { colours, columns }: Display): string {
   const text = aligned(rows.map(({ what, value, from }) => [`  ${what}`, value, from]));
   if (columns === undefined || text.split("\n").every((line) => line.length <= columns)) {
@@ -51,7 +51,7 @@ export function explanationText({ pod, outcome, rows, notes }: Explanation, disp
   const { kind, because } = outcome;
   const code = kind === "does not start" ? `the plugin fails with code ${outcome.code}: ` : "";
   const said = `${pod}: ${kind}: `;
-  // Wrapped before it is painted: colours take no room.
+  // Wrapped before colouring, because colours take no room.
   const head = hanging(said + code + because, 4, columns);
   const parts = [
     `${head.startsWith(said) ? `${colours.bold(pod)}: ${paints[kind](colours)(kind)}: ${head.slice(said.length)}` : head}\n`,
@@ -62,7 +62,7 @@ export function explanationText({ pod, outcome, rows, notes }: Explanation, disp
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/** Explanations of one owner's pods for people: those that differ only in names are printed once. */
+/** Explanations of one owner's pods for people: equal ones, except for names, are printed once. */
 export function groupedText(made: readonly Explanation[], display: Display): string {
   const groups = new Map<string, Explanation[]>();
   for (const each of made) {

@@ -39,7 +39,7 @@ async function run(options: Options, io: Io): Promise<void> {
     .replace(/[-:]/g, "")
     .replace("T", "-")}`;
   const { output = `${folder}.tar.gz` } = options;
-  const taken = () => new Error(`--output: ${output} is there already: choose a name that is not`);
+  const taken = () => new Error(`--output: ${output} already exists: choose another name`);
   if (output !== "-" && io.exists(output)) throw taken();
   const material = await gather(new Kubectl(io, options), { namespace, logs });
   const files = reportFiles(material, names);

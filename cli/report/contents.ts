@@ -17,7 +17,7 @@ export interface ReportFile {
 
 const SHOWN_LINES = 1_000;
 const SHOWN_ERRORS = 100;
-/** A line in which the installer passes on that a call of the plugin failed, in both of its formats. */
+/** A line of the installer about a failed call of the plugin, in both log formats. */
 const PLUGIN_ERROR = /^linkerd-cni: error: plugin: |"level":"error".*"message":"plugin: /;
 
 const timeOf = ({ lastTimestamp, eventTime }: ReportedEvent): string => lastTimestamp ?? eventTime ?? "";
@@ -65,7 +65,7 @@ const readiness = (pods: readonly CheckedPod[]): readonly string[] =>
 
 function nodeState({ metadata, spec, status }: NodeObject, pods: readonly CheckedPod[]): object {
   const own = pods.filter((pod) => nodeOf(pod) === metadata.name);
-  // The rest of it are the machine's ids.
+  // The other fields are ids of the machine.
   const { architecture, containerRuntimeVersion, kernelVersion, kubeletVersion, operatingSystem, osImage } =
     status?.nodeInfo ?? {};
   return {
@@ -135,7 +135,7 @@ const runtimeOf = (info: NonNullable<NodeObject["status"]>["nodeInfo"] = {}): st
 const written = (content: unknown): string =>
   typeof content === "string" ? content : stringify(content, { lineWidth: 0, aliasDuplicateObjects: false });
 
-/** The files of an archive, redacted; the first explains the others. Pure. */
+/** The redacted files of an archive; the first one explains the others. Pure. */
 export function reportFiles(material: Material, keepNames: boolean): readonly ReportFile[] {
   const redactor = new Redactor(keepNames ? undefined : material.names);
   const given = parts(material).flatMap(([name, about, content]) =>

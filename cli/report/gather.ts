@@ -14,7 +14,7 @@ import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/sn
 import { type Kubectl, KubectlError } from "../kubectl";
 import type { Names } from "./redact";
 
-/** An Event, as far as a report shows it. */
+/** The reported fields of an Event. */
 export interface ReportedEvent {
   readonly type?: string;
   readonly reason?: string;
@@ -31,7 +31,7 @@ export interface ReportedEvent {
 export interface ContainerLog {
   readonly pod: string;
   readonly container: string;
-  /** Of the run before the current one. */
+  /** Whether it is of the previous run. */
   readonly isPrevious: boolean;
   readonly lines: readonly string[];
 }
@@ -64,11 +64,11 @@ export interface Material {
 
 export interface Extent {
   readonly namespace: string;
-  /** Of how many pods logs are read, those that are not ready first. */
+  /** Number of pods whose logs are read, unready ones first. */
   readonly logs: number;
 }
 
-/** How many commands run at once. */
+/** Number of concurrent commands. */
 const WORKERS = 6;
 const MOST_NAMED_PODS = 10;
 
@@ -84,11 +84,11 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>):
 
 type Restarted = ContainerStatus & { readonly restartCount?: number };
 
-/** Whether there is the log of a run before the current one. */
+/** Whether the previous run has a log. */
 const hasPrevious = ({ restartCount = 0, lastState }: Restarted): boolean =>
   restartCount > 0 || lastState?.terminated !== undefined;
 
-/** Whether a container has run, so that there is a log. */
+/** Whether a container has run and so has a log. */
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.running !== undefined || state?.terminated !== undefined || lastState?.terminated !== undefined;
 
@@ -122,7 +122,7 @@ class Gatherer {
     return known(found);
   }
 
-  /** What the snapshot lacks. */
+  /** The parts missing from the snapshot. */
   note(snapshot: Snapshot): void {
     const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
     const { nri, nriRefusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
@@ -203,7 +203,7 @@ class Gatherer {
     return lines.map((line) => line.trim().replace(/^.*\//, "")).filter((name) => name !== "");
   }
 
-  /** The names that a report may hold. */
+  /** The names that a report may contain. */
   async names(snapshot: Snapshot, findings: readonly NamedPod[], events: readonly ReportedEvent[]): Promise<Names> {
     const { namespace } = this.extent;
     const [namespaces, all, own] = await Promise.all([
@@ -233,11 +233,11 @@ class Gatherer {
   }
 }
 
-/** Whether the user may read anything of the installation, or of the nodes. */
+/** Whether the user may read any part of the installation or of the nodes. */
 const isEmpty = ({ daemonSet, configMap, pods, nodes }: Snapshot): boolean =>
   [daemonSet, configMap, pods, nodes].every((part) => "problem" in part);
 
-/** Reads all that a report is made of. @throws a KubectlError if nothing can be read */
+/** Reads the material of a report. @throws a KubectlError if nothing can be read */
 export async function gather(kubectl: Kubectl, extent: Extent): Promise<Material> {
   const { namespace } = extent;
   const gatherer = new Gatherer(kubectl, extent);

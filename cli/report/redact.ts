@@ -1,20 +1,20 @@
 import { ApiServerVariable, InstallerVariable, PodVariable, RepairVariable } from "../../cni/contract";
 import { docs } from "../links";
 
-/** The text in place of a secret. */
+/** The replacement of a secret. */
 export const REDACTED = "[redacted]";
 
-/** The charts' own variables, which hold no secret. */
+/** The charts' variables, which do not contain secrets. */
 const CHART_VARIABLES: ReadonlySet<unknown> = new Set(
   [ApiServerVariable, InstallerVariable, PodVariable, RepairVariable].flatMap((each) => Object.values(each)),
 );
 
-/** Names of fields, variables, headers and annotations that hold a secret, without what separates their words. */
+/** Names of fields, variables, headers and annotations with a secret, without word separators. */
 const SECRET_NAME =
   /pass(word|wd|phrase|code)|pwd|secret|token|credential|cookie|(api|access|private|client|signing|encryption|auth|ssh|tls|account|master|shared|session|service)key|keydata|certificate.*data|cabundle|authorization|dockercfg|dockerconfig|jwt|bearer/;
-/** Words that count only as a whole. */
+/** Words that match only as a whole. */
 const SECRET_WORD = /(?:^|[-_.])(?:pass|auth)$/i;
-/** Fields of Kubernetes and of the plugin that only refer to a secret, or say whether there is one. */
+/** Fields of Kubernetes and of the plugin that only refer to a secret, or show whether one exists. */
 const REFERENCES = new Set([
   "automountserviceaccounttoken",
   "imagepullsecrets",
@@ -34,10 +34,10 @@ function isSecretName(name: string): boolean {
 /** Pages that checks refer to, from the last dot of the host's name on. */
 const OWN_PAGES = docs("").replace(/^.*\./, "");
 
-/** Secrets that are known by their form, anywhere in a text. The first pattern is applied first. */
+/** Secrets recognized by their form, anywhere in a text. The patterns apply in order. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z0-9 ]+-----(?:[\s\S]{0,20000}?-----END [A-Z0-9 ]+-----|[A-Za-z0-9+/=\s\\]*)/g, REDACTED],
-  // Cut at its beginning: the lines before are found by their length.
+  // Truncated at its beginning: the lines before it are recognized by their length.
   [/[A-Za-z0-9+/=]{1,128}(?:\s|\\n)*-----END [A-Z0-9 ]+-----/g, REDACTED],
   // PEM in base64.
   [/LS0tLS1CRUdJT[A-Za-z0-9+/=_-]*/g, REDACTED],
@@ -76,7 +76,7 @@ function withoutForms(text: string): string {
 const ASSIGNMENT = /(?<![\w.-])(--?)?([A-Za-z_][\w.-]*)(?:\\*["']?[ \t]{0,4}(?::=|=|:)[ \t]*|(?<=--[\w.-]+)[ \t]+)/g;
 const HEADERS = /authorization|cookie$/i;
 
-/** Where a quoted value ends: at a quote that is not deeper in quotes than the first one, or with the line. */
+/** The end of a quoted value: a quote not nested deeper than the first one, or the end of the line. */
 function endOfQuoted(text: string, from: number, depth: number, quote: string): number {
   for (let at = from; at < text.length && text[at] !== "\n"; at++) {
     if (text[at] !== quote) continue;
@@ -92,7 +92,7 @@ function endOfLine(text: string, from: number): number {
   return end === -1 ? text.length : end;
 }
 
-/** The lines of a YAML block: those that are indented more than its name, and the items of its list. */
+/** The lines of a YAML block: lines indented more than its name, and the items of its list. */
 function endOfBlock(text: string, indent: string, from: number): number {
   let end = endOfLine(text, from);
   while (end < text.length) {
@@ -108,7 +108,7 @@ function endOfBlock(text: string, indent: string, from: number): number {
 /** A YAML block in the middle of a text, or in quotes. */
 const BLOCK = /(?:[|>][-+\d]*)?[ \t]*(?:(?:\n|\\+n)[ \t]+(?:(?!\\+n)[^\n])*)+/y;
 
-/** Where the value of a secret's name ends that begins at a place. */
+/** The end of a secret value that begins at an index. */
 function endOfValue(text: string, start: number, from: number, name: string): number {
   const lineStart = text.lastIndexOf("\n", start - 1) + 1;
   const before = text.slice(lineStart, start);
@@ -124,7 +124,7 @@ function endOfValue(text: string, start: number, from: number, name: string): nu
     const line = endOfLine(text, from);
     return close === -1 || close > line ? line : close + 1;
   }
-  // A quote that others follow is that of a text around the value.
+  // A quote followed by more belongs to the text around the value.
   const rest = /^(?:[^\s"']|["'](?![\s,}\])]|$))+/.exec(text.slice(from, endOfLine(text, from)))?.[0] ?? "";
   return from + rest.length;
 }
@@ -136,7 +136,7 @@ function withoutAssigned(text: string): string {
   for (let found = assignment.exec(text); found !== null; found = assignment.exec(text)) {
     const [all, , name = ""] = found;
     if (!isSecretName(name)) {
-      // What follows may be a name itself.
+      // The next word may itself be a name.
       assignment.lastIndex = found.index + all.length;
       continue;
     }
@@ -152,10 +152,10 @@ function withoutAssigned(text: string): string {
   return made + text.slice(done);
 }
 
-/** A text without the secrets in it. */
+/** Removes the secrets from a text. */
 export const withoutSecrets = (text: string): string => withoutAssigned(withoutForms(text));
 
-/** Names that Kubernetes and Linkerd gave, and words of every text: they tell nothing of a cluster. */
+/** Names given by Kubernetes and Linkerd, and common words, which reveal nothing about a cluster. */
 const COMMON = new Set([
   ...["default", "kube-node-lease", "kube-public", "kube-system", "linkerd", "linkerd-cni"],
   ...["namespace", "node", "pod"],
@@ -163,22 +163,22 @@ const COMMON = new Set([
 
 /** The names that a report replaces. */
 export interface Names {
-  /** Each with its other names: a host name, the names in its addresses. */
+  /** Nodes, each with its other names: a host name, the names in its addresses. */
   readonly nodes: readonly (readonly string[])[];
   readonly namespaces: readonly string[];
   readonly pods: readonly string[];
-  /** Names that are kept: the installation's own. */
+  /** Names to keep: the installation's. */
   readonly own: readonly string[];
 }
 
-/** Where a pod's name stands in a log or a message. */
+/** Patterns of a pod's name in a log or a message. */
 const PODS: readonly RegExp[] = [
   /\bpods?\\*["']?[ =:]\s?\\*["']?([a-z0-9-]+)\/([a-z0-9][a-z0-9.-]*)/g,
   /K8S_POD_NAMESPACE=([a-z0-9-]+);(?:[^;\s]+;)*?K8S_POD_NAME=([a-z0-9][a-z0-9.-]*)/g,
   /\bnamespace\\*["']?[=:]\s?\\*["']?([a-z0-9-]+)\\*["']?,?[ ]\\*["']?pod\\*["']?[=:]\s?\\*["']?([a-z0-9][a-z0-9.-]*)/g,
 ];
 
-/** Removes secrets, and calls what names it knows by numbers: the same name is always the same number. */
+/** Removes secrets, and replaces known names by numbers; the same name always has the same number. */
 export class Redactor {
   private readonly called = new Map<string, string>();
   private readonly counts = { node: 0, namespace: 0, pod: 0 };
@@ -201,7 +201,7 @@ export class Redactor {
     for (const name of unknown) this.called.set(name, alias);
   }
 
-  /** Learns the names of pods from a text, as those of pods that are gone. */
+  /** Learns names of pods from a text, such as those of deleted pods. */
   learn(text: string): void {
     if (this.names === undefined) return;
     for (const form of PODS) {
@@ -289,7 +289,7 @@ export class Redactor {
     return this.text(text);
   }
 
-  /** A variable of a container. If the charts do not set it, its value is removed. */
+  /** A variable of a container. Its value is removed unless the charts set it. */
   private variable(variable: unknown): unknown {
     const { name, value } = (variable ?? {}) as { readonly name?: unknown; readonly value?: unknown };
     if (typeof value !== "string" || value === "") return this.walked(variable, false);

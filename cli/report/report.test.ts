@@ -273,7 +273,7 @@ const running1 = (files: World["files"]): World => ({ programs: { kubectl: kubec
 
 test("a file that is there is not overwritten", async () => {
   const { code, err, written } = await runIn(running1({ "a.tar.gz": "" }), ["report", "-o", "a.tar.gz"]);
-  expect([code, err]).toEqual([1, "l5d-cni: --output: a.tar.gz is there already: choose a name that is not\n"]);
+  expect([code, err]).toEqual([1, "l5d-cni: --output: a.tar.gz already exists: choose another name\n"]);
   expect(written.size).toBe(0);
 });
 
