@@ -16,14 +16,14 @@ interface ProgramDeps<S> {
   readonly settings: S;
   readonly log: Log;
   readonly clock: Clock;
-  /** Given when the process is asked to stop. */
+  /** Aborted when the process must stop. */
   readonly signal: AbortSignal;
 }
 
-/** How a program reads its settings, and how it runs. */
+/** A program: reads its settings, and runs. */
 interface Program<S extends LogSettings> {
   readonly logger: string;
-  /** MiB beyond which it ends, and the kubelet starts it again. */
+  /** MiB beyond which it exits and the kubelet restarts it. */
   readonly memoryMiB: number;
   readonly readSettings: (args: readonly string[], environment: Environment) => S;
   readonly run: (deps: ProgramDeps<S>) => Promise<void>;

@@ -24,7 +24,7 @@ export interface Settings {
   readonly stanza: string;
 }
 
-/** Reads the environment; there are no flags. @throws an Error that lists everything that is wrong */
+/** Reads the environment; the program has no flags. @throws an Error that lists all problems */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new SettingsReader({ environment, args, flags: {} });
   const settings: Settings = {
@@ -47,17 +47,17 @@ export interface Target {
 
 /** The connections to try. */
 export interface ValidationPlan {
-  /** The proxy's port at which every connection has to arrive. */
+  /** The proxy's port at which every connection must arrive. */
   readonly proxyPort: number;
   readonly targets: readonly Target[];
 }
 
-/** Addresses for documents (RFC 5737 and RFC 3849), which no host has. */
+/** Documentation addresses (RFC 5737 and RFC 3849), which hosts do not have. */
 const UNUSED_ADDRESS: Readonly<Record<Family, string>> = { ip: "192.0.2.1", ip6: "2001:db8::1" };
-/** Hardly ever used. */
+/** Rarely used. */
 const FIRST_PORT = 64_321;
 
-/** A pod about which nothing is said but that it is meshed. */
+/** A meshed pod without settings. */
 const MESHED: Pod = { namespace: "", name: "", annotations: {}, labels: {}, containers: [PROXY], initContainers: [] };
 
 /** A port to which connections are redirected. */
@@ -70,8 +70,8 @@ function redirectedPort({ skipOutboundPorts }: RedirectOptions): number {
 }
 
 /**
- * The connections to try in a meshed pod with these addresses, one for each family that is redirected. Pure.
- * @throws an Error if nothing is redirected, and why
+ * The connections to try in a meshed pod with these addresses, one for each redirected family. Pure. @throws an Error
+ * that says why nothing is redirected
  */
 export function planValidation(stanza: Stanza, addresses: readonly string[]): ValidationPlan {
   const decision = decide(MESHED, {}, stanza);
@@ -87,7 +87,7 @@ export function planValidation(stanza: Stanza, addresses: readonly string[]): Va
   };
 }
 
-/** Answers every connection to a port with a text. @throws if the port is taken */
+/** Answers every connection to a port with a text. @throws if the port is in use */
 function answering(port: number, text: string): Promise<Listener> {
   const bytes = new TextEncoder().encode(text);
   return listenTcp({ port }, (connection) => {
@@ -97,10 +97,10 @@ function answering(port: number, text: string): Promise<Listener> {
 }
 
 const DEADLINE_SECONDS = 5;
-/** More than a token has. */
+/** Longer than a token. */
 const LONGEST_ANSWER = 1024;
 
-/** The answer to a connection. @throws if there is none within {@link DEADLINE_SECONDS} */
+/** The answer to a connection. @throws without an answer within {@link DEADLINE_SECONDS} */
 async function answerOf(target: Target): Promise<string> {
   const deadlineMs = DEADLINE_SECONDS * 1000;
   const late = `no answer within ${DEADLINE_SECONDS} s`;
@@ -142,9 +142,9 @@ async function problemOf(target: Target, token: string): Promise<string | undefi
 }
 
 /**
- * Finds out, from inside a pod that the plugin takes for a meshed one, whether the plugin has redirected it: listens
- * on the proxy's port, and connects to addresses that nothing has.
- * @throws an Error if connections are not redirected: what was tried, what may be the cause, and what to look at
+ * Tests, inside a pod that the plugin treats as meshed, whether the plugin has redirected it: listens on the proxy's
+ * port, and connects to unused addresses. @throws an Error if connections are not redirected, with the attempt,
+ * possible causes, and next steps
  */
 export async function validate({ settings, log }: ValidateDeps): Promise<void> {
   const { namespace, nodeName } = settings;

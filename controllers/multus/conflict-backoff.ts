@@ -1,29 +1,29 @@
-/** Writes of the same text to one namespace. */
+/** The writes of a text to one namespace. */
 interface Writes {
   readonly config: string;
-  /** How many in a row. */
+  /** Number in a row. */
   readonly count: number;
-  /** When the last one was. */
+  /** Time of the last one. */
   readonly at: number;
-  /** The next one is put off already. */
+  /** Whether the next one is already delayed. */
   isDeferred: boolean;
 }
 
-/** So many in a row are written at once. */
+/** Number of immediate writes in a row. */
 const FREE = 3;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A definition that stays as written for so long is not in conflict. */
+/** A definition unchanged for this long is not in conflict. */
 const FORGET_MS = 300_000;
 
 /**
- * Slows down the corrections of a definition that another client keeps undoing. Times are milliseconds of a
- * clock that never goes back.
+ * Slows down corrections of a definition that another client keeps undoing. Times are milliseconds of a monotonic
+ * clock.
  */
 export class ConflictBackoff {
   private readonly writes = new Map<string, Writes>();
 
-  /** Milliseconds to wait before this text is written there once more; 0: now. */
+  /** Milliseconds to wait before this text is written there again; 0: now. */
   wait(namespace: string, config: string, now: number): number {
     const { count, at } = this.find(namespace, config, now);
     return count < FREE ? 0 : Math.max(0, at + Math.min(FIRST_PAUSE_MS * 2 ** (count - FREE), LONGEST_PAUSE_MS) - now);
@@ -31,7 +31,7 @@ export class ConflictBackoff {
 
   wrote(namespace: string, config: string, now: number): void {
     const { count } = this.find(namespace, config, now);
-    // The latest stands last.
+    // The latest is last.
     this.writes.delete(namespace);
     this.writes.set(namespace, { config, count: count + 1, at: now, isDeferred: false });
     for (const [each, { at }] of this.writes) {
@@ -40,7 +40,7 @@ export class ConflictBackoff {
     }
   }
 
-  /** Notes that the next write is put off. @returns false if it was noted since the last write */
+  /** Notes that the next write is delayed. @returns false if that was already noted since the last write */
   defer(namespace: string): boolean {
     const found = this.writes.get(namespace);
     if (found === undefined || found.isDeferred) return false;
@@ -48,7 +48,7 @@ export class ConflictBackoff {
     return true;
   }
 
-  /** Of how many namespaces something is kept. */
+  /** Number of namespaces with state. */
   get size(): number {
     return this.writes.size;
   }

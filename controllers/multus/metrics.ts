@@ -4,7 +4,7 @@ const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Metrics of the operator; the webhook and the certificates add theirs to the registry. */
+/** Metrics of the operator; the webhook and the certificates register their own. */
 export function createMetrics() {
   const registry = new Registry("linkerd_multus_");
   return {

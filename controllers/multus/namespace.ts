@@ -1,14 +1,14 @@
 import type { NamespaceObject } from "../../kubernetes/types";
 
-/** The parts of a namespace that are kept. */
+/** The stored parts of a namespace. */
 export interface Namespace {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
-  /** It is being deleted: nothing can be created in it any more. */
+  /** It is being deleted: objects can no longer be created in it. */
   readonly terminating: boolean;
 }
 
-/** kubectl keeps a copy of the whole object in it. */
+/** kubectl stores a copy of the whole object in it. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 export function namespaceOf({ metadata }: NamespaceObject): Namespace {

@@ -47,7 +47,7 @@ export class MultusOperator {
       this.transports.push(made);
       return made;
     };
-    // Connections of its own each: writes must not delay a renewal of the lease, nor a review.
+    // Separate connections: writes must not delay renewals of the lease or reviews.
     const client = (send: Transport = transport()) => new KubernetesClient(send);
     const failed = (resource: string) => watchErrors.inc({ resource });
     const informing: InformerDeps = { server, send: transport(), clock, log, failed, signal };
@@ -78,11 +78,11 @@ export class MultusOperator {
     registry.gauge(leader, () => (leadership.leading ? 1 : 0));
   }
 
-  /** Runs until the signal is given. @throws if a port is taken */
+  /** Runs until the signal is given. @throws if a port is in use */
   async run(): Promise<void> {
     const servers = await this.listen();
     const written = new AbortController();
-    // The lease is given back when the last write has ended.
+    // The lease is released after the last write.
     const writing = this.definitions.write().finally(() => written.abort());
     const following = Promise.all([this.definitions.follow(), this.namespaces.run()]);
     try {

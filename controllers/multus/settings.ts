@@ -26,15 +26,15 @@ export interface WebhookSettings {
   readonly port: number;
   /** Name of its Service, in the operator's namespace. */
   readonly service: string;
-  /** Name of the MutatingWebhookConfiguration whose caBundle is kept. */
+  /** Name of the MutatingWebhookConfiguration whose caBundle the operator maintains. */
   readonly configuration: string;
   /** `self`: made and rotated here; `mounted`: read from {@link certificateDir}. */
   readonly certificates: CertificateSource;
-  /** Name of the Secret with the certificate that is made here. */
+  /** Name of the Secret with the operator's certificate. */
   readonly certificateSecret: string;
   /** Directory with `tls.crt` and `tls.key`. */
   readonly certificateDir: string;
-  /** How long a certificate that is made here is valid. */
+  /** Validity of the operator's certificate. */
   readonly certificateValidityMs: number;
 }
 
@@ -42,9 +42,9 @@ export interface WebhookSettings {
 export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
-  /** Where ConfigMap linkerd-cni-config is. */
+  /** Namespace of ConfigMap linkerd-cni-config. */
   readonly cniNamespace: string;
-  /** Linkerd's control plane. */
+  /** Namespace of Linkerd's control plane. */
   readonly linkerdNamespace: string;
   /** Path of the plugin's kubeconfig on the nodes. */
   readonly cniKubeconfig: string;
@@ -53,20 +53,20 @@ export interface Settings {
   /** Added to the first user id of the range. */
   readonly proxyUidOffset: number;
   readonly webhook: WebhookSettings;
-  /** Undefined: no metrics are served. */
+  /** Undefined: metrics are disabled. */
   readonly metrics: ListenAddress | undefined;
   readonly health: ListenAddress;
   /** Only the holder of the Lease writes definitions. */
   readonly leaderElect: boolean;
-  /** How often definitions are written. */
+  /** Rate limit of writes of definitions. */
   readonly rate: Rate;
-  /** Where this pod runs: the place of Lease and Secret. */
+  /** This pod's namespace, which contains the Lease and the Secret. */
   readonly podNamespace: string;
   readonly podName: string;
   readonly cluster: InCluster;
 }
 
-/** Names and defaults; the first nine are those of the known operator. */
+/** Names and defaults; the first nine equal those of linkerd's operator. */
 const FLAGS = {
   [OperatorFlag.cniNamespace]: CNI_NAME,
   [OperatorFlag.linkerdNamespace]: "linkerd",
@@ -89,7 +89,7 @@ const FLAGS = {
   [OperatorFlag.requestBurst]: "40",
 };
 
-/** With it in place of an address the known operator serves no metrics. */
+/** With this value instead of an address, linkerd's operator does not serve metrics. */
 const NO_ADDRESS = "0";
 
 const LABEL = { pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, what: "a name such as linkerd-cni" };
@@ -113,7 +113,7 @@ function readWebhook(read: Flags): WebhookSettings {
   };
 }
 
-/** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
+/** Reads the command line and the environment. @throws an Error that lists all problems */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new SettingsReader({ environment, args, flags: FLAGS });
   const metrics = read.flag(OperatorFlag.metricsAddress);

@@ -13,17 +13,17 @@ import { NRI_WAIT_MS, type PodStore, type Redirect, type TrackedPod } from "./po
 import type { TcpAnswer } from "./probes";
 
 /**
- * How to find out, without any privilege, whether connections to a pod are redirected: a port on which nothing listens
- * accepts a connection only if it is redirected to the proxy.
+ * A test, without privileges, whether connections to a pod are redirected: an unused port accepts a connection only if
+ * it is redirected to the proxy.
  */
 export interface AuditPlan {
   readonly host: string;
-  /** Unless the proxy itself answers, a refusal means nothing. */
+  /** A refusal is meaningful only if the proxy itself answers. */
   readonly proxyPort: number;
   readonly ports: readonly number[];
 }
 
-/** Far apart, and hardly ever used. */
+/** Far apart, and rarely used. */
 const LIKELY_UNUSED = [64_321, 48_611, 31_997, 22_907];
 const ENOUGH_PORTS = 3;
 
@@ -37,10 +37,10 @@ function declaredPorts({ spec }: PodObject): readonly (number | undefined)[] {
   return containers.flatMap(({ ports }) => ports ?? []).map(({ containerPort }) => containerPort);
 }
 
-/** Which ports to try; undefined if none could tell anything. @throws CniError for an invalid annotation */
+/** The ports to try; undefined if none is meaningful. @throws CniError for an invalid annotation */
 export function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
   const name = pod.metadata?.name ?? "";
-  // Items of a list have no kind of their own.
+  // Items of a list have no kind.
   const known = podFromObject({ namespace: namespace.name, name }, { ...pod, kind: "Pod" });
   const decision = decide(known, { namespace }, stanza);
   const host = pod.status?.podIP ?? "";
@@ -54,7 +54,7 @@ export function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza):
   return ports.length === 0 ? undefined : { host, proxyPort: options.inboundPort, ports };
 }
 
-/** The meaning of the answers. Connections are not redirected only if the proxy answers and every port refuses. */
+/** Interprets the answers. Connections are not redirected only if the proxy answers and every port refuses. */
 export function judgeAudit(proxy: TcpAnswer, ports: readonly TcpAnswer[]): Redirect {
   if (ports.includes("open")) return "present";
   return proxy === "open" && ports.every((each) => each === "refused") ? "absent" : "unknown";
@@ -65,7 +65,7 @@ interface AuditorDeps {
   readonly client: KubernetesClient;
   readonly stanza: Stanza;
   readonly probe: (host: string, port: number) => Promise<TcpAnswer>;
-  /** The NRI plugin may set a pod's redirect in place: a finding is checked again before it is reported. */
+  /** The NRI plugin may set a pod's redirect in place, so a finding is confirmed before it is reported. */
   readonly waitForNri: boolean;
   /** Connections to this pod are not redirected. Called once for each pod. */
   readonly found: (pod: TrackedPod) => Promise<void>;
@@ -75,10 +75,10 @@ interface AuditorDeps {
 }
 
 const INTERVAL_MS = 10_000;
-/** An audit that found out nothing is repeated after this time. */
+/** An inconclusive audit is repeated after this time. */
 const REPEAT_MS = 5 * 60_000;
 
-/** Finds out whether connections are redirected to pods that have a proxy and no validator. */
+/** Tests whether connections to pods with a proxy and without a validator are redirected. */
 export class Auditor {
   constructor(private readonly deps: AuditorDeps) {}
 
@@ -87,7 +87,7 @@ export class Auditor {
     const { clock, pods, signal } = this.deps;
     const auditAll = async () => {
       for (const pod of [...pods.values()]) {
-        // Another pod may have got the address of one that is gone.
+        // Another pod may have the address of a deleted one.
         const isDue = pods.get(pod.uid) === pod && pod.auditAt <= clock.now();
         if (isDue && pod.object !== undefined && !signal.aborted) await this.audit(pod, pod.object);
       }
@@ -99,7 +99,7 @@ export class Auditor {
   private async audit(pod: TrackedPod, object: PodObject): Promise<void> {
     const { clock, found, log, pods, waitForNri } = this.deps;
     const redirect = await this.redirectOf(pod, object);
-    // A pod that has changed meanwhile is audited again, and one that is gone is not.
+    // A changed pod is audited again, a deleted one is not.
     if (pod.object !== object || pods.get(pod.uid) !== pod) return;
     const before = pod.redirect;
     if (redirect === "absent" && before === "unknown" && waitForNri) {
@@ -107,7 +107,7 @@ export class Auditor {
       pod.auditAt = clock.now() + NRI_WAIT_MS;
       return;
     }
-    // A reported state stays until another one is known.
+    // A reported state stays until the next conclusive audit.
     pod.redirect = redirect === "unknown" && before === "absent" ? before : redirect;
     pod.auditAt = clock.now() + REPEAT_MS;
     if (redirect === "present") pod.object = undefined;

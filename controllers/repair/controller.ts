@@ -33,7 +33,7 @@ interface RepairControllerDeps {
 
 const INSTALLER_PAUSE_MS = 2_000;
 const RETRY = { firstMs: 2_000, longestMs: 60_000 };
-/** How long a pod that serves waits when others that do not are due. */
+/** How long a serving pod waits while others that do not serve are due. */
 const YIELD_MS = 1_000;
 
 type Suspension = Extract<Permission, { kind: "suspend" }>;
@@ -74,7 +74,7 @@ export class RepairController {
     return this.queue.run();
   }
 
-  /** Takes in that connections to a pod are not redirected, as an audit found. */
+  /** Notes that an audit found connections to a pod not redirected. */
   async notRedirected(pod: TrackedPod): Promise<void> {
     if (this.isBroken(pod)) this.queue.add(pod.uid);
     else await this.deps.actions.publish(pod, pod.isReplaced ? notRedirected : notReplaceable);
@@ -88,12 +88,12 @@ export class RepairController {
     if (pod.diagnosis === "passed" && this.backoff.recordSuccess(pod.owner, pod.firstSeen)) this.release(pod.owner);
   }
 
-  /** Looks at the broken pods of an owner again, which may have waited for the end of its suspension. */
+  /** Reconciles the broken pods of an owner, which may have waited for the end of its suspension. */
   private release(owner: string): void {
     for (const pod of this.pods.values()) if (pod.owner === owner && this.isBroken(pod)) this.queue.add(pod.uid);
   }
 
-  /** Whether a pod has to be deleted. One that serves is only evicted if a controller replaces it. */
+  /** Whether a pod must be deleted. A serving pod is evicted only if a controller replaces it. */
   private isBroken(pod: TrackedPod): boolean {
     const { deleted, diagnosis, isReplaced, redirect } = pod;
     if (deleted) return false;
@@ -102,34 +102,34 @@ export class RepairController {
     return deleteUnvalidated && isReplaced && diagnosis === "unvalidated" && redirect === "absent";
   }
 
-  /** Whether a pod is broken, and stays: deleted, it would be gone for good. */
+  /** Whether a pod is broken and stays, because nothing would replace it. */
   private isLeft(pod: TrackedPod): boolean {
     const { deleted, diagnosis, isReplaced } = pod;
     if (deleted || diagnosis !== "failed" || isReplaced || this.deps.settings.deleteUnowned) return false;
     return !this.waitsForNri(pod);
   }
 
-  /** Says once of a broken pod why it is not deleted. */
+  /** Reports once why a broken pod is not deleted. */
   private leave(pod: TrackedPod, spec: EventSpec): void {
     if (pod.reported) return;
     pod.reported = true;
     const { actions, log, metrics } = this.deps;
     metrics.left.inc();
     log.warn(`left ${describe(pod)} as it is (${spec.reason}): ${spec.note}`);
-    // A failure is counted and logged there.
+    // The callee counts and logs a failure.
     void actions.publish(pod, spec);
   }
 
   /**
-   * Whether the NRI plugin may still set a pod's redirect: it does as soon as it runs, and the next run of the validator,
-   * which the kubelet starts after up to five minutes, shows that. If no run follows, do not wait for NRI.
+   * Whether the NRI plugin may still set a pod's redirect. It does so as soon as it runs; the next run of the
+   * validator, which the kubelet starts within five minutes, confirms it. If no run follows, do not wait for NRI.
    */
   private waitsForNri({ failures }: TrackedPod): boolean {
     if (!this.deps.settings.waitForNri || failures === undefined) return false;
     return failures.lastSeen - failures.firstSeen < NRI_WAIT_MS;
   }
 
-  /** Does what a pod needs now. @returns milliseconds after which to look at it again; undefined: not before it changes */
+  /** Reconciles a pod. @returns milliseconds until the next reconciliation; undefined: not before the pod changes */
   private async reconcile(uid: string): Promise<number | undefined> {
     const first = this.actionFor(uid);
     if (first.kind === "none") return undefined;
@@ -139,7 +139,7 @@ export class RepairController {
     if (this.deps.signal.aborted) return undefined;
     if (!(await this.installerIsReady())) return INSTALLER_PAUSE_MS;
 
-    // By now the pod may work, or be gone.
+    // By now the pod may work or be deleted.
     const pod = this.pods.get(uid);
     const action = this.actionFor(uid);
     if (pod === undefined || action.kind === "none") return undefined;
@@ -168,10 +168,10 @@ export class RepairController {
     const spec = hasFailed(pod) ? deletedUnconfigured : evictedUnvalidated;
     this.limiter.take();
     const outcome = await actions.delete(pod);
-    // A deletion that got no answer may have happened.
+    // An unanswered deletion may have happened.
     if (outcome === "deleted" || outcome === "failed") this.backoff.recordDeletion(pod.owner, pod.firstSeen, start);
     if (outcome !== "deleted") {
-      // A pod that is gone stays known until the watch says so: forgotten now, it would look like its own replacement.
+      // A deleted pod stays in the store until the watch reports it: otherwise it would look like its own replacement.
       pod.attempts += 1;
       const pauseMs = backoffMs(RETRY, pod.attempts, clock.random());
       pod.retryAt = clock.now() + pauseMs;
@@ -194,7 +194,7 @@ export class RepairController {
     return ms;
   }
 
-  /** Waits until the rate allows one more deletion. Only the queue's one worker asks, so nothing else takes it. */
+  /** Waits until the rate allows one more deletion. The queue's only worker calls it, so nothing else takes it. */
   private async waitForLimiter(): Promise<void> {
     const { clock, signal } = this.deps;
     for (let ms = this.limiter.waitMs(); ms > 0 && !signal.aborted; ms = this.limiter.waitMs()) {
@@ -202,7 +202,7 @@ export class RepairController {
     }
   }
 
-  /** Whether the installer is ready. While it is not, many pods share one question. */
+  /** Whether the installer is ready. While it is not, pods share one request. */
   private async installerIsReady(): Promise<boolean> {
     const { clock, installerReady, log } = this.deps;
     const before = this.installer;
@@ -210,7 +210,7 @@ export class RepairController {
     const ready = await installerReady();
     this.installer = { ready, askedAt: clock.now() };
     if (ready && !before.ready) log.info("the node's installer is ready: broken pods are deleted");
-    if (!ready && before.ready) log.warn("the node's installer is not ready: no pod is deleted before it is");
+    if (!ready && before.ready) log.warn("the node's installer is not ready: pods are deleted only when it is");
     return ready;
   }
 }

@@ -19,20 +19,22 @@ const exitOf = (state: ContainerStatus["state"]) => state?.terminated?.exitCode;
 const validatorOf = ({ status }: PodObject) =>
   status?.initContainerStatuses?.find(({ name }) => name === LinkerdContainer.validator);
 
-/** When the validator ended last, if the kubelet starts it again: then the pod's redirect can be set in place. */
+/** When the validator last ended, if the kubelet restarts it: the pod's redirect can then be set in place. */
 export function restartedAfter(pod: PodObject): string | undefined {
   const validator = validatorOf(pod);
   if (validator === undefined) return undefined;
   return (validator.state?.terminated ?? validator.lastState?.terminated)?.finishedAt;
 }
 
-/** When the pod's present sandbox was made. */
+/** When the pod's current sandbox was created. */
 function sandboxSince(pod: PodObject): number {
   const ready = pod.status?.conditions?.find(({ type }) => type === "PodReadyToStartContainers");
   return ready?.status === "True" ? Date.parse(ready.lastTransitionTime ?? "") : Number.NaN;
 }
 
-/** A restart of the node makes a new sandbox. The validator's last failure was in the old one and means nothing now. */
+/**
+ * A restart of the node creates a new sandbox. The validator's last failure was in the old one and no longer counts.
+ */
 function isOfEarlierSandbox(pod: PodObject, { lastState }: ContainerStatus): boolean {
   return Date.parse(lastState?.terminated?.finishedAt ?? "") < sandboxSince(pod);
 }
@@ -68,7 +70,7 @@ function hasEnded(pod: PodObject): boolean {
   return phase === "Failed" || phase === "Succeeded" || endedByValidator(pod);
 }
 
-/** Whether the failed validator ends the pod; the kubelet needs a moment until it says so. */
+/** Whether the failed validator ends the pod; the kubelet reports it after a moment. */
 export function endedByValidator(pod: PodObject): boolean {
   return pod.spec?.restartPolicy === "Never" && hasFailed(pod);
 }

@@ -3,7 +3,7 @@ import type { OwnerReference } from "../../kubernetes/types";
 
 /** The Events about pods. Each reason has a page in docs/runbooks. */
 
-/** Reason and action are those of linkerd's own repair controller. */
+/** Reason and action equal those of linkerd's repair controller. */
 export const deletedUnconfigured: EventSpec = {
   reason: "LinkerdCNINotConfigured",
   action: "Deleting",
@@ -11,7 +11,7 @@ export const deletedUnconfigured: EventSpec = {
   note: "The pod started before its connections could be redirected to the proxy; deleted so that a new pod takes its place",
 };
 
-/** Of a pod that no controller replaces. */
+/** For a pod that no controller replaces. */
 export const leftUnconfigured: EventSpec = {
   reason: "LinkerdCNINotConfigured",
   action: "Leaving",
@@ -21,7 +21,7 @@ export const leftUnconfigured: EventSpec = {
     "would bring it back: delete it and create it again",
 };
 
-/** Of a pod that its validator ended: its controller sees a failed pod, as after any other failure. */
+/** For a pod ended by its validator: its controller sees a failed pod, as after any other failure. */
 export const endedUnconfigured = (controller: OwnerReference | undefined): EventSpec => ({
   ...leftUnconfigured,
   note:

@@ -1,10 +1,10 @@
 import { Registry } from "../../process/metrics";
 
-/** This prefix and the first eight names are those of linkerd's own repair controller. */
+/** This prefix and the first eight names equal those of linkerd's repair controller. */
 const PREFIX = "linkerd_cni_repair_controller_";
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Values that are read when the metrics are. */
+/** Values read at each scrape. */
 export interface Readings {
   readonly broken: () => number;
   readonly notRedirected: () => number;
@@ -35,7 +35,7 @@ export function createMetrics() {
     ),
     suspensions: counter("suspensions_total", "Times an owner was suspended because its new pods were broken, too."),
     watchErrors: counter("watch_errors_total", "Connections for watching pods that ended in an error."),
-    /** Registers the values that others hold. */
+    /** Registers values that other parts hold. */
     read(readings: Readings): void {
       const gauge = (name: string, help: string, read: () => number) => registry.gauge({ name, help }, read);
       gauge("pods_broken", "Pods that are broken and not deleted yet.", readings.broken);

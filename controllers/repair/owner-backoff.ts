@@ -1,11 +1,11 @@
-/** How often the pods of one owner are replaced when that does not help. All times are milliseconds. */
+/** Limits of replacing the pods of one owner without success. All times are milliseconds. */
 export interface OwnerBackoffPolicy {
   /** Rounds of deletions before the owner is suspended for the first time. */
   readonly rounds: number;
-  /** The first suspension. Each one after that lasts twice as long as the one before. */
+  /** The first suspension. Each later one lasts twice as long as the previous one. */
   readonly firstMs: number;
   readonly longestMs: number;
-  /** An owner whose pods gave no cause for so long starts from nothing. */
+  /** An owner without broken pods for this long is forgotten. */
   readonly forgetMs: number;
 }
 
@@ -21,13 +21,13 @@ export const OWNER_BACKOFF: OwnerBackoffPolicy = {
 /** Whether a broken pod may be deleted, by its owner's back-off. */
 export type Permission =
   | { readonly kind: "delete" }
-  /** Its owner is suspended for so many milliseconds more. */
+  /** Its owner is suspended for this many more milliseconds. */
   | { readonly kind: "wait"; readonly ms: number }
-  /** Its owner has used up its rounds and is to be suspended. */
+  /** Its owner has used up its rounds and must be suspended. */
   | { readonly kind: "suspend"; readonly rounds: number; readonly ms: number };
 
 interface Entry {
-  /** Rounds of deletions until now. A round is every pod that existed when its first pod was deleted. */
+  /** Rounds of deletions so far. A round is every pod that existed when its first pod was deleted. */
   readonly rounds: number;
   /** When the first pod of the last round was deleted. */
   readonly roundAt: number;
@@ -41,11 +41,10 @@ const NEVER = Number.NEGATIVE_INFINITY;
 const NEW: Entry = { rounds: 0, roundAt: NEVER, suspensions: 0, until: NEVER };
 
 /**
- * Back-off of deletions for each owner of pods, kept in memory: after a few rounds that did not help the owner is
- * suspended, and after each suspension it gets one round more.
+ * Back-off of deletions for each owner of pods, kept in memory: after a few rounds without success the owner is
+ * suspended, and after each suspension it gets one more round.
  *
- * Times come from any clock that never goes back. A pod's `firstSeen` tells the pods of a round from those that
- * replaced them.
+ * Times come from a monotonic clock. A pod's `firstSeen` tells the pods of a round from those that replaced them.
  */
 export class OwnerBackoff {
   private readonly entries = new Map<string, Entry>();
@@ -70,9 +69,8 @@ export class OwnerBackoff {
   }
 
   /**
-   * Records that a pod of the owner works. If it is newer than the last round, replacing pods helps, and the owner
-   * starts from nothing.
-   * @returns whether it does
+   * Records that a pod of the owner works. If it is newer than the last round, replacing pods helps, and the owner's
+   * back-off is reset. @returns whether it was reset
    */
   recordSuccess(owner: string, firstSeen: number): boolean {
     const entry = this.entries.get(owner);
@@ -87,7 +85,7 @@ export class OwnerBackoff {
     this.entries.set(owner, { ...entry, suspensions: suspensions + 1, until });
   }
 
-  /** How many owners are suspended. */
+  /** Number of suspended owners. */
   suspended(now: number): number {
     return [...this.entries.values()].filter(({ until }) => now < until).length;
   }

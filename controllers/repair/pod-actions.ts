@@ -9,7 +9,10 @@ import type { Log } from "../../process/log";
 import type { Metrics } from "./metrics";
 import type { TrackedPod } from "./pod-store";
 
-/** How a deletion ended: `gone` means that the pod no longer exists, `held` that its budgets allow no eviction now. */
+/**
+ * The result of a deletion: `gone` means that the pod no longer exists, `held` that its budgets do not allow an
+ * eviction now.
+ */
 export type DeleteOutcome = "deleted" | "gone" | "held" | "failed";
 
 interface PodActionsDeps {
@@ -20,11 +23,11 @@ interface PodActionsDeps {
   readonly metrics: Metrics;
 }
 
-/** Requests to the API server about one pod. What fails is counted and logged, and never thrown. */
+/** Requests to the API server about one pod. Failures are counted and logged, not thrown. */
 export class PodActions {
   constructor(private readonly deps: PodActionsDeps) {}
 
-  /** Deletes a broken pod, or evicts it if it serves. The UID keeps this from a new pod of the same name. */
+  /** Deletes a broken pod, or evicts it if it serves. The UID protects a new pod with the same name. */
   async delete(pod: TrackedPod): Promise<DeleteOutcome> {
     const { clock, metrics } = this.deps;
     const start = clock.now();
@@ -64,7 +67,7 @@ export class PodActions {
     }
   }
 
-  /** Without a grace period: nothing in the pod works. */
+  /** Without a grace period, since nothing in the pod works. */
   private remove({ namespace, name, uid }: TrackedPod): Promise<void> {
     return this.deps.client.delete(
       resources.pods,
@@ -73,7 +76,7 @@ export class PodActions {
     );
   }
 
-  /** With the pod's own grace period, and as its PodDisruptionBudgets allow. */
+  /** With the pod's grace period, and as its PodDisruptionBudgets allow. */
   private async evict({ namespace, name, uid }: TrackedPod): Promise<void> {
     await this.deps.client.createSubresource(resources.pods, { namespace, name }, "eviction", {
       apiVersion: "policy/v1",

@@ -3,21 +3,21 @@ import type { OwnerReference, PodObject } from "../../kubernetes/types";
 import type { Notice } from "../../kubernetes/watch";
 import { type Diagnosis, diagnose, endedByValidator, restartedAfter } from "./diagnose";
 
-/** Whether connections to a pod are redirected, as far as audits found out; `suspected`: one found that they are not. */
+/** Whether connections to a pod are redirected, by audits; `suspected`: one audit found that they are not. */
 export type Redirect = "unknown" | "present" | "suspected" | "absent";
 
-/** How long to wait for the NRI plugin, which sets a pod's redirect as soon as it runs. */
+/** The wait for the NRI plugin, which sets a pod's redirect as soon as it runs. */
 export const NRI_WAIT_MS = 60_000;
 
-/** Runs of a pod's validator that have failed, as this controller saw them. */
+/** Failed runs of a pod's validator that this controller has seen. */
 interface Failures {
   readonly firstSeen: number;
   readonly lastSeen: number;
-  /** When the last one ended, as the kubelet says: that tells it from the next. */
+  /** When the last one ended according to the kubelet, which distinguishes it from the next. */
   readonly last: string;
 }
 
-/** The parts of a meshed pod of this node that are kept: one object for the pod's whole life. */
+/** The stored parts of a meshed pod of this node: one object for the pod's whole life. */
 export interface TrackedPod {
   readonly uid: string;
   readonly namespace: string;
@@ -25,39 +25,39 @@ export interface TrackedPod {
   /** UID of the controller that replaces the pod; without one, the pod's namespace and name. */
   owner: string;
   controller: OwnerReference | undefined;
-  /** The controller makes a new pod when this one is deleted. */
+  /** The controller creates a new pod when this one is deleted. */
   isReplaced: boolean;
-  /** An Event says that the pod is broken and left as it is. */
+  /** An Event has reported that the pod is broken and stays. */
   reported: boolean;
   readonly firstSeen: number;
   diagnosis: Diagnosis;
-  /** The failures of a validator that the kubelet starts again. */
+  /** The failures of a validator that the kubelet restarts. */
   failures: Failures | undefined;
   /** The whole object, as long as an audit may need it. */
   object: PodObject | undefined;
   redirect: Redirect;
   /** When the next audit is due. */
   auditAt: number;
-  /** The API server has deleted the pod; the watch has yet to say so. */
+  /** The API server has deleted the pod, which the watch has not reported yet. */
   deleted: boolean;
   /** Failed attempts to delete the pod. */
   attempts: number;
-  /** The next attempt to delete the pod comes no earlier. */
+  /** Earliest time of the next attempt to delete the pod. */
   retryAt: number;
 }
 
-/** Bounds the memory: no node runs as many pods. */
+/** Limits memory; nodes do not run that many pods. */
 const MAX_PODS = 5_000;
 
 /** Callbacks of the store. */
 export interface PodStoreOptions {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  /** A pod has changed, or is gone. */
+  /** A pod has changed or was deleted. */
   readonly changed: (uid: string) => void;
-  /** The failed validator has ended a pod that was looked after. */
+  /** The failed validator has ended a tracked pod. */
   readonly ended: (pod: TrackedPod) => void;
-  /** A pod is not looked after, because there are too many. */
+  /** A pod is not tracked, because there are too many. */
   readonly overflow: () => void;
 }
 
@@ -69,7 +69,7 @@ const REPLACING = ["ReplicaSet", "ReplicationController", "StatefulSet", "Daemon
 /** An unknown controller probably replaces a pod that always restarts, but not one that runs to its end. */
 const runsForever = ({ spec }: PodObject): boolean => (spec?.restartPolicy ?? "Always") === "Always";
 
-/** The controller that replaces a pod. It may be deleted without its pods, and another one may adopt them. */
+/** The controller that replaces a pod. It may be deleted without its pods, which another one may adopt. */
 function ownershipOf(pod: PodObject): Pick<TrackedPod, "owner" | "controller" | "isReplaced"> {
   const { namespace = "default", name = "", ownerReferences = [] } = pod.metadata ?? {};
   const controller = ownerReferences.find((reference) => reference.controller === true);
@@ -116,7 +116,7 @@ function update(tracked: TrackedPod, pod: PodObject, now: number): TrackedPod {
   return tracked;
 }
 
-/** The meshed pods of this node by UID, without those that are leaving. */
+/** The meshed pods of this node by UID, except those being deleted. */
 export class PodStore {
   private readonly store: Store<PodObject, TrackedPod>;
 
@@ -143,7 +143,7 @@ export class PodStore {
     return [...this.store.values()].filter(condition).length;
   }
 
-  /** Takes in what the watch tells. */
+  /** Applies an event of the watch. */
   apply(notice: Notice<PodObject>): void {
     if (notice.type === "LISTING" || notice.type === "SYNCED" || notice.type === "DELETED") this.store.apply(notice);
     else if (diagnose(notice.object) === "leaving") this.leave(notice.object);

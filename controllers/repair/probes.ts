@@ -1,14 +1,14 @@
 import { HttpClient } from "../../system/http/client";
 import { connectTcp, NetError } from "../../system/net";
 
-/** How a TCP connection began. `silent`: nothing answered, or no connection was possible. */
+/** The result of a TCP connection. `silent`: no answer, or no connection was possible. */
 export type TcpAnswer = "open" | "refused" | "silent";
 
 const TCP_DEADLINE_MS = 1_000;
 const HTTP_DEADLINE_MS = 2_000;
 const URL = /^http:\/\/(?:\[([0-9a-f:.]+)\]|([^:/[\]]+))(?::(\d+))?(\/.*)?$/i;
 
-/** Connects to a port, sends nothing and closes at once. */
+/** Connects to a port and closes at once without sending. */
 export async function probeTcp(host: string, port: number): Promise<TcpAnswer> {
   try {
     (await connectTcp({ host, port }, { deadlineMs: TCP_DEADLINE_MS })).close();
@@ -18,7 +18,7 @@ export async function probeTcp(host: string, port: number): Promise<TcpAnswer> {
   }
 }
 
-/** Whether a URL answers with status 200: the installer's `/ready` does when new pods get the plugin. */
+/** Whether a URL answers with status 200, as the installer's `/ready` does when new pods get the plugin. */
 export async function probeHttp(url: string): Promise<boolean> {
   const [, address, name, port = "80", path = "/"] = URL.exec(url) ?? [];
   const host = address ?? name;

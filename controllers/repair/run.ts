@@ -23,7 +23,7 @@ interface RepairDeps {
   readonly signal: AbortSignal;
 }
 
-/** Runs the repair controller of one node until the signal is given. @throws if the admin port is taken */
+/** Runs the repair controller of one node until the signal is given. @throws if the admin port is in use */
 export async function runRepairController({ settings, log, clock, signal }: RepairDeps): Promise<void> {
   const server = () => readApiServer(settings.cluster);
   const send = httpsTransport(server);
@@ -49,9 +49,9 @@ export async function runRepairController({ settings, log, clock, signal }: Repa
 
   const meshedPods = {
     resource: resources.pods,
-    // Every meshed pod has it, whatever injected its proxy.
+    // Every meshed pod has this label, whatever injected its proxy.
     labelSelector: Label.controlPlaneNamespace,
-    // Completed pods stay for days. A pod that its validator ends is reported.
+    // Completed pods stay for days. A pod ended by its validator is reported.
     fieldSelector: `spec.nodeName=${settings.nodeName},status.phase!=Succeeded`,
     take: pods.apply.bind(pods),
   };

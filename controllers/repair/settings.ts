@@ -11,22 +11,24 @@ export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly admin: ListenAddress;
-  /** Only pods of this node are looked after. */
+  /** Only pods of this node are tracked. */
   readonly nodeName: string;
   /** This pod, which reports the Events. */
   readonly podName: string;
   readonly cluster: InCluster;
-  /** Where the node's installer says whether new pods get the plugin; undefined: do not wait for the installer. */
+  /**
+   * URL of the node's installer that reports whether new pods get the plugin; undefined: do not wait for the installer.
+   */
   readonly installerReady?: string;
-  /** How many pods may be deleted. */
+  /** Rate limit of deletions. */
   readonly rate: Rate;
-  /** Delete broken pods that no controller replaces, too. */
+  /** Also delete broken pods that no controller replaces. */
   readonly deleteUnowned: boolean;
-  /** Evict pods without redirect that have no validator, too. */
+  /** Also evict pods without redirect that have no validator. */
   readonly deleteUnvalidated: boolean;
-  /** The NRI plugin may set a pod's redirect in place: wait for it before the pod is deleted. */
+  /** Wait for the NRI plugin, which may set a pod's redirect in place, before deleting the pod. */
   readonly waitForNri: boolean;
-  /** The plugin's stanza as JSON; without it, it is not known what should be redirected, and nothing is audited. */
+  /** The plugin's stanza as JSON; without it the expected redirect is unknown, and pods are not audited. */
   readonly stanza?: string;
 }
 
@@ -42,7 +44,7 @@ const FLAGS = {
   [RepairFlag.waitForNri]: false,
 } as const;
 
-/** Reads the command line and the environment. @throws an Error that lists everything that is wrong */
+/** Reads the command line and the environment. @throws an Error that lists all problems */
 export function readSettings(args: readonly string[], environment: Environment): Settings {
   const read = new SettingsReader({ environment, args, flags: FLAGS });
   const installerReady = read.flag(RepairFlag.installerReady);

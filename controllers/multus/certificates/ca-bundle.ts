@@ -20,10 +20,10 @@ export const CONFIGURATIONS = resource<WebhookConfiguration>(
 );
 const FIELD_MANAGER = "linkerd-multus-certificates";
 
-/** Annotations by which another program is asked to set the `caBundle`: cert-manager's, and OpenShift's. */
+/** Annotations that make another program set the `caBundle`: cert-manager's and OpenShift's. */
 const INJECTED = /^(cert-manager\.io\/inject-|service\.beta\.openshift\.io\/inject-cabundle$)/;
 
-/** A correction that is undone later than this counts as the first again. */
+/** A correction undone later than this counts as the first again. */
 const QUIET_MS = 300_000;
 
 /** Other field managers that have written a `caBundle`. */
@@ -41,12 +41,12 @@ interface CaBundleDeps {
   readonly registry: Registry;
 }
 
-/** The `caBundle` of every webhook in the configuration, and no other field of it. */
+/** Sets the `caBundle` of every webhook in the configuration, and no other field. */
 export class CaBundle {
   private readonly conflicts = new ConflictBackoff();
   private readonly corrections: Counter;
   private wanted = "";
-  /** Another program writes it, too. */
+  /** Another program also writes it. */
   private contested = false;
   private correctedAt = Number.NEGATIVE_INFINITY;
 
@@ -67,12 +67,12 @@ export class CaBundle {
     registry.gauge(contested, () => (this.contested ? 1 : 0));
   }
 
-  /** Milliseconds for which it is left as it is, because another program undoes each correction. */
+  /** Milliseconds before the next correction, because another program undoes each one. */
   get waitMs(): number {
     return this.conflicts.wait(this.name, this.wanted, this.deps.clock.now());
   }
 
-  /** @returns whether it was right before; also true if there is no configuration */
+  /** @returns whether it was already right; also true if the configuration does not exist */
   async ensure(caBundle: string): Promise<boolean> {
     this.wanted = caBundle;
     if (this.waitMs > 0) return false;
@@ -101,12 +101,14 @@ export class CaBundle {
     if (this.waitMs > 0) {
       const writer = otherWriters(found);
       const who = writer === "" ? "another client" : writer;
-      this.contest(`has a caBundle that ${who} keeps changing: correcting it ever less often, at least once a minute`);
+      this.contest(
+        `has a caBundle that ${who} keeps changing: correcting it less and less often, at least once a minute`,
+      );
     }
     return false;
   }
 
-  /** Says it once, until it is right again. */
+  /** Logs once, until it is right again. */
   private contest(what: string): void {
     if (!this.contested) this.deps.log.warn(`the MutatingWebhookConfiguration ${this.name} ${what}`);
     this.contested = true;

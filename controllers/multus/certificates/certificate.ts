@@ -2,9 +2,9 @@ import { equal } from "../../../system/bytes";
 import { pairProblem, publicKeyOf } from "../../../system/crypto";
 import { isFor, isIssuedBy, readCertificate, type Validity, type X509 } from "./x509";
 
-/** A certificate that clients are shown, with its key. */
+/** A served certificate with its key. */
 export interface TlsPair {
-  /** PEM; the certificate comes first, then those that lead from it to the authority, if any. */
+  /** PEM; the certificate first, then any intermediate certificates. */
   readonly cert: string;
   /** PEM. */
   readonly key: string;
@@ -13,9 +13,9 @@ export interface TlsPair {
 /** A certificate authority with its key. */
 export interface Authority extends TlsPair, Validity {}
 
-/** A certificate that clients accept; its validity is that of the shortest link to the authority. */
+/** A certificate that clients accept; its validity is the shortest one in its chain. */
 export interface ServingCertificate extends TlsPair, Validity {
-  /** Certificate of the authority that clients have to trust, PEM. */
+  /** Certificate of the authority that clients must trust, PEM. */
   readonly ca: string;
 }
 
@@ -23,7 +23,7 @@ export const isValidAt = ({ validFrom, validTo }: Validity, now: number) => vali
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The certificates in a text, one by one. */
+/** Splits a text into its certificates. */
 export const splitCertificates = (text: string): readonly string[] =>
   (text.match(CERTIFICATE) ?? []).map((pem) => `${pem}\n`);
 
@@ -45,23 +45,22 @@ function readPublicKey(key: string): Uint8Array {
 }
 
 /**
- * Reads a certificate and its key.
- * @param what names both in errors
- * @throws Error if they do not belong together, cannot be read, or cannot be served; it does not quote the key
+ * Reads a certificate and its key. @param what names both in errors @throws Error if they do not match, cannot be read,
+ * or cannot be served; the error does not quote the key
  */
 export function readPair({ cert, key }: TlsPair, what: string): X509 {
   const certificate = attempt(`${what}.crt`, () => readCertificate(cert));
   const publicKey = attempt(`${what}.key`, () => readPublicKey(key));
   if (!equal(publicKey, certificate.publicKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
-  // Read as a server does, with the certificates that come after the first.
+  // Read as a server does, with the intermediate certificates.
   const problem = pairProblem(cert, key);
   if (problem !== undefined) throw new Error(`${what}.crt and ${what}.key: ${problem}`);
   return certificate;
 }
 
 /**
- * The way from a certificate to an authority, or to itself if it is trusted as it stands; undefined if there is none.
- * @param between those that may lead to an authority; those that were tried are removed
+ * The chain from a certificate to an authority, or only itself if it is trusted directly; undefined without a chain.
+ * @param between possible intermediates; tried ones are removed
  */
 function chainOf(leaf: X509, authorities: readonly X509[], between: Set<X509>): readonly X509[] | undefined {
   const ca = authorities.find((each) => equal(each.der, leaf.der) || isIssuedBy(leaf, each));
@@ -76,9 +75,9 @@ function chainOf(leaf: X509, authorities: readonly X509[], between: Set<X509>): 
 }
 
 interface Expected {
-  /** DNS name that it has to be valid for. */
+  /** DNS name that it must be valid for. */
   readonly name: string;
-  /** One of these has to have signed it, or one of those that come after it in `cert`. */
+  /** One of these must have signed it, or an intermediate in `cert`. */
   readonly authorities: readonly string[];
 }
 
@@ -106,14 +105,14 @@ export function readServingCertificate(
   };
 }
 
-/** The authority among some certificates that a key belongs to; undefined if it belongs to none of them. */
+/** The authority among some certificates whose key this is; undefined without a match. */
 export function readAuthority(key: string, certificates: readonly string[]): Authority | undefined {
   for (const cert of key === "" ? [] : certificates) {
     try {
       const { isAuthority, publicKey, validFrom, validTo } = readCertificate(cert);
       if (isAuthority && equal(publicKey, readPublicKey(key))) return { cert, key, validFrom, validTo };
     } catch {
-      // It cannot be read: it signs nothing.
+      // It cannot be read, so it cannot sign.
     }
   }
   return undefined;

@@ -9,7 +9,10 @@ import { readCertificate, type Validity } from "./x509";
 
 const HOUR_MS = 3_600_000;
 
-/** A new certificate is valid from a little earlier, for clients whose clocks are slow. Certificates count seconds. */
+/**
+ * A new certificate's validity begins a little earlier, for clients whose clocks are slow. Certificates count in
+ * seconds.
+ */
 function validity(now: Date, validMs: number): Validity {
   const second = (ms: number) => Math.floor(ms / 1000) * 1000;
   return {
@@ -19,11 +22,11 @@ function validity(now: Date, validMs: number): Validity {
 }
 
 const sequence = (...parts: readonly Uint8Array[]) => element(Tag.sequence, ...parts);
-/** A bit string; `unused` bits at its end do not count. */
+/** A bit string with `unused` bits at its end. */
 const bits = (unused: number, ...bytes: readonly Uint8Array[]) => element(Tag.bits, Uint8Array.of(unused), ...bytes);
 const TRUE = element(Tag.boolean, Uint8Array.of(0xff));
 
-/** How an authority signs, by the kind of its public key. */
+/** An authority's signature algorithm, by the type of its public key. */
 const SIGNATURES: Readonly<Record<string, Uint8Array>> = {
   // id-ecPublicKey: ecdsa-with-SHA256.
   "2a8648ce3d0201": sequence(identifier("2a8648ce3d040302")),
@@ -92,18 +95,18 @@ function certificate(key: string, signer: string, { issuer, subject, extensions,
   return pemOf(sequence(signed, algorithm, bits(0, sign(signer, signed))));
 }
 
-/** Makes a certificate authority that signs itself. */
+/** Makes a self-signed certificate authority. */
 export function createAuthority(now: Date, validMs: number): Authority {
   const key = generateKey();
   const valid = validity(now, validMs);
-  // Each authority has a name of its own, so that a chain leads to one of several only.
+  // Each authority has a unique name, so that a chain leads to only one of several.
   const name = named(`linkerd-multus ${hex(randomBytes(8))}`);
   const cert = certificate(key, key, {
     ...valid,
     issuer: name,
     subject: name,
     extensions: [
-      // An authority that signs no other authority.
+      // An authority that cannot sign other authorities.
       critical(Extension.basicConstraints, sequence(TRUE, element(Tag.integer, Uint8Array.of(0)))),
       // keyCertSign.
       critical(Extension.keyUsage, bits(2, Uint8Array.of(0x04))),

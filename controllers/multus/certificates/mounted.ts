@@ -20,7 +20,7 @@ const CHECK_EVERY_MS = 5_000;
 export class MountedCertificate {
   private problem = "";
 
-  /** @param directory where `tls.crt` and `tls.key` are */
+  /** @param directory of `tls.crt` and `tls.key` */
   constructor(
     private readonly directory: string,
     private readonly deps: MountedCertificateDeps,
@@ -40,7 +40,7 @@ export class MountedCertificate {
     try {
       const [cert = "", key = ""] = ["tls.crt", "tls.key"].map((name) => readFileSync(join(directory, name), "utf8"));
       const pair = { cert, key };
-      // While the files are replaced one may be newer than the other.
+      // During a rotation one file may be newer than the other.
       served.serve({ ...pair, validTo: readPair(pair, "tls").validTo });
       this.problem = "";
     } catch (error) {

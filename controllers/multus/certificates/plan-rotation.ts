@@ -1,25 +1,25 @@
 import { type Authority, isValidAt, type ServingCertificate } from "./certificate";
 import type { Validity } from "./x509";
 
-/** The state in the Secret, which all replicas follow. */
+/** The state in the Secret, shared by all replicas. */
 export interface RotationState {
-  /** The certificate that clients get. */
+  /** The served certificate. */
   readonly serving: ServingCertificate;
-  /** Certificates of the authorities that clients are to trust, PEM. */
+  /** Certificates of the authorities that clients should trust, PEM. */
   readonly trusted: readonly string[];
-  /** The authority that signs renewals, one of those trusted; undefined if its key is not in the Secret. */
+  /** The trusted authority that signs renewals; undefined if its key is not in the Secret. */
   readonly signer: Authority | undefined;
 }
 
-/** The next step; each is one write to the Secret. */
+/** The next step, which is one write to the Secret. */
 export type RotationStep =
-  /** Make an authority and a certificate, and use both at once: there is nothing to keep. */
+  /** Make an authority and a certificate, and use both at once: no current one exists. */
   | { readonly kind: "create" }
-  /** Make an authority and trust it too, while `serving` stays. */
+  /** Make another trusted authority, while `serving` stays. */
   | { readonly kind: "add-authority"; readonly serving: ServingCertificate }
-  /** Have the signer make another certificate, and serve that. */
+  /** Serve another certificate from the signer. */
   | { readonly kind: "renew"; readonly signer: Authority }
-  /** Trust the issuer of the certificate that is served, and no other authority. */
+  /** Trust only the issuer of the served certificate. */
   | {
       readonly kind: "drop-authorities";
       readonly serving: ServingCertificate;
@@ -30,15 +30,15 @@ export type RotationStep =
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** How long a renewed certificate is to be valid, in milliseconds. */
+  /** Validity of a renewed certificate, in milliseconds. */
   readonly validMs: number;
-  /** For how many milliseconds the Secret and the `caBundle` have not changed. */
+  /** Milliseconds since the last change of the Secret and the `caBundle`. */
   readonly settledMs: number;
-  /** Milliseconds until every client and every replica acts on a change. */
+  /** Milliseconds until every client and every replica has seen a change. */
   readonly settleMs: number;
 }
 
-/** A certificate is renewed when a third of its life is left. */
+/** A certificate is renewed when a third of its lifetime is left. */
 const LEFT = 1 / 3;
 
 const renewalTime = ({ validFrom, validTo }: Validity) => validTo - (validTo - validFrom) * LEFT;
@@ -65,7 +65,7 @@ export function planRotation(
   const { serving, trusted } = state;
   const signer = usableSigner(state, now, validMs);
   if (!isValidAt(serving, now)) return signer === undefined ? { kind: "create" } : { kind: "renew", signer };
-  // Another authority was added so that it signs the next certificate.
+  // Another authority was added to sign the next certificate.
   if (signer !== undefined && signer.cert !== serving.ca) return onceSettled({ kind: "renew", signer });
   const ms = renewalTime(serving) - now;
   if (ms <= 0) return signer === undefined ? { kind: "add-authority", serving } : { kind: "renew", signer };
@@ -75,7 +75,7 @@ export function planRotation(
   return { kind: "wait", ms };
 }
 
-/** The signer, if it outlives what it signs. */
+/** The signer, if it outlives the certificate. */
 function usableSigner({ signer }: RotationState, now: number, validMs: number): Authority | undefined {
   return signer !== undefined && isValidAt(signer, now) && signer.validTo >= now + validMs ? signer : undefined;
 }

@@ -22,7 +22,7 @@ import { planRotation, type RotationState, type RotationStep } from "./plan-rota
 import type { ServedCertificate } from "./served";
 
 export interface RotatorOptions {
-  /** Where the Secret and the webhook's Service are. */
+  /** Namespace of the Secret and of the webhook's Service. */
   readonly namespace: string;
   readonly secret: string;
   readonly service: string;
@@ -40,7 +40,7 @@ interface CertificateRotatorDeps extends InformerDeps {
 
 const YEAR_MS = 365 * 86_400_000;
 const AUTHORITY_VALID_MS = 10 * YEAR_MS;
-/** Even if no change is reported, the Secret and the configuration are read so often. */
+/** Interval at which the Secret and the configuration are read without a reported change. */
 const CHECK_EVERY_MS = 60_000;
 const RETRY = { firstMs: 500, longestMs: 30_000 };
 const LONGEST_SETTLE_MS = 5 * 60_000;
@@ -57,7 +57,7 @@ const DONE: Readonly<Record<Exclude<RotationStep["kind"], "wait">, string>> = {
 interface Written {
   readonly pair: TlsPair;
   readonly trusted: readonly string[];
-  /** Key of the authority that signs. */
+  /** Key of the signing authority. */
   readonly caKey: string | undefined;
 }
 
@@ -67,7 +67,7 @@ const encoded = (text: string) => base64(utf8(text));
 /** The `caBundle`, and the Secret's `ca.crt`. */
 const bundleOf = (trusted: readonly string[]) => encoded(trusted.join(""));
 
-/** Reads the Secret's `data`. @throws if clients that call it by the DNS name would refuse what it serves */
+/** Reads the Secret's `data`. @throws if clients that use the DNS name would refuse its certificate */
 function decode(data: Data, name: string): RotationState {
   const text = (key: string) => textOf(fromBase64(data[key] ?? ""));
   const trusted = splitCertificates(text("ca.crt"));
@@ -91,7 +91,7 @@ function encode({ pair, trusted, caKey }: Written): Record<string, string | null
 
 /**
  * Makes and renews the webhook's certificate in a Secret, and keeps the `caBundle` of the webhook configuration up to
- * date. It runs in every replica: the first write counts for all, and the others follow the Secret.
+ * date. It runs in every replica: the first write wins, and the others follow the Secret.
  */
 export class CertificateRotator {
   /** The name by which the API server calls the Service. */
@@ -101,7 +101,7 @@ export class CertificateRotator {
   private readonly caBundle: CaBundle;
   private failures = 0;
   private problem = "";
-  /** The last certificate and bundle that were seen, and since when. */
+  /** The last seen certificate and bundle, and since when. */
   private settled = { what: "", since: 0 };
   private trusted: readonly string[] = [];
 
@@ -147,7 +147,7 @@ export class CertificateRotator {
     }
   }
 
-  /** Reads everything again and takes the next step. @returns milliseconds until the step after it */
+  /** Reads everything again and takes the next step. @returns milliseconds until the following step */
   private async reconcile(): Promise<number> {
     const { client, clock, log, served } = this.deps;
     const { namespace, secret, validMs } = this.options;
@@ -162,13 +162,13 @@ export class CertificateRotator {
     const step = planRotation(state, served.current, observed);
     if (step.kind === "wait") return step.ms;
     const data = encode(this.carryOut(step, state));
-    // Where another replica was faster, what that one wrote counts.
+    // If another replica was faster, its result counts.
     if (await this.write(found, data)) log.info(DONE[step.kind]);
     return 0;
   }
 
   private read(found: SecretObject | undefined): RotationState | undefined {
-    // The chart makes it empty.
+    // The chart creates it empty.
     if (found?.data === undefined) return undefined;
     try {
       return decode(found.data, this.name);
@@ -179,7 +179,7 @@ export class CertificateRotator {
     }
   }
 
-  /** Has clients trust what the Secret says, and notes for how long they have. */
+  /** Makes clients trust the Secret's authorities, and notes since when. */
   private async publish({ serving, trusted }: RotationState): Promise<void> {
     const bundle = bundleOf(trusted);
     const wasRight = await this.caBundle.ensure(bundle);
@@ -211,9 +211,9 @@ export class CertificateRotator {
   }
 
   /**
-   * Writes if the Secret is still the one that was read. The chart makes it: a right to create this one would be a
-   * right to create any, also a token of any service account in the namespace.
-   * @returns whether it was
+   * Writes if the Secret has not changed since it was read. The chart creates it: permission to create this Secret
+   * would allow creating any, including a token of any service account in the namespace. @returns whether it was
+   * unchanged
    */
   private async write(before: SecretObject | undefined, data: Record<string, string | null>): Promise<boolean> {
     const { client } = this.deps;

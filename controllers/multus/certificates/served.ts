@@ -5,11 +5,11 @@ import type { TlsPair } from "./certificate";
 interface ServedCertificateDeps {
   readonly log: Log;
   readonly registry: Registry;
-  /** Takes the certificate for connections that come from now on. */
+  /** Uses the certificate for new connections. */
   readonly use: (pair: TlsPair) => void;
 }
 
-/** The certificate that this process serves. */
+/** The served certificate of this process. */
 export class ServedCertificate<T extends TlsPair & { readonly validTo: number }> {
   private served: T | undefined;
   private readonly rotations: Counter;

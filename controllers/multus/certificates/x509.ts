@@ -1,11 +1,11 @@
-/** Certificates as their clients read them: RFC 5280, as Go's crypto/x509 does, by which the API server trusts. */
+/** Certificates as clients read them: RFC 5280, as in Go's crypto/x509, which the API server uses. */
 import { fromBase64 } from "../../../host/base64";
 import { type Element, elements, inside, malformed, Tag } from "../../../host/der";
 import { certificateParts, Extension } from "../../../host/x509";
 import { equal } from "../../../system/bytes";
 import { type Hash, verify } from "../../../system/crypto";
 
-/** When something is valid, in milliseconds since 1970. */
+/** A period of validity, in milliseconds since 1970. */
 export interface Validity {
   readonly validFrom: number;
   readonly validTo: number;
@@ -28,7 +28,7 @@ export interface X509 extends Validity {
 }
 
 const WHAT = "the certificate";
-/** No certificate is longer, in characters of PEM: certificates have few KiB. */
+/** Maximum length in characters of PEM; real certificates have few KiB. */
 const LONGEST = 100_000;
 const PEM = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
 
@@ -46,22 +46,20 @@ function timeOf(element: Element | undefined): number {
   return Number.isFinite(time) && new Date(time).toISOString() === iso ? time : malformed(WHAT);
 }
 
-/** Whether basic constraints say that it is an authority, and the key usage, if any, that its key signs certificates. */
+/**
+ * Whether the basic constraints mark it as an authority, and the key usage, if present, allows signing certificates.
+ */
 function maySign(constraints: Uint8Array | undefined, usage: Uint8Array | undefined): boolean {
   if (constraints === undefined) return false;
   const [isAuthority] = inside(constraints, WHAT);
   if (isAuthority?.tag !== Tag.boolean || isAuthority.body[0] === 0) return false;
-  // keyCertSign is the sixth bit, after the number of those that are not used.
+  // keyCertSign is the sixth bit, after the count of unused bits.
   return usage === undefined || ((elements(usage, WHAT)[0]?.body[1] ?? 0) & 0x04) !== 0;
 }
 
 const DNS_NAME = 0x82;
 
-/**
- * Reads the first certificate in a text.
- * @param text PEM
- * @throws Error if there is none, or it cannot be read
- */
+/** Reads the first certificate in a text. @param text PEM @throws Error without a readable certificate */
 export function readCertificate(text: string): X509 {
   const [pem = "", base64 = ""] = PEM.exec(text) ?? [];
   if (pem === "") throw new Error("no certificate in PEM form");
@@ -82,12 +80,12 @@ export function readCertificate(text: string): X509 {
   };
 }
 
-/** Whether it is for a DNS name. The API server does not look at the common name. */
+/** Whether it is valid for a DNS name. The API server ignores the common name. */
 export function isFor({ dnsNames }: X509, name: string): boolean {
   const labels = name.toLowerCase().split(".");
   return dnsNames.some((pattern) => {
     const wanted = pattern.toLowerCase().split(".");
-    // A wildcard stands for the whole of the first label.
+    // A wildcard matches the whole first label.
     return (
       wanted.length === labels.length && wanted.every((each, at) => each === labels[at] || (at === 0 && each === "*"))
     );

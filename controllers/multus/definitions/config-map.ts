@@ -10,10 +10,10 @@ import { resources } from "../../../kubernetes/resources";
 import type { ConfigMapObject, ObjectReference } from "../../../kubernetes/types";
 import { sha256 } from "../../../system/crypto";
 
-/** Every Multus of today speaks it. */
+/** Every current Multus supports it. */
 const CNI_VERSION = "1.0.0";
 
-/** `spec.config` of the definitions, or why there is none. */
+/** `spec.config` of the definitions, or the problem. */
 export type Config =
   | { readonly kind: "valid"; readonly text: string }
   | { readonly kind: "invalid"; readonly problem: string };
@@ -30,7 +30,7 @@ function parse(text: string): JsonObject {
   return json;
 }
 
-/** The stanza as a configuration that stands alone; every field is kept. @throws if the plugin would refuse it */
+/** The stanza as a standalone configuration, with all its fields. @throws if the plugin would refuse it */
 function standAlone(stanza: JsonObject, kubeconfig: string): JsonObject {
   const { kubernetes = {}, cniVersion = CNI_VERSION } = stanza;
   parseStanza(stanza, PLUGIN_TYPE);
@@ -56,7 +56,7 @@ export function readConfig(configMap: ConfigMapObject | undefined, where: string
   }
 }
 
-/** The parts of the ConfigMap that are kept. */
+/** The stored parts of the ConfigMap. */
 interface View {
   readonly config: Config;
   readonly uid: string | undefined;
@@ -67,11 +67,11 @@ interface Options {
   readonly namespace: string;
   /** Path of the plugin's kubeconfig on the nodes. */
   readonly kubeconfig: string;
-  /** Called when the configuration, or what is wrong with it, has changed. */
+  /** Called when the configuration or its problem has changed. */
   readonly changed: () => void;
 }
 
-/** Keeps the configuration that the ConfigMap holds up to date. */
+/** Follows the configuration in the ConfigMap. */
 export class ConfigMapInformer {
   private readonly informer: Informer<ConfigMapObject, View>;
   private readonly missing: View;
@@ -107,13 +107,13 @@ export class ConfigMapInformer {
     return this.view.config;
   }
 
-  /** The reference to it in an Event. */
+  /** Its reference in an Event. */
   get reference(): ObjectReference {
     const { uid } = this.view;
     return { apiVersion: "v1", kind: "ConfigMap", namespace: this.options.namespace, name: CONFIG_MAP, uid };
   }
 
-  /** Tells one state of the ConfigMap from every other. */
+  /** Identifies a state of the ConfigMap. */
   get digest(): string {
     const { config, uid, resourceVersion } = this.view;
     const state = new TextEncoder().encode(JSON.stringify([config, uid, resourceVersion]));

@@ -26,9 +26,9 @@ interface DefinitionControllerDeps extends InformerDeps {
   readonly metrics: Metrics;
 }
 
-/** In the queue, beside the namespaces' names. */
+/** The ConfigMap's key in the queue, besides the namespaces' names. */
 const CONFIG_KEY = ":config";
-/** Requests under way at once. */
+/** Concurrent requests. */
 const WORKERS = 4;
 const RESYNC_MS = 600_000;
 
@@ -55,7 +55,7 @@ export class DefinitionController {
   private readonly queue: WorkQueue;
   private readonly limiter: RateLimiter;
   private readonly conflicts = new ConflictBackoff();
-  /** UIDs of the foreign definitions that an Event was published about, by namespace. */
+  /** UIDs of the foreign definitions with a published Event, by namespace. */
   private readonly reported = new Map<string, string>();
 
   constructor(private readonly deps: DefinitionControllerDeps) {
@@ -76,24 +76,24 @@ export class DefinitionController {
     this.queue.add(namespace);
   }
 
-  /** Anything may have changed, or it can be acted upon only now. */
+  /** Anything may have changed, or can only now be acted on. */
   everything(): void {
     if (!this.active) return;
     this.queue.add(CONFIG_KEY);
     for (const namespace of this.deps.namespaces.keys()) this.queue.add(namespace);
   }
 
-  /** Writes until the signal is given; what is being written then is finished. */
+  /** Writes until the signal is given, and finishes current writes. */
   async write(): Promise<void> {
     await this.queue.run(WORKERS);
   }
 
-  /** Watches what there is to write, until the signal is given. */
+  /** Watches the inputs until the signal is given. */
   async follow(): Promise<void> {
     await Promise.all([this.resync(), this.definitions.run(), this.configMap.run()]);
   }
 
-  /** Whether enough is known to decide, and this process is the one to act. */
+  /** Whether all inputs are known and this process leads. */
   private get active(): boolean {
     const { leadership, namespaces, signal } = this.deps;
     const known = namespaces.synced && this.definitions.store.synced && this.configMap.synced;
@@ -122,14 +122,14 @@ export class DefinitionController {
     const first = this.planFor(key);
     if (first.kind === "leave" || this.putOff(key, first)) return;
     await this.limiter.turn(signal);
-    // Much may have happened while it waited for its turn.
+    // The state may have changed while it waited.
     if (!this.active) return;
     const start = clock.now();
     await this.carryOut(key, this.planFor(key));
     metrics.reconcileSeconds.observe((clock.now() - start) / 1_000);
   }
 
-  /** Delays a correction that another client keeps undoing. @returns whether it was delayed */
+  /** Delays a correction that another client keeps undoing. @returns whether it delayed it */
   private putOff(namespace: string, planned: DefinitionPlan): boolean {
     const { clock, log, metrics } = this.deps;
     if (planned.kind !== "create" && planned.kind !== "update") return false;
@@ -167,12 +167,12 @@ export class DefinitionController {
     this.conflicts.wrote(namespace, planned.config, clock.now());
   }
 
-  /** A watch may be behind, and pods whose definition is gone do not start: the API server itself is asked first. */
+  /** A watch may be behind, and pods without their definition do not start, so ask the API server first. */
   private async remove(name: string, definition: Definition): Promise<void> {
     const { log, settings, writer } = this.deps;
     const { linkerdNamespace } = settings;
     const namespace = await writer.namespace(name);
-    // Another may lead by the time of the answer.
+    // Another process may lead by the time of the answer.
     if (!this.active) return;
     if (planDefinition({ namespace, definition, config: undefined, linkerdNamespace }).kind !== "delete") {
       log.debug("keeps the definition: the watch was behind, and the namespace wants it", { namespace: name });
@@ -199,7 +199,7 @@ export class DefinitionController {
 
   private failed(key: string, error: unknown, failures: number, retryMs: number): void {
     const { log } = this.deps;
-    // While the API server does not answer, the watches say so; afterwards the first failure is what matters.
+    // During an outage of the API server the watches log it; afterwards the first failure matters.
     const unreachable = error instanceof Error && error.cause instanceof ApiUnreachable;
     const quiet = error instanceof Stale || unreachable || failures > 1;
     const about = key === CONFIG_KEY ? {} : { namespace: key };

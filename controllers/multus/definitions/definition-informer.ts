@@ -8,10 +8,10 @@ interface Options {
   readonly synced: () => void;
 }
 
-/** The definitions of our name by namespace; before Multus is installed there is no such kind. */
+/** The definitions with our name by namespace; the kind does not exist before Multus is installed. */
 export class DefinitionInformer {
   private readonly informer: Informer<DefinitionObject, Definition>;
-  /** The API server does not know the kind, and the log says so. */
+  /** Whether the log says that the API server does not know the kind. */
   private isUnknown = false;
   private lastConfig: string | undefined;
 
@@ -54,7 +54,7 @@ export class DefinitionInformer {
     this.options.synced();
   }
 
-  /** Thousands of definitions hold the same text: it is kept once. */
+  /** Thousands of definitions have the same text, which is stored once. */
   private view(object: DefinitionObject): Definition {
     const definition = definitionOf(object);
     if (definition.config === this.lastConfig) return { ...definition, config: this.lastConfig };

@@ -2,10 +2,10 @@ import { Label, MULTUS_NAME, NetworkDefinition } from "../../../cni/contract";
 import { resource } from "../../../kubernetes/resources";
 import type { ObjectMeta } from "../../../kubernetes/types";
 
-/** The NetworkAttachmentDefinitions that this operator looks after, one a namespace. */
+/** The NetworkAttachmentDefinitions of this operator, one per namespace. */
 export const DEFINITION_NAME = NetworkDefinition.name;
 
-/** The field manager of a definition, and the value of its label. */
+/** The field manager of a definition and the value of its label. */
 export const OWNER = MULTUS_NAME;
 /** A definition without this label and value belongs to another owner. */
 export const OWNER_LABEL = Label.managedBy;
@@ -21,7 +21,7 @@ export const DEFINITIONS = resource<DefinitionObject>(
   "network-attachment-definitions",
 );
 
-/** The parts of a definition that are kept. */
+/** The stored parts of a definition. */
 export interface Definition {
   readonly uid: string;
   readonly resourceVersion: string;

@@ -8,22 +8,22 @@ export type DefinitionPlan =
   | { readonly kind: "create"; readonly config: string }
   | { readonly kind: "update"; readonly definition: Definition; readonly config: string }
   | { readonly kind: "delete"; readonly definition: Definition }
-  /** Another owner's definition has the name of ours. */
+  /** Another owner's definition has our name. */
   | { readonly kind: "foreign"; readonly definition: Definition };
 
 export const ENABLED = "enabled";
 const LEAVE: DefinitionPlan = { kind: "leave" };
 
-/** Whether a namespace is to have a definition; Linkerd's control plane always does. */
+/** Whether a namespace should have a definition; Linkerd's control plane always does. */
 export function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: string): boolean {
   return name === linkerdNamespace || annotations[Annotation.multus] === ENABLED;
 }
 
-/** The state of one namespace, as far as it is known. */
+/** The known state of one namespace. */
 export interface Situation {
-  /** Undefined: there is no such namespace. */
+  /** Undefined if the namespace does not exist. */
   readonly namespace: Namespace | undefined;
-  /** The definition of our name in it. */
+  /** Its definition with our name. */
   readonly definition: Definition | undefined;
   /** The wanted `spec.config`; undefined while the ConfigMap is missing or wrong. */
   readonly config: string | undefined;
@@ -37,7 +37,7 @@ function planWanted(definition: Definition | undefined, config: string | undefin
   return config === undefined || config === definition.config ? LEAVE : { kind: "update", definition, config };
 }
 
-/** Decides what has to happen. Pure: no I/O, no clock. */
+/** Decides the action. Pure: no I/O, no clock. */
 export function planDefinition({ namespace, definition, config, linkerdNamespace }: Situation): DefinitionPlan {
   if (namespace === undefined || namespace.terminating || definition?.deleting === true) return LEAVE;
   if (wantsDefinition(namespace, linkerdNamespace)) return planWanted(definition, config);
@@ -46,12 +46,12 @@ export function planDefinition({ namespace, definition, config, linkerdNamespace
 
 interface Known {
   readonly namespaces: Iterable<Namespace>;
-  /** The definition of our name in a namespace. */
+  /** The definition with our name in a namespace. */
   readonly definition: (namespace: string) => Definition | undefined;
   readonly linkerdNamespace: string;
 }
 
-/** How many namespaces want a definition, and how many of these have ours, or another owner's. */
+/** Number of namespaces that want a definition, and of those that have ours or another owner's. */
 export function countDefinitions({ namespaces, definition, linkerdNamespace }: Known) {
   const wanting = [...namespaces].filter((each) => !each.terminating && wantsDefinition(each, linkerdNamespace));
   const found = wanting.map(({ name }) => definition(name));

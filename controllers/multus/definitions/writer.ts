@@ -19,10 +19,10 @@ interface DefinitionWriterDeps {
   readonly podName: string;
 }
 
-/** A write that was refused, or got no answer. */
+/** A refused or unanswered write. */
 export class WriteFailed extends Error {}
 
-/** The object has changed since it was read: decide again. This is not a failure. */
+/** The object has changed since it was read: decide again. Not a failure. */
 export class Stale extends WriteFailed {}
 
 const CONFLICT = 409;
@@ -31,7 +31,7 @@ function isStale(error: unknown): boolean {
   return statusOf(error) === CONFLICT || (isForbidden(error) && error.causes.includes("NamespaceTerminating"));
 }
 
-/** Writes definitions and Events, and makes sure of what a deletion rests on. */
+/** Writes definitions and Events, and verifies the reasons of a deletion. */
 export class DefinitionWriter {
   private readonly recorder: EventRecorder;
 
@@ -40,9 +40,8 @@ export class DefinitionWriter {
   }
 
   /**
-   * Creates a definition if there is none.
-   * @param leads asked before it is written: another process may lead by then
-   * @throws Stale if there is one by now, ours or not, or another process leads; WriteFailed
+   * Creates a definition if none exists. @param leads checked before the write, since another process may lead by then
+   * @throws Stale if one exists by now, or another process leads; WriteFailed
    */
   async create(namespace: string, config: string, leads = () => true): Promise<void> {
     const { client, log, metrics } = this.deps;
@@ -57,7 +56,7 @@ export class DefinitionWriter {
     log.info("created the definition", { namespace });
   }
 
-  /** Corrects the definition that was read, and no other. @throws Stale, WriteFailed */
+  /** Corrects exactly the definition that was read. @throws Stale, WriteFailed */
   async update(namespace: string, { uid, resourceVersion }: Definition, config: string): Promise<void> {
     const { metadata, spec } = this.ours(namespace, config);
     await this.apply({ metadata: { ...metadata, uid, resourceVersion }, spec }, true);
@@ -65,13 +64,13 @@ export class DefinitionWriter {
     this.deps.log.info("corrected the definition", { namespace });
   }
 
-  /** A namespace as it is now; undefined if there is none. @throws WriteFailed */
+  /** The current namespace; undefined if it does not exist. @throws WriteFailed */
   async namespace(name: string): Promise<Namespace | undefined> {
     const found = await this.attempt("delete", () => this.deps.client.find(resources.namespaces, { name }));
     return found === undefined ? undefined : namespaceOf(found);
   }
 
-  /** Deletes the definition that was read, and no other. @throws Stale, WriteFailed */
+  /** Deletes exactly the definition that was read. @throws Stale, WriteFailed */
   async delete(namespace: string, { uid, resourceVersion }: Definition): Promise<void> {
     const { client, log, metrics } = this.deps;
     const deleted = await this.attempt("delete", async () => {
@@ -89,21 +88,21 @@ export class DefinitionWriter {
     log.info("deleted the definition", { namespace });
   }
 
-  /** Publishes an Event once an occasion. @throws WriteFailed */
+  /** Publishes an Event, once per cause. @throws WriteFailed */
   async publish(regarding: ObjectReference, spec: EventSpec, occasion: string): Promise<void> {
     await this.attempt("event", () => this.recorder.record(regarding, spec, occasion));
   }
 
-  /** The applied object: these fields are ours, all others belong to their writers. */
+  /** The applied object: we own only these fields. */
   private ours(namespace: string, config: string) {
     return { metadata: { namespace, name: DEFINITION_NAME, labels: { [OWNER_LABEL]: OWNER } }, spec: { config } };
   }
 
-  /** Another client has just created one that does not contradict ours: it keeps no field of ours. @throws Stale */
+  /** Another client has just created one without a conflict: releases our fields in it. @throws Stale */
   private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
     if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
     await this.apply({ metadata: { namespace, name: DEFINITION_NAME, uid: metadata?.uid ?? "" } });
-    throw new Stale("apply: there is one already, of another owner");
+    throw new Stale("apply: another owner's definition already exists");
   }
 
   private apply(

@@ -8,7 +8,7 @@ import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } fr
 const API_VERSION = "admission.k8s.io/v1";
 const KIND = "AdmissionReview";
 
-/** This webhook cannot answer the document as a review; the message says where and why. */
+/** The document cannot be answered as a review; the message says where and why. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
 }
@@ -48,10 +48,10 @@ const POD = object({
   ),
   spec: z.nullish(object({ nodeName: z.nullish(text), containers, initContainers: containers })),
 });
-/** A pod, as far as it is looked at. */
+/** The used fields of a pod. */
 export type ReviewedPod = z.infer<typeof POD>;
 
-/** @throws ReviewError that names the first member that does not fit */
+/** @throws ReviewError that names the first invalid field */
 function parse<T extends z.ZodMiniType>(schema: T, value: unknown, at: string): z.infer<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -63,17 +63,17 @@ function parse<T extends z.ZodMiniType>(schema: T, value: unknown, at: string): 
 /** @throws ReviewError */
 const parseReview = (document: unknown): ReviewRequest => parse(REVIEW, document, "").request;
 
-/** The pod that a request is about. @throws ReviewError */
+/** The pod of a request. @throws ReviewError */
 const parsePod = ({ object }: ReviewRequest): ReviewedPod => parse(POD, object, "request.object");
 
 export interface ReviewDeps {
-  /** @throws if nothing can be learned about the namespace */
+  /** @throws if the namespace cannot be read */
   readonly namespace: (name: string) => Promise<PodNamespace>;
   readonly options: AnnotateOptions;
   readonly log: Log;
 }
 
-/** The part of a review that is sent back. */
+/** The response of a review. */
 export interface AdmissionResponse {
   readonly uid: string;
   readonly allowed: true;
@@ -83,12 +83,12 @@ export interface AdmissionResponse {
   readonly warnings?: readonly string[];
 }
 
-/** Whether the pod may still be without its networks; when a node has it, another annotation changes nothing. */
+/** Whether the pod may not have its networks yet; once it is on a node, annotations have no effect. */
 function isOpen({ operation }: ReviewRequest, { metadata, spec }: ReviewedPod): boolean {
   return operation === "CREATE" || (!spec?.nodeName && !metadata?.deletionTimestamp);
 }
 
-/** The pod to look at; none if there is nothing to decide. @throws ReviewError */
+/** The pod to decide about; undefined if there is nothing to decide. @throws ReviewError */
 function subject(request: ReviewRequest): ReviewedPod | undefined {
   const { resource, group } = request.resource;
   if (resource !== "pods" || group) {
@@ -100,7 +100,7 @@ function subject(request: ReviewRequest): ReviewedPod | undefined {
   return isOpen(request, pod) ? pod : undefined;
 }
 
-/** Injectors run when a pod is created: the proxy that an update finds runs as the user that it has. */
+/** Injectors run when a pod is created, so the proxy's user is fixed at an update. */
 function hasProxyUser({ operation }: ReviewRequest, { spec }: ReviewedPod): boolean {
   const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
   return operation === "UPDATE" && containers.some(({ name }) => name === PROXY);
@@ -122,7 +122,7 @@ async function judge(request: ReviewRequest, { namespace, options, log }: Review
   return verdict;
 }
 
-/** Answers an AdmissionReview about a pod; nothing outside is changed. @throws ReviewError, and what `namespace` throws */
+/** Answers an AdmissionReview about a pod, without side effects. @throws ReviewError, and what `namespace` throws */
 export async function answerReview(document: unknown, deps: ReviewDeps): Promise<AdmissionResponse> {
   const request = parseReview(document);
   const { patch, warnings } = await judge(request, deps);
@@ -134,5 +134,5 @@ export async function answerReview(document: unknown, deps: ReviewDeps): Promise
   };
 }
 
-/** The document that is sent back. */
+/** The answer's document. */
 export const reviewOf = (response: AdmissionResponse) => ({ apiVersion: API_VERSION, kind: KIND, response });

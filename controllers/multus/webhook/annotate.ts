@@ -6,7 +6,7 @@ import { NetworksError, withNetwork } from "./networks";
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** The part of a pod that decides. */
+/** The fields of a pod for the decision. */
 interface Pod {
   readonly metadata?:
     | { readonly annotations?: Annotations | null | undefined; readonly labels?: Annotations | null | undefined }
@@ -14,24 +14,24 @@ interface Pod {
     | undefined;
 }
 
-/** The namespace that a pod is in. */
+/** The namespace of the pod. */
 export interface PodNamespace {
   readonly name: string;
   readonly annotations: Annotations;
 }
 
 export interface AnnotateOptions {
-  /** Linkerd's own namespace. */
+  /** Linkerd's control-plane namespace. */
   readonly linkerdNamespace: string;
   /** Name of the namespaces' annotation with the range of user ids. */
   readonly uidRangeAnnotation: string;
-  /** Added to the range's first user id. */
+  /** Offset from the range's first user id. */
   readonly proxyUidOffset: number;
-  /** The pod's proxy has its user already, which another annotation would not change. @default false */
+  /** The pod's proxy already has its user, which an annotation cannot change. @default false */
   readonly hasProxyUser?: boolean;
 }
 
-/** RFC 6902, as far as it is used here. */
+/** The used part of RFC 6902. */
 interface Addition {
   readonly op: "add";
   readonly path: string;
@@ -44,11 +44,11 @@ const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/",
 
 /** The result of a pod's review. */
 export interface Verdict {
-  /** Empty if the pod stays as it is. */
+  /** Empty if the pod does not change. */
   readonly patch: JsonPatch;
   /** Warnings for the client that sent the request. */
   readonly warnings: readonly string[];
-  /** Written to the log. */
+  /** Lines for the log. */
   readonly notes: readonly string[];
 }
 
@@ -71,7 +71,7 @@ function parseUidRange(text: string): UidRange | undefined {
   return first <= last && last <= MAX_ID ? { first, last } : undefined;
 }
 
-/** Collects annotations that a pod is to get. */
+/** Collects annotations to add to a pod. */
 class Annotator {
   readonly added: Record<string, string> = {};
   readonly warnings: string[] = [];
@@ -97,7 +97,7 @@ class Annotator {
     if (!this.isControlPlane && this.options.hasProxyUser !== true) this.chooseUid();
   }
 
-  /** An empty value is as good as none. */
+  /** An empty value counts as absent. */
   private value(name: string): string {
     return this.added[name] ?? this.own[name] ?? "";
   }
@@ -148,10 +148,10 @@ function additions(pod: Pod, added: Annotations): JsonPatch {
   return Object.entries(added).map(([name, value]) => ({ op: "add", path: `${path}/${pointerStep(name)}`, value }));
 }
 
-/** Decides what annotations a pod gets that has not started yet. No I/O. */
+/** Decides which annotations to add to a pod that has not started yet. No I/O. */
 export function annotatePod(pod: Pod, namespace: PodNamespace, options: AnnotateOptions): Verdict {
   const annotator = new Annotator(pod, namespace, options);
-  // A pod from a file has no injected proxy, whatever its copy says.
+  // A static pod has no injected proxy, whatever its mirror says.
   if (pod.metadata?.annotations?.[Annotation.mirror] === undefined) annotator.run();
   const { added, warnings, notes } = annotator;
   return { patch: additions(pod, added), warnings, notes };

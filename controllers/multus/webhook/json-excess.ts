@@ -1,8 +1,10 @@
 const QUOTE = 34;
 const BACKSLASH = 92;
-/** A part is a value or a key. One of seven bytes takes up to 200 once it is parsed; a large pod has some thousands. */
+/**
+ * A part is a value or a key. A part of seven bytes takes up to 200 bytes when parsed; a large pod has some thousands.
+ */
 const MOST_PARTS = 100_000;
-/** A pod has about ten levels. */
+/** Real pods have about ten levels. */
 const MOST_LEVELS = 100;
 
 /** The index of the quote that ends a string, or the end of the bytes. */
@@ -18,8 +20,8 @@ function endOfString(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Why a JSON text would take too much memory once it is parsed; undefined if it would not, or is no JSON. To parse a text
- * of `[` takes eighty times its size. Strings are passed over quickly.
+ * Why a JSON text would need too much memory when parsed; undefined if it would not, or if it is not JSON. Parsing a
+ * text of `[` needs eighty times its size. Strings are skipped quickly.
  */
 export function jsonExcess(bytes: Uint8Array): string | undefined {
   let parts = 0;

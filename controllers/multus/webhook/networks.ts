@@ -1,9 +1,9 @@
-/** A value that nothing can be appended to. */
+/** A value that cannot be extended. */
 export class NetworksError extends Error {
   override readonly name = "NetworksError";
 }
 
-/** Multus takes a value with one of these for JSON. */
+/** Multus reads a value with one of these characters as JSON. */
 const JSON_MARK = /[[{"]/;
 /** White space as Multus trims it, which String.trim does not. */
 const WHITE_SPACE = /\p{White_Space}/gu;
@@ -40,10 +40,9 @@ function selects(element: unknown, { network, podNamespace }: Wanted): boolean {
 }
 
 /**
- * Appends a network of the pod's own namespace to the annotation's value, in the value's own form. What stands there
- * stays as it is, byte by byte: whether it is valid is for Multus to judge.
- * @returns the value itself if the network is in it
- * @throws NetworksError if the value is JSON but no array
+ * Appends a network of the pod's namespace to the annotation's value, in the value's form. The existing value stays
+ * byte for byte, and Multus judges whether it is valid. @returns the same value if it contains the network @throws
+ * NetworksError if the value is JSON but not an array
  */
 export function withNetwork(value: string, network: string, podNamespace: string): string {
   const wanted = { network, podNamespace };

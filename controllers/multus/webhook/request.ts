@@ -20,31 +20,31 @@ export function refusal({ headers, message, status: code }: HttpError): ServerRe
   return { status: code, headers: { ...headers, "content-type": "application/json" }, body };
 }
 
-/** The API server takes objects of 3 MiB; the review of an update holds two, and something about the request. */
+/** The API server accepts objects of 3 MiB; the review of an update contains two, and data of the request. */
 const LARGEST_BODY = 7 * 1024 * 1024;
-/** Larger reviews are few, and only so many of them are read at once: a pod's annotations are no larger. */
+/** Reviews larger than a pod's maximum annotations are few, and only this many of them are read at once. */
 const LARGE_BODY = 256 * 1024;
 const MOST_REVIEWS = 512;
 const MOST_LARGE_REVIEWS = 4;
 
-/** The API server retries an answer with `Retry-After`; in the end the failure policy decides. */
+/** The API server retries after an answer with `Retry-After`; eventually the failure policy decides. */
 const tooMany = (what: string) => new HttpError(503, `too many ${what} at once: ask again`, { "retry-after": "1" });
 
-/** Bounds the reviews under way: their number, and that of the large ones among them. */
+/** Limits the number of concurrent reviews, and of large ones among them. */
 export class ReviewLimit {
   private reviews = 0;
   private large = 0;
 
   /**
-   * Runs one review. It calls `received` with its size so far, which throws if too many others are large already.
-   * @throws HttpError if too many reviews are under way; what `review` throws
+   * Runs one review. It calls `received` with its size so far, which throws if too many others are already large.
+   * @throws HttpError if too many reviews are running; what `review` throws
    */
   async run<T>(review: (received: (bytes: number) => void) => Promise<T>): Promise<T> {
     if (this.reviews >= MOST_REVIEWS) throw tooMany("reviews");
     let isLarge = false;
     let ended = false;
     const received = (bytes: number) => {
-      // A body that was too slow may still arrive for a moment, and its place would never be freed.
+      // A body that timed out may still arrive for a moment, and would never free its place.
       if (ended) throw new Error("the review has ended");
       if (isLarge || bytes <= LARGE_BODY) return;
       if (this.large >= MOST_LARGE_REVIEWS) throw tooMany("large reviews");
@@ -62,7 +62,7 @@ export class ReviewLimit {
   }
 }
 
-/** @throws HttpError if it is not the kind of request that is answered here */
+/** @throws HttpError if it is not a request for a review */
 function checkHead({ headers, method, target }: ServerRequest): void {
   const path = target.split("?")[0];
   if (path !== OperatorPath.webhook) {
@@ -79,16 +79,16 @@ function checkHead({ headers, method, target }: ServerRequest): void {
     throw new HttpError(415, `content-encoding ${encoding} is not understood: send plain JSON`);
 }
 
-/** How a review is read. */
+/** Options for reading a review. */
 interface Reading {
   readonly deadlineMs: number;
-  /** Told how many bytes there are so far. @throws if they are too many */
+  /** Called with the number of bytes so far. @throws if they are too many */
   readonly received: (bytes: number) => void;
 }
 
 const decoder = new TextDecoder();
 
-/** The body as text. Its bytes are given up before the text is parsed. */
+/** The body as text. Its bytes are released before the text is parsed. */
 async function readText(request: ServerRequest, reading: Reading): Promise<string> {
   const bytes = await request.body({ ...reading, what: "review", most: LARGEST_BODY });
   const problem = jsonExcess(bytes);
@@ -96,7 +96,7 @@ async function readText(request: ServerRequest, reading: Reading): Promise<strin
   return decoder.decode(bytes);
 }
 
-/** The document that a request carries. @throws HttpError */
+/** The document of a request. @throws HttpError */
 export async function readDocument(request: ServerRequest, reading: Reading): Promise<unknown> {
   checkHead(request);
   const text = await readText(request, reading);

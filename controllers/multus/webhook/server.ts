@@ -6,15 +6,17 @@ import { listenTls, type TlsListener, type TlsPair } from "../../../system/net";
 import { type AdmissionResponse, ReviewError, reviewOf } from "./admission-review";
 import { ReviewLimit, readDocument, refusal } from "./request";
 
-/** How long clients are waited for, in milliseconds. */
+/** Timeouts for clients, in milliseconds. */
 export interface ServerLimits {
-  /** For the handshake of a connection. */
+  /** Handshake of a connection. */
   readonly handshakeMs: number;
-  /** For the body of a request. */
+  /** Body of a request. */
   readonly bodyMs: number;
-  /** For a request on an open connection. The API server keeps connections for 90 s, and must be the one to close them. */
+  /**
+   * Next request on an open connection. The API server keeps connections for 90 s, and must be the one to close them.
+   */
   readonly idleMs: number;
-  /** For reviews under way when the server is closed. */
+  /** Running reviews when the server closes. */
   readonly closeMs: number;
 }
 
@@ -24,14 +26,17 @@ export interface WebhookServerOptions {
   readonly port: number;
   /** @default every address */
   readonly host?: string;
-  /** Answers an AdmissionReview. @throws ReviewError if it is none */
+  /** Answers an AdmissionReview. @throws ReviewError if it is not one */
   readonly review: (document: unknown) => Promise<AdmissionResponse>;
   readonly log: Log;
   readonly registry: Registry;
   readonly limits?: Partial<ServerLimits>;
 }
 
-/** API servers are few, and have a connection for each review under way. The oldest idle one makes room. */
+/**
+ * API servers are few, and use a connection for each running review. The oldest idle connection is closed for a new
+ * one.
+ */
 const MOST_CONNECTIONS = 1024;
 const HEAD_BYTES = 16 * 1024;
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
@@ -76,7 +81,7 @@ export class WebhookServer {
     return this.listener !== undefined;
   }
 
-  /** Takes another certificate for connections that come from now on, unless TLS refuses it. */
+  /** Uses another certificate for new connections, unless TLS refuses it. */
   use(pair: TlsPair): void {
     try {
       this.listener?.use(pair);
@@ -85,23 +90,23 @@ export class WebhookServer {
     }
   }
 
-  /** Listens. @throws if the port is taken */
+  /** Listens. @throws if the port is in use */
   async start(pair: TlsPair): Promise<void> {
     const { handshakeMs } = this.limits;
     this.listener = await listenTls(this.options, pair, { handshakeMs }, this.http.take);
   }
 
-  /** Where it listens, when port 0 was asked for. */
+  /** The actual port if port 0 was requested. */
   get port(): number {
     return this.listener?.port ?? this.options.port;
   }
 
-  /** Has clients leave: each connection is closed after its next answer. */
+  /** Drains connections: each is closed after its next answer. */
   drain(): void {
     this.http.drain();
   }
 
-  /** Takes no more connections, answers what was asked, and ends. */
+  /** Accepts no more connections, answers current requests, and ends. */
   async close(): Promise<void> {
     this.listener?.close();
     this.listener = undefined;

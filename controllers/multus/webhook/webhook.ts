@@ -21,9 +21,9 @@ interface WebhookDeps extends InformerDeps {
   readonly registry: Registry;
 }
 
-/** Less than the API server waits for a review. */
+/** Less than the API server's timeout for a review. */
 const NAMESPACE_DEADLINE_MS = 4_000;
-/** Until no client is sent here any more after this pod said that it ends. */
+/** Time until clients no longer reach this pod after it reports that it is stopping. */
 const DRAIN_MS = 5_000;
 
 /** The mutating webhook with its certificates. */
@@ -50,7 +50,7 @@ export class Webhook {
     return this.deps.namespaces.synced ? undefined : "the namespaces have not been listed yet";
   }
 
-  /** Answers reviews until the signal is given, and then those that are under way. @throws if the port is taken */
+  /** Answers reviews until the signal is given, and then finishes running ones. @throws if the port is in use */
   async run(): Promise<void> {
     const { clock, log, signal } = this.deps;
     const failure = new Promise<never>((_, reject) => {
@@ -99,7 +99,7 @@ export class Webhook {
     }
   }
 
-  /** The watch may not have reported a namespace yet that was created a moment ago. */
+  /** The watch may not have reported a new namespace yet. */
   private async namespace(name: string): Promise<PodNamespace> {
     const { client, namespaces } = this.deps;
     const known = namespaces.get(name);
