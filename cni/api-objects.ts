@@ -1,4 +1,7 @@
-/** Objects of the API server, reduced to what decides about a pod. What is not the object that was asked for is an error. */
+/**
+ * Objects of the API server, reduced to the fields for decisions about a pod. An answer that is not the requested
+ * object is an error.
+ */
 import { Annotation } from "./contract";
 import type { Namespace } from "./decide";
 import type { PodName } from "./environment";
@@ -8,14 +11,14 @@ import type { Pod } from "./pod";
 
 type Texts = Readonly<Record<string, string>>;
 
-/** An answer of the API server, read member by member. */
+/** An answer of the API server, read field by field. */
 class Answer {
   private constructor(
     private readonly what: string,
     readonly value: JsonObject,
   ) {}
 
-  /** @throws CniError 11 if it is not the object that was asked for */
+  /** @throws CniError 11 if it is not the requested object */
   static of(answer: unknown, kind: "Pod" | "Namespace" | "Service", name: string, namespace?: string): Answer {
     const what = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
     const found = new Answer(what, isObject(answer) ? answer : {});
@@ -26,7 +29,7 @@ class Answer {
     return found;
   }
 
-  /** A map of texts in the metadata. */
+  /** A string map of the metadata. */
   texts(field: "annotations" | "labels"): Texts {
     const texts = this.object(this.object(this.value["metadata"], "metadata")[field], `metadata.${field}`);
     for (const [key, value] of Object.entries(texts)) {
@@ -51,7 +54,7 @@ class Answer {
     });
   }
 
-  /** A list of objects; null is an empty one. */
+  /** A list of objects; null counts as empty. */
   objects(list: unknown, at: string): readonly JsonObject[] {
     if (list === undefined || list === null) return [];
     if (!Array.isArray(list)) return this.refuse(`its ${at} is ${shown(list)}`);
@@ -60,7 +63,7 @@ class Answer {
     );
   }
 
-  /** A port, or none if it is absent. */
+  /** A port; undefined if absent. */
   port(value: unknown, at: string): readonly number[] {
     if (value === undefined || value === null) return [];
     const isPort = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff;
@@ -83,18 +86,15 @@ function shown(value: unknown): string {
 }
 
 /**
- * Why the object is another pod's: a pod of a StatefulSet is deleted, and another is created under its name, while the
- * first one's sandbox is made. To a kubelet the UID of a pod from a file is what its mirror has in an annotation.
+ * Why the object is another pod's: a StatefulSet may delete a pod and create another with the same name while the first
+ * one's sandbox is created. For a static pod, the kubelet's UID is in an annotation of its mirror.
  */
 function otherPod(uid: string | undefined, found: unknown, mirrorOf: string | undefined): string | undefined {
   if (uid === undefined || found === undefined || found === uid || mirrorOf === uid) return undefined;
   return `its metadata.uid is ${shown(found)}, this pod's ${quoted(uid)}: another has taken this pod's name`;
 }
 
-/**
- * A pod as the API server has it. An answer that is something else must not pass for a pod without a proxy.
- * @throws CniError 11
- */
+/** A pod of the API server. Another answer must not count as a pod without a proxy. @throws CniError 11 */
 export function podFromObject({ namespace, name, uid }: PodName, answer: unknown): Pod {
   const found = Answer.of(answer, "Pod", name, namespace);
   const annotations = found.texts("annotations");
@@ -112,31 +112,30 @@ export function podFromObject({ namespace, name, uid }: PodName, answer: unknown
   };
 }
 
-/** A namespace as the API server has it. @throws CniError 11 if the answer is none */
+/** A namespace of the API server. @throws CniError 11 if the answer is not one */
 export function namespaceFromObject(name: string, answer: unknown): Namespace {
   return { name, annotations: Answer.of(answer, "Namespace", name).texts("annotations") };
 }
 
 /**
- * The ports of the API server's Service, `default/kubernetes`, and those behind it that are numbers; undefined if it
- * says none.
+ * The ports and numeric target ports of the API server's Service, `default/kubernetes`; undefined if it has none.
  * @throws CniError 11 if the answer is not that Service
  */
 export function apiServerPorts(answer: unknown): readonly number[] | undefined {
   const found = Answer.of(answer, "Service", "kubernetes", "default");
   const ports = found.objects(found.spec["ports"], "spec.ports").flatMap(({ port, targetPort }, index) => {
     const at = `spec.ports[${index}]`;
-    // A name stands for whatever each endpoint calls so.
+    // A named target port may differ between endpoints.
     const target = typeof targetPort === "string" ? undefined : targetPort;
     return [...found.port(port, `${at}.port`), ...found.port(target, `${at}.targetPort`)];
   });
   return ports.length > 0 ? ports : undefined;
 }
 
-/** Whether a decision may depend on an annotation or a label. */
+/** Whether decisions may depend on an annotation or a label. */
 const isRead = (key: string) => key.includes("linkerd.io/") || key === Annotation.mirror;
 
-/** What is not of the type that it should be stays as it is, for the reader to refuse. */
+/** Values of a wrong type stay, so that the reader refuses them. */
 const ofObject = (value: Json | undefined, reduce: (object: JsonObject) => JsonObject) =>
   isObject(value) ? reduce(value) : value;
 const ofList = (value: Json | undefined, reduce: (object: JsonObject) => JsonObject) =>
@@ -147,8 +146,7 @@ const readTexts = (texts: JsonObject): JsonObject =>
 const onlyName = ({ name }: JsonObject): JsonObject => ({ name });
 
 /**
- * An object of the API server without what the functions above do not read: they take it for the whole one. A member
- * that is undefined is left out of JSON.
+ * An object of the API server reduced to the fields that the functions above read. JSON leaves undefined fields out.
  */
 export function reducedObject(object: Json): Json {
   const reduce = ({ kind, metadata, spec }: JsonObject): JsonObject => ({

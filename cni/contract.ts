@@ -1,8 +1,8 @@
 /**
- * The names by which the charts, the programs in the image and the command line find each other, and the names that
- * Linkerd, Kubernetes and Multus gave. A name that two of them use stands here, once.
+ * Names shared by the charts, the programs in the image and the command line, and names given by Linkerd, Kubernetes
+ * and Multus. A name with two users is defined here, once.
  *
- * The plugin's configuration is a contract of its own: see stanza.ts.
+ * The plugin's configuration is a separate contract: see stanza.ts.
  */
 
 /** The name of the chart linkerd2-cni's resources, as `linkerd check --pre --linkerd-cni-enabled` expects it. */
@@ -10,7 +10,7 @@ export const CNI_NAME = "linkerd-cni";
 /** The name of the chart linkerd-multus' resources: its Deployment, Lease and MutatingWebhookConfiguration. */
 export const MULTUS_NAME = "linkerd-multus";
 
-/** The name of what `nri.enabled` adds: its DaemonSet, ServiceAccount and ClusterRole. */
+/** The name of the resources that `nri.enabled` adds: DaemonSet, ServiceAccount and ClusterRole. */
 export const NRI_NAME = `${CNI_NAME}-nri`;
 
 /** The ConfigMap of the chart linkerd2-cni, in its namespace. */
@@ -26,7 +26,7 @@ export const ConfigMapKey = {
 /** The service account whose token the plugin gets. */
 export const PLUGIN_ACCOUNT = `${CNI_NAME}-plugin`;
 
-/** Containers that the charts make. */
+/** Containers of the charts. */
 export const Container = {
   installer: "install-cni",
   repairController: "repair-controller",
@@ -36,7 +36,7 @@ export const Container = {
 
 /** Containers that Linkerd's injector adds to a pod. */
 export const LinkerdContainer = {
-  /** Also the init container's name if the proxy is a native sidecar. */
+  /** Also the name of the init container if the proxy is a native sidecar. */
   proxy: "linkerd-proxy",
   init: "linkerd-init",
   validator: "linkerd-network-validator",
@@ -51,18 +51,18 @@ export const NodePath = {
   netDir: "/etc/cni/net.d",
   /** Executables of CNI plugins. */
   binDir: "/opt/cni/bin",
-  /** Where libcni and Multus keep what they attached pods to. */
+  /** Where libcni and Multus cache attachments. */
   cniCacheDir: "/var/lib/cni",
   /** Where OpenShift's Multus looks for the plugins that it calls for every pod. */
   auxiliaryChainDir: "/run/multus/cni/net.d/vendor-cni-chain",
-  /** Where the plugin records its calls and asks the installer, if the installer's pod mounts it. */
+  /** Directory of the plugin's call log and the installer's socket, if the installer's pod mounts it. */
   runDir: "/run/linkerd-cni",
   /** Where the container runtime listens for NRI plugins. */
   nriDir: "/var/run/nri",
   /** Where the container runtime mounts the network namespaces of pods. */
   netnsDir: "/var/run/netns",
 } as const;
-/** In this record, the verb of what the NRI plugin did about a pod that ran already. */
+/** In this record, the verb of the NRI plugin's actions on running pods. */
 export const NRI_VERB = "NRI";
 /** The plugin's record of its calls. */
 export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
@@ -130,17 +130,17 @@ export const NriVariable = {
   index: "NRI_INDEX",
   port: InstallerVariable.healthPort,
 } as const;
-/** By which name the runtime knows the NRI plugin, as in the annotation {@link Annotation.requiredPlugins}. */
+/** The NRI plugin's name in the runtime, as in the annotation {@link Annotation.requiredPlugins}. */
 export const NRI_PLUGIN = CNI_NAME;
 
-/** Environment variables of the repair controller: the names that linkerd's has. */
+/** Environment variables of the repair controller, with linkerd's names. */
 export const RepairVariable = {
   nodeName: "LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME",
   podName: "LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME",
   stanza: InstallerVariable.stanza,
 } as const;
 
-/** Environment variables by which a program in a pod finds the API server. */
+/** Environment variables with the API server's address. */
 export const ApiServerVariable = {
   host: "KUBERNETES_SERVICE_HOST",
   port: "KUBERNETES_SERVICE_PORT",
@@ -161,7 +161,7 @@ export const RepairFlag = {
   waitForNri: "wait-for-nri",
 } as const;
 
-/** Flags of the Multus operator; the first nine are those of linkerd's. */
+/** Flags of the Multus operator; the first nine equal those of linkerd's. */
 export const OperatorFlag = {
   cniNamespace: "cni-namespace",
   linkerdNamespace: "linkerd-namespace",
@@ -190,12 +190,13 @@ export type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
 
 export const CHAININGS = ["auto", "dropin", "edit", "auxiliary"] as const;
 /**
- * How the stanza gets into what the container runtime calls: `dropin`: a file of its own beside the owner's list; `edit`:
- * in the owner's list; `auto`: a drop-in if the runtime reads it, else an edit; `auxiliary`: in Multus' auxiliary chain.
+ * How the stanza is added to the container runtime's configuration: `dropin`: a separate file beside the owner's list;
+ * `edit`: in the owner's list; `auto`: a drop-in if the runtime reads it, else an edit; `auxiliary`: in Multus'
+ * auxiliary chain.
  */
 export type Chaining = (typeof CHAININGS)[number];
 
-/** What an installer's log says of a chained node, with the way and the reason behind it in parentheses. */
+/** The installer's log message about a chained node, followed by the way and the reason in parentheses. */
 export const CHAINED_NOTE = "pods that start from now on are chained";
 
 export const STOP_POLICIES = ["auto", "always", "never"] as const;
@@ -211,13 +212,13 @@ export const NRI_PORT = 9992;
 /** HTTP paths of the installer, the NRI plugin and the repair controller. */
 export const AdminPath = { live: "/live", ready: "/ready", metrics: "/metrics" } as const;
 
-/** What the installer's log says of the way to the API server; the command line looks for it. */
+/** The installer's log messages about the API server, which the command line searches for. */
 export const ApiReach = {
   lost: "this node cannot reach the API server",
   regained: "this node reaches the API server again",
 } as const;
 
-/** HTTP paths of the operator: those that linkerd's has. */
+/** HTTP paths of the operator, as in linkerd's. */
 export const OperatorPath = {
   live: "/healthz",
   ready: "/readyz",
@@ -226,7 +227,7 @@ export const OperatorPath = {
   webhook: "/annotate-multus-v1-pod",
 } as const;
 
-/** The operator's Service, which the API server calls. */
+/** The operator's Service, called by the API server. */
 export const WEBHOOK_SERVICE = `${MULTUS_NAME}-webhook`;
 /** The Secret with the certificate that the operator makes. */
 export const WEBHOOK_SECRET = `${WEBHOOK_SERVICE}-tls`;
@@ -235,9 +236,9 @@ export const WEBHOOK_SECRET = `${WEBHOOK_SERVICE}-tls`;
 export const Label = {
   /** On every meshed pod. */
   controlPlaneNamespace: "linkerd.io/control-plane-ns",
-  /** On the pods of the control plane itself. */
+  /** On the pods of the control plane. */
   controlPlaneComponent: "linkerd.io/control-plane-component",
-  /** On a namespace: `disabled` keeps Linkerd's webhooks out. */
+  /** On a namespace: `disabled` excludes it from Linkerd's webhooks. */
   admissionWebhooks: "config.linkerd.io/admission-webhooks",
   /** On every resource of the chart linkerd2-cni. */
   cniResource: "linkerd.io/cni-resource",
@@ -247,7 +248,7 @@ export const Label = {
   os: "kubernetes.io/os",
 } as const;
 
-/** Key of the taint with which nodes may start; the installer takes it away. */
+/** Key of the startup taint, which the installer removes. */
 export const STARTUP_TAINT = "linkerd.io/cni-not-ready";
 
 /** Annotations of Linkerd, Kubernetes, Multus and OpenShift. */
@@ -264,14 +265,14 @@ export const Annotation = {
   uidRange: "openshift.io/sa.scc.uid-range",
   /** A JSON list of NRI plugins without which the runtime's validator refuses the pod's containers. */
   requiredPlugins: "required-plugins.noderesource.dev",
-  /** On the API's copy of a pod that a kubelet started from a file. */
+  /** On the mirror of a static pod. */
   mirror: "kubernetes.io/config.mirror",
 } as const;
 
 /** The prefix of the annotations that change the redirect. */
 export const SETTING_PREFIX = "config.linkerd.io/";
 
-/** The NetworkAttachmentDefinition that the operator writes, one in each meshed namespace. */
+/** The NetworkAttachmentDefinition of the operator, one in each meshed namespace. */
 export const NetworkDefinition = {
   group: "k8s.cni.cncf.io",
   apiVersion: "k8s.cni.cncf.io/v1",

@@ -8,12 +8,12 @@ import type { RedirectOptions } from "./redirect/options";
 import type { LinkerdConfig, Stanza } from "./stanza";
 import { formatSubnet, parseSubnet, parseSubnets, unmapped } from "./subnets";
 
-/** What an ADD has to do for one pod. */
+/** The action of an ADD for one pod. */
 export type Decision =
   | { readonly kind: "skip"; readonly reason: SkipReason }
   | { readonly kind: "redirect"; readonly options: RedirectOptions };
 
-/** A namespace, reduced to what decides about its pods. */
+/** A namespace, reduced to the fields for decisions about its pods. */
 export interface Namespace {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export interface Namespace {
 /** The API server's ports if its Service cannot be read. */
 export const API_SERVER_PORTS: readonly number[] = [443, 6443];
 
-/** Facts that decide about a pod and are not in the pod itself. */
+/** Facts for the decision that are not in the pod. */
 export interface Surroundings {
   readonly namespace?: Namespace;
   /** Ports of the API server, which a control-plane pod reaches directly. @default 443 and 6443 */
@@ -41,20 +41,20 @@ export const SETTINGS = [
 ] as const;
 export type Setting = (typeof SETTINGS)[number];
 
-/** A text that says something about an option of the redirect. */
+/** A text with the value of an option. */
 export interface Source {
   readonly from: "configuration" | "pod" | "namespace" | "service";
   readonly text: string;
-  /** Where it stands, for messages. */
+  /** Its location, for messages. */
   readonly where: string;
 }
 
-/** Other names of settings: linkerd's name for inbound networks does not say that they are inbound. */
+/** Aliases of settings: linkerd's name for inbound networks does not contain "inbound". */
 const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-subnets": "skip-inbound-subnets" };
 
 /**
- * A setting from the pod, else from its namespace; an empty value counts as none. If an object has both names of a
- * setting, linkerd's counts, as for linkerd's own plugin.
+ * A setting from the pod, else from its namespace; an empty value counts as absent. If an object has both names of a
+ * setting, linkerd's name counts, as in linkerd's plugin.
  */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {
   const places = [
@@ -70,14 +70,14 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
   return undefined;
 }
 
-/** Refuses an item of a source, or all of its text. */
+/** Refuses an item of a source, or its whole text. */
 function refusal({ where }: Source, wanted: string): (given: string) => never {
   return (given) => {
     throw new CniError(ErrorCode.config, `${where}: ${quoted(given)} is not ${wanted}`);
   };
 }
 
-/** Limits what a pod costs its node: every item is a rule, or an element of a set, in the kernel. */
+/** Limits the cost of a pod for its node: every item is a rule, or an element of a set, in the kernel. */
 function bounded<T>(source: Source, items: readonly T[], what: string): readonly T[] {
   if (items.length <= MAX_ITEMS) return items;
   throw new CniError(
@@ -86,7 +86,7 @@ function bounded<T>(source: Source, items: readonly T[], what: string): readonly
   );
 }
 
-/** The text of a list that is not too long to be read. */
+/** The text of a list, unless it is too long. */
 function readable({ where, text }: Source): string {
   if (!isTooLong(text)) return text;
   throw new CniError(ErrorCode.config, `${where}: a list of more than ${MAX_READ} items is too long`);
@@ -109,7 +109,7 @@ const subnets = (source: Source) =>
     "networks",
   );
 
-/** The ports that alone are redirected: each is a rule. */
+/** The only redirected ports; each is a rule. */
 function portsToRedirect({ linkerd, name }: Stanza): readonly number[] {
   const ports = linkerd["ports-to-redirect"];
   if (ports.length <= MAX_ITEMS) return ports;
@@ -123,7 +123,7 @@ function portsToRedirect({ linkerd, name }: Stanza): readonly number[] {
 /** Longer numbers are not ids. */
 const MAX_DIGITS = 20;
 
-/** An id as Go's `strconv.Atoi` reads it; one below 1 means none. */
+/** An id as Go's `strconv.Atoi` reads it; values below 1 mean none. */
 function parseId(source: Source): number {
   const { text } = source;
   const id = text.length <= MAX_DIGITS && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -136,7 +136,7 @@ type Option = "proxyUid" | "proxyGid" | `skip${"Inbound" | "Outbound"}${"Ports" 
 /** The sources of each option, in order. Its value is the items of all of them. */
 export type Sources = Readonly<Record<Option, readonly Source[]>>;
 
-/** A field of the stanza as a source. An empty list, and an id that means none, do not count as a source. */
+/** A field of the stanza as a source. An empty list or an id that means none is not a source. */
 function configured(stanza: Stanza, field: keyof LinkerdConfig): readonly Source[] {
   const value = stanza.linkerd[field] ?? 0;
   const text = Array.isArray(value) ? value.join(",") : String(value);
@@ -181,8 +181,8 @@ function identity(sources: Sources): Pick<RedirectOptions, "proxyUid" | "proxyGi
 }
 
 /**
- * Decides what to do for a pod. Pure: no I/O, no clock.
- * @throws CniError 7 for a setting that cannot be understood: a pod does not start half-configured
+ * Decides what to do for a pod. Pure: no I/O, no clock. @throws CniError 7 for an invalid setting, so that pods do not
+ * start half-configured
  */
 export function decide(pod: Pod, around: Surroundings, stanza: Stanza): Decision {
   const reason = skipReason(pod);

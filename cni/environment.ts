@@ -33,7 +33,7 @@ function interfaceNameProblem(name: string): string | undefined {
   return /[/:\p{White_Space}]/u.test(name) ? "holds a slash, a colon or white space" : undefined;
 }
 
-/** The problem of a value that is set, if there is one. */
+/** The problem of a set value, if any. */
 const problems: Readonly<Partial<Record<Variable, (value: string) => string | undefined>>> = {
   CNI_CONTAINERID: (value) => (isIdentifier(value) ? undefined : "is not a container id"),
   CNI_IFNAME: interfaceNameProblem,
@@ -50,8 +50,8 @@ function refuseInvalid(env: Environment, needed: readonly Variable[]): void {
 }
 
 /**
- * The target of a call, checked as its verb needs it. An unknown verb needs nothing.
- * @throws CniError 4 for an invalid value, else for all that are missing at once
+ * The target of a call, checked for its verb. An unknown verb needs nothing. @throws CniError 4 for an invalid value,
+ * else for all missing ones at once
  */
 export function readTarget(env: Environment, command: string): CallTarget {
   const needed = isVerb(command) ? REQUIRED[command] : [];
@@ -63,15 +63,15 @@ export function readTarget(env: Environment, command: string): CallTarget {
   return { netns: env["CNI_NETNS"] ?? "" };
 }
 
-/** Which pod a sandbox belongs to, as the runtime says in `CNI_ARGS`. */
+/** The pod of a sandbox, from the runtime's `CNI_ARGS`. */
 export interface PodName {
   readonly namespace: string;
   readonly name: string;
-  /** What tells it from a pod of the same name before or after it; not all runtimes say it. */
+  /** Distinguishes it from earlier and later pods with the same name; not all runtimes pass it. */
   readonly uid?: string;
 }
 
-/** Names that can stand in an API path as they are. */
+/** Names that need no escaping in an API path. */
 export const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**

@@ -16,13 +16,13 @@ export const ErrorCode = {
   internal: 102,
 } as const;
 
-/** A failure, as the plugin reports it to a CNI runtime. */
+/** A failure, as reported to a CNI runtime. */
 export class CniError extends Error {
   override readonly name = "CniError";
   constructor(
     readonly code: number,
     message: string,
-    /** Details beyond the message that help to find the cause. */
+    /** Details that help to find the cause. */
     readonly details = "",
     options?: ErrorOptions,
   ) {
@@ -30,13 +30,13 @@ export class CniError extends Error {
   }
 }
 
-/** The message of anything that was thrown. When memory runs out, the plugin's engine throws null. */
+/** The message of any thrown value. The plugin's engine throws null when memory runs out. */
 export function reasonOf(thrown: unknown): string {
   if (thrown === null || thrown === undefined) return "out of memory";
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Control characters, line separators, and characters without a shape, such as those that turn a text's direction. */
+/** Control characters, line separators, and invisible characters, such as those that change a text's direction. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const KEPT = "\n\t";
 
@@ -44,21 +44,21 @@ const escaped = (character: string) =>
   Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`);
 
 /**
- * A text that shows all that it holds, for a log, an Event or a terminal: annotations and names of others stand in
- * messages. Line feeds and tabs stay. Texts of JSON stay what they are.
+ * A text with visible control characters, for a log, an Event or a terminal, since messages contain annotations and
+ * names from users. Line feeds and tabs stay, and JSON stays equivalent.
  */
 export function printable(text: string): string {
   return text.replace(HIDDEN, (character) => (KEPT.includes(character) ? character : escaped(character).join("")));
 }
 
-/** How much of a given value a message shows, in characters. */
+/** Maximum length of a given value in a message, in characters. */
 const SHOWN = 80;
 
 const cut = (text: string) => text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, "");
 
 /**
- * A given text as messages show it. A long one is cut, and its length is added: a runtime logs the message, and puts it
- * into an Event.
+ * A given text for a message. A long one is truncated, with its length appended, since runtimes put the message into
+ * logs and Events.
  */
 export function shortened(text: string): string {
   return text.length <= SHOWN ? text : `${cut(text)}… (${text.length} characters)`;

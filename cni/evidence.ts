@@ -1,6 +1,6 @@
 /**
- * The evidence for a decision about a pod, and where to find it. The plugin and the command line, which explains
- * the plugin's decisions, share it.
+ * The evidence for a decision about a pod, and its sources. The plugin and the command line, which explains the
+ * plugin's decisions, share it.
  */
 import type { Surroundings } from "./decide";
 import type { PodName } from "./environment";
@@ -25,15 +25,15 @@ export interface PassedPod {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Everything that a decision takes besides the stanza. */
+/** All inputs of a decision besides the stanza. */
 export interface Evidence {
   readonly pod: Pod;
   readonly around: Surroundings;
 }
 
 /**
- * The reason to leave a pod alone without looking it up, if there is one. It holds even if the stanza has a problem:
- * neither the pods that repair the stanza nor pods without a proxy have to wait for a correct one.
+ * The reason to skip a pod without a look-up, if any. It applies even if the stanza has a problem: neither the pods
+ * that repair the stanza nor pods without a proxy must wait for a correct one.
  */
 export function skipWithoutLookup(
   { pod, annotations }: PassedPod,
@@ -46,9 +46,9 @@ export function skipWithoutLookup(
 }
 
 /**
- * The evidence that the annotations of an injected pod are, if they may be used in place of the pod itself. Such a
- * pod has a proxy, and no linkerd-init in a cluster with this plugin. A meshed pod that Linkerd's injector did not inject may
- * be one of the control plane, which only its labels tell, or have settings from its namespace.
+ * The evidence from an injected pod's annotations, if they may replace the pod itself. An injected pod has a proxy, and
+ * no linkerd-init in a cluster with this plugin. A meshed pod that Linkerd's injector did not inject may belong to the
+ * control plane, which only its labels show, or have settings from its namespace.
  */
 export function evidenceFromAnnotations(passed: PassedPod, policy: PodLookup): Evidence | undefined {
   const { pod, annotations, labels = {} } = passed;
@@ -59,7 +59,7 @@ export function evidenceFromAnnotations(passed: PassedPod, policy: PodLookup): E
 
 /**
  * The object to look up besides a pod, if any. Settings of the control plane come from its chart, not from its
- * namespace; the injector copies those of a namespace onto the pods.
+ * namespace; the injector copies a namespace's settings to its pods.
  */
 export function extraLookup(pod: Pod): keyof Surroundings | undefined {
   if (skipReason(pod) !== undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Finds values in the text of a JSON document that is known to be valid. What is passed on unchanged is passed on as
- * text, since parsing would round large numbers. It is scanned by hand: standard input may be large, and a regular
- * expression of the plugin's engine keeps a state for every character that it passes.
+ * Finds values in the text of a valid JSON document. Values that are passed on unchanged stay text, since parsing would
+ * round large numbers. The scanner is written by hand: standard input may be large, and a regular expression in the
+ * plugin's engine keeps a state for every character.
  */
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c] as const;
@@ -18,7 +18,7 @@ function behindSpace(text: string, start: number): number {
   return at;
 }
 
-/** A quote behind an odd number of backslashes belongs to the string. */
+/** A quote after an odd number of backslashes belongs to the string. */
 function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text.charCodeAt(before - 1) === BACKSLASH) before -= 1;
@@ -59,7 +59,7 @@ function behindValue(text: string, start: number): number {
   return (code | BRACKET_BIT) === OPEN ? behindBrackets(text, start) : behindScalar(text, start);
 }
 
-/** The text of a member of the document's root object; of several with the same key, the last. */
+/** The text of a member of the root object; the last one of repeated keys. */
 export function memberSource(document: string, key: string): string | undefined {
   let found: string | undefined;
   for (let at = behindSpace(document, document.indexOf("{") + 1); document.charCodeAt(at) === QUOTE; ) {

@@ -1,4 +1,4 @@
-/** JSON that others wrote: what does not fit is a CNI error that names the field. */
+/** Checks JSON from outside: an invalid value is a CNI error that names the field. */
 import { CniError, ErrorCode, quoted, reasonOf } from "./errors";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -11,8 +11,8 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Why a text is not JSON, in the engine's words but without what they quote of the text: it may hold credentials.
- * @param error what JSON.parse threw
+ * Why a text is not JSON: the engine's message without its quotes of the text, which may contain credentials. @param
+ * error thrown by JSON.parse
  */
 export function syntaxProblem(error: unknown): string {
   return reasonOf(error).replace(/[,:]?\s*(?:\.\.\.)?(?:"|'(?!.')).*$/s, "");

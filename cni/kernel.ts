@@ -1,9 +1,9 @@
-/** The first kernels on which nf_tables translates the replies of a connection without chains of its own for them. */
+/** The first kernels on which nf_tables translates the replies of a connection without separate chains. */
 const NATIVE_SINCE = "4.18";
-/** The first kernels with statx(2), by which the plugin tells network namespaces apart. */
+/** The first kernels with statx(2), which the plugin uses to distinguish network namespaces. */
 const PLUGIN_SINCE = "4.11";
 
-/** Whether a release, as uname(2) tells it, is older than a version; one that cannot be read is not. */
+/** Whether a release from uname(2) is older than a version; false for an unknown format. */
 function isOlder(release: string, version: string): boolean {
   const [major, minor] = (/^(\d+)\.(\d+)/.exec(release)?.slice(1) ?? []).map(Number);
   const [wantedMajor = 0, wantedMinor = 0] = version.split(".").map(Number);
@@ -11,7 +11,7 @@ function isOlder(release: string, version: string): boolean {
   return major < wantedMajor || (major === wantedMajor && minor < wantedMinor);
 }
 
-/** Why mode native is not for a kernel; undefined if it is. */
+/** Why a kernel does not support mode native; undefined if it does. */
 export function tooOldForNative(release: string): string | undefined {
   if (!isOlder(release, NATIVE_SINCE)) return undefined;
   return `nf_tables of kernel ${release} does not translate replies, as ${NATIVE_SINCE} and later do`;

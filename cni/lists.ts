@@ -1,20 +1,18 @@
 /**
- * Comma-separated lists, as annotations hold them. Anyone who may create a pod can write one of 256 KiB, so everything
- * here takes time in proportion to the text. Regular expressions are not used: the plugin's engine keeps a state for
- * every character that one passes.
+ * Comma-separated lists in annotations. Anyone who may create a pod can write one of 256 KiB, so everything here takes
+ * linear time. It does not use regular expressions, for which the plugin's engine keeps a state for every character.
  */
 
 /**
- * The most ranges of ports, or networks, that one list may have. Up to this number, a list is kept as it was written, so
- * that the rules equal those of linkerd's plugin, which merges nothing. A longer list is merged, and refused if it is
- * still longer.
+ * Maximum number of port ranges or networks in one list. Up to this number, a list stays as written, so that the rules
+ * equal those of linkerd's plugin, which does not merge. A longer list is merged, and refused if it is still longer.
  */
 export const MAX_ITEMS = 1000;
 
-/** The most items that are read of one list, to be merged: what a list costs its node is bounded before it is read. */
+/** Maximum number of items read from one list for merging, which limits the cost for the node. */
 export const MAX_READ = 5 * MAX_ITEMS;
 
-/** Whether a list has more items than are read. */
+/** Whether a list has more items than the maximum to read. */
 export function isTooLong(text: string): boolean {
   let comma = text.indexOf(",");
   for (let count = 1; comma >= 0; count += 1) {
@@ -24,7 +22,7 @@ export function isTooLong(text: string): boolean {
   return false;
 }
 
-/** White space of ASCII. */
+/** ASCII white space. */
 function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }
@@ -44,8 +42,8 @@ export function endOf(text: string, from: number, to: number): number {
 }
 
 /**
- * Calls back with the position of each item, without the white space around it. Empty items are left out, as linkerd's
- * plugin does: `80,,443,` is 80 and 443.
+ * Calls back with the position of each item, without surrounding white space. Empty items are ignored, as in linkerd's
+ * plugin: `80,,443,` is 80 and 443.
  */
 export function eachItem(text: string, take: (start: number, end: number) => void): void {
   for (let from = 0; from < text.length; ) {

@@ -10,16 +10,16 @@ import type { PodLookup } from "./stanza";
 /** Gets an object of the API server by its path. @throws an Error that says why there is no answer */
 export type Get = (path: string) => { readonly status: number; readonly body: string };
 
-/** How the API server is asked, and by what. */
+/** How to ask the API server, and with which credentials. */
 export interface ApiAccess {
   readonly get: Get;
   /** Path of the file with the credentials, for messages. */
   readonly credentials: string;
-  /** The program that keeps it current, for messages. */
+  /** The program that renews them, for messages. */
   readonly renewedBy: string;
 }
 
-/** The evidence, and why the API server did not give it if the annotations stand in for its answer. */
+/** The evidence, and if it comes from annotations as a fallback, why the API server did not answer. */
 export interface Gathered {
   readonly evidence: Evidence;
   readonly unanswered?: string;
@@ -30,7 +30,7 @@ const podPath = (namespace: string, name: string) => `${NAMESPACES}/${namespace}
 const namespacePath = (name: string) => `${NAMESPACES}/${name}`;
 const API_SERVER_SERVICE = `${NAMESPACES}/default/services/kubernetes`;
 
-/** Whether a path is one of those that decisions ask for: a pod, a namespace, or the API server's Service. */
+/** Whether decisions request a path: a pod, a namespace, or the API server's Service. */
 export function isLookup(path: string): boolean {
   const [namespace = "", kind, name = "", ...more] = path.slice(NAMESPACES.length + 1).split("/");
   if (path === API_SERVER_SERVICE) return true;
@@ -41,7 +41,7 @@ export function isLookup(path: string): boolean {
 const UNAUTHORIZED = 401;
 const OK = 200;
 
-/** Looks up one pod and what belongs to it. */
+/** Looks up a pod and its related object. */
 class Lookup {
   constructor(private readonly api: ApiAccess) {}
 

@@ -4,12 +4,12 @@ import { isObject, type JsonObject, refuse, syntaxProblem } from "./json";
 import { POD_ANNOTATIONS } from "./stanza";
 import { IMPLIED_VERSION } from "./versions";
 
-/** The configuration on standard input, checked as far as every verb needs it. */
+/** The configuration on standard input, with the checks common to all verbs. */
 export interface NetworkConfig {
-  /** As given, or the implied one; whether it is supported is checked after the verb is known. */
+  /** As given, or the implied one; whether it is supported is checked for the verb. */
   readonly cniVersion: string;
   readonly name: string;
-  /** Everything that was sent, decoded and as text. */
+  /** The whole input, decoded and as text. */
   readonly source: JsonObject;
   readonly text: string;
 }
@@ -29,7 +29,7 @@ function requireString(source: JsonObject, key: string): string {
   throw new CniError(ErrorCode.decoding, `standard input: ${key} is not a string`);
 }
 
-/** @throws CniError 6 for what cannot be decoded, 7 for what is missing or malformed */
+/** @throws CniError 6 for undecodable input, 7 for missing or malformed fields */
 export function parseNetworkConfig(text: string): NetworkConfig {
   const source = decode(text);
   if (source === null) throw new CniError(ErrorCode.config, "standard input: the network configuration is null");
@@ -41,7 +41,7 @@ export function parseNetworkConfig(text: string): NetworkConfig {
   return { cniVersion, name, source, text };
 }
 
-/** The pod's annotations as the runtime passed them; undefined if it does not know the capability. */
+/** The pod's annotations from the runtime; undefined if it does not support the capability. */
 export function passedAnnotations(config: NetworkConfig): Readonly<Record<string, string>> | undefined {
   const runtime = config.source["runtimeConfig"];
   if (!isObject(runtime) || !(POD_ANNOTATIONS in runtime)) return undefined;

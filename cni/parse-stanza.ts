@@ -14,11 +14,11 @@ import {
   type Stanza,
 } from "./stanza";
 
-/** Reads the members of one object. A member that does not fit is reported, and has its default like an absent one. */
+/** Reads the members of one object. An invalid member is reported, and has its default, as does an absent one. */
 class Members {
   constructor(
     private readonly source: JsonObject,
-    /** Where the object stands, for messages. */
+    /** The object's location, for messages. */
     private readonly at: string,
     private readonly report: (problem: CniError) => void,
   ) {}
@@ -36,7 +36,7 @@ class Members {
     return this.read(key, fallback, (value) => (typeof value === "string" ? value : undefined), "a string");
   }
 
-  /** The proxy's own port: 0 is none. */
+  /** The proxy's port, which cannot be 0. */
   port(key: string, fallback: number): number {
     const accept = (value: Json) => (value === 0 ? undefined : port(value));
     return this.read(key, fallback, accept, `a whole number from 1 to ${MAX_PORT}`);
@@ -52,7 +52,7 @@ class Members {
     return this.read(key, fallback, accept, `one of ${allowed.join(", ")}`);
   }
 
-  /** A list of items that `accept` takes; it returns undefined for one that does not fit. */
+  /** A list of items that `accept` converts; it returns undefined for an invalid one. */
   list<T>(key: string, accept: (item: Json) => T | undefined, wanted: string): readonly T[] {
     const given = this.read(key, [], (value) => (Array.isArray(value) ? value : undefined), `a list of ${wanted}`);
     const accepted: T[] = [];
@@ -107,7 +107,7 @@ function readLinkerd(linkerd: Members): LinkerdConfig {
   };
 }
 
-/** Names that linkerd's plugin knows too. */
+/** Names that linkerd's plugin also accepts. */
 export const LEVEL_ALIASES: Readonly<Record<string, LogLevel>> = { warning: "warn", fatal: "error", panic: "error" };
 
 /** The log level never keeps a pod from starting: an unknown one is `info`. */
@@ -116,21 +116,21 @@ function logLevel(given: unknown): LogLevel {
   return LEVEL_ALIASES[name] ?? LOG_LEVELS.find((level) => level === name) ?? "info";
 }
 
-/** Neither do the installer's own pods, which repair the rest. */
+/** Nor does the list of the installer's pods, which repair the rest. */
 function ownPods(own: unknown): Stanza["own-pods"] {
   if (!isObject(own)) return undefined;
   const { namespace, daemonset } = own;
   return typeof namespace === "string" && typeof daemonset === "string" ? { namespace, daemonset } : undefined;
 }
 
-/** A stanza with every default filled in, and the first problem that was found in it. */
+/** A stanza with defaults, and its first problem. */
 export interface StanzaReading {
   readonly stanza: Stanza;
-  /** CniError 7 that names the field. What does not fit has its default in `stanza`. */
+  /** CniError 7 that names the field. Invalid values have their default in `stanza`. */
   readonly problem?: CniError;
 }
 
-/** Reads the plugin's own configuration from what a runtime sent. A caller that needs all of it throws the problem. */
+/** Reads the plugin's configuration from a runtime's input. A caller that needs all of it throws the problem. */
 export function readStanza(source: JsonObject, name: string): StanzaReading {
   let problem: CniError | undefined;
   const members = new Members(source, "", (found) => {
@@ -150,7 +150,7 @@ export function readStanza(source: JsonObject, name: string): StanzaReading {
   return problem === undefined ? { stanza } : { stanza, problem };
 }
 
-/** Reads a stanza that must have no problem. @throws CniError 7 that names the field */
+/** Reads a valid stanza. @throws CniError 7 that names the field */
 export function parseStanza(source: JsonObject, name: string): Stanza {
   const { stanza, problem } = readStanza(source, name);
   if (problem !== undefined) throw problem;

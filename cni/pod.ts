@@ -1,6 +1,6 @@
 import { Annotation, Label, LinkerdContainer } from "./contract";
 
-/** A pod, reduced to what decides about it. */
+/** A pod, reduced to the fields for decisions. */
 export interface Pod {
   readonly namespace: string;
   readonly name: string;
@@ -17,13 +17,13 @@ export const PROXY = LinkerdContainer.proxy;
 /** Why a pod's traffic is not redirected. */
 export type SkipReason = "not a pod" | "own pod" | "no proxy" | "linkerd-init sets the rules" | "simulated";
 
-/** The reason to leave a pod alone; undefined for a meshed pod that this plugin has to redirect. */
+/** The reason to skip a pod; undefined for a meshed pod that this plugin must redirect. */
 export function skipReason(pod: Pod): SkipReason | undefined {
   if (!pod.containers.includes(PROXY) && !pod.initContainers.includes(PROXY)) return "no proxy";
   return pod.initContainers.includes(LinkerdContainer.init) ? "linkerd-init sets the rules" : undefined;
 }
 
-/** Whether a pod is one of the control plane's, which has to reach the API server before its proxy is up. */
+/** Whether a pod belongs to the control plane, which must reach the API server before its proxy runs. */
 export function isControlPlane({ labels }: Pick<Pod, "labels">): boolean {
   return Boolean(labels[Label.controlPlaneComponent]);
 }
@@ -37,15 +37,15 @@ export function isInjected(annotations: Annotations): boolean {
   return annotations[Annotation.createdBy]?.startsWith(INJECTOR) === true;
 }
 
-/** Whether a pod has the mark that every injector leaves; one without it has no proxy. */
+/** Whether a pod has the annotation of every injector; a pod without it has no proxy. */
 export function hasProxyMark(annotations: Annotations): boolean {
   return Boolean(annotations[Annotation.proxyVersion]);
 }
 
-/** The alphabet Kubernetes takes generated suffixes from. */
+/** The alphabet of Kubernetes' generated suffixes. */
 const GENERATED = /^-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
 
-/** Whether a pod is one of a DaemonSet's, judged by its name alone. */
+/** Whether a pod belongs to a DaemonSet, judged only by its name. */
 export function isDaemonSetPod(
   pod: { readonly namespace: string; readonly name: string },
   owner: { readonly namespace: string; readonly daemonset: string },

@@ -38,7 +38,7 @@ const unpack = (packed: number): PortRange => ({ low: packed >>> 16, high: packe
 
 function merge(packed: readonly number[]): PortRange[] {
   const merged: { low: number; high: number }[] = [];
-  // A typed array is sorted as numbers, without a call for each comparison.
+  // A typed array sorts numerically, without a call for each comparison.
   for (const each of Uint32Array.from(packed).sort()) {
     const range = unpack(each);
     const last = merged.at(-1);
@@ -48,14 +48,14 @@ function merge(packed: readonly number[]): PortRange[] {
   return merged;
 }
 
-/** The same ports in ascending order; ranges that overlap or touch become one. */
+/** The same ports in ascending order; overlapping or adjacent ranges are merged. */
 export function mergePorts(ranges: readonly PortRange[]): readonly PortRange[] {
   return merge(ranges.map(({ low, high }) => pack(low, high)));
 }
 
 /**
  * The ranges of a comma-separated list, in its order, and merged if there are more than {@link MAX_ITEMS}. Port 0 is
- * a port like any other, as with linkerd's own plugin: no connection has it.
+ * accepted, as in linkerd's plugin, although connections do not use it.
  * @param refuse is called with the first item that is neither a port nor a range `low-high`
  */
 export function parsePorts(text: string, refuse: (item: string) => never): readonly PortRange[] {

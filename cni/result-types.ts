@@ -1,17 +1,17 @@
 /**
- * The form of a previous plugin's result: the types into which libcni decodes one (its `pkg/types/020`, `040`
- * and `100`). Runtimes decode this plugin's answer into them too: what does not fit would fail the pod later, without a
- * word about its origin. Members that the types do not have are ignored.
+ * The form of a previous plugin's result: the types into which libcni decodes it (its `pkg/types/020`, `040` and
+ * `100`). Runtimes also decode this plugin's answer into them: an invalid value would fail the pod later, without
+ * naming its origin. Unknown members are ignored.
  */
 import { CniError, ErrorCode } from "./errors";
 import { isObject, type JsonObject, refuse } from "./json";
 import { parseAddress } from "./subnets";
 import { atLeast, type CniVersion } from "./versions";
 
-/** Refuses a value that does not fit; `at` is where it stands, for the message. @throws CniError 7 */
+/** Refuses an invalid value; `at` is its location, for the message. @throws CniError 7 */
 type Type = (value: unknown, at: string) => void;
 
-/** Go decodes null into any type: it leaves the member as if it were absent. */
+/** Go decodes null into any type, as if the member were absent. */
 const where =
   (accept: (value: NonNullable<unknown>) => boolean, wanted: string): Type =>
   (value, at) => {
@@ -20,7 +20,7 @@ const where =
 
 const isText = (value: unknown): value is string => typeof value === "string";
 const text = where(isText, "a string");
-/** 64 bits, as Go has integers. */
+/** 64 bits, as Go's integers. */
 const integer = where(
   (value) => typeof value === "number" && Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63,
   "a whole number",
@@ -36,7 +36,7 @@ function isCidr(value: unknown): boolean {
   return bytes !== undefined && /^\d{1,64}$/.test(prefix) && Number(prefix) <= 8 * bytes.length;
 }
 
-/** Has to be there: Go would write one that is absent as `<nil>`, which nothing can decode again. */
+/** Required: Go would write an absent one as `<nil>`, which cannot be decoded again. */
 const cidr: Type = (value, at) => {
   const wanted = "an address in CIDR form, for example 10.1.1.2/24";
   if (value === undefined) throw new CniError(ErrorCode.config, `${at} is missing: it should be ${wanted}`);
@@ -57,7 +57,7 @@ const object = (members: Readonly<Record<string, Type>>): Type => {
   return (value, at) => {
     if (value === null || value === undefined) return;
     if (!isObject(value)) return refuse(at, value, "an object");
-    // Nearly always: there may be thousands of routes.
+    // The usual case, since there may be thousands of routes.
     if (Object.keys(value).every((key) => Object.hasOwn(members, key))) {
       for (const [name, type] of types) type(value[name], `${at}.${name}`);
       return;
@@ -79,7 +79,7 @@ const oldAddress = object({ ip: cidr, gateway: address, routes });
 const ip = { address: cidr, gateway: address, interface: integer };
 const link = { name: text, mac: text, sandbox: text };
 
-/** By the first version that has the type. */
+/** By the first version with the type. */
 const TYPES: readonly (readonly [since: CniVersion, type: Type])[] = [
   [
     "1.0.0",

@@ -5,14 +5,14 @@ import type { NetworkConfig } from "./network-config";
 import { requireResult } from "./result-types";
 import { atLeast, type CniVersion, requireSupported } from "./versions";
 
-/** The previous plugin's result, as the runtime passes it on; undefined if there is none. */
+/** The previous plugin's result from the runtime; undefined if absent. */
 export function previousResult(source: JsonObject): JsonObject | undefined {
   const previous = source["prevResult"];
   if (previous === undefined || previous === null) return undefined;
   return isObject(previous) ? previous : refuse("prevResult", previous, "an object");
 }
 
-/** Members that 1.1.0 brought, dropped on the way to an older version. */
+/** Members that 1.1.0 added, dropped for older versions. */
 const NEW_INTERFACE_MEMBERS = ["mtu", "socketPath", "pciID"];
 const NEW_ROUTE_MEMBERS = ["mtu", "advmss", "priority", "table", "scope"];
 
@@ -25,7 +25,7 @@ function without(names: readonly string[]): Edit {
 const addressFamily = (address: unknown) => (typeof address === "string" && address.includes(":") ? "6" : "4");
 const addVersion: Edit = (item) => ({ version: addressFamily(item["address"]), ...item });
 
-/** Applies an edit to every object of a list member; whatever else stands there stays as it is. */
+/** Applies an edit to every object of a list member; other values do not change. */
 function editList(result: JsonObject, member: string, edit: Edit): JsonObject {
   const list = result[member];
   if (!Array.isArray(list)) return result;
@@ -44,7 +44,7 @@ function dropNewMembers(result: JsonObject, from: CniVersion, to: CniVersion): J
   return editList(editList(result, "interfaces", without(NEW_INTERFACE_MEMBERS)), "routes", without(NEW_ROUTE_MEMBERS));
 }
 
-/** Before 0.3.0 a result had `ip4` and `ip6` in place of lists: the two shapes do not convert. */
+/** Before 0.3.0 a result had `ip4` and `ip6` instead of lists; the two forms cannot be converted. */
 function refuseOldShape(from: CniVersion, to: CniVersion): void {
   if (atLeast(from, "0.3.0") === atLeast(to, "0.3.0")) return;
   throw new CniError(
@@ -53,7 +53,7 @@ function refuseOldShape(from: CniVersion, to: CniVersion): void {
   );
 }
 
-/** The result of an ADD as text, unchanged unless its version has to change. */
+/** The result of an ADD as text, unchanged unless its version must change. */
 export function resultText(config: NetworkConfig, version: CniVersion): string {
   const previous = previousResult(config.source);
   const result = passResult(previous, version);
@@ -62,9 +62,8 @@ export function resultText(config: NetworkConfig, version: CniVersion): string {
 }
 
 /**
- * The result of an ADD: what the previous plugin gave, in the configuration's version, everything else as it came.
- * Without a previous result (called alone) it is empty.
- * @throws CniError 1 for its version, 7 if it is not a result
+ * The result of an ADD: the previous plugin's result in the configuration's version, otherwise unchanged. Without a
+ * previous result (called alone) it is empty. @throws CniError 1 for its version, 7 if it is not a result
  */
 export function passResult(previous: JsonObject | undefined, version: CniVersion): JsonObject {
   if (previous === undefined) return { cniVersion: version };

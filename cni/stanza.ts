@@ -3,8 +3,8 @@ import { CNI_NAME } from "./contract";
 /**
  * The plugin's own configuration: one entry in the `plugins` list of a CNI configuration list.
  *
- * This is the one declaration of it. The chart writes it into ConfigMap `linkerd-cni-config`, the installer puts it
- * at the end of the node's chain, and the plugin reads it from standard input. Key names are linkerd's.
+ * This is its only declaration. The chart writes it to ConfigMap `linkerd-cni-config`, the installer adds it to the end
+ * of the node's chain, and the plugin reads it from standard input. Key names are linkerd's.
  */
 
 /** The value of `type`: the file name of the plugin's executable. */
@@ -13,10 +13,10 @@ export const PLUGIN_TYPE = CNI_NAME;
 /** The ConfigMap's placeholder for `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
 export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";
 
-/** CNI capability by which a runtime passes the pod's annotations in `runtimeConfig` (containerd 1.5, CRI-O 1.29). */
+/** CNI capability with which a runtime passes the pod's annotations in `runtimeConfig` (containerd 1.5, CRI-O 1.29). */
 export const POD_ANNOTATIONS = "io.kubernetes.cri.pod-annotations";
 
-/** Modes that linkerd's plugin does not know, and refuses in `iptables-mode`. */
+/** Modes that linkerd's plugin does not know and refuses in `iptables-mode`. */
 export const OWN_MODES = ["auto", "native"] as const;
 export type OwnMode = (typeof OWN_MODES)[number];
 export const IPTABLES_MODES = [...OWN_MODES, "nft", "legacy", "plain"] as const;
@@ -24,14 +24,14 @@ export const IPTABLES_MODES = [...OWN_MODES, "nft", "legacy", "plain"] as const;
 export type IptablesMode = (typeof IPTABLES_MODES)[number];
 
 export const POD_LOOKUPS = ["auto", "api", "annotations"] as const;
-/** Where the plugin learns about a pod: `auto` asks the API server only if annotations do not decide. */
+/** The plugin's source of data about a pod: `auto` asks the API server only if annotations do not decide. */
 export type PodLookup = (typeof POD_LOOKUPS)[number];
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export const LOG_FORMATS = ["plain", "json"] as const;
-/** How the installer and the controllers write their logs. */
+/** Log format of the installer and the controllers. */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** The `linkerd` object: what is redirected, and how. */
@@ -59,11 +59,11 @@ export interface LinkerdConfig {
   /** Wait for the xtables lock (`-w`) in modes `nft`, `legacy` and `plain`. @default false */
   readonly "use-wait-flag": boolean;
   /**
-   * How the rules are programmed. The chart writes a mode that linkerd's plugin takes, too, and says ours in
-   * `redirect-mode`, so that either plugin runs by the same ConfigMap. @default "auto"
+   * How the rules are programmed. The chart writes a mode that linkerd's plugin also accepts, and our mode in
+   * `redirect-mode`, so that either plugin runs with the same ConfigMap. @default "auto"
    */
   readonly "iptables-mode": IptablesMode;
-  /** Counts before `iptables-mode`; once parsed, it stands there. @default none */
+  /** Takes precedence over `iptables-mode`, and replaces it when parsed. @default none */
   readonly "redirect-mode"?: OwnMode;
   /** Program the same rules for IPv6. @default false */
   readonly ipv6: boolean;
@@ -84,6 +84,6 @@ export interface Stanza {
   readonly "strict-status": boolean;
   /** The installer's own pods, which always pass. */
   readonly "own-pods"?: { readonly namespace: string; readonly daemonset: string };
-  /** Declares what the runtime should pass in `runtimeConfig`. */
+  /** Declares the data that the runtime should pass in `runtimeConfig`. */
   readonly capabilities?: Readonly<Record<string, boolean>>;
 }

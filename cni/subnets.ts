@@ -58,7 +58,7 @@ function parseIPv4(text: string): number[] | undefined {
 /** The last group of an address may be an IPv4 address. */
 function parseIPv6(text: string): number[] | undefined {
   const bytes: number[] = [];
-  /** How many bytes stand before `::`. */
+  /** Number of bytes before `::`. */
   let gap: number | undefined;
   let at = 0;
   if (text.startsWith("::")) [gap, at] = [0, 2];
@@ -96,7 +96,7 @@ function parseIPv6(text: string): number[] | undefined {
 
 const addressBytes = (text: string) => (text.includes(":") ? parseIPv6(text) : parseIPv4(text));
 
-/** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for anything else. */
+/** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for other texts. */
 export const parseAddress: (text: string) => readonly number[] | undefined = addressBytes;
 
 /** A byte of a netmask. */
@@ -109,7 +109,7 @@ export function netmask(prefix: number, size: number): Uint8Array {
   return mask;
 }
 
-/** A network like `10.0.0.0/8` or `fd00::/8`; undefined for anything else. White space around is allowed. */
+/** A network like `10.0.0.0/8` or `fd00::/8`; undefined for other texts. Surrounding white space is allowed. */
 export function parseSubnet(given: string): Subnet | undefined {
   const text = given.trim();
   const slash = text.indexOf("/");
@@ -129,14 +129,14 @@ const isMapped = ({ family, address, prefix }: Subnet) =>
   address[11] === 0xff &&
   address.subarray(0, 10).every((byte) => byte === 0);
 
-/** The IPv4 network that an IPv4-mapped one stands for (RFC 4291, section 2.5.5.2); undefined for any other. */
+/** The IPv4 network of an IPv4-mapped one (RFC 4291, section 2.5.5.2); undefined for others. */
 export function unmapped(subnet: Subnet): Subnet | undefined {
   if (!isMapped(subnet)) return undefined;
   const { address, prefix, text } = subnet;
   return { family: "ip", address: address.subarray(MAPPED_PREFIX / 8), prefix: prefix - MAPPED_PREFIX, text };
 }
 
-/** A text that sorts networks by family, address and prefix: a network comes right before those within it. */
+/** A sort key by family, address and prefix: a network comes right before those within it. */
 const sortKey = ({ family, address, prefix }: Subnet) => `${family} ${String.fromCharCode(...address, prefix)}`;
 
 function holds(outer: Subnet, inner: Subnet): boolean {
@@ -148,11 +148,11 @@ function holds(outer: Subnet, inner: Subnet): boolean {
   return true;
 }
 
-/** The same networks in ascending order, each once and none that lies within another. */
+/** The same networks in ascending order, without duplicates and networks within others. */
 export function mergeSubnets(subnets: readonly Subnet[]): readonly Subnet[] {
   const byKey = new Map(subnets.map((subnet) => [sortKey(subnet), subnet]));
   const merged: Subnet[] = [];
-  // Sorted as texts, without a call for each comparison.
+  // Text sorts without a call for each comparison.
   for (const key of [...byKey.keys()].sort()) {
     const subnet = byKey.get(key);
     const last = merged.at(-1);
@@ -175,10 +175,10 @@ export function parseSubnets(text: string, refuse: (item: string) => never): rea
   return subnets.length > MAX_ITEMS ? mergeSubnets(subnets) : subnets;
 }
 
-/** The longest run of at least two zero groups is what `::` stands for. */
+/** `::` stands for the longest run of at least two zero groups. */
 const ZERO_RUN = /(?:^|:)0(?::0)+(?:$|:)/g;
 
-/** An address that holds an IPv4 one is shown with it, as the C library does. */
+/** An address that contains an IPv4 address is shown with it, as the C library does. */
 function formatIPv6(address: Uint8Array): string {
   const groups = Array.from({ length: GROUPS }, (_, index) =>
     (((address[2 * index] ?? 0) << 8) | (address[2 * index + 1] ?? 0)).toString(16),
@@ -191,7 +191,7 @@ function formatIPv6(address: Uint8Array): string {
   return longest === "" ? text : text.replace(longest, "::");
 }
 
-/** The network as the kernel's tools print it: host bits cleared, IPv6 shortened. */
+/** The network as kernel tools print it: host bits cleared, IPv6 shortened. */
 export function formatSubnet({ family, address, prefix }: Subnet): string {
   return `${family === "ip" ? address.join(".") : formatIPv6(address)}/${prefix}`;
 }

@@ -7,7 +7,7 @@ export type CniVersion = (typeof VERSIONS)[number];
 /** The version that errors and VERSION carry when the caller's is not known. */
 export const CURRENT_VERSION: CniVersion = "1.1.0";
 
-/** The version of a configuration that names none. */
+/** The version of a configuration without one. */
 export const IMPLIED_VERSION: CniVersion = "0.1.0";
 
 export function isSupported(version: string): version is CniVersion {

@@ -15,7 +15,7 @@ function place(text: string): ArrayPlace {
   return found;
 }
 
-/** Cuts item `index` out, together with the comma and the white space that joined it to its neighbour. */
+/** Removes item `index`, with the comma and the white space between it and its neighbour. */
 function cut(text: string, index: number): string {
   const { open, close, items } = place(text);
   const [before, item, after] = [items[index - 1], items[index], items[index + 1]];
@@ -25,12 +25,12 @@ function cut(text: string, index: number): string {
   return text.slice(0, open) + text.slice(close);
 }
 
-/** The list as it is without our stanza. All other bytes stay, so cutting undoes {@link chained} exactly. */
+/** The list without our stanza. All other bytes stay, so this undoes {@link chained} exactly. */
 export function unchained(list: List): string {
   return list.types.reduceRight((text, type, index) => (type === PLUGIN_TYPE ? cut(text, index) : text), list.text);
 }
 
-/** White space in front of the last item: how its author lays lists out. */
+/** The white space before the last item, to follow the author's layout. */
 function layout(text: string, { open, items }: ArrayPlace): string {
   const last = items.at(-1);
   const before = items.at(-2);
@@ -44,7 +44,7 @@ function print(stanza: StanzaJson, space: string): string {
   return JSON.stringify(stanza, null, 2).replaceAll("\n", `\n${space.slice(newline + 1)}`);
 }
 
-/** The list's text with our stanza in it exactly once, and last. Every other byte stays. */
+/** The list's text with our stanza exactly once, and last. Every other byte stays. */
 export function chained(list: List, stanza: StanzaJson): string {
   if (isChained(list, stanza)) return list.text;
   const text = unchained(list);
@@ -54,21 +54,21 @@ export function chained(list: List, stanza: StanzaJson): string {
   return `${text.slice(0, end)}${array.items.length > 0 ? "," : ""}${space}${print(stanza, space)}${text.slice(end)}`;
 }
 
-/** Whether the list has this very stanza, exactly once, and last. */
+/** Whether the list has exactly this stanza once, and last. */
 export function isChained(list: List, stanza: StanzaJson): boolean {
   if (list.types.indexOf(PLUGIN_TYPE) !== list.types.length - 1) return false;
   const last = place(list.text).items.at(-1);
   return last !== undefined && sameJson(JSON.parse(list.text.slice(last.start, last.end)), stanza);
 }
 
-/** Whether our stanza stands anywhere in the list. */
+/** Whether the list contains our stanza. */
 export function hasStanza(list: List): boolean {
   return list.types.includes(PLUGIN_TYPE);
 }
 
 /**
- * Whether linkerd's own installer seems to have made this list out of a single plugin's file: it forces this name and
- * version on the list, leaves nothing else in it, and removes the file.
+ * Whether linkerd's installer probably made this list from a single plugin's file: it sets this name and version, keeps
+ * nothing else in the list, and removes the file.
  */
 export function isRenamed(list: List): boolean {
   const { name, cniVersion, plugins, ...others } = JSON.parse(list.text);
@@ -76,7 +76,7 @@ export function isRenamed(list: List): boolean {
   return forced && list.types.at(-1) === PLUGIN_TYPE && plugins.length === 2 && typeof plugins[0].name === "string";
 }
 
-/** A list of one plugin's configuration and our stanza, as a runtime itself would make a list of that plugin. */
+/** A list of one plugin's configuration and our stanza, as a runtime would convert that plugin to a list. */
 export function listOf(single: Single, fallbackName: string, stanza: StanzaJson): string {
   const version = single.cniVersion === undefined ? "" : `  "cniVersion": ${JSON.stringify(single.cniVersion)},\n`;
   const name = JSON.stringify(single.name ?? fallbackName);

@@ -1,11 +1,11 @@
 type Members = Readonly<Record<string, unknown>>;
 
-/** An object or a list: what has members. */
+/** An object or a list. */
 function hasMembers(value: unknown): value is Members {
   return typeof value === "object" && value !== null;
 }
 
-/** Whether two parsed JSON values mean the same; the order of an object's keys does not matter. */
+/** Whether two parsed JSON values are equal; the order of keys does not matter. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (!hasMembers(left) || !hasMembers(right)) return left === right;
   if (Array.isArray(left) !== Array.isArray(right)) return false;

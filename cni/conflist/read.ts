@@ -1,9 +1,9 @@
 import { isObject, type JsonObject, syntaxProblem } from "../json";
 
-/** Extensions of the files that container runtimes read in their CNI configuration directory. */
+/** Extensions of files that container runtimes read in their CNI configuration directory. */
 const EXTENSIONS = [".conf", ".conflist", ".json"] as const;
 
-/** Larger files are no CNI configuration. */
+/** Larger files are not CNI configurations. */
 export const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /** The content of a configuration file as a container runtime understands it. */
@@ -13,7 +13,7 @@ export type Config =
       readonly text: string;
       readonly types: readonly string[];
       readonly name: string;
-      /** `loadOnlyInlinedPlugins`: runtimes append no drop-ins to it. */
+      /** `loadOnlyInlinedPlugins`: runtimes do not append drop-ins to it. */
       readonly inlinedOnly: boolean;
     }
   | {
@@ -25,12 +25,12 @@ export type Config =
     }
   | { readonly kind: "invalid"; readonly reason: string };
 
-/** Whether container runtimes read a file of this name. */
+/** Whether container runtimes read a file with this name. */
 export function isConfigName(name: string): boolean {
   return EXTENSIONS.some((extension) => name.endsWith(extension));
 }
 
-/** The order of file names in which runtimes look for their configuration: that of their bytes. */
+/** The order of file names in which runtimes look for their configuration: bytewise. */
 export function compareNames(left: string, right: string): number {
   // UTF-8 keeps the order of code points; UTF-16 does not.
   const [ours, theirs] = [[...left], [...right]];
@@ -71,7 +71,7 @@ function readList(text: string, value: JsonObject): Config {
   const types = plugins.map(pluginType);
   const untyped = types.indexOf("");
   if (untyped >= 0) return invalid(`"plugins" item ${untyped} has no "type"`);
-  // libcni takes the text for the value, too.
+  // libcni also accepts the value as text.
   const inlinedOnly = String(inlined).toLowerCase() === "true";
   return { kind: "list", text, types, name, inlinedOnly };
 }
@@ -92,7 +92,7 @@ function readSingle(text: string, value: JsonObject): Config {
   };
 }
 
-/** Reads one file as containerd and CRI-O do: by its name a list of plugins, or a single plugin. */
+/** Reads one file as containerd and CRI-O do: its name decides whether it is a list or a single plugin. */
 export function readConfig(fileName: string, bytes: Uint8Array): Config {
   if (bytes.length === 0) return invalid("is empty");
   if (bytes.length > MAX_CONFIG_BYTES) return invalid(`is larger than ${MAX_CONFIG_BYTES} bytes`);

@@ -1,12 +1,12 @@
-/** Half-open range of a text. */
+/** A half-open range of a text. */
 interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where an array and its items stand in a JSON text. */
+/** The position of an array and its items in a JSON text. */
 export interface ArrayPlace {
-  /** Offset just behind `[`. */
+  /** Offset after `[`. */
   readonly open: number;
   /** Offset of `]`. */
   readonly close: number;
@@ -29,7 +29,7 @@ function tokenize(text: string): readonly Token[] {
   }));
 }
 
-/** Index of the token behind the value that begins at `at`. */
+/** Index of the token after the value that begins at `at`. */
 function behind(tokens: readonly Token[], at: number): number {
   let depth = 0;
   let index = at;
@@ -50,8 +50,8 @@ function items(tokens: readonly Token[], at: number): ArrayPlace {
 }
 
 /**
- * Finds the array under a key of the root object. The text must be valid JSON. Of repeated keys the last one counts,
- * as it does for JSON.parse and for Go.
+ * Finds the array under a key of the root object. The text must be valid JSON. The last of repeated keys counts, as in
+ * JSON.parse and Go.
  */
 export function findArray(text: string, key: string): ArrayPlace | undefined {
   const tokens = tokenize(text);

@@ -1,9 +1,9 @@
-/** The rules as iptables has them: the text that `iptables-restore` reads and `iptables-save` prints. */
+/** The rules in iptables' format: the text that `iptables-restore` reads and `iptables-save` prints. */
 import type { PortRange } from "../ports";
 import { formatSubnet, type Subnet } from "../subnets";
 import { ignorePorts, type Match, perSubnet, portText, type Rule, type RuleSet, type Verdict } from "./rules";
 
-/** A chain of ours, the one that leads to it, and the comment on the jump. */
+/** One of our chains, the built-in chain that jumps to it, and the comment on the jump. */
 export interface IptablesChain {
   readonly name: string;
   readonly from: string;
@@ -26,12 +26,12 @@ export const IPTABLES_CHAINS: readonly IptablesChain[] = [
   },
 ];
 
-/** How many ports one rule of iptables' multiport can hold; a range counts as two. */
+/** Maximum number of ports in one rule of iptables' multiport; a range counts as two. */
 const MAX_SLOTS = 15;
 
 const slots = (range: PortRange) => (range.low === range.high ? 1 : 2);
 
-/** Ports in the lists that single rules can hold. */
+/** Splits ports into lists that fit single rules. */
 export function chunkedPorts(ports: readonly PortRange[]): readonly (readonly PortRange[])[] {
   const made: PortRange[][] = [];
   let room = 0;
@@ -90,7 +90,7 @@ export function ruleLine(chain: string, { matches, verdict, comment }: Rule): st
   return line(chain, [...matches.map(matchText), `-m comment --comment "${comment}"`, verdictText(verdict)]);
 }
 
-/** The rule that leads from a built-in chain to one of ours. */
+/** The jump from a built-in chain to one of ours. */
 export function jumpLine({ name, from, comment }: IptablesChain): string {
   return line(from, [`-m comment --comment "${comment}"`, `-j ${name}`]);
 }
@@ -104,7 +104,7 @@ export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[
 }
 
 /**
- * One transaction that empties and fills our chains, and adds the jumps to them if they are missing.
+ * One transaction that flushes and fills our chains, and adds missing jumps to them.
  * @param saved what `iptables-save` printed before
  */
 export function restoreText(set: RuleSet, saved: string): string {
@@ -147,7 +147,7 @@ export function removalText(saved: string): string {
   return ["*nat", ...removed, "COMMIT", ""].join("\n");
 }
 
-/** Whether `iptables-save` printed a chain of ours. */
+/** Whether `iptables-save` printed one of our chains. */
 export function hasChains(saved: string): boolean {
   const lines = saved.split("\n");
   return IPTABLES_CHAINS.some((chain) => hasChain(lines, chain.name));

@@ -6,16 +6,16 @@ export interface RedirectOptions {
   /** The proxy's ports. */
   readonly inboundPort: number;
   readonly outboundPort: number;
-  /** The proxy's user and group, if it has them: their traffic goes out directly. */
+  /** The proxy's user and group, if set: their traffic is not redirected. */
   readonly proxyUid?: number;
   readonly proxyGid?: number;
   /** Inbound ports that are redirected; empty: all. */
   readonly portsToRedirect: readonly number[];
   readonly skipInboundPorts: readonly PortRange[];
   readonly skipOutboundPorts: readonly PortRange[];
-  /** Sources whose inbound connections are left alone. */
+  /** Sources whose inbound connections are not redirected. */
   readonly skipInboundSubnets: readonly Subnet[];
-  /** Destinations to which connections are left alone. */
+  /** Destinations to which connections are not redirected. */
   readonly skipOutboundSubnets: readonly Subnet[];
   readonly ipv6: boolean;
 }

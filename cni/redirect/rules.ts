@@ -2,16 +2,16 @@ import type { PortRange } from "../ports";
 import type { Family, Subnet } from "../subnets";
 import type { RedirectOptions } from "./options";
 
-/** Which address of a connection a condition is about. */
+/** The address of a connection that a condition matches. */
 export type AddressKind = "source" | "destination";
 
-/** One condition of a rule, in netfilter's own nouns; all of a rule's conditions must hold. */
+/** One condition of a rule, in netfilter's terms; all of a rule's conditions must hold. */
 export type Match =
   | { readonly kind: "tcp" }
   | { readonly kind: "tcp-port"; readonly port: number }
-  /** TCP to one of these ports, however many; never none. */
+  /** TCP to one of these ports; never empty. */
   | { readonly kind: "tcp-ports"; readonly ports: readonly PortRange[] }
-  /** From, or to, one of these networks of the rule's family, however many; never none. */
+  /** From, or to, one of these networks of the rule's family; never empty. */
   | { readonly kind: AddressKind; readonly subnets: readonly Subnet[] }
   | { readonly kind: "uid" | "gid"; readonly id: number }
   | { readonly kind: "out-interface"; readonly name: "lo" };
@@ -24,7 +24,7 @@ export interface Rule {
   readonly comment: string;
 }
 
-/** The rules of one address family, in order, for connections that come in and for those that go out. */
+/** The rules of one address family, in order, for inbound and outbound connections. */
 export interface RuleSet {
   readonly family: Family;
   readonly inbound: readonly Rule[];
@@ -32,8 +32,8 @@ export interface RuleSet {
 }
 
 /**
- * Each kind of rule: its comment after `proxy-init/`, with a star in place of what it matches, what it matches, and what
- * it does. CHECK reads the rules of iptables by this table.
+ * Each kind of rule: its comment after `proxy-init/`, with a star for the matched value, its match, and its verdict.
+ * CHECK reads the rules of iptables by this table.
  */
 export const RULE_KINDS = {
   "ignore-port-*": ["tcp-ports", "return"],
@@ -56,7 +56,7 @@ export function portText(range: PortRange): string {
   return range.low === range.high ? `${range.low}` : `${range.low}:${range.high}`;
 }
 
-/** The text in place of the star of a comment. */
+/** The text for the star of a comment. */
 function matchedText(match: Match): string {
   switch (match.kind) {
     case "tcp-ports":
@@ -76,12 +76,12 @@ export function ruleOf(kind: RuleKind, match: Match, verdict: Verdict): Rule {
   return { matches: [match], verdict, comment: `proxy-init/${kind.replace("*", () => matchedText(match))}` };
 }
 
-/** The rule that leaves connections to these ports alone. */
+/** The rule that skips connections to these ports. */
 export function ignorePorts(ports: readonly PortRange[]): Rule {
   return ruleOf("ignore-port-*", { kind: "tcp-ports", ports }, leave);
 }
 
-/** The rule that leaves connections from, or to, these networks alone. */
+/** The rule that skips connections from, or to, these networks. */
 export function ignoreSubnets(kind: AddressKind, subnets: readonly Subnet[]): Rule {
   return ruleOf(kind === "source" ? "ignore-subnet-*" : "ignore-outbound-subnet-*", { kind, subnets }, leave);
 }
@@ -93,7 +93,7 @@ export function perSubnet(rule: Rule): readonly Rule[] {
   return match.subnets.map((subnet) => ignoreSubnets(match.kind, [subnet]));
 }
 
-/** The rule about a list, or none if the list is empty. */
+/** The rule for a list, or none if the list is empty. */
 function ruleAbout<T>(items: readonly T[], rule: (items: readonly T[]) => Rule): readonly Rule[] {
   return items.length === 0 ? [] : [rule(items)];
 }
@@ -104,7 +104,7 @@ function redirectInbound({ inboundPort, portsToRedirect }: RedirectOptions): rea
   return portsToRedirect.map((port) => ruleOf("redirect-port-*-to-proxy-port", { kind: "tcp-port", port }, verdict));
 }
 
-/** The proxy's own traffic, which would otherwise come back to it forever. */
+/** The proxy's own traffic, which would otherwise loop forever. */
 function ignoreProxy({ proxyUid, proxyGid }: RedirectOptions): readonly Rule[] {
   return [
     ...(proxyUid === undefined ? [] : [ruleOf("ignore-proxy-user-id", { kind: "uid", id: proxyUid }, leave)]),
@@ -133,7 +133,7 @@ function rulesOf(family: Family, options: RedirectOptions): RuleSet {
   };
 }
 
-/** The rules for a pod: IPv4 always, IPv6 if it is asked for. */
+/** The rules for a pod: always IPv4, and IPv6 if enabled. */
 export function redirectRules(options: RedirectOptions): readonly RuleSet[] {
   const families: readonly Family[] = options.ipv6 ? ["ip", "ip6"] : ["ip"];
   return families.map((family) => rulesOf(family, options));

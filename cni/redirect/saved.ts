@@ -1,7 +1,7 @@
 /**
- * Compares the output of `iptables-save` with what the rules say about themselves: each has a comment that tells its
- * purpose, and a chain of ours has rules that it never lacks. Modes nft, legacy and plain have no room for more, since
- * their rules equal linkerd's. Rules that others add to the built-in chains do not count.
+ * Compares the output of `iptables-save` with the rules' own comments: each comment describes its rule, and each of our
+ * chains has mandatory rules. Modes nft, legacy and plain cannot store more, since their rules equal linkerd's. Rules
+ * that others add to the built-in chains are ignored.
  */
 import { parsePorts } from "../ports";
 import { type Family, parseSubnet } from "../subnets";
@@ -12,12 +12,12 @@ const COMMENT = /--comment "?(proxy-init\/[^" ]+)/;
 
 const commentOf = (line: string): string => COMMENT.exec(line)?.[1] ?? "";
 
-/** A number behind a flag of the line, for what a comment does not tell. */
+/** The number after a flag of the line, for values that the comment does not contain. */
 function numberAfter(line: string, flag: string): number {
   return Number(new RegExp(`${flag} (\\d+)`).exec(line)?.[1]);
 }
 
-/** The match of a rule, by the text at the star of its comment, or by its line if the comment has no star. */
+/** The match of a rule, from the text at the star of its comment, or from its line if the comment has no star. */
 const matchOf: { readonly [K in Match["kind"]]: (text: string, line: string) => Match | undefined } = {
   tcp: () => ({ kind: "tcp" }),
   "tcp-port": (text) => ({ kind: "tcp-port", port: Number.parseInt(text, 10) }),
@@ -45,7 +45,7 @@ function subnetMatch(kind: "source" | "destination", text: string): Match | unde
   return subnet && { kind, subnets: [subnet] };
 }
 
-/** The line that its own comment describes; undefined if it is not one of ours. */
+/** The line that a rule's comment describes; undefined if the rule is not ours. */
 function shouldBe(line: string, chain: IptablesChain): string | undefined {
   const comment = commentOf(line);
   for (const kind of Object.keys(RULE_KINDS) as RuleKind[]) {
@@ -60,7 +60,7 @@ function shouldBe(line: string, chain: IptablesChain): string | undefined {
   return undefined;
 }
 
-/** Comments of the rules that a chain has for a pod without options, but for the redirect, which has several kinds. */
+/** Comments of a chain's rules for a pod without options, except the redirect, which has several kinds. */
 function requiredComments(chain: IptablesChain): readonly string[] {
   const sets = redirectRules({
     ...{ inboundPort: 0, outboundPort: 0, portsToRedirect: [], ipv6: false },
@@ -90,10 +90,10 @@ function rulesDifference(lines: readonly string[], chain: IptablesChain): string
   return rules.at(-1)?.includes(" -j REDIRECT ") ? undefined : `${chain.name}: the last rule does not redirect`;
 }
 
-/** The time at which linkerd-init and linkerd's plugin set the rules, which older versions of both wrote into each comment. */
+/** The time that older versions of linkerd-init and linkerd's plugin wrote into each comment. */
 const TIME = /(--comment "?proxy-init\/[^" ]+)\/\d{10}(?=["\s])/;
 
-/** The first difference between what `iptables-save` printed of a family and what its rules say of themselves. */
+/** The first difference between a family's rules from `iptables-save` and their comments. */
 export function savedDifference(family: Family, saved: string): string | undefined {
   const lines = saved.split("\n").map((line) => line.replace(TIME, "$1"));
   for (const chain of IPTABLES_CHAINS) {
