@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { authority } from "../system/certificates.testing";
 
-/** An object as the API serves it; only what the plugin reads. */
+/** An object of the API, with the fields that the plugin reads. */
 export interface ApiObject {
   readonly metadata: {
     readonly name: string;
@@ -13,14 +13,14 @@ export interface ApiObject {
   readonly spec?: object;
 }
 
-/** A small API server over TLS: it answers GET for the objects it is given, to clients that send its token. */
+/** A small API server over TLS: it answers GET for given objects, to clients with its token. */
 export class ApiServer {
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   readonly requests: string[] = [];
 
   private constructor(
     private readonly server: Server,
-    /** PEM certificate that clients have to trust. */
+    /** PEM certificate that clients must trust. */
     readonly ca: string,
     readonly token: string,
   ) {}

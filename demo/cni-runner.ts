@@ -5,14 +5,14 @@ import { join } from "node:path";
 /** One entry of a configuration list. */
 type PluginConfig = Record<string, unknown> & { readonly type: string };
 
-/** A CNI configuration list, as a runtime loads it. */
+/** A CNI configuration list. */
 export interface NetworkList {
   readonly name: string;
   readonly cniVersion?: string;
   readonly plugins: readonly PluginConfig[];
 }
 
-/** The pod that a verb is for. */
+/** The pod of a call. */
 export interface Attachment {
   readonly containerId: string;
   /** Path of the network namespace. */
@@ -20,7 +20,7 @@ export interface Attachment {
   readonly ifname: string;
   /** CNI_ARGS as key and value. */
   readonly args: Readonly<Record<string, string>>;
-  /** Offered to each plugin that declares the capability of that name. */
+  /** Passed to each plugin that declares the capability. */
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
@@ -33,7 +33,7 @@ export interface Answer {
   readonly milliseconds: number;
 }
 
-/** A plugin of the chain failed; `answers` holds those before it and its own. */
+/** A plugin of the chain failed; `answers` contains those of previous plugins and its own. */
 export class ChainError extends Error {
   override readonly name = "ChainError";
   constructor(
@@ -78,7 +78,7 @@ function run(path: string, environment: NodeJS.ProcessEnv, stdin: string): Promi
     child.stderr.on("data", (chunk: Buffer) => {
       stderr += chunk.toString();
     });
-    // A plugin may end without having read its input.
+    // A plugin may exit without reading its input.
     child.stdin.on("error", () => undefined);
     child.on("error", reject);
     child.on("close", (code) => resolve({ code: code ?? -1, stdout, stderr, milliseconds: performance.now() - start }));
@@ -93,7 +93,7 @@ function run(path: string, environment: NodeJS.ProcessEnv, stdin: string): Promi
 export class CniRunner {
   constructor(
     private readonly network: NetworkList,
-    /** Directories that are searched for plugins, first to last; becomes CNI_PATH. */
+    /** Directories to search for plugins, in order; becomes CNI_PATH. */
     private readonly path: readonly string[],
   ) {}
 
@@ -110,7 +110,7 @@ export class CniRunner {
     return answers;
   }
 
-  /** In list order, each with the result that ADD ended with. @throws ChainError */
+  /** In list order, each with the final result of ADD. @throws ChainError */
   check(attachment: Attachment, result: unknown): Promise<Answer[]> {
     return this.each("CHECK", this.network.plugins, attachment, result);
   }

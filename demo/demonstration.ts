@@ -10,7 +10,7 @@ import * as scene from "./scene";
 
 const run = promisify(execFile);
 
-/** Of how many calls a median is: the first ones find the executable's pages cold. */
+/** Number of calls for a median: the first ones find the executable's pages cold. */
 const CALLS = 5;
 
 function attachmentOf(pod: scene.DemoPod, netns: string): Attachment {
@@ -30,7 +30,7 @@ function addressesOf(result: string): Addresses {
   return Object.fromEntries(found.map((address) => [address.includes(":") ? 6 : 4, address]));
 }
 
-/** Whether the plugin asked for it: the installer asks every now and then too, but for nothing in the pods' namespace. */
+/** Whether the plugin requested it: the installer also sends requests, but not for the pods' namespace. */
 function isAboutPods(path: string): boolean {
   const namespace = pathOf(resources.namespaces, { name: scene.NAMESPACE });
   return path === namespace || path.startsWith(`${namespace}/`);
@@ -63,12 +63,12 @@ export class Demonstration {
     await this.sandbox.listen(pod.name, scene.podListeners);
   }
 
-  /** The median time of our plugin over some calls, each with a network namespace of its own. In milliseconds. */
+  /** The median time of our plugin over some calls, each with its own network namespace. In milliseconds. */
   async typicalAdd(pod: scene.DemoPod): Promise<number> {
     const times: number[] = [];
     for (let call = 0; call < CALLS; call++) {
       const name = `${pod.name}-${call}`;
-      // The demonstration's own plugin makes addresses of the last two digits.
+      // The demonstration's plugin derives addresses from the last two digits.
       const attachment = {
         ...attachmentOf(pod, await this.sandbox.addNamespace(name)),
         containerId: `demo${20 + call}`,
@@ -89,7 +89,7 @@ export class Demonstration {
     return results;
   }
 
-  /** Has every plugin of the chain compare what is in force with what should be. */
+  /** Runs CHECK for every plugin of the chain. */
   async check(): Promise<void> {
     for (const { attachment, result } of this.started) await this.runner.check(attachment, result);
   }

@@ -18,16 +18,16 @@ export interface Handover {
   readonly json: boolean;
   /** The built executable. */
   readonly executable: string;
-  /** Whether tables and rules are printed, too. */
+  /** Whether to also print tables and rules. */
   readonly details: boolean;
   /** Folder of the default manifests. */
   readonly manifests: string;
   /** Bundled scripts. */
   readonly podProcess: string;
   readonly primaryPlugin: string;
-  /** Directory of the reference CNI plugins, if the user wants those. */
+  /** Directory of the reference CNI plugins, if requested. */
   readonly referencePlugins?: string;
-  /** Why no network namespaces can be had on this machine; then the node's files are all that is shown. */
+  /** Why this machine does not allow network namespaces; the demonstration then shows only the node's files. */
   readonly obstacle?: string;
   readonly steps: Step[];
 }
@@ -42,7 +42,7 @@ interface Scenery {
   readonly proxyUid: number | undefined;
 }
 
-/** The user id that linkerd's proxy has by default. */
+/** The default user id of linkerd's proxy. */
 const PROXY_UID = 2102;
 const ONE_USER =
   "the proxy's own user 2102, whose connections go out directly: this sandbox has one user (run as root, or with uidmap and /etc/subuid)";

@@ -19,10 +19,10 @@ interface Options {
   readonly details?: true;
 }
 
-/** Arguments of unshare for namespaces that end with their first process. */
+/** Arguments of unshare, for namespaces that end with their first process. */
 const NAMESPACES = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
-/** An ordinary user gets a user namespace: with all the users that /etc/subuid gives, or else with root only. */
+/** An unprivileged user gets a user namespace, with all users from /etc/subuid, or else with root only. */
 const USERS: readonly (readonly string[])[] =
   process.getuid?.() === 0
     ? [[]]
@@ -31,7 +31,7 @@ const USERS: readonly (readonly string[])[] =
         ["--user", "--map-root-user"],
       ];
 
-/** How to run a program in a sandbox on this machine, or why that cannot be done. */
+/** How to run a program in a sandbox on this machine, or why that is impossible. */
 async function findSandbox(): Promise<{ readonly command: readonly string[] } | { readonly obstacle: string }> {
   let obstacle = "";
   for (const users of USERS) {

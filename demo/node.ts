@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import type { ApiServer } from "./api-server";
 
-/** A node's directories below one folder, and the installer that works on them. */
+/** A node's directories below one folder, and its installer. */
 export class DemoNode {
   readonly netDir: string;
   readonly binDir: string;
@@ -23,7 +23,7 @@ export class DemoNode {
     this.accountDir = `${directory}-serviceaccount`;
   }
 
-  /** Makes the directories as a cluster's own CNI plugin leaves them. */
+  /** Creates the directories with the files of the cluster's primary CNI plugin. */
   async create(primary: { readonly config: object; readonly executable?: string }): Promise<void> {
     await mkdir(this.netDir, { recursive: true });
     await mkdir(this.binDir, { recursive: true });
@@ -34,7 +34,7 @@ export class DemoNode {
     await chmod(installed, 0o755);
   }
 
-  /** Starts the installer and waits until the chain holds our plugin. */
+  /** Starts the installer and waits until the chain contains our plugin. */
   async install(api: ApiServer, stanza: string): Promise<void> {
     await mkdir(this.accountDir, { recursive: true });
     await writeFile(join(this.accountDir, "token"), api.token);
@@ -51,7 +51,7 @@ export class DemoNode {
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
         KUBERNETES_SERVICE_PORT: String(api.port),
         SERVICE_ACCOUNT_DIR: this.accountDir,
-        // There is no DaemonSet to ask for: a stop is an uninstall.
+        // Without a DaemonSet, a stop is an uninstall.
         UNINSTALL_ON_STOP: "always",
         HEALTH_PORT: "0",
       },
@@ -64,7 +64,7 @@ export class DemoNode {
     await this.until("the installer to chain the plugin", () => this.chained());
   }
 
-  /** Stops the installer, which takes away what it installed. */
+  /** Stops the installer, which removes what it installed. */
   async uninstall(): Promise<void> {
     this.installer?.kill("SIGTERM");
     await this.until("the installer to stop", async () => this.installer?.exitCode !== null);

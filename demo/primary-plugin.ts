@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 
 /**
- * The cluster's own CNI plugin, as far as a demonstration needs one: gives a pod a veth pair, an address of each
- * family and a default route. Real clusters have calico, cilium, flannel and the like in this place.
+ * The primary CNI plugin of the demonstration: gives a pod a veth pair, an address of each family and a default route.
+ * Real clusters have Calico, Cilium, Flannel or another one instead.
  */
 interface PrimaryConfig {
   readonly cniVersion: string;
@@ -21,7 +21,7 @@ function podNumber(containerId: string): number {
   return Number.parseInt(containerId.slice(-2), 10);
 }
 
-/** Gives both ends of a pair their addresses, and the pod its route. @returns the pod's entry in the result */
+/** Sets the addresses of both ends of a pair, and the pod's route. @returns the pod's entry in the result */
 function address(pair: readonly [string, string, string], gateway: string, bits: number, own: string): object {
   const [host, pod, ifname] = pair;
   const family = gateway.includes(":") ? ["-6"] : [];
@@ -47,7 +47,7 @@ function main(environment: NodeJS.ProcessEnv): void {
   const { CNI_COMMAND: verb, CNI_CONTAINERID: id = "", CNI_NETNS: netns = "", CNI_IFNAME: ifname = "" } = environment;
   const config = JSON.parse(readFileSync(0, "utf8")) as PrimaryConfig;
   if (verb === "ADD") process.stdout.write(JSON.stringify(add(config, netns, ifname, podNumber(id))));
-  // Both ends of a veth pair go with either of them.
+  // Deleting one end of a veth pair also deletes the other.
   if (verb === "DEL") ip("link", "delete", "dev", `veth${podNumber(id)}`);
 }
 

@@ -13,12 +13,12 @@ export interface ProbeResult extends Probe {
 export interface AddResult {
   readonly pod: string;
   readonly meshed: boolean;
-  /** Milliseconds that our plugin took, start of the process to its end. */
+  /** Milliseconds of our plugin, from start to exit of the process. */
   readonly milliseconds: number;
   readonly apiRequests: number;
 }
 
-/** Everything the demonstration saw. */
+/** The demonstration's results. */
 export interface Report {
   readonly steps: readonly Step[];
   readonly adds: readonly AddResult[];
@@ -27,7 +27,7 @@ export interface Report {
   readonly typicalAdds?: { readonly meshed: number; readonly notMeshed: number };
   /** The meshed pod's rules as nft lists them; absent if nft is not installed. */
   readonly rules?: string;
-  /** Files of the node that the uninstall left different; empty is right. */
+  /** Files of the node that differ after the uninstall; should be empty. */
   readonly differences: readonly string[];
   /** Parts that could not be shown on this machine. */
   readonly notShown: readonly string[];
@@ -61,12 +61,12 @@ function probeTable(probes: readonly ProbeResult[]): string {
   return table.toString();
 }
 
-/** True when everything that was tried went as it should. */
+/** Whether everything worked as expected. */
 export function succeeded(report: Report): boolean {
   return report.probes.every((probe) => probe.passed) && report.differences.length === 0;
 }
 
-/** As the README has it. */
+/** As in the README. */
 const INSTALL = [
   "kubectl create namespace linkerd-cni",
   "kubectl label namespace linkerd-cni \\",
@@ -99,8 +99,8 @@ function results({ probes, differences, typicalAdds }: Report): string {
 }
 
 /**
- * The report for people: the result first.
- * @param details whether each pod, connection and rule follows; they do after a failure
+ * The report for people, with the result first. @param details whether to list each pod, connection and rule; always
+ * after a failure
  */
 export function render(report: Report, details: boolean): string {
   const shown = details || !succeeded(report);

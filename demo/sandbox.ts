@@ -6,16 +6,16 @@ import { type Family, type Listeners, OUTSIDE, type Probe } from "./scene";
 const run = promisify(execFile);
 const ip = (...args: string[]) => run("ip", args);
 
-/** Addresses of a pod as its CNI result names them. */
+/** Addresses of a pod from its CNI result. */
 export type Addresses = Readonly<Partial<Record<Family, string>>>;
 
-/** The network around the pods: this process's own network namespace is the node's. */
+/** The network around the pods: this process's network namespace is the node's. */
 export class Sandbox {
   private readonly processes: ChildProcess[] = [];
   private readonly addresses = new Map<string, Addresses>();
 
   private constructor(
-    /** The script that stands in for a pod's containers. */
+    /** The script that replaces a pod's containers. */
     private readonly podProcess: string,
     readonly families: readonly Family[],
   ) {}
@@ -31,18 +31,18 @@ export class Sandbox {
       await writeFile("/proc/sys/net/ipv6/conf/all/forwarding", "1");
       families.push(6);
     } catch {
-      // A kernel without IPv6: the IPv4 half still shows everything.
+      // On a kernel without IPv6, the demonstration uses only IPv4.
     }
     return new Sandbox(podProcess, families);
   }
 
-  /** Makes a pod's network namespace as a runtime does, with loopback up. @returns its path */
+  /** Creates a pod's network namespace as a runtime does, with loopback up. @returns its path */
   async addNamespace(name: string): Promise<string> {
     await ip("netns", "add", name);
     await ip("-n", name, "link", "set", "lo", "up");
     const path = `/run/netns/${name}`;
     if (this.families.includes(6)) {
-      // Addresses must be usable at once: nothing else is on the link.
+      // Addresses must be usable at once, and the link has no other hosts.
       const setting = "/proc/sys/net/ipv6/conf/default/accept_dad";
       await run("nsenter", [`--net=${path}`, "sh", "-c", `echo 0 > ${setting}`]);
     }
@@ -68,7 +68,7 @@ export class Sandbox {
     });
   }
 
-  /** @returns which listener answered, or why none did */
+  /** @returns the listener that answered, or why none did */
   async ask({ from, to, port, family, uid }: Probe): Promise<string> {
     const address = this.address(to, family);
     if (address === undefined) return `${to} has no IPv${family} address`;

@@ -1,7 +1,7 @@
 import { pathOf, resources } from "../kubernetes/resources";
 import type { ApiObject } from "./api-server";
 
-/** Address of the server outside the pods, of each family, in the node's namespace. */
+/** Addresses of the server outside the pods, in the node's namespace. */
 export const OUTSIDE = { 4: "10.99.0.1", 6: "fd99::1" } as const;
 export type Family = keyof typeof OUTSIDE;
 
@@ -13,7 +13,7 @@ const app = (port: number) => `app:${port}`;
 const INBOUND = "proxy inbound (4143)";
 const OUTBOUND = "proxy outbound (4140)";
 
-/** Ports that something listens on, and the name it answers with. */
+/** Listening ports, and the names in their answers. */
 export type Listeners = Readonly<Record<number, string>>;
 export const outsideListeners: Listeners = { 80: outsideServer(80), 3306: outsideServer(3306) };
 export const podListeners: Listeners = { 4143: INBOUND, 4140: OUTBOUND, 8080: app(8080), 9090: app(9090) };
@@ -52,7 +52,7 @@ export function apiObjects(pods: readonly DemoPod[]): Map<string, ApiObject> {
   ]);
 }
 
-/** One connection to try, and who should answer it. */
+/** One connection to try, and the expected answer. */
 export interface Probe {
   readonly title: string;
   /** The pod it starts in; absent: the node. */
@@ -66,7 +66,7 @@ export interface Probe {
   readonly expect: string;
 }
 
-/** Every probe of one address family; `proxyUid` is absent if the sandbox has one user only. */
+/** Every probe of one address family; `proxyUid` is absent if the sandbox has only one user. */
 function probesOf(family: Family, proxyUid: number | undefined): Probe[] {
   const ofPod = (pod: string, redirected: boolean): Probe[] => [
     { title: "inbound", to: pod, port: 8080, family, expect: redirected ? INBOUND : app(8080) },

@@ -13,7 +13,7 @@ async function describe(path: string): Promise<string> {
   return `file ${mode} ${sha256(await readFile(path))}`;
 }
 
-/** Every path below a directory with what stands there: two equal snapshots mean that no byte differs. */
+/** Every path below a directory with its description: equal snapshots mean that no byte differs. */
 export async function snapshot(directory: string): Promise<Record<string, string>> {
   const names = await readdir(directory, { recursive: true });
   const entries = names.sort().map(async (name) => [name, await describe(join(directory, name))] as const);

@@ -1,4 +1,4 @@
-/** How to reach and trust an API server, and who to be there. */
+/** The address, trust and credentials of an API server. */
 export interface ApiServer {
   /** Host name or address, IPv6 without brackets. */
   readonly host: string;
@@ -22,7 +22,7 @@ export interface ApiResponse {
   readonly retryAfter?: string;
 }
 
-/** No response came: refused, timed out, not trusted. */
+/** Without a response: refused, timed out, or not trusted. */
 export class ApiUnreachable extends Error {
   override readonly name: string = "ApiUnreachable";
   constructor(
@@ -35,8 +35,8 @@ export class ApiUnreachable extends Error {
 }
 
 /**
- * The value of the header Authorization; undefined if there is no token.
- * @throws Error for a token that would end the header, which quotes none of it
+ * The value of the header Authorization; undefined without a token. @throws Error for a token that would end the
+ * header, without quoting it
  */
 export function bearer({ token }: ApiServer): string | undefined {
   if (token === undefined) return undefined;

@@ -1,21 +1,20 @@
-/** How long to wait after a failure: twice as long each time. */
+/** Exponential back-off after failures. */
 export interface BackoffPolicy {
   /** Milliseconds after the first failure. */
   readonly firstMs: number;
-  /** Milliseconds that no pause exceeds. */
+  /** Maximum pause in milliseconds. */
   readonly longestMs: number;
 }
 
 /**
- * Milliseconds to wait after so many failures in a row, counted from 1: between half and all of what the policy says,
- * so that many processes that fail at once do not come back at once.
- * @param random from 0 up to 1
+ * Milliseconds to wait after a number of failures in a row, counted from 1: between half and all of the policy's pause,
+ * so that processes that fail at the same time do not retry at the same time. @param random from 0 up to 1
  */
 export function backoffMs({ firstMs, longestMs }: BackoffPolicy, failures: number, random: number): number {
   return Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + random / 2);
 }
 
-/** The failures in a row of one thing. */
+/** The failures in a row of one operation. */
 export class Backoff {
   private count = 0;
 
@@ -40,7 +39,7 @@ export class Backoff {
   }
 }
 
-/** The failures in a row of many things, by their keys. */
+/** The failures in a row of many operations, by key. */
 export class KeyedBackoff {
   private readonly counts = new Map<string, number>();
 

@@ -3,7 +3,7 @@ import { apiVersionOf, pathOf, type Resource } from "./resources";
 import { type ApiRequest, PAGE, smallerPage, type Transport } from "./transport";
 import type { KubernetesObject, ObjectMeta } from "./types";
 
-/** Milliseconds that a request may take if the caller names none. */
+/** Default milliseconds for a request. */
 export const DEADLINE_MS = 5_000;
 
 /** The name of one object. */
@@ -14,7 +14,7 @@ export interface ObjectRef {
 }
 
 export interface CallOptions {
-  /** Milliseconds for the whole request. @default that of the client */
+  /** Milliseconds for the whole request. @default the client's */
   readonly deadlineMs?: number;
 }
 
@@ -23,9 +23,9 @@ export interface ListOptions extends CallOptions {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** "0": whatever the server has in its cache. @default the newest */
+  /** "0": any version in the server's cache. @default the newest */
   readonly resourceVersion?: string | undefined;
-  /** Objects of one page. @default 500 */
+  /** Objects per page. @default 500 */
   readonly limit?: number;
 }
 
@@ -38,7 +38,7 @@ export interface List<T> {
 export interface ApplyOptions extends CallOptions {
   /** The owner of the applied fields. */
   readonly fieldManager: string;
-  /** Take over fields that others own. @default false: that is a conflict */
+  /** Take over fields that others own. @default false: a conflict */
   readonly force?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface Patch {
 }
 
 export interface DeleteOptions extends CallOptions {
-  /** Delete only this very object; otherwise the request is a conflict. */
+  /** Delete only the object with this UID; otherwise the request is a conflict. */
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
@@ -62,11 +62,11 @@ const PATCH_TYPES = {
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
 } as const;
-/** JSON is YAML, and API servers know no other name for it before 1.32. */
+/** JSON is also YAML, and API servers before 1.32 know only this media type. */
 const APPLY_TYPE = "application/apply-patch+yaml";
 const CREATED = 201;
 
-/** Drops what is undefined. */
+/** Drops undefined fields. */
 function query(values: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
@@ -79,7 +79,7 @@ const placeOf = ({ name, namespace }: Partial<ObjectRef>) =>
 
 /**
  * Typed requests to a Kubernetes API server. Each rejects with an {@link ApiError} if the server refuses it, and with
- * an `ApiUnreachable` if no answer comes.
+ * an `ApiUnreachable` without an answer.
  */
 export class KubernetesClient {
   private readonly deadlineMs: number;
@@ -96,7 +96,7 @@ export class KubernetesClient {
     return this.json<T>(`get ${resource.plural} ${placeOf(ref)}`, { path: pathOf(resource, ref) }, options);
   }
 
-  /** Undefined if there is no such object. */
+  /** Undefined if the object does not exist. */
   async find<T>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T | undefined> {
     try {
       return await this.get(resource, ref, options);
@@ -106,17 +106,17 @@ export class KubernetesClient {
     }
   }
 
-  /** All objects that are selected, read page by page. */
+  /** All selected objects, read page by page. */
   async list<T>(resource: Resource<T>, options: ListOptions = {}): Promise<readonly T[]> {
     const found: T[] = [];
     for await (const { items } of this.pages(resource, options)) for (const item of items ?? []) found.push(item);
     return found;
   }
 
-  /** The pages of a list, for lists that are too long to hold. */
+  /** The pages of a list, for lists that are too long for memory. */
   async *pages<T>(resource: Resource<T>, options: ListOptions = {}): AsyncGenerator<List<T>> {
     const { namespace, labelSelector, fieldSelector, resourceVersion, limit = PAGE } = options;
-    // The place to go on from names the resource version, too.
+    // The continue token includes the resource version.
     let from: { readonly continue?: string; readonly resourceVersion?: string | undefined } = { resourceVersion };
     for (let most = limit; ; ) {
       const path = `${pathOf(resource, { namespace })}${query({ labelSelector, fieldSelector, limit: String(most), ...from })}`;
@@ -127,7 +127,7 @@ export class KubernetesClient {
         const fewer = smallerPage(most, error);
         if (fewer === undefined) throw error;
         most = fewer;
-        // The server's cache answers with all objects, however few are asked for.
+        // The server's cache ignores the limit and answers with all objects.
         if (from.continue === undefined) from = {};
         continue;
       }
@@ -138,7 +138,7 @@ export class KubernetesClient {
     }
   }
 
-  /** Creates an object in the namespace that its metadata names. */
+  /** Creates an object in its metadata's namespace. */
   async create<T>(resource: Resource<T>, object: T & Named, options: CallOptions = {}): Promise<T> {
     const ref = refOf(object);
     const path = pathOf(resource, { namespace: ref.namespace });
@@ -159,14 +159,14 @@ export class KubernetesClient {
     return this.json<R>(what, { method: "POST", path, body }, options);
   }
 
-  /** Replaces an object; a conflict if its metadata names a resource version that is not the newest. */
+  /** Replaces an object; a conflict if its metadata's resource version is not the newest. */
   async replace<T>(resource: Resource<T>, object: T & Named, options: CallOptions = {}): Promise<T> {
     const ref = refOf(object);
     const call = { method: "PUT", path: pathOf(resource, ref), body: typed(resource, object) } as const;
     return this.json<T>(`replace ${resource.plural} ${placeOf(ref)}`, call, options);
   }
 
-  /** Server-side apply: creates the object, or changes the fields that are given. */
+  /** Server-side apply: creates the object, or changes the given fields. */
   async apply<T>(
     resource: Resource<T>,
     object: T & Named,
@@ -207,7 +207,7 @@ export class KubernetesClient {
   }
 }
 
-/** The object with its kind, which answers of lists leave out. */
+/** The object with its kind, which items of lists do not contain. */
 function typed(resource: Resource<unknown>, object: object): object {
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
 }

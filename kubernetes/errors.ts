@@ -1,6 +1,6 @@
 import type { ApiResponse } from "./api-server";
 
-/** The Status object that an API server answers in place of what was asked for. */
+/** The Status object that an API server answers instead of the requested object. */
 interface Status {
   readonly message?: unknown;
   readonly reason?: unknown;
@@ -18,7 +18,7 @@ function statusObject(body: string): Status {
   }
 }
 
-/** The longest part of an answer that a message repeats, in characters. */
+/** Maximum length of an answer quoted in a message, in characters. */
 const LONGEST_ANSWER = 300;
 
 /** The API server refused a request. */
@@ -26,14 +26,14 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   /** HTTP status. */
   readonly status: number;
-  /** Such as `AlreadyExists`; empty if the answer names none. */
+  /** Such as `AlreadyExists`; empty if absent. */
   readonly reason: string;
-  /** Reasons of the single problems, such as `NamespaceTerminating`. */
+  /** Reasons of the causes, such as `NamespaceTerminating`. */
   readonly causes: readonly string[];
-  /** Seconds after which to ask again; undefined if the answer names none. */
+  /** Seconds after which to retry; undefined if absent. */
   readonly retryAfter: number | undefined;
 
-  /** @param what was asked for, such as `get pods shop/cart` */
+  /** @param what the request, such as `get pods shop/cart` */
   constructor(what: string, response: ApiResponse) {
     const { message, reason, details } = statusObject(response.body);
     const said = typeof message === "string" ? message : response.body;
@@ -45,7 +45,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The header may also hold a date, which no API server sends. */
+/** The header may also contain a date, which API servers do not send. */
 function secondsOf(header: string | undefined): number | undefined {
   return header !== undefined && /^\d+$/.test(header) ? Number(header) : undefined;
 }
@@ -63,12 +63,12 @@ const has =
 export const isForbidden = has(403);
 /** The object or its resource does not exist. */
 export const isNotFound = has(404);
-/** The object that was to be created exists. */
+/** The object to create already exists. */
 export const isAlreadyExists = (error: unknown): error is ApiError =>
   has(409)(error) && error.reason === "AlreadyExists";
-/** The object is not as the request supposed: another version, another UID, another owner of a field. */
+/** The object differs from the request's precondition: another version, another UID, another owner of a field. */
 export const isConflict = (error: unknown): error is ApiError => has(409)(error) && error.reason !== "AlreadyExists";
-/** The resource version is too old to go on from. */
+/** The resource version is too old to continue from. */
 export const isGone = has(410);
-/** Too many requests; for an eviction, a PodDisruptionBudget that allows none now. */
+/** Too many requests; for an eviction, a PodDisruptionBudget that does not allow it now. */
 export const isTooManyRequests = has(429);

@@ -11,40 +11,40 @@ export type { EventObject, ObjectReference };
 /** The content of an Event. */
 export interface EventSpec {
   readonly type: "Normal" | "Warning";
-  /** Why, in CamelCase. */
+  /** The reason, in CamelCase. */
   readonly reason: string;
   /** The action of the reporter. */
   readonly action: string;
-  /** For humans; cut to what the API takes. */
+  /** For people; truncated to the API's limit. */
   readonly note: string;
   /** For programs. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** A second object that this concerns. */
+  /** A related object. */
   readonly related?: ObjectReference | undefined;
 }
 
 /** The reporter of an Event. */
 export interface Reporter {
   readonly controller: string;
-  /** This process, such as its pod's name. */
+  /** The instance, such as its pod's name. */
   readonly instance: string;
 }
 
-/** The most that the API takes, in bytes. */
+/** The API's limit, in bytes. */
 const LONGEST_NAME = 253;
 const LONGEST_NOTE = 1_024;
 const LONGEST_INSTANCE = 128;
 
-/** The beginning of a text in so many bytes, in whole characters. */
+/** Truncates a text to a number of bytes, at a whole character. */
 const cut = (text: string, most: number) => new TextDecoder().decode(utf8(text).subarray(0, most), { stream: true });
 
-/** The beginning of a name that may be part of another: each part ends in a letter or a digit. */
+/** Truncates a name so that it can be part of another: each part must end in a letter or a digit. */
 const cutName = (name: string, most: number) => name.slice(0, most).replace(/[-.]+$/, "");
 
 /** A time as Kubernetes' MicroTime: six digits after the second. */
 export const microTime = (date: Date) => date.toISOString().replace("Z", "000Z");
 
-/** An Event about an object. @param suffix tells its name from those of other Events about the object */
+/** An Event about an object. @param suffix makes its name unique among the object's Events */
 export function eventFor(
   regarding: ObjectReference,
   { annotations, note, ...spec }: EventSpec,
@@ -82,9 +82,8 @@ export class EventRecorder {
   ) {}
 
   /**
-   * Publishes an Event about an object.
-   * @param suffix names the occasion: it is published once. @default each call is an occasion of its own
-   * @throws ApiError, ApiUnreachable
+   * Publishes an Event about an object. @param suffix identifies the cause, for which the Event is published once.
+   * @default each call publishes an Event @throws ApiError, ApiUnreachable
    */
   async record(regarding: ObjectReference, spec: EventSpec, suffix?: string): Promise<void> {
     const date = this.deps.clock.date();

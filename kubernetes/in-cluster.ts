@@ -4,7 +4,7 @@ import { readFileSync } from "../system/fs";
 import { join } from "../system/path";
 import type { ApiServer } from "./api-server";
 
-/** Where a pod finds its API server and its identity. */
+/** The sources of a pod's API server address and identity. */
 export interface InCluster {
   /** KUBERNETES_SERVICE_HOST: a name or an address, IPv6 without brackets. */
   readonly host: string;
@@ -12,11 +12,11 @@ export interface InCluster {
   readonly port: number;
   /** Directory with `token` and `ca.crt`. */
   readonly serviceAccountDir: string;
-  /** File that takes the place of `ca.crt`. */
+  /** File that replaces `ca.crt`. */
   readonly caFile?: string;
 }
 
-/** Reads the address of the API server, as the kubelet sets it in a pod. */
+/** Reads the API server's address that the kubelet sets in a pod. */
 export function readInCluster(read: SettingsReader): InCluster {
   const caFile = read.optional(ApiServerVariable.caFile);
   const host = read.required(ApiServerVariable.host, "outside a pod, set it to the API server's address");
@@ -28,7 +28,7 @@ export function readInCluster(read: SettingsReader): InCluster {
   };
 }
 
-/** Reads token and certificate authority again, since both rotate. @throws if a file is missing or empty */
+/** Reads token and certificate authority, which both rotate. @throws if a file is missing or empty */
 export function readApiServer(cluster: InCluster): ApiServer & { readonly token: string; readonly ca: string } {
   return {
     host: cluster.host,

@@ -18,25 +18,25 @@ export interface InformerDeps {
   readonly signal: AbortSignal;
 }
 
-/** Which objects are watched. */
+/** The objects to watch. */
 export interface Selection<T> {
   readonly resource: Resource<T>;
   /** @default every namespace */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Called at each attempt for which the API server does not know the resource; it is asked again later. */
+  /** Called when the API server does not know the resource; the request is repeated later. */
   readonly unknown?: () => void;
 }
 
 export interface InformerOptions<T, V> extends Selection<T>, StoreOptions<T, V> {
-  /** Milliseconds after which `changed` is called for everything again. @default never */
+  /** Milliseconds after which `changed` is called again for all objects. @default never */
   readonly resyncMs?: number;
 }
 
 const NOT_FOUND = 404;
 
-/** Lists and watches objects until the signal is given, and hands every notice to `take`. */
+/** Lists and watches objects until the signal is given, and passes every event to `take`. */
 export async function inform<T extends Watchable>(
   selection: Selection<T> & { readonly take: (notice: Notice<T>) => void },
   deps: InformerDeps,

@@ -1,18 +1,18 @@
 import type { ApiServer } from "./api-server";
 
-/** How a kubeconfig is read: a runtime that has both built in loads neither. */
+/** Functions to read a kubeconfig, so that a runtime with built-in ones does not load others. */
 export interface KubeconfigSource {
   /** @throws Error whose `code` is the name of an errno */
   readText(path: string): string;
-  /** @throws Error which may have `linePos` */
+  /** @throws Error, possibly with `linePos` */
   parseYaml(text: string): unknown;
-  /** The text that stands in base64. @throws Error */
+  /** Decodes base64 to text. @throws Error */
   decodeBase64(text: string): string;
 }
 
 /**
- * A kubeconfig that cannot be used. The message names the file and the field, and quotes nothing of what the file holds:
- * if it is damaged, any part of it may be a credential.
+ * An unusable kubeconfig. The message names the file and the field, and does not quote the file's content: in a damaged
+ * file, any part may be a credential.
  */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
@@ -24,14 +24,14 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
-/** Which field names an entry of a list. */
+/** The field with an entry's content, by list. */
 const NAMED_BY = {
   contexts: "current-context",
   clusters: "the context's cluster",
   users: "the context's user",
 } as const;
 
-/** One kubeconfig file: finds what its current context names, and the files it refers to. */
+/** One kubeconfig file: finds the entries of its current context, and the files it refers to. */
 class Kubeconfig {
   constructor(
     private readonly path: string,
@@ -58,7 +58,7 @@ class Kubeconfig {
       : fieldsOf(found[inner]);
   }
 
-  /** The context that `current-context` names; without it, the only one, as in client-go. */
+  /** The context in `current-context`; without it, the only one, as in client-go. */
   context(): Fields {
     const current = this.text(this.document, "current-context");
     const contexts = this.document["contexts"];
@@ -67,7 +67,7 @@ class Kubeconfig {
     return this.fail("current-context is missing, and contexts does not have exactly one entry");
   }
 
-  /** PEM text that stands in `KEY-data` as base64 or in the file that `KEY` names. */
+  /** PEM text from `KEY-data` in base64, or from the file in `KEY`. */
   material(fields: Fields, key: string): string | undefined {
     const data = this.text(fields, `${key}-data`);
     if (data !== undefined) return this.decoded(`${key}-data`, data);
@@ -105,7 +105,7 @@ function decode(path: string, text: string, { parseYaml }: KubeconfigSource): Fi
     try {
       return fieldsOf(JSON.parse(text));
     } catch {
-      // YAML's own flow style begins like JSON.
+      // YAML's flow style begins like JSON.
     }
   }
   try {
@@ -130,7 +130,7 @@ function address(config: Kubeconfig, cluster: Fields): Pick<ApiServer, "host" | 
   return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 
-/** Drops what is undefined, so that an absent member is really absent. */
+/** Drops undefined members. */
 function present<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }
@@ -142,9 +142,8 @@ function certificate(config: Kubeconfig, user: Fields): ApiServer["certificate"]
 }
 
 /**
- * The API server that a kubeconfig's current context names, and who to be there. The installer writes JSON, which is
- * YAML too; YAML is parsed only if it is not.
- * @throws KubeconfigError
+ * The API server and credentials of a kubeconfig's current context. The installer writes JSON; other files are parsed
+ * as YAML. @throws KubeconfigError
  */
 export function loadKubeconfig(path: string, source: KubeconfigSource): ApiServer {
   let text: string;

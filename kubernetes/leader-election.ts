@@ -15,7 +15,7 @@ export interface LeaderElectionOptions {
   /** Name of the Lease. */
   readonly name: string;
   readonly namespace: string;
-  /** Name of this process, never used by another one. */
+  /** Unique name of this process. */
   readonly identity: string;
   /** Called when this process begins to lead. */
   readonly elected: () => void;
@@ -27,9 +27,9 @@ interface LeaderElectionDeps {
   readonly log: Log;
 }
 
-/** How long others wait for a leader that does not renew. */
+/** Time after which others replace a leader that does not renew. */
 const DURATION_MS = 15_000;
-/** A leader that could not renew for so long has stopped writing by the time that another may begin. */
+/** A leader that could not renew for this long stops writing, before another may begin. */
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_MS = 2_000;
 const JITTER = 0.2;
@@ -38,7 +38,7 @@ const JITTER = 0.2;
 export class LeaderElection implements Leadership {
   private lease: LeaseObject | undefined;
   private sighting: Sighting | undefined;
-  /** When the last renewal that succeeded was sent. */
+  /** When the last successful renewal was sent. */
   private renewedAt: number | undefined;
   private led = false;
   private problem = "";
@@ -48,18 +48,18 @@ export class LeaderElection implements Leadership {
     private readonly deps: LeaderElectionDeps,
   ) {}
 
-  /** Becomes false by itself if the lease could not be renewed in time. */
+  /** Becomes false when the lease could not be renewed in time. */
   get leading(): boolean {
     return this.renewedAt !== undefined && this.deps.clock.now() - this.renewedAt < RENEW_DEADLINE_MS;
   }
 
-  /** Tries to lead until the signal is given; then gives the lease back. */
+  /** Tries to lead until the signal is given; then releases the lease. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.deps;
     while (!signal.aborted) {
       const sentAt = clock.now();
       const held = await this.attempt();
-      // The lead may have ended meanwhile; if it begins again, do what was skipped then.
+      // Leadership may have ended meanwhile; if it begins again, do the skipped work.
       this.announce();
       if (held === true) this.renewedAt = sentAt;
       else if (held === false) this.renewedAt = undefined;
@@ -70,7 +70,7 @@ export class LeaderElection implements Leadership {
     this.renewedAt = undefined;
   }
 
-  /** Whether the lease is held now; undefined if no answer tells. */
+  /** Whether this process holds the lease; undefined without an answer. */
   private async attempt(): Promise<boolean | undefined> {
     try {
       const held = await this.hold();
@@ -84,7 +84,7 @@ export class LeaderElection implements Leadership {
     }
   }
 
-  /** A leader renews without reading first; that fails only if another replica has written. */
+  /** A leader renews without reading first, which fails only if another replica has written. */
   private async hold(): Promise<boolean> {
     const { clock } = this.deps;
     const { identity, name, namespace } = this.options;
@@ -95,7 +95,7 @@ export class LeaderElection implements Leadership {
     return mayHold(this.sighting, identity, clock.now()) && this.claim(this.lease);
   }
 
-  /** Creates the lease or takes what was read; false if another replica was faster. */
+  /** Creates the lease or takes the one that was read; false if another replica was faster. */
   private async claim(before: LeaseObject | undefined): Promise<boolean> {
     const { client, clock } = this.deps;
     const { identity, name, namespace } = this.options;

@@ -1,4 +1,4 @@
-/** On which nodes a DaemonSet runs its pods, as its controller judges. Pure. */
+/** Decides on which nodes a DaemonSet runs pods, as its controller does. Pure. */
 import type { NodeObject, Taint } from "./types";
 
 interface Requirement {
@@ -19,7 +19,7 @@ interface Toleration {
   readonly effect?: string;
 }
 
-/** The fields of a pod's specification that choose its node. */
+/** The scheduling fields of a pod's specification. */
 export interface PlacementSpec {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity?: {
@@ -30,7 +30,7 @@ export interface PlacementSpec {
   readonly tolerations?: readonly Toleration[];
 }
 
-/** Undefined: it cannot be told here. */
+/** Undefined if unknown here. */
 type Answer = boolean | undefined;
 
 const all = (answers: readonly Answer[]): Answer =>
@@ -102,7 +102,9 @@ function tolerates({ key = "", operator = "Equal", value = "", effect = "" }: To
   return operator === "Equal" || operator === "" ? value === (taint.value ?? "") : undefined;
 }
 
-/** Taints that Kubernetes sets by a node's condition pass; pods of a DaemonSet tolerate most of them by themselves. */
+/**
+ * Ignores taints that Kubernetes sets for a node's condition; pods of a DaemonSet tolerate most of them automatically.
+ */
 const CONDITION = /^node\.(cloudprovider\.)?kubernetes\.io\//;
 const KEEPS_AWAY = ["NoSchedule", "NoExecute"];
 
@@ -118,9 +120,7 @@ function untolerated({ tolerations = [] }: PlacementSpec, { spec }: NodeObject):
   return `tolerations do not cover the node's taint ${taint.key}${value}:${taint.effect}`;
 }
 
-/**
- * Why a DaemonSet of this pod specification runs no pod on a node; undefined if it runs one, and if that cannot be told.
- */
+/** Why a DaemonSet with this pod specification does not run a pod on a node; undefined if it does, or if unknown. */
 export function whyNotPlaced(spec: PlacementSpec, node: NodeObject): string | undefined {
   return unmetSelector(spec, node) ?? unmetAffinity(spec, node) ?? untolerated(spec, node);
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../process/clock";
 /** How often something may happen. */
 export interface Rate {
   readonly perSecond: number;
-  /** How much of what was not used may be used at once. */
+  /** Size of the bucket. */
   readonly burst: number;
 }
 
@@ -20,22 +20,22 @@ export class RateLimiter {
     this.filledAt = clock.now();
   }
 
-  /** Milliseconds until the next may happen; 0: now. */
+  /** Milliseconds until the next token; 0: now. */
   waitMs(): number {
     this.fill();
     return this.tokens >= 1 ? 0 : Math.ceil(((1 - this.tokens) / this.rate.perSecond) * 1000);
   }
 
-  /** Counts one that happens now. */
+  /** Takes a token now. */
   take(): void {
     this.fill();
     this.tokens -= 1;
   }
 
-  /** Waits for the caller's turn and takes it, first come, first served; ends early when the signal is given. */
+  /** Waits for a token and takes it, in the order of calls; ends early when the signal is given. */
   async turn(signal?: AbortSignal): Promise<void> {
     const pauseMs = this.waitMs();
-    // Taken before it is there: the next caller waits longer by that.
+    // Taken in advance, so that the next caller waits longer.
     this.take();
     if (pauseMs > 0) await this.clock.sleep(pauseMs, signal);
   }

@@ -10,7 +10,7 @@ import type {
   ServiceObject,
 } from "./types";
 
-/** A kind of objects as the API serves it; `T` is what is read of one. */
+/** A resource of the API; `T` has the fields that are read. */
 export interface Resource<T> {
   /** Empty for the core group. */
   readonly group: string;
@@ -18,7 +18,7 @@ export interface Resource<T> {
   readonly kind: string;
   /** Its name in paths. */
   readonly plural: string;
-  /** Only a type: no value has it. */
+  /** Only for the type; values do not have it. */
   readonly object?: T;
 }
 
@@ -28,7 +28,7 @@ export function resource<T>(apiVersion: string, kind: string, plural: string): R
   return { group, version, kind, plural };
 }
 
-/** The resources that this project reads or writes. */
+/** The resources of this project. */
 export const resources = {
   pods: resource<PodObject>("v1", "Pod", "pods"),
   namespaces: resource<NamespaceObject>("v1", "Namespace", "namespaces"),
@@ -51,7 +51,7 @@ export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group"
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** A place among the objects of a resource; without a name all of them. */
+/** One object of a resource; without a name all of them. */
 export interface Place {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;

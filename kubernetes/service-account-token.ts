@@ -1,4 +1,4 @@
-/** Claims of a service account token; it is not verified here. */
+/** Claims of a service account token, which is not verified here. */
 export interface TokenClaims {
   /** `system:serviceaccount:NAMESPACE:NAME`. */
   readonly subject: string;
@@ -9,10 +9,7 @@ export interface TokenClaims {
 
 const RENEW_AT = { earliest: 0.7, latest: 0.8 } as const;
 
-/**
- * Reads the claims; undefined if it is not a token with a subject and an expiry.
- * @param decodeBase64 the text that stands in base64, of the alphabet for URLs
- */
+/** Reads the claims; undefined without a subject and an expiry. @param decodeBase64 decodes base64url */
 export function readClaims(token: string, decodeBase64: (text: string) => string): TokenClaims | undefined {
   try {
     const { sub, iat, exp } = JSON.parse(decodeBase64(token.split(".")[1] ?? "")) as Record<string, unknown>;
@@ -24,8 +21,8 @@ export function readClaims(token: string, decodeBase64: (text: string) => string
 }
 
 /**
- * When a token should be replaced: after seven to eight tenths of its life, so that processes that got theirs at once do
- * not come back at once.
+ * When to replace a token: after seven to eight tenths of its lifetime, so that processes that got theirs at the same
+ * time do not renew at the same time.
  * @param random from 0 up to 1
  */
 export function renewalTime({ issuedAt, expiresAt }: TokenClaims, random: number): number {

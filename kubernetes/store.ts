@@ -1,12 +1,12 @@
 import type { Notice, Watchable } from "./watch";
 
-/** The parts of objects that are kept, by key. */
+/** The stored parts of objects, by key. */
 export interface StoreOptions<T, V> {
   /** @default NAMESPACE/NAME, or NAME if there is no namespace */
   readonly key?: (object: T) => string;
-  /** The part of an object that is kept; it is made again at every change. */
+  /** The stored part of an object, updated at every change. */
   readonly view: (object: T) => V;
-  /** Called for every object that may have changed, or that is gone. */
+  /** Called for every object that may have changed or was deleted. */
   readonly changed?: (key: string) => void;
   /** Called when all of a list has been read. */
   readonly synced?: () => void;
@@ -18,10 +18,10 @@ export function keyOf({ metadata }: Watchable): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** Objects as a watch reports them. */
+/** Objects from a watch. */
 export class Store<T extends Watchable, V = T> {
   private readonly views = new Map<string, V>();
-  /** Keys that a list in progress has not shown yet. */
+  /** Keys not seen yet in the current list. */
   private missing = new Set<string>();
   private listed = false;
 
@@ -48,7 +48,7 @@ export class Store<T extends Watchable, V = T> {
     return this.views.values();
   }
 
-  /** Takes in what the watch reports. */
+  /** Applies an event of the watch. */
   apply(notice: Notice<T>): void {
     if (notice.type === "LISTING") this.missing = new Set(this.views.keys());
     else if (notice.type === "SYNCED") this.sweep();
@@ -56,7 +56,7 @@ export class Store<T extends Watchable, V = T> {
     else this.keep(notice.object);
   }
 
-  /** Forgets everything, and is not synced before the next list. */
+  /** Clears the store, which is not synced before the next list. */
   clear(): void {
     this.listed = false;
     for (const key of [...this.views.keys()]) this.drop(key);

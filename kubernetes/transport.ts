@@ -23,13 +23,13 @@ export interface ApiRequest {
   readonly deadlineMs: number;
 }
 
-/** One request, one response; rejects with {@link ApiUnreachable} if there is no response. */
+/** One request, one response; rejects with {@link ApiUnreachable} without a response. */
 export type Transport = (request: ApiRequest) => Promise<ApiResponse>;
 
 /** A transport that keeps connections for some seconds, or until it is closed. */
 export type ClosingTransport = Transport & { close(): void };
 
-/** No answer came within the deadline; the request may have been carried out. */
+/** No answer within the deadline; the server may have processed the request. */
 export class ApiTimeout extends ApiUnreachable {
   override readonly name = "ApiTimeout";
   constructor(server: string, deadlineMs: number, options?: ErrorOptions) {
@@ -37,7 +37,7 @@ export class ApiTimeout extends ApiUnreachable {
   }
 }
 
-/** The answer is larger than what is read of any; a list of fewer objects may not be. */
+/** The answer exceeds the size limit; a list of fewer objects may not. */
 export class ApiTooLarge extends ApiUnreachable {
   override readonly name = "ApiTooLarge";
 }
@@ -45,7 +45,9 @@ export class ApiTooLarge extends ApiUnreachable {
 /** Objects of one page of a list. */
 export const PAGE = 500;
 
-/** How many objects to ask for if the answer with so many was too large; undefined: no fewer, or it was another error. */
+/**
+ * The smaller limit to retry a list with if the answer was too large; undefined at the minimum, or for another error.
+ */
 export function smallerPage(limit: number, error: unknown): number | undefined {
   return error instanceof ApiTooLarge && limit > 1 ? Math.ceil(limit / 8) : undefined;
 }
@@ -53,15 +55,15 @@ export function smallerPage(limit: number, error: unknown): number | undefined {
 /** A response whose body is read line by line as it arrives. */
 export interface Lines {
   readonly status: number;
-  /** Ends without an error if nothing arrived for the idle time. @throws ApiUnreachable if the connection breaks */
+  /** Ends without an error after the idle time without data. @throws ApiUnreachable if the connection breaks */
   readonly lines: AsyncIterable<string>;
 }
 
-/** How connections are kept and made. */
+/** Options of connections. */
 export interface ConnectionOptions
   extends Pick<HttpClientOptions, "usual" | "most" | "answerBytes" | "idleMs">,
     Pick<ConnectOptions, "acknowledgeMs"> {
-  /** Milliseconds for a connection; a request has them at most. @default those of the request */
+  /** Maximum milliseconds to connect, within those of the request. @default those of the request */
   readonly connectMs?: number;
 }
 
@@ -99,9 +101,9 @@ interface Connections {
 }
 
 /**
- * A transport over HTTPS that keeps connections open between requests, for some seconds.
- * @param server is asked before each request if it is a function: new connections are made when the token or the
- * certificates have changed. Requests under way are still answered over the old ones.
+ * A transport over HTTPS that keeps connections open between requests, for some seconds. @param server called before
+ * each request if it is a function: the transport reconnects when the token or the certificates change. Running
+ * requests finish over the old connections.
  */
 export function httpsTransport(
   server: ApiServer | (() => ApiServer),
@@ -135,7 +137,7 @@ async function* readLines(server: ApiServer, lines: AsyncIterable<string>, limit
   }
 }
 
-/** Asks for a response without an end, on a connection of its own. @throws ApiUnreachable */
+/** Requests a streamed response, on a separate connection. @throws ApiUnreachable */
 export async function openStream(server: ApiServer, path: string, limits: StreamLimits): Promise<Lines> {
   try {
     const { status, lines } = await clientOf(server).stream(requestOf(server, { path }), limits);

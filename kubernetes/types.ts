@@ -1,4 +1,4 @@
-/** The few members of Kubernetes objects that this project reads; everything else is left as it comes. */
+/** The members of Kubernetes objects that this project reads; others pass unchanged. */
 
 export interface OwnerReference {
   readonly apiVersion: string;
@@ -19,7 +19,7 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
 }
 
-/** An object of whatever kind. */
+/** An object of any kind. */
 export interface KubernetesObject {
   readonly metadata?: ObjectMeta;
 }
@@ -70,7 +70,7 @@ export interface NamespaceObject {
   readonly status?: { readonly phase?: string };
 }
 
-/** A taint, which keeps pods away from a node. */
+/** A taint of a node. */
 export interface Taint {
   readonly key: string;
   readonly value?: string;
@@ -115,7 +115,7 @@ export interface LeaseObject {
   readonly spec?: LeaseSpec;
 }
 
-/** The object that an Event is about. */
+/** The object of an Event. */
 export interface ObjectReference {
   readonly apiVersion: string;
   readonly kind: string;

@@ -6,21 +6,21 @@ import { ApiError, statusOf } from "./errors";
 import { openStream, PAGE, smallerPage, type Transport } from "./transport";
 import type { ObjectMeta } from "./types";
 
-/** An object as a list or a watch gives it. */
+/** An object from a list or a watch. */
 export interface Watchable {
   readonly metadata?: ObjectMeta;
 }
 
 /**
- * Events of a watch. A list comes as LISTING, one LISTED for each object, and SYNCED: other objects are gone.
- * Between lists, changes come one by one.
+ * Events of a watch. A list is LISTING, one LISTED for each object, and SYNCED, after which other objects no longer
+ * exist. Between lists, changes arrive one by one.
  */
 export type Notice<T> =
   | { readonly type: "LISTING" }
   | { readonly type: "SYNCED" }
   | { readonly type: "LISTED" | "ADDED" | "MODIFIED" | "DELETED"; readonly object: T };
 
-/** Which objects are watched. */
+/** The objects to watch. */
 export interface WatchSource {
   /** Path of the collection, without a query. */
   readonly path: string;
@@ -30,14 +30,14 @@ export interface WatchSource {
 
 /** Dependencies of a watch, time and randomness included. */
 export interface WatchDeps {
-  /** Asked again for each connection, since tokens and certificates rotate. */
+  /** Called for each connection, since tokens and certificates rotate. */
   readonly server: () => ApiServer;
   readonly send: Transport;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** Told about every connection that ended in an error, about the pause until the next, and what was answered. */
+  /** Called with every error that ended a connection, the pause until the next one, and the answer. */
   readonly troubled: (problem: string, pauseMs: number, status?: number) => void;
   /** Ends the watch. */
   readonly signal: AbortSignal;
@@ -45,39 +45,39 @@ export interface WatchDeps {
 
 const LIST_DEADLINE_MS = 30_000;
 const CONNECT_MS = 10_000;
-/** Bookmarks come every minute, but none while nothing of the whole kind has changed since the watch began. */
+/** Bookmarks arrive every minute, except while no object of the kind has changed since the watch began. */
 const IDLE_MS = 90_000;
-/** The server ends a watch after 4 to 8 minutes, so that the connections spread over its replicas. */
+/** The server ends a watch after 4 to 8 minutes, so that connections spread over its replicas. */
 const WATCH_SECONDS = 240;
-/** A watch that lasted so long has worked. */
+/** A watch that lasted this long has worked. */
 const LASTED_MS = 10_000;
-/** Pauses between connections that fail. */
+/** Back-off between failed connections. */
 export const WATCH_BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 30_000 };
 
 const OK = 200;
 const NOT_FOUND = 404;
 const GONE = 410;
 const TIMEOUT = 504;
-/** List again: the resource version is too old for the server's memory, or the resource itself is gone. */
+/** List again: the resource version is too old for the server, or the resource no longer exists. */
 const LIST_AGAIN: readonly number[] = [NOT_FOUND, GONE];
 
 type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: T }
   | { readonly type: "ERROR"; readonly object: { readonly code?: number } };
 
-/** Lists a collection and follows its changes, for as long as it is not told to end. */
+/** Lists a collection and follows its changes until the signal is given. */
 class Watch<T extends Watchable> {
-  /** Where to go on; undefined: list first. */
+  /** The resource version to continue from; undefined: list first. */
   private version: string | undefined;
   /**
-   * How new a list has to be, which the server may take from its cache: not older than what was seen. Undefined: as new as
-   * the database, if the server's versions have gone back.
+   * Minimum resource version of a list from the server's cache: the last one seen. Undefined: read from the database,
+   * because the server's versions have gone back.
    */
   private seen: string | undefined = "0";
-  /** Objects of a page of the list under way. */
+  /** Objects per page of the current list. */
   private limit = PAGE;
   private failures = 0;
-  /** When the server began to answer the watch under way. */
+  /** When the server began to answer the current watch. */
   private openedAt: number | undefined;
 
   constructor(
@@ -95,13 +95,13 @@ class Watch<T extends Watchable> {
       } catch (error) {
         problem = this.problemOf(error);
       }
-      // An attempt that only took long did not work.
+      // A slow failure does not count as working.
       if (this.openedAt !== undefined && now() - this.openedAt >= LASTED_MS) this.failures = 0;
       await this.pause(problem);
     }
   }
 
-  /** Lists, if there is no place to go on from, and watches until the server ends that. */
+  /** Lists, if there is no version to continue from, and watches until the server ends the watch. */
   private async *connection(): AsyncGenerator<Notice<T>> {
     if (this.version === undefined) yield* this.list();
     yield* this.follow(this.version ?? "0");
@@ -110,7 +110,7 @@ class Watch<T extends Watchable> {
   private problemOf(error: unknown): Error {
     const status = statusOf(error) ?? 0;
     if (LIST_AGAIN.includes(status)) this.version = undefined;
-    // The server waited in vain for that version, as after its database was restored.
+    // The server waited for that version without success, as after a restore of its database.
     if (status === TIMEOUT && this.version === undefined) this.seen = undefined;
     return error instanceof Error ? error : new Error(reasonOf(error));
   }
@@ -148,7 +148,7 @@ class Watch<T extends Watchable> {
       const fewer = smallerPage(this.limit, error);
       if (fewer === undefined) throw error;
       this.limit = fewer;
-      // The server's cache answers with all objects, however few are asked for.
+      // The server's cache ignores the limit and answers with all objects.
       if (next === undefined) this.seen = undefined;
       return this.page(next);
     }
@@ -209,7 +209,7 @@ class Watch<T extends Watchable> {
   }
 }
 
-/** Lists a collection, then follows its changes; connects again after errors, and lists again if it must. */
+/** Lists a collection, then follows its changes; reconnects after errors, and lists again if necessary. */
 export function watch<T extends Watchable>(source: WatchSource, deps: WatchDeps): AsyncGenerator<Notice<T>> {
   return new Watch<T>(source, deps).notices();
 }

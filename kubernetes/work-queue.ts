@@ -3,18 +3,18 @@ import { type BackoffPolicy, KeyedBackoff } from "./backoff";
 
 interface WorkQueueDeps {
   readonly clock: Clock;
-  /** Ends the queue; what is worked on then is finished. */
+  /** Ends the queue after the current reconciliations. */
   readonly signal: AbortSignal;
-  /** Called for every failure: how many there have been in a row, and after how many milliseconds the key comes again. */
+  /** Called for every failure, with the number in a row and the milliseconds until the retry. */
   readonly failed: (key: string, error: unknown, failures: number, retryMs: number) => void;
 }
 
 export interface WorkQueueOptions {
-  /** How long a key that failed waits. @default 0.5 s to 60 s */
+  /** Back-off of a failed key. @default 0.5 s to 60 s */
   readonly backoff?: BackoffPolicy;
 }
 
-/** A key that is to be added later. */
+/** A delayed key. */
 interface Later {
   readonly at: number;
   readonly cancel: AbortController;
@@ -23,20 +23,21 @@ interface Later {
 const BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 60_000 };
 
 /**
- * Keys that wait for being reconciled, first come, first served, the urgent ones before the others. A key waits once,
- * however often it is added; it is never reconciled twice at once; if it is added meanwhile it comes again after that.
+ * A queue of keys to reconcile, in the order of addition, urgent ones first. A key waits once, however often it is
+ * added, and is never reconciled concurrently; if it is added during its reconciliation, it is reconciled again
+ * afterwards.
  */
 export class WorkQueue {
   private readonly urgent = new Set<string>();
   private readonly waiting = new Set<string>();
   private readonly active = new Set<string>();
-  /** Added while they are active, and whether urgently. */
+  /** Keys added while active, and whether they are urgent. */
   private readonly again = new Map<string, boolean>();
   private readonly later = new Map<string, Later>();
   private readonly backoff: KeyedBackoff;
   private readonly sleepers: (() => void)[] = [];
 
-  /** @param reconcile may return the milliseconds after which the key comes again; a key for which it throws is retried */
+  /** @param reconcile may return the milliseconds until the key is reconciled again; a key is retried after an error */
   constructor(
     private readonly reconcile: (key: string) => Promise<number | undefined> | Promise<void>,
     private readonly deps: WorkQueueDeps,
@@ -49,12 +50,12 @@ export class WorkQueue {
     });
   }
 
-  /** How many keys are still to be reconciled, now or later. */
+  /** Number of waiting and delayed keys. */
   get depth(): number {
     return new Set([...this.urgent, ...this.waiting, ...this.active, ...this.later.keys()]).size;
   }
 
-  /** @param options `urgent`: before all keys that are not */
+  /** @param options `urgent`: before all other keys */
   add(key: string, { urgent = false }: { readonly urgent?: boolean } = {}): void {
     if (this.active.has(key)) {
       this.again.set(key, urgent || this.again.get(key) === true);
@@ -69,7 +70,9 @@ export class WorkQueue {
     this.sleepers.shift()?.();
   }
 
-  /** Adds a key after so many milliseconds; of several times the earliest counts. @returns false if one is as early */
+  /**
+   * Adds a key after a delay in milliseconds; the earliest of several counts. @returns false if an earlier one exists
+   */
   addAfter(key: string, ms: number): boolean {
     const { clock, signal } = this.deps;
     const at = clock.now() + ms;
@@ -86,14 +89,14 @@ export class WorkQueue {
     return true;
   }
 
-  /** Adds a key after its next back-off, as for one more failure. @returns milliseconds */
+  /** Adds a key after its next back-off, as after a failure. @returns milliseconds */
   addRateLimited(key: string): number {
     const ms = this.backoff.next(key);
     this.addAfter(key, ms);
     return ms;
   }
 
-  /** Lets a key's back-off begin again, as every success does. */
+  /** Resets a key's back-off, as every success does. */
   forget(key: string): void {
     this.backoff.forget(key);
   }
@@ -103,7 +106,7 @@ export class WorkQueue {
     return this.backoff.failures(key);
   }
 
-  /** Reconciles until the signal is given. @param workers how many keys at once */
+  /** Reconciles until the signal is given. @param workers number of concurrent keys */
   async run(workers = 1): Promise<void> {
     await Promise.all(Array.from({ length: workers }, () => this.work()));
   }

@@ -11,12 +11,12 @@ const NLMSG_ERROR = 2;
 /** Errors of a kernel without nf_tables, its nat chains or its redirect. */
 const UNSUPPORTED: readonly number[] = [Errno.ENOENT, Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.EAFNOSUPPORT];
 
-/** Whether an error says that the kernel has no nf_tables to redirect with. */
+/** Whether an error means that the kernel's nf_tables cannot redirect. */
 export function isUnsupported(error: unknown): boolean {
   return error instanceof SystemError && UNSUPPORTED.includes(error.errno);
 }
 
-/** The first failure among the kernel's replies, 0 for success, undefined if there is neither. */
+/** The first failure among the kernel's replies, 0 for success, undefined without either. */
 function outcome(replies: readonly Uint8Array[]): number | undefined {
   let acknowledged: number | undefined;
   for (const reply of replies.flatMap((datagram) => [...messages(datagram)])) {
@@ -32,7 +32,7 @@ function transact(netfilter: Netfilter, request: Uint8Array): number {
   return outcome(netfilter(request)) ?? Errno.EAGAIN;
 }
 
-/** Families for which an earlier ADD programmed rules and this one does not. */
+/** Families with rules of an earlier ADD, but not of this one. */
 function unwantedFamilies(netfilter: Netfilter, sets: readonly RuleSet[]): readonly Family[] {
   return FAMILIES.filter(
     (family) => !sets.some((set) => set.family === family) && findTable(netfilter, family) !== undefined,
@@ -40,9 +40,8 @@ function unwantedFamilies(netfilter: Netfilter, sets: readonly RuleSet[]): reado
 }
 
 /**
- * Programs the rules in the namespace of the socket, all families in one transaction. Rules of an earlier ADD are
- * replaced.
- * @throws SystemError
+ * Programs the rules in the namespace of the socket, all families in one transaction, and replaces rules of an earlier
+ * ADD. @throws SystemError
  */
 export function applyNative(netfilter: Netfilter, sets: readonly RuleSet[]): void {
   let error = transact(netfilter, creationBatch(sets));

@@ -1,4 +1,4 @@
-/** Whole rule sets as one netlink batch: the kernel takes all of it or nothing. */
+/** Whole rule sets as one netlink batch, which the kernel applies atomically. */
 import { CNI_NAME } from "../cni/contract";
 import { perSubnet, type Rule, type RuleSet } from "../cni/redirect/rules";
 import type { Family } from "../cni/subnets";
@@ -8,7 +8,7 @@ import { expressionLists, MAX_ALTERNATIVES } from "./expressions";
 import { elementAttributes, type IntervalSet, setAttributes } from "./interval-set";
 import { encodeMark } from "./mark";
 
-/** The name of this plugin's own table, the same in each family. */
+/** The name of this plugin's table in each family. */
 export const TABLE = CNI_NAME;
 export const CHAINS = { inbound: "inbound", outbound: "outbound" } as const;
 export type Chain = keyof typeof CHAINS;
@@ -34,10 +34,10 @@ export const NFTA_HOOK = { number: 1, priority: 2 };
 export const NFTA_RULE = { table: 1, chain: 2, expressions: 4, userdata: 7 };
 
 export const HOOK: Readonly<Record<Chain, number>> = { inbound: 0, outbound: 3 };
-/** The priority at which iptables' nat table rewrites destinations. */
+/** The priority of iptables' nat table for destinations. */
 export const PRIORITY = -100;
 
-/** A message without its number in the batch. */
+/** A message without its sequence number. */
 interface Step {
   readonly type: number;
   readonly flags: number;
@@ -67,7 +67,7 @@ function newChain(family: Family, chain: Chain): Step {
 const COMMENT_TYPE = 0;
 const MAX_COMMENT = 128;
 
-/** A rule's comment as `nft` reads it; a long one is cut. */
+/** A rule's comment as `nft` reads it; a long one is truncated. */
 function comment(written: string): Uint8Array {
   const fits = written.length < MAX_COMMENT;
   const bytes = ascii(`${fits ? written : `${written.slice(0, MAX_COMMENT - 4)}...`}\0`);
@@ -88,13 +88,16 @@ function newSet(family: Family, id: number, set: IntervalSet): readonly Step[] {
   ];
 }
 
-/** A short list of networks makes one rule for each, with its own comment. */
+/** Each network of a short list gets its own rule and comment. */
 function listed(rule: Rule): readonly Rule[] {
   const each = perSubnet(rule);
   return each.length > MAX_ALTERNATIVES ? [rule] : each;
 }
 
-/** The rules of a chain, each after the set that it looks up. Its user data describes each rule, so that CHECK needs nothing else. */
+/**
+ * The rules of a chain, each after the set that it uses. The user data describes each rule, so that CHECK needs nothing
+ * else.
+ */
 function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[] {
   const made = set[chain].flatMap(listed).flatMap((rule) =>
     expressionLists(rule).map((list) => ({
@@ -104,7 +107,7 @@ function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[]
     })),
   );
   return made.flatMap(({ list, words, comment: written }, index) => {
-    // No two rules of a batch have the same family, hook and place.
+    // Family, hook and position are unique for a rule in a batch.
     const id = ((NFPROTO[set.family] << 4) | HOOK[chain]) * 0x1_0000 + index + 1;
     const lookedUp = list.flatMap((each) => (each.set === undefined ? [] : newSet(set.family, id, each.set)));
     const bytes = list.map(({ encode }) => encode(id));
@@ -139,7 +142,7 @@ function frame(type: number, sequence: number): Uint8Array {
   return message({ type, flags: REQUEST, sequence, family: AF_UNSPEC, resource: SUBSYSTEM, attributes: [] });
 }
 
-/** Only the last message asks for an acknowledgement: failures are reported for all of them anyway. */
+/** Only the last message requests an acknowledgement, since the kernel always reports failures. */
 function batch(steps: readonly Step[]): Uint8Array {
   const last = steps.length - 1;
   const body = steps.map((step, index) =>
@@ -154,7 +157,7 @@ export function creationBatch(sets: readonly RuleSet[]): Uint8Array {
 }
 
 /**
- * Replaces the tables that exist, and removes those of other families. This is slower than creation: the kernel waits
+ * Replaces existing tables, and removes those of other families. This is slower than creation, because the kernel waits
  * for readers of the old tables.
  */
 export function replacementBatch(sets: readonly RuleSet[], unwanted: readonly Family[]): Uint8Array {

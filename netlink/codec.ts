@@ -1,6 +1,6 @@
 /**
  * The encoding of netfilter's netlink messages. Lengths and headers are in the machine's byte order, which is little
- * endian on x64 and arm64; what netfilter calls "be" is in network order.
+ * endian on x64 and arm64; netfilter's "be" values are in network order.
  */
 
 import { ascii, concat } from "../host/bytes";
@@ -27,7 +27,7 @@ export function attribute(type: number, payload: Uint8Array): Uint8Array {
   return made;
 }
 
-/** An attribute made of attributes. */
+/** A nested attribute. */
 export function nested(type: number, ...members: readonly Uint8Array[]): Uint8Array {
   return attribute(type | NLA_F_NESTED, concat(members));
 }
@@ -37,7 +37,7 @@ export function text(type: number, value: string): Uint8Array {
   return attribute(type, ascii(`${value}\0`));
 }
 
-/** A number in network order, as every number of nftables is. */
+/** A number in network order, which nftables always uses. */
 export function number32(type: number, value: number): Uint8Array {
   return attribute(type, Uint8Array.of(value >> 24, value >> 16, value >> 8, value));
 }
@@ -66,7 +66,7 @@ export function message(parts: Message): Uint8Array {
   return concat([header, ...parts.attributes]);
 }
 
-/** A message as the kernel sent it: the payload begins after the netlink header. */
+/** A message from the kernel: the payload begins after the netlink header. */
 export interface Received {
   readonly type: number;
   readonly flags: number;
@@ -95,7 +95,7 @@ export function attributes(payload: Uint8Array): ReadonlyMap<number, Uint8Array>
   return new Map(attributeList(payload));
 }
 
-/** The attributes of a payload in order: lists repeat one type. */
+/** The attributes of a payload in order, since lists repeat one type. */
 export function* attributeList(payload: Uint8Array): Generator<readonly [number, Uint8Array]> {
   const view = viewOf(payload);
   for (let at = 0; at + ATTRIBUTE_HEADER <= payload.length; ) {
@@ -106,7 +106,7 @@ export function* attributeList(payload: Uint8Array): Generator<readonly [number,
   }
 }
 
-/** A number in network order, as the kernel sends it; undefined if there is none. */
+/** A number in network order from the kernel; undefined if absent. */
 export function readNumber32(bytes: Uint8Array | undefined): number | undefined {
   return bytes === undefined || bytes.length < 4 ? undefined : viewOf(bytes).getInt32(0);
 }

@@ -1,7 +1,6 @@
 /**
- * Compares the rules in force with the descriptions that ADD gave them, and reports the first difference. Tables of
- * others do not count: a container of the pod may have rules of its own, as dockerd does, and must not cost the pod its
- * address.
+ * Compares the rules with the descriptions from ADD, and reports the first difference. Other tables are ignored: a
+ * container of the pod, such as dockerd, may have its own rules, which must not cost the pod its address.
  */
 import { FAMILIES, type Family } from "../cni/subnets";
 import { CHAINS, type Chain, HOOK, PRIORITY, TABLE } from "./batch";
@@ -11,7 +10,7 @@ import { decodeMark, type Mark } from "./mark";
 import { chainRules, findChain, findTable, type ListedRule, setElements } from "./readback";
 import { ListTooLong, type Netfilter } from "./socket";
 
-/** The first rule that is changed, added or missing. */
+/** The first changed, added or missing rule. */
 function rulesDifference(where: string, rules: readonly ListedRule[], set: SetInWords): string | undefined {
   const marks = rules.map(({ userdata }) => decodeMark(userdata));
   const marked = marks.filter((mark): mark is Mark => mark !== undefined);
@@ -35,7 +34,7 @@ function rulesDifference(where: string, rules: readonly ListedRule[], set: SetIn
   return before !== undefined && before.index < before.count ? missing(before.index + 1, before) : undefined;
 }
 
-/** The first difference in a chain, and for how many families ADD programmed rules, if the chain says so. */
+/** The first difference in a chain, and the number of families that ADD programmed, if the chain records it. */
 function compareChain(
   netfilter: Netfilter,
   family: Family,
@@ -59,14 +58,14 @@ function compareChain(
   }
 }
 
-/** The rules in force in a namespace, compared with those that ADD programmed. */
+/** The result of comparing the rules in a namespace with those that ADD programmed. */
 export interface Comparison {
   /** Whether any family has this plugin's table. */
   readonly isThere: boolean;
   readonly difference?: string;
 }
 
-/** Compares the native rules in the namespace of the socket, which is not used again. @throws SystemError */
+/** Compares the native rules in the namespace of the socket, which cannot be used afterwards. @throws SystemError */
 export function compareNative(netfilter: Netfilter): Comparison {
   const tables = FAMILIES.map((family) => ({ family, table: findTable(netfilter, family) }));
   const absent = tables.find(({ table }) => table === undefined)?.family;

@@ -1,4 +1,4 @@
-/** Expressions that the kernel lists, in words: equal words, equal meaning. */
+/** Describes expressions from the kernel in words; equal words mean equal expressions. */
 import { asciiText } from "../host/bytes";
 import { attributes, readNumber32 } from "./codec";
 
@@ -8,7 +8,7 @@ const EMPTY = new Uint8Array(0);
 const number = (data: Data, type: number) => readNumber32(data.get(type)) ?? 0;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** A value that a packet is compared with: a two-byte one is a port, the others are shown as they are. */
+/** A compared value: two bytes are a port, other values are shown in hexadecimal. */
 export function bytesInWords(bytes: Uint8Array): string {
   const [first = 0, second = 0] = bytes;
   if (bytes.length === 2) return `${(first << 8) | second}`;
@@ -39,7 +39,7 @@ function immediate(data: Data): string {
   return code === RETURN ? "return" : `verdict ${code}`;
 }
 
-/** The content of a set, in words. */
+/** Describes the content of a set. */
 export type SetInWords = (name: string) => string;
 
 const words: Readonly<Record<string, (data: Data, set: SetInWords) => string>> = {
@@ -58,7 +58,7 @@ function describeExpression(expression: Uint8Array, set: SetInWords): string {
   return words[name]?.(attributes(members.get(2) ?? EMPTY), set) ?? name;
 }
 
-/** A whole rule, for example `protocol = 06 transport bytes 2+2 = 4191 return`. */
+/** Describes a whole rule, for example `protocol = 06 transport bytes 2+2 = 4191 return`. */
 export function describeRule(expressions: readonly Uint8Array[], set: SetInWords): string {
   return expressions.map((expression) => describeExpression(expression, set)).join(" ");
 }

@@ -1,6 +1,6 @@
 /**
- * The expressions of an nftables rule: one function each, named as in the kernel. Each comes with the words that
- * describe.ts has for it, so that a rule can carry a description of itself.
+ * The expressions of an nftables rule: one function each, named as in the kernel. Each includes describe.ts's words for
+ * it, so that a rule can store its own description.
  */
 import type { PortRange } from "../cni/ports";
 import type { AddressKind, Match, Rule, Verdict } from "../cni/redirect/rules";
@@ -10,18 +10,18 @@ import { attribute, nested, number32, text } from "./codec";
 import { bytesInWords } from "./describe";
 import { elementsInWords, type IntervalSet, lookupData, portSet, subnetSet } from "./interval-set";
 
-/** An encoded expression, and what it says. */
+/** An encoded expression and its description. */
 export interface Expression {
   readonly words: string;
-  /** @param set the number that the expression's set has in the batch */
+  /** @param set the number of the expression's set in the batch */
   readonly encode: (set: number) => Uint8Array;
-  /** The set that it looks up, which has to be made before its rule. */
+  /** The set that it uses, which must be created before its rule. */
   readonly set?: IntervalSet;
 }
 
 /**
- * Longer lists are looked up in a set. A short one is a rule for each item, which is made faster, and shown by its own
- * comment: the usual lists have two items.
+ * Longer lists use a set. Each item of a short list gets a rule, which is created faster and has its own comment. Usual
+ * lists have two items.
  */
 export const MAX_ALTERNATIVES = 8;
 
@@ -40,7 +40,7 @@ const CMP = { "=": 0, "<=": 3, ">=": 5 } as const;
 const IFNAMSIZ = 16;
 const IPPROTO_TCP = 6;
 const PORT = { offset: 2, length: 2 };
-/** Where the addresses stand in a packet's network header. */
+/** Offsets of the addresses in a packet's network header. */
 const ADDRESS: Readonly<Record<Family, { source: number; destination: number; length: number }>> = {
   ip: { source: 12, destination: 16, length: 4 },
   ip6: { source: 8, destination: 24, length: 16 },
@@ -101,7 +101,7 @@ function lookup(set: IntervalSet): Expression {
 
 const portBytes = (port: number) => Uint8Array.of(port >> 8, port & 0xff);
 
-/** Ids are compared as the kernel holds them: in the machine's byte order. */
+/** The kernel compares ids in the machine's byte order. */
 const idBytes = (id: number) => Uint8Array.of(id, id >>> 8, id >>> 16, id >>> 24);
 
 const tcp = () => [meta("protocol"), compare("=", Uint8Array.of(IPPROTO_TCP))];
@@ -141,7 +141,9 @@ function toPorts(ports: readonly PortRange[]): readonly (readonly Expression[])[
   return [[...tcp(), loadPort(), lookup(portSet(ports))]];
 }
 
-/** A condition's alternatives: nftables has no "one of these ports" without a set, so each port is a rule of its own. */
+/**
+ * A condition's alternatives: without a set nftables cannot match one of several ports, so each port gets its own rule.
+ */
 function alternatives(match: Match): readonly (readonly Expression[])[] {
   switch (match.kind) {
     case "tcp":

@@ -1,6 +1,6 @@
 /**
- * Sets of intervals: many ports or networks that one rule looks up. They are anonymous, so each lives as long as its
- * rule, and constant, so nothing can be added to one later.
+ * Sets of intervals: many ports or networks for one rule. They are anonymous, so each lives as long as its rule, and
+ * constant, so they cannot be extended later.
  */
 import { mergePorts, type PortRange } from "../cni/ports";
 import { type Family, mergeSubnets, netmask, type Subnet } from "../cni/subnets";
@@ -14,10 +14,10 @@ export interface Element {
 }
 
 export interface IntervalSet {
-  /** The number of the data type as which `nft` shows the values. */
+  /** The data type with which `nft` shows the values. */
   readonly type: number;
   readonly keyLength: number;
-  /** In ascending order, and no interval touches another. */
+  /** In ascending order, and intervals are not adjacent. */
   readonly elements: readonly Element[];
 }
 
@@ -37,7 +37,7 @@ const NFTA_LOOKUP = { set: 1, register: 2, id: 4 };
 /** An attribute, here the list of a message's elements, has at most 64 KiB; an element of IPv6 takes 36 bytes. */
 const ELEMENTS_PER_MESSAGE = 1000;
 
-/** The next value; undefined after the highest one: such an interval stays open. */
+/** The next value; undefined after the highest one, which leaves the interval open. */
 function next(bytes: Uint8Array): Uint8Array | undefined {
   const made = bytes.slice();
   for (let at = made.length - 1; at >= 0; at--) {
@@ -69,7 +69,7 @@ export function subnetSet(family: Family, subnets: readonly Subnet[]): IntervalS
       address,
       address.map((byte, at) => byte | ~(mask[at] ?? 0)),
     );
-    // Two networks side by side are one interval.
+    // Adjacent networks are one interval.
     const last = elements.at(-1);
     if (start !== undefined && last?.isEnd === true && isEqual(last.key, start.key)) elements.pop();
     else if (start !== undefined) elements.push(start);
@@ -114,7 +114,7 @@ export function elementAttributes(table: string, id: number, set: IntervalSet): 
   return messages;
 }
 
-/** The data of the expression that looks a register up in a set of the same batch. */
+/** The data of the lookup expression for a set of the same batch. */
 export function lookupData(id: number, register: number): readonly Uint8Array[] {
   return [text(NFTA_LOOKUP.set, ANY_NAME), number32(NFTA_LOOKUP.register, register), number32(NFTA_LOOKUP.id, id)];
 }
@@ -125,7 +125,7 @@ export const elementsOf = (table: string, name: string): readonly Uint8Array[] =
   text(NFTA_SET_ELEM_LIST.set, name),
 ];
 
-/** The elements of a message in which the kernel lists a set. */
+/** The elements in a message of a set's listing. */
 export function listedElements(message: ReadonlyMap<number, Uint8Array>): readonly Element[] {
   const found: Element[] = [];
   for (const [, element] of attributeList(message.get(NFTA_SET_ELEM_LIST.elements) ?? EMPTY)) {
@@ -147,7 +147,7 @@ function digest(text: string): string {
   return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
-/** A set in words short enough for a rule's user data: the number of intervals, and a hash of them. */
+/** A description of a set, short enough for a rule's user data: the number of intervals, and their hash. */
 export function elementsInWords(elements: readonly Element[]): string {
   const texts = elements.map(({ key, isEnd }) => `${bytesInWords(key).padStart(5, "0")}${isEnd ? ")" : "["}`).sort();
   return `in ${elements.filter(({ isEnd }) => !isEnd).length} intervals ${digest(texts.join(""))}`;

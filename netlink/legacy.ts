@@ -2,12 +2,12 @@ import { Errno, SystemError } from "../host/errno";
 import { readText } from "../host/files";
 import type { Host } from "../host/port";
 
-/** Names of the tables of legacy iptables in the namespace that the process is in; absent if it was never used. */
+/** Names of the tables of legacy iptables in the current namespace; absent if it was never used. */
 const LEGACY_TABLES = "/proc/self/net/ip_tables_names";
 
 /**
- * Whether legacy iptables has a nat table in the namespace that the process is in. Of a pod with a user namespace only
- * its own root, and who may override permissions, can tell: then this is false. @throws SystemError
+ * Whether legacy iptables has a nat table in the current namespace. In a pod with a user namespace, only its root or a
+ * process that may override permissions can read this; otherwise it is false. @throws SystemError
  */
 export function hasLegacyNat(host: Host): boolean {
   if (host.access(LEGACY_TABLES) !== 0) return false;

@@ -1,27 +1,27 @@
 /**
- * The description that a rule carries of itself, in its user data after the comment: its place, and its content in the
- * words of describe.ts. CHECK compares the rules in force with it, so it needs neither the pod nor the API server.
+ * A rule's description in its user data, after the comment: its position, and its content in the words of describe.ts.
+ * CHECK compares the rules with it, so it needs neither the pod nor the API server.
  */
 import { ascii, asciiText } from "../host/bytes";
 
 export interface Mark {
-  /** The rule's place in its chain, from 1, and how many rules ADD programmed there. */
+  /** The rule's position in its chain, from 1, and the number of rules that ADD programmed there. */
   readonly index: number;
   readonly count: number;
-  /** For how many address families ADD programmed rules. */
+  /** Number of address families that ADD programmed. */
   readonly families: number;
   readonly words: string;
-  /** The words of the next rule; the last rule has those of the first. They name a rule that is missing. */
+  /** The words of the next rule, or of the first rule in the last one, to name a missing rule. */
   readonly next: string;
 }
 
-/** A type that libnftnl does not know and ignores. Another layout of the text needs another type. */
+/** A type that libnftnl ignores. A new layout of the text needs a new type. */
 const MARK_TYPE = 0x4c;
 const HEADER = 2;
 /** NFT_USERDATA_MAXLEN of the kernel. */
 const MAX_USERDATA = 256;
 
-/** @param used bytes of the user data that are already in use; what does not fit is left out */
+/** @param used bytes of the user data already in use; a description that does not fit is shortened */
 export function encodeMark({ index, count, families, words, next }: Mark, used: number): Uint8Array {
   const texts = [`${index}/${count}/${families} ${words}|${next}`, `${index}/${count}/${families} ${words}|`];
   const text = texts.find(({ length }) => used + HEADER + length <= MAX_USERDATA);
@@ -35,7 +35,7 @@ export function encodeMark({ index, count, families, words, next }: Mark, used: 
 
 const LAYOUT = /^(\d+)\/(\d+)\/(\d+) ([^|]*)\|(.*)$/;
 
-/** The mark in a rule's user data; undefined if there is none. */
+/** The mark in a rule's user data; undefined if absent. */
 export function decodeMark(userdata: Uint8Array): Mark | undefined {
   for (let at = 0; at + HEADER <= userdata.length; ) {
     const [type, length = 0] = userdata.subarray(at, at + HEADER);

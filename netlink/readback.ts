@@ -1,6 +1,6 @@
 /**
- * Reads this plugin's tables back from the kernel. Each request names what it is about, because a container with NET_ADMIN in
- * the pod may have any number of tables, chains and rules beside it.
+ * Reads this plugin's tables back from the kernel. Each request names its object, because a container with NET_ADMIN in
+ * the pod may have any number of other tables, chains and rules.
  */
 import { MAX_ITEMS } from "../cni/lists";
 import type { Family } from "../cni/subnets";
@@ -23,15 +23,18 @@ const EMPTY = new Uint8Array(0);
 
 const DORMANT = 0x1;
 
-/** More rules than ADD programs in one chain: a rule for each port to redirect, and few others. */
+/** More rules than ADD programs in one chain: one for each redirected port, and few others. */
 const MAX_RULES = MAX_ITEMS + 100;
 /** A start and an end for each range of two lists, the chart's and the pod's. */
 const MAX_ELEMENTS = 4 * MAX_ITEMS;
 
-/** How often a list is read that changes meanwhile. A change of any table interrupts it, also of the pod's own. */
+/**
+ * Maximum reads of a list that changes meanwhile. Changes of any table interrupt a read, including the pod's own
+ * tables.
+ */
 const ATTEMPTS = 5;
 
-/** A rule as the kernel lists it. */
+/** A rule from the kernel. */
 export interface ListedRule {
   readonly expressions: readonly Uint8Array[];
   readonly userdata: Uint8Array;
@@ -39,7 +42,7 @@ export interface ListedRule {
 
 /** A chain of this plugin's table, without its rules. */
 export interface ListedChain {
-  /** Undefined if it is not a base chain: packets do not reach it by themselves. */
+  /** Undefined if it is not a base chain, which packets reach only by a jump. */
   readonly type: string | undefined;
   readonly hook: number;
   readonly priority: number;
@@ -48,13 +51,13 @@ export interface ListedChain {
 type Attributes = ReadonlyMap<number, Uint8Array>;
 
 /**
- * A kernel without nf_tables calls a well-formed request to list invalid (nfnetlink.c, `nfnetlink_rcv_msg`: no such
- * subsystem), and a batch unsupported.
+ * A kernel without nf_tables answers EINVAL to a well-formed list request (nfnetlink.c, `nfnetlink_rcv_msg`: no such
+ * subsystem), and EOPNOTSUPP to a batch.
  */
 const refusal = (errno: number): SystemError =>
   new SystemError("list the rules", errno === Errno.EINVAL ? Errno.EOPNOTSUPP : errno);
 
-/** Errors that mean absent. Kernels before 4.17 know no IPv6 if it was never used. */
+/** Errors that mean absent. Kernels before 4.17 do not know the IPv6 family if it was never used. */
 const ABSENT: readonly number[] = [Errno.ENOENT, Errno.EAFNOSUPPORT];
 
 const content = ({ payload }: Received): Attributes => attributes(payload.subarray(FAMILY_HEADER));
@@ -63,7 +66,7 @@ function* repliesTo(netfilter: Netfilter, request: Uint8Array): Generator<Receiv
   for (const datagram of netfilter(request)) yield* messages(datagram);
 }
 
-/** One object by its name; undefined if there is none. */
+/** One object by name; undefined if absent. */
 function find(netfilter: Netfilter, type: number, family: Family, name: readonly Uint8Array[]): Attributes | undefined {
   const request = message({ type, flags: REQUEST, sequence: 1, family: NFPROTO[family], attributes: name });
   for (const reply of repliesTo(netfilter, request)) {
@@ -75,7 +78,7 @@ function find(netfilter: Netfilter, type: number, family: Family, name: readonly
   throw refusal(Errno.ENOBUFS);
 }
 
-/** Lists what an object holds; nothing if there is no such object. @throws SystemError, ListTooLong */
+/** Lists the content of an object; empty if the object does not exist. @throws SystemError, ListTooLong */
 function list(netfilter: Netfilter, type: number, family: Family, of: readonly Uint8Array[]): readonly Attributes[] {
   const request = message({ type, flags: REQUEST | DUMP, sequence: 1, family: NFPROTO[family], attributes: of });
   for (let attempt = 1; ; attempt++) {
@@ -93,20 +96,20 @@ function list(netfilter: Netfilter, type: number, family: Family, of: readonly U
       }
     }
     if (!isWhole) throw refusal(Errno.ENOBUFS);
-    // Only changes of this very chain or set can have damaged the list: after some attempts it is used as it is.
+    // Only changes of this chain or set can corrupt the list, so after some attempts it is used anyway.
     if (!isInterrupted || attempt === ATTEMPTS) return found;
   }
 }
 
 const textOf = (found: Attributes, type: number) => asciiText(found.get(type) ?? EMPTY);
 
-/** This plugin's table of a family; undefined if there is none. @throws SystemError */
+/** This plugin's table of a family; undefined if absent. @throws SystemError */
 export function findTable(netfilter: Netfilter, family: Family): { readonly isDormant: boolean } | undefined {
   const table = find(netfilter, GET.table, family, [text(NFTA_TABLE.name, TABLE)]);
   return table && { isDormant: ((readNumber32(table.get(NFTA_TABLE.flags)) ?? 0) & DORMANT) !== 0 };
 }
 
-/** A chain of any table, by default this plugin's; undefined if there is none. @throws SystemError */
+/** A chain of any table, by default this plugin's; undefined if absent. @throws SystemError */
 export function findChain(
   netfilter: Netfilter,
   family: Family,

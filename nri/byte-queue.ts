@@ -1,6 +1,6 @@
 import { concat } from "../host/bytes";
 
-/** Bytes that arrive in chunks, and are taken from the front; however many chunks make a part, it is joined once. */
+/** A queue of bytes that arrive in chunks; a part is joined once, however many chunks it has. */
 export class ByteQueue {
   private chunks: Uint8Array[] = [];
   private length = 0;
@@ -12,7 +12,7 @@ export class ByteQueue {
     this.length += chunk.length;
   }
 
-  /** The first bytes, which stay; undefined if there are fewer. */
+  /** The first bytes, without removing them; undefined if there are fewer. */
   peek(size: number): Uint8Array | undefined {
     if (this.length < size) return undefined;
     let joined = 0;
@@ -22,7 +22,7 @@ export class ByteQueue {
     return (this.chunks[0] ?? new Uint8Array(0)).subarray(0, size);
   }
 
-  /** The first bytes, which are removed; undefined if there are fewer. */
+  /** Removes and returns the first bytes; undefined if there are fewer. */
   take(size: number): Uint8Array | undefined {
     const taken = this.peek(size);
     const [first] = this.chunks;

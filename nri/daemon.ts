@@ -1,4 +1,7 @@
-/** The NRI plugin of one node: keeps a connection to the container runtime, and looks at each pod that it names. */
+/**
+ * The NRI plugin of one node: keeps a connection to the container runtime, and checks each pod that the runtime
+ * reports.
+ */
 import { AdminPath, CALL_LOG, NRI_PLUGIN, NRI_VERB } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import type { ApiAccess } from "../cni/lookup";
@@ -18,24 +21,24 @@ import { Redirector } from "./redirector";
 import { type Handler, RegistrationRefused, Session } from "./session";
 import type { Settings } from "./settings";
 
-/** A runtime that starts, or starts again, gets this plugin within so many milliseconds. */
+/** Milliseconds within which this plugin connects to a starting runtime. */
 const RECONNECT_MS = 100;
-/** One that refuses the plugin, or is not understood, is asked again after twice as long each time, up to this. */
+/** Maximum back-off if the runtime refuses the plugin or is not understood. */
 const LONGEST_BACKOFF_MS = 30_000;
-/** A connection that lasted so many milliseconds has worked. */
+/** A connection that lasted this many milliseconds has worked. */
 const LASTED_MS = 10_000;
-/** Milliseconds until a pod that runs, and could not be looked up, is looked up again. */
+/** Milliseconds until a failed look-up of a running pod is repeated. */
 const RETRY_MS = 30_000;
-/** Milliseconds that the runtime has to take an answer. */
+/** Milliseconds within which the runtime must accept an answer. */
 const SEND_MS = 2000;
 /** Milliseconds that the runtime allows by default. */
 const REQUEST_TIMEOUT_MS = 2000;
-/** The part of it that the lookups for one pod may take: another pod's may have to end before them. */
+/** The share of it for the look-ups of one pod, which may have to wait for another pod's. */
 const FOR_LOOKUPS = 1 / 3;
-/** Milliseconds between looks at pods that ran before: what the runtime asks meanwhile is answered first. */
+/** Milliseconds between checks of pods that ran before, in which the runtime's calls take precedence. */
 const BETWEEN_LOOKS_MS = 1;
 const SOCKET = "nri.sock";
-/** Explains that a runtime is absent, or does not listen yet. */
+/** Explains that a runtime is absent or does not listen yet. */
 const ABSENT: Readonly<Record<string, (directory: string) => string>> = {
   ENOENT: (directory) =>
     `there is no socket ${directory}/${SOCKET}: containerd 2.0 and later and CRI-O 1.30 and later make it unless NRI ` +
@@ -45,7 +48,7 @@ const ABSENT: Readonly<Record<string, (directory: string) => string>> = {
   EAGAIN: (directory) => `too many plugins wait at ${directory}/${SOCKET}: the container runtime is busy`,
 };
 
-/** How a connection ended, or why there was none. */
+/** How a connection ended, or why it failed. */
 interface End {
   readonly problem: string;
   readonly kind: "absent" | "refused";
@@ -61,20 +64,20 @@ interface DaemonDeps {
 }
 
 export class Daemon {
-  /** The runtime, once it has taken the plugin. */
+  /** The runtime, once it has accepted the plugin. */
   private runtime: string | undefined;
-  /** Pods that ran before and were not looked at yet; undefined before the runtime has named them. */
+  /** Pods that ran before and were not checked yet; undefined before the runtime has listed them. */
   private waiting: Sandbox[] | undefined;
-  /** Pods that run, and could not be looked up. */
+  /** Running pods with failed look-ups. */
   private later: Sandbox[] = [];
   private nextRetry = 0;
   /** Why the plugin is not connected; empty if it is. */
   private problem = "";
-  /** Problems that were logged since a connection lasted. */
+  /** Problems logged since the last working connection. */
   private readonly said = new Set<string>();
   private backoff = RECONNECT_MS;
   private lookupMs = REQUEST_TIMEOUT_MS * FOR_LOOKUPS;
-  /** When the lookups for the pod at hand must have ended. */
+  /** Deadline of the look-ups for the current pod. */
   private lookupEnd = 0;
   private readonly redirector: Redirector;
   private readonly signal: AbortSignal;
@@ -93,7 +96,7 @@ export class Daemon {
     if (stanza.problem !== undefined) log.error(`meshed pods without rules cannot start: ${stanza.problem.message}`);
   }
 
-  /** Runs until the process ends. @throws Error if the port is taken */
+  /** Runs until the process ends. @throws Error if the port is in use */
   async run(): Promise<void> {
     const server = await serve(
       { port: this.deps.settings.port },
@@ -118,7 +121,7 @@ export class Daemon {
     return this.problem === "" ? running : this.problem;
   }
 
-  /** Connects to the runtime again and again. */
+  /** Connects to the runtime, and reconnects. */
   private async stayConnected(): Promise<void> {
     const { clock } = this.deps;
     while (!this.signal.aborted) {
@@ -165,7 +168,7 @@ export class Daemon {
     }
   }
 
-  /** Resolves to why the connection is over. */
+  /** Resolves to the reason why the connection ended. */
   private async answerCalls(connection: Connection): Promise<string> {
     const { host, settings } = this.deps;
     let problem = "the container runtime closed the connection";
@@ -205,7 +208,7 @@ export class Daemon {
     synchronize: (sandboxes) => {
       const { log } = this.deps;
       const connected = `connected to ${this.runtime}; pods that run already: ${sandboxes.length}`;
-      // One that does not last comes again and again.
+      // A connection that does not last may recur often.
       if (!this.said.has(connected)) log.info(connected);
       this.said.add(connected);
       this.problem = "";
@@ -223,8 +226,8 @@ export class Daemon {
   };
 
   /**
-   * Looks at one of the pods that ran before. One that throws runs all the same, and was reported.
-   * @returns the milliseconds until the next
+   * Checks one of the pods that ran before. A pod with an error continues to run, and was reported. @returns the
+   * milliseconds until the next check
    */
   private lookAtNext(): number {
     const { now } = this.deps.clock;
@@ -243,7 +246,7 @@ export class Daemon {
     return this.later.length === 0 ? Number.POSITIVE_INFINITY : Math.max(BETWEEN_LOOKS_MS, this.nextRetry - now());
   }
 
-  /** Looks at a pod, and reports what was found. @throws what keeps it from running as it should */
+  /** Checks a pod, and reports the result. @throws the reason why it must not run */
   private look(event: PodEvent, sandbox: Sandbox): void {
     const { host, log } = this.deps;
     const begin = host.elapsed();
@@ -284,13 +287,13 @@ export class Daemon {
     }
   }
 
-  /** Looks up by the installer or, where the pod has a token for it, by the API server itself. */
+  /** Looks up through the installer, or, if the pod has a token, at the API server. */
   private apiAccess(): ApiAccess {
     const { host, settings } = this.deps;
     const { host: name, port, serviceAccountDir } = settings.apiServer;
     const token = `${serviceAccountDir}/token`;
     const left = () => Math.max(1, this.lookupEnd - host.elapsed());
-    /** Its answer, or why there is none. */
+    /** Its answer, or why it did not answer. */
     const byInstaller = (path: string, silenceMs?: number) => {
       try {
         const found = getByInstaller(host, path, left(), silenceMs);
@@ -303,7 +306,8 @@ export class Daemon {
     };
     const direct = (path: string) => {
       if (name === "" || host.access(token) !== 0) {
-        // Only the installer can be asked: once more, and a busy one has all the time that is left.
+        // Without a token only the installer can answer: ask it once more, with all the remaining time, since it may be
+        // busy.
         const again = byInstaller(path, left());
         if (typeof again !== "string") return again;
         const reason = `the installer on this node does not answer: ${again}`;
@@ -311,7 +315,7 @@ export class Daemon {
         throw new CniError(ErrorCode.tryAgainLater, problem);
       }
       this.metrics.lookups.inc({ way: "direct" });
-      // Both are renewed while the process runs.
+      // Both files are renewed while the process runs.
       const server = {
         host: name,
         port,

@@ -1,4 +1,4 @@
-/** The NRI plugin's executable: one process on each node, which runs until it is ended. */
+/** The NRI plugin's executable: one long-running process on each node. */
 import { NRI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import type { Host } from "../host/port";
@@ -11,7 +11,7 @@ import { readSettings } from "./settings";
 /** The functions of the executable's C part. */
 declare const host: Host;
 
-/** A message of the runtime has at most 4 MiB; of the pods of a node only what decides is kept. */
+/** A message of the runtime has at most 4 MiB; only the fields for decisions are stored for the node's pods. */
 const MEMORY_MIB = 128;
 
 limitMemory(MEMORY_MIB * 1024 * 1024);

@@ -1,4 +1,4 @@
-/** The messages of NRI, package nri.pkg.api.v1alpha1: what of them this plugin reads and writes. */
+/** The messages of NRI, package nri.pkg.api.v1alpha1, with the fields that this plugin reads and writes. */
 import { Annotation, Label, SETTING_PREFIX } from "../cni/contract";
 import { SETTINGS } from "../cni/decide";
 import { concat } from "../host/bytes";
@@ -11,9 +11,9 @@ export const REGISTER = `${PACKAGE}.Runtime/RegisterPlugin`;
 export const Method = {
   configure: `${PACKAGE}.Plugin/Configure`,
   synchronize: `${PACKAGE}.Plugin/Synchronize`,
-  /** Up to NRI 0.11 every event of a sandbox; later, those without a call of their own. */
+  /** Up to NRI 0.11 every event of a sandbox; later, events without a separate call. */
   stateChange: `${PACKAGE}.Plugin/StateChange`,
-  /** From NRI 0.12. */
+  /** Since NRI 0.12. */
   runPodSandbox: `${PACKAGE}.Plugin/RunPodSandbox`,
   removePodSandbox: `${PACKAGE}.Plugin/RemovePodSandbox`,
   createContainer: `${PACKAGE}.Plugin/CreateContainer`,
@@ -28,7 +28,7 @@ export interface Sandbox {
   readonly id: string;
   readonly name: string;
   readonly namespace: string;
-  /** The pod's UID: a pod before or after it may have its name. */
+  /** The pod's UID, since earlier and later pods may have the same name. */
   readonly uid?: string;
   /** The labels and annotations that decide about a pod. */
   readonly labels: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export interface Sandbox {
 }
 
 const Pod = { id: 1, name: 2, uid: 3, namespace: 4, labels: 5, annotations: 6, linux: 8, addresses: 10 } as const;
-/** The labels and annotations that decide about a pod. It may have a hundred thousand others. */
+/** The labels and annotations for the decision about a pod, which may have a hundred thousand others. */
 const LABELS = new Keys([Label.controlPlaneComponent]);
 const ANNOTATIONS = new Keys([
   Annotation.createdBy,
@@ -89,7 +89,7 @@ export function readConfigure(payload: Uint8Array, texts: Texts): Configuration 
   };
 }
 
-/** The pods that run already; `more` says that the next call continues the list. */
+/** The running pods; `more` means that the next call continues the list. */
 export interface Synchronization {
   /** Decodes them. @throws ProtocolError */
   readonly sandboxes: () => readonly Sandbox[];
@@ -117,7 +117,7 @@ export function readStateChange(
   return { event: read.number(StateChange.event), sandbox: sandboxOf(read.data(StateChange.pod), texts) };
 }
 
-/** The pod that a call for one pod, or one container, is about. */
+/** The pod of a call for one pod or one container. */
 export function readPodOf(payload: Uint8Array, texts: Texts): Sandbox {
   return sandboxOf(new Message(payload, texts).data(1), texts);
 }
@@ -134,7 +134,7 @@ export function subscription(events: readonly number[]): Uint8Array {
   );
 }
 
-/** The answer to Synchronize that asks for the rest. */
+/** The answer to Synchronize that requests the rest. */
 export function synchronized({ more }: Pick<Synchronization, "more">): Uint8Array {
   return numberField(2, more ? 1 : 0);
 }

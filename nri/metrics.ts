@@ -1,13 +1,13 @@
 import { Registry } from "../process/metrics";
 import type { Redirection } from "./redirector";
 
-/** When a pod was looked at. */
+/** When a pod was checked. */
 export type PodEvent = "run" | "create" | "synchronize";
 
 const PREFIX = "linkerd_cni_nri_";
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 2];
 
-/** Values that are read when the metrics are. */
+/** Values read at each scrape. */
 export interface Readings {
   readonly connected: () => boolean;
   readonly synchronized: () => boolean;
@@ -43,5 +43,5 @@ export function createMetrics({ connected, synchronized }: Readings) {
   };
 }
 
-/** The outcome of a pod that threw: a starting pod is refused, and tried again by the kubelet. */
+/** The outcome of a pod with an error: a starting pod is refused, and the kubelet retries it. */
 export type PodOutcome = Redirection["kind"] | "refused" | "failed";

@@ -1,6 +1,6 @@
 /**
- * Frames on the socket: two streams of bytes share it, one for the calls of either side. A frame is the number of its
- * stream, the length of its payload, and the payload.
+ * Frames on the socket, which two byte streams share, one for the calls of each side. A frame consists of its stream's
+ * number, the payload's length, and the payload.
  */
 import { concat } from "../host/bytes";
 import { ByteQueue } from "./byte-queue";
@@ -16,12 +16,12 @@ export const Stream = {
 export type Stream = (typeof Stream)[keyof typeof Stream];
 
 const HEADER = 8;
-/** The runtime closes the connection upon a longer frame: its reader has a buffer of 4,096 bytes. */
+/** The runtime closes the connection after a longer frame, because its reader has a buffer of 4,096 bytes. */
 const LONGEST_SENT = 4096;
 /** More than the longest message. */
 const LONGEST_RECEIVED = 8 * 1024 * 1024;
 
-/** The payload in frames. */
+/** Splits a payload into frames. */
 export function frames(stream: Stream, payload: Uint8Array): Uint8Array {
   const made: Uint8Array[] = [];
   for (let at = 0; at < payload.length; at += LONGEST_SENT) {
@@ -34,7 +34,7 @@ export function frames(stream: Stream, payload: Uint8Array): Uint8Array {
   return concat(made);
 }
 
-/** Takes frames apart, however they arrive. */
+/** Parses frames from chunks of any size. */
 export class FrameReader {
   private readonly queue = new ByteQueue();
 

@@ -7,14 +7,13 @@ import { type NetfilterSocket, openNetfilter } from "../netlink/socket";
 /** A pod's network namespace. */
 export interface PodNetwork {
   readonly netfilter: NetfilterSocket;
-  /** Whether legacy iptables has rewritten addresses there. */
+  /** Whether legacy iptables has a nat table there. */
   readonly legacyNat: boolean;
 }
 
 /**
- * Enters a pod's network namespace, opens a socket to its netfilter, and comes back: the socket stays there. A process
- * that cannot come back ends at once, for it would serve its port, and set rules, in the pod.
- * @throws an Error that names the path
+ * Enters a pod's network namespace, opens a netfilter socket, which stays there, and returns. A process that cannot
+ * return exits at once, since it would serve its port and set rules in the pod. @throws an Error that names the path
  */
 export function openPodNetwork(host: Host, path: string): PodNetwork {
   const pod = openNamespace(host, path);

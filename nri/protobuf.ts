@@ -1,27 +1,27 @@
-/** Protocol buffers, as far as NRI needs them: messages of numbers, texts, messages and maps of texts. */
+/** The part of protocol buffers that NRI needs: messages of numbers, texts, messages and maps of texts. */
 import { concat } from "../host/bytes";
 import type { Host } from "../host/port";
 
-/** Bytes that are not what the protocol says. */
+/** Bytes that violate the protocol. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }
 
-/** How texts become bytes, and bytes texts. */
+/** Encoder and decoder of texts. */
 export type Texts = Pick<Host, "encode" | "decode">;
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
-/** A number of 64 bits takes so many bytes. */
+/** Maximum bytes of a 64-bit number. */
 const LONGEST_VARINT = 10;
 /** Numbers below it take one byte. */
 const ONE_BYTE = 0x80;
-/** How an entry of a map begins: with its key, field 1. */
+/** An entry of a map begins with its key, field 1. */
 const KEY_FIRST = 8 + WIRE.bytes;
 const EMPTY = new Uint8Array(0);
 
-/** Keys of a map that are read. Most others are told apart by their length, which costs next to nothing. */
+/** The wanted keys of a map. The length of a key rules out most others at almost no cost. */
 export class Keys {
-  /** By the number of a key's bytes: 0 if none of these has it. */
+  /** By a key's length in bytes: 0 if no wanted key has it. */
   private readonly lengths = new Uint8Array(2 * ONE_BYTE).fill(1, ONE_BYTE);
   private readonly keys: ReadonlySet<string>;
 
@@ -32,14 +32,14 @@ export class Keys {
   }
 
   /**
-   * Passes short entries whose keys have other lengths. One loop without calls: an entry takes 0.1 µs.
-   * @param field how each of these fields begins @returns where the next one does
+   * Skips short entries whose keys have other lengths. One loop without calls: an entry takes 0.1 µs. @param field the
+   * first byte of each of these fields @returns the offset of the next field
    */
   skip(bytes: Uint8Array, begin: number, field: number): number {
     const { lengths } = this;
     const ofKey = KEY_FIRST;
     let at = begin;
-    // Beyond the end there is undefined, which is none of these.
+    // Beyond the end the value is undefined, which does not match.
     for (let size: number; bytes[at] === field; at += size + 2) {
       size = bytes[at + 1] as number;
       if (!(size < 0x80 && bytes[at + 2] === ofKey && lengths[bytes[at + 3] as number] === 0)) break;
@@ -47,7 +47,7 @@ export class Keys {
     return at;
   }
 
-  /** Whether an entry, of which the key comes first as every encoder writes it, may have one of these. */
+  /** Whether an entry may have a wanted key, which every encoder writes first. */
   mayHave(bytes: Uint8Array, entry: number, { decode }: Texts): boolean {
     const length = bytes[entry + 1] ?? 0;
     if (bytes[entry] !== KEY_FIRST || length >= ONE_BYTE) return true;
@@ -59,10 +59,10 @@ export class Keys {
   }
 }
 
-/** Which fields of a message are kept, by their numbers: all of a field, or the entries of a map with some keys. */
+/** The wanted fields of a message, by number: a whole field, or the entries of a map with some keys. */
 export type Wanted = readonly (true | Keys | undefined)[];
 
-/** Keeps fields whole. */
+/** Wants whole fields. */
 export function whole(...fields: readonly number[]): Wanted {
   const wanted: (true | undefined)[] = [];
   for (const field of fields) wanted[field] = true;
@@ -70,15 +70,15 @@ export function whole(...fields: readonly number[]): Wanted {
 }
 
 /**
- * Reads one message. Fields that are not wanted are skipped: a client may have put a hundred thousand of them into it. A number
- * beyond 2^53 loses digits: no field that is read here has one.
+ * Reads one message and skips unwanted fields, of which a client may have sent a hundred thousand. Numbers beyond 2^53
+ * lose precision; the fields read here have none.
  */
 export class Message {
   private readonly numbers = new Map<number, number>();
   private readonly parts = new Map<number, Uint8Array[]>();
   private readonly maps = new Map<number, Record<string, string>>();
 
-  /** @param wanted what is kept; all fields if it is left out @throws ProtocolError */
+  /** @param wanted the fields to keep. @default all fields @throws ProtocolError */
   constructor(
     private readonly bytes: Uint8Array,
     private readonly texts: Texts,
@@ -91,7 +91,7 @@ export class Message {
     }
   }
 
-  /** A number; 0 if there is none. */
+  /** A number; 0 if absent. */
   number(field: number): number {
     return this.numbers.get(field) ?? 0;
   }
@@ -120,14 +120,14 @@ export class Message {
     return this.all(field).map((each) => new Message(each, this.texts));
   }
 
-  /** The entries of a map of texts that were wanted. */
+  /** The wanted entries of a map of texts. */
   map(field: number): Readonly<Record<string, string>> {
     return this.maps.get(field) ?? {};
   }
 
   /**
-   * Passes fields that are not wanted and whose number and length take a byte each, as most do.
-   * @returns where a field begins that has to be read, or the end
+   * Skips unwanted fields whose number and length take one byte each, as most do. @returns the offset of the next field
+   * to read, or the end
    */
   private skipShort(wanted: Wanted, begin: number): number {
     const { bytes, texts } = this;
@@ -149,7 +149,7 @@ export class Message {
     return this.within(at);
   }
 
-  /** Reads a field, and returns where the next one begins. */
+  /** Reads a field, and returns the offset of the next one. */
   private readField(begin: number): number {
     const [key, at] = this.varint(begin);
     const field = Math.floor(key / 8);
@@ -222,7 +222,7 @@ function varint(value: number): Uint8Array {
   return Uint8Array.from([...bytes, rest]);
 }
 
-/** A field with a number; 0 is what an absent one means. */
+/** A field with a number; an absent field means 0. */
 export function numberField(field: number, value: number): Uint8Array {
   return value === 0 ? EMPTY : concat([varint(field * 8 + WIRE.varint), varint(value)]);
 }

@@ -1,4 +1,4 @@
-/** Looks at the rules in a pod's network namespace, and sets those that are missing. */
+/** Checks the rules in a pod's network namespace, and sets missing ones. */
 import { decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
@@ -19,13 +19,13 @@ import { openPodNetwork, type PodNetwork } from "./namespace";
 export type Redirection =
   /** The pod is not meshed, or something else sets its rules. */
   | { readonly kind: "skipped"; readonly reason: string }
-  /** The rules are there. */
+  /** The rules exist. */
   | { readonly kind: "present" }
-  /** The rules were missing, and are set; and why the annotations alone decided, if they did. */
+  /** The rules were missing and were set; with the reason if only the annotations decided. */
   | { readonly kind: "redirected"; readonly unanswered?: string }
-  /** linkerd-init, or a CNI plugin by iptables, has set rules. */
+  /** linkerd-init, or a CNI plugin with iptables, has set rules. */
   | { readonly kind: "foreign"; readonly reason: string }
-  /** The rules differ from those that were set. */
+  /** The rules differ from the programmed ones. */
   | { readonly kind: "edited"; readonly reason: string };
 
 interface RedirectorDeps {
@@ -33,7 +33,7 @@ interface RedirectorDeps {
   readonly stanza: StanzaReading;
   /** Directory with the network namespaces of pods. */
   readonly netnsDir: string;
-  /** Where pods are looked up. */
+  /** The source of look-ups. */
   readonly api: ApiAccess;
 }
 
@@ -42,15 +42,14 @@ const FOREIGN_TABLE = "nat";
 const FOREIGN_CHAINS: readonly string[] = IPTABLES_CHAINS.map(({ name }) => name);
 
 export class Redirector {
-  /** Pods that were left alone after a lookup, by their sandbox. */
+  /** Pods skipped after a look-up, by sandbox. */
   private readonly leftAlone = new Map<string, string>();
 
   constructor(private readonly deps: RedirectorDeps) {}
 
   /**
-   * Sets a pod's rules if they are missing.
-   * @param mayBeGone whether the pod may have ended: a runtime names those, too, when it lists what runs
-   * @throws CniError if the pod must not run as it is
+   * Sets a pod's rules if they are missing. @param mayBeGone whether the pod may have ended: a runtime's list of
+   * running pods can contain ended ones @throws CniError if the pod must not run in this state
    */
   redirect(sandbox: Sandbox, { mayBeGone }: { readonly mayBeGone: boolean }): Redirection {
     const { stanza } = this.deps.stanza;
@@ -73,7 +72,7 @@ export class Redirector {
     }
   }
 
-  /** Forgets a sandbox that is gone. */
+  /** Forgets a removed sandbox. */
   forget(id: string): void {
     this.leftAlone.delete(id);
   }
@@ -83,14 +82,14 @@ export class Redirector {
     for (const id of this.leftAlone.keys()) if (!ids.has(id)) this.leftAlone.delete(id);
   }
 
-  /** Some runtimes name an ended pod's network namespace, some no longer do. */
+  /** Some runtimes still report an ended pod's network namespace. */
   private hasEnded(sandbox: Sandbox): boolean {
     if (sandbox.netns === undefined) return sandbox.hasAddress;
     const path = this.namespaceOf(sandbox);
     return path !== undefined && this.deps.host.access(path) !== 0;
   }
 
-  /** Where the pod's network namespace is mounted here; a pod on the host's network has none. @throws CniError 101 */
+  /** Mount path of the pod's network namespace; undefined on the host network. @throws CniError 101 */
   private namespaceOf({ namespace, name, netns, hasAddress }: Sandbox): string | undefined {
     const pod = `pod ${namespace}/${name}`;
     if (netns === undefined && hasAddress) {
@@ -121,8 +120,8 @@ export class Redirector {
   }
 
   /**
-   * Asks as the CNI plugin does, for the same decision: what linkerd-init redirects must not be redirected twice, and
-   * only the pod itself says whether it has that container. @throws CniError 11
+   * Looks up as the CNI plugin does, for the same decision: a pod with linkerd-init must not be redirected twice, and
+   * only the pod's object shows its containers. @throws CniError 11
    */
   private gather(passed: PassedPod): Gathered {
     const { api, stanza } = this.deps;
@@ -130,10 +129,10 @@ export class Redirector {
   }
 }
 
-/** Distributions link /var/run to /run: a runtime may name either. */
+/** Distributions link /var/run to /run, and a runtime may report either. */
 const resolved = (directory: string) => directory.replace(/^\/var\/run(?=\/|$)/, "/run");
 
-/** The rules in the namespace; undefined if there are none. @throws SystemError */
+/** The rules in the namespace; undefined if absent. @throws SystemError */
 function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Redirection | undefined {
   const comparison = compared(exchange);
   if (comparison?.difference !== undefined) return { kind: "edited", reason: comparison.difference };
@@ -145,7 +144,7 @@ function found({ netfilter: { exchange }, legacyNat }: PodNetwork): Redirection 
   return foreign === undefined ? undefined : { kind: "foreign", reason: `it has a chain ${foreign}` };
 }
 
-/** Undefined if the kernel has no nf_tables: setting rules then reports the problem. @throws SystemError */
+/** Undefined if the kernel has no nf_tables; setting rules then reports the problem. @throws SystemError */
 function compared(netfilter: Netfilter): Comparison | undefined {
   try {
     return compareNative(netfilter);

@@ -18,25 +18,25 @@ import { FrameReader, frames, Stream } from "./mux";
 import { ProtocolError, type Texts } from "./protobuf";
 import { Code, failure, MessageReader, type Request, type Response, request, response } from "./ttrpc";
 
-/** The runtime does not take this plugin. */
+/** The runtime refuses this plugin. */
 export class RegistrationRefused extends Error {
   override readonly name = "RegistrationRefused";
 }
 
-/** Handlers of the runtime's calls. If one throws, the call is refused. */
+/** Handlers of the runtime's calls. An error refuses the call. */
 export interface Handler {
   configured(configuration: Configuration): void;
-  /** A sandbox starts; none of its containers exists yet. */
+  /** A sandbox starts, before any of its containers exists. */
   run(sandbox: Sandbox): void;
   /** A container is about to be created. */
   create(sandbox: Sandbox): void;
   removed(sandbox: Sandbox): void;
-  /** All that ran before this connection. */
+  /** Everything that ran before this connection. */
   synchronize(sandboxes: readonly Sandbox[]): void;
 }
 
 interface SessionDeps {
-  /** How the runtime calls this plugin: its name, and two digits by which plugins are ordered. */
+  /** This plugin's identity in the runtime: its name, and two digits for the order of plugins. */
   readonly name: string;
   readonly index: string;
   readonly handler: Handler;
@@ -54,7 +54,7 @@ export class Session {
   private readonly calls: MessageReader;
   private readonly answers: MessageReader;
   private running: Sandbox[] = [];
-  /** The action after the current call is answered. */
+  /** The action after the answer to the current call. */
   private afterwards: (() => void) | undefined;
 
   constructor(private readonly deps: SessionDeps) {
@@ -68,7 +68,7 @@ export class Session {
     send(frames(Stream.runtime, call));
   }
 
-  /** Takes bytes from the runtime. @throws ProtocolError, RegistrationRefused: the connection is of no use any more */
+  /** Processes bytes from the runtime. @throws ProtocolError, RegistrationRefused: the connection must be closed */
   receive(chunk: Uint8Array): void {
     for (const [stream, payload] of this.frames.read(chunk)) {
       if (stream === Stream.plugin) {
@@ -109,7 +109,7 @@ export class Session {
     },
     [Method.synchronize]: (payload) => {
       const { sandboxes, more } = readSynchronize(payload, this.deps.texts);
-      // The runtime starts no pod before it has the answer, and drops a plugin that takes too long to give it.
+      // The runtime does not start pods before it has the answer, and drops a plugin that takes too long.
       this.afterwards = () => {
         for (const sandbox of sandboxes()) this.running.push(sandbox);
         if (more) return;

@@ -40,7 +40,7 @@ const DEFAULTS = {
   [ApiServerVariable.serviceAccountDir]: SERVICE_ACCOUNT_DIR as string,
 };
 
-/** @throws an Error that lists everything that is wrong */
+/** @throws an Error that lists all problems */
 export function readSettings(host: Pick<Host, "env">): Settings {
   const names = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
   const read = new SettingsReader({ environment: Object.fromEntries(names.map((name) => [name, host.env(name)])) });
@@ -67,7 +67,10 @@ function logLevel(setting: Setting): LogLevel {
   return LEVEL_ALIASES[setting.value] ?? setting.oneOf(LOG_LEVELS);
 }
 
-/** A field that is wrong keeps meshed pods from starting, as it does for the CNI plugin; text that is no JSON, the process. */
+/**
+ * An invalid field keeps meshed pods from starting, as with the CNI plugin; text that is not JSON keeps the process
+ * from starting.
+ */
 function stanzaOf({ name, value }: Setting, problems: string[]): StanzaReading {
   let stanza: Json = {};
   try {

@@ -1,4 +1,4 @@
-/** ttrpc, the calls within a stream: a header, and a request or a response as a protocol buffer. */
+/** ttrpc, the calls within a stream: a header, followed by a request or a response as a protocol buffer. */
 import { concat } from "../host/bytes";
 import { ByteQueue } from "./byte-queue";
 import { bytesField, Message, numberField, ProtocolError, type Texts } from "./protobuf";
@@ -8,10 +8,10 @@ const HEADER = 10;
 const LONGEST = 4 * 1024 * 1024;
 const TYPE = { request: 1, response: 2 } as const;
 
-/** Codes of gRPC that are sent here. */
+/** The gRPC codes sent here. */
 export const Code = { unknown: 2, unimplemented: 12 } as const;
 
-/** As much of an error as an Event of the kubelet shows, in characters. */
+/** Maximum length of an error in an Event of the kubelet, in characters. */
 const LONGEST_ERROR = 1000;
 
 export interface Request {
@@ -25,7 +25,7 @@ export interface Request {
 export interface Response {
   readonly kind: "response";
   readonly id: number;
-  /** The error of the other side, if it refused. */
+  /** The other side's error, if it refused. */
   readonly error?: string;
 }
 
@@ -44,7 +44,7 @@ function message(id: number, type: number, parts: readonly Uint8Array[]): Uint8A
   return concat([new Uint8Array(header.buffer), data]);
 }
 
-/** A call. @param id is odd, and new in its stream */
+/** A call. @param id odd, and unique in its stream */
 export function request(id: number, method: string, payload: Uint8Array, { encode }: Texts): Uint8Array {
   const [service = "", name = ""] = method.split("/");
   const { request: field } = Field;
@@ -60,7 +60,7 @@ export function response(id: number, payload: Uint8Array): Uint8Array {
   return message(id, TYPE.response, [bytesField(Field.response.payload, payload)]);
 }
 
-/** The answer to a call that failed; a long text is cut. */
+/** The answer to a failed call; a long text is truncated. */
 export function failure(id: number, code: number, text: string, { encode }: Texts): Uint8Array {
   const cut = text.slice(0, LONGEST_ERROR).replace(/[\ud800-\udbff]$/, "");
   const status = concat([numberField(Field.status.code, code), bytesField(Field.status.message, encode(cut))]);
@@ -79,7 +79,7 @@ function decoded(id: number, type: number, data: Uint8Array, texts: Texts): Requ
   return { kind: "response", id, error: status.text(Field.status.message) };
 }
 
-/** Takes the messages of a stream apart, however they arrive. */
+/** Parses the messages of a stream from chunks of any size. */
 export class MessageReader {
   private readonly queue = new ByteQueue();
 

@@ -17,10 +17,13 @@ import { type Log, lineLog } from "./log";
 import { applyRules } from "./modes";
 import { inNamespace } from "./namespace";
 
-/** Milliseconds for all requests of one call together. */
+/** Milliseconds for all requests of one call. */
 const LOOKUP_DEADLINE_MS = 5000;
 
-/** Looks up by the installer; by the API server itself once that does not answer. The kubeconfig is read then. */
+/**
+ * Looks up through the installer, and directly at the API server if the installer does not answer. Only then is the
+ * kubeconfig read.
+ */
 function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   const begin = host.elapsed();
   const left = () => Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin));
@@ -41,7 +44,8 @@ function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   const direct = (path: string) => {
     server ??= readKubeconfig(host, kubeconfig);
     if (server.token !== undefined || server.certificate !== undefined) return get(host, server, path, left());
-    // Only the installer can be asked: once more, and a busy one has all the time that is left.
+    // Without a token only the installer can answer: ask it once more, with all the remaining time, since it may be
+    // busy.
     const again = byInstaller(path, left());
     if (again !== undefined) return again;
     const reason = `the installer on this node does not answer: ${fallback}`;
@@ -57,7 +61,7 @@ function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
   return { get: answer, credentials: kubeconfig, renewedBy: "the linkerd-cni DaemonSet's pod on this node" };
 }
 
-/** Decides what to do for the pod of a call. Reads, and changes nothing. */
+/** Decides what to do for the pod of a call. Only reads. */
 function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log: Log): Decision {
   const { env, config, record } = call;
   const pod = readPodName(env);
@@ -79,7 +83,9 @@ function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log:
   return decide(evidence.pod, evidence.around, stanza);
 }
 
-/** Redirects a meshed pod's traffic and passes the previous plugin's result on. A call that fails changes nothing. */
+/**
+ * Redirects a meshed pod's traffic and passes the previous plugin's result on. A failed call does not change anything.
+ */
 export function add(call: Call): string {
   const { host, config, version, record } = call;
   const result = resultText(config, version);

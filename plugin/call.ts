@@ -4,7 +4,7 @@ import type { CniVersion } from "../cni/versions";
 import type { Recorder } from "../host/call-log";
 import type { Host } from "../host/port";
 
-/** One call that has passed the checks every verb shares. */
+/** A call that has passed the checks common to all verbs. */
 export interface Call {
   readonly host: Host;
   readonly env: Environment;

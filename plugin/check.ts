@@ -6,10 +6,10 @@ import { compareRules } from "./modes";
 import { inNamespace } from "./namespace";
 
 /**
- * Compares the rules in force in a pod's namespace with those that ADD programmed there. It makes no request: since the
- * ADD, annotations may have been edited, the pod's object may be gone, and the API server may be down. A runtime calls
- * CHECK when it restarts, and releases the pod's address if CHECK fails. If there are none of our rules, CHECK
- * succeeds: ADD may not have programmed any, for instance if linkerd-init does.
+ * Compares the rules in a pod's namespace with those that ADD programmed. It does not send requests: since the ADD,
+ * annotations may have been edited, the pod may have been deleted, and the API server may be down. A runtime calls
+ * CHECK when it restarts, and releases the pod's address if CHECK fails. Without any of our rules, CHECK succeeds: ADD
+ * may not have programmed any, for instance if linkerd-init does.
  */
 export function check(call: Call): string {
   const { host, config } = call;

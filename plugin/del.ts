@@ -4,9 +4,9 @@ import { AT_REMOVEDIR } from "../host/files";
 import type { Call } from "./call";
 
 /**
- * Rules end with the pod's network namespace, so there is nothing to undo. After an uninstall, the last attachment that
- * was left takes the plugin with it. The kernel removes an empty directory once, so of several calls at the same time one
- * is the last.
+ * Rules end with the pod's network namespace, so there is nothing to undo. After an uninstall, the end of the last
+ * attachment removes the plugin. The kernel removes an empty directory only once, so one of several concurrent calls is
+ * the last.
  */
 export function del({ host, env }: Call): string {
   const name = attachmentName(env["CNI_CONTAINERID"] ?? "", env["CNI_IFNAME"] ?? "");

@@ -34,7 +34,9 @@ type Handler = (call: Call) => string;
 
 const VALID_ATTACHMENTS = "cni.dev/valid-attachments";
 
-/** Rules end with the pod's network namespace, so there is nothing to collect. The request still has to be well-formed. */
+/**
+ * Rules end with the pod's network namespace, so there is nothing to collect. The request must still be well-formed.
+ */
 function gc({ config }: Call): string {
   const valid = config.source[VALID_ATTACHMENTS];
   if (valid === undefined) throw new CniError(ErrorCode.config, `GC needs ${VALID_ATTACHMENTS}`);

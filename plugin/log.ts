@@ -3,12 +3,12 @@ import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
 import { writeAll } from "../host/files";
 import type { Host } from "../host/port";
 
-/** Writes one line for people; the level decides whether it is written at all. */
+/** Writes one line for people, depending on the level. */
 export type Log = (level: LogLevel, message: string) => void;
 
 const STDERR = 2;
 
-/** A line begins with the plugin's name, so that it is found in a runtime's own log. */
+/** A line begins with the plugin's name, so that it can be found in a runtime's log. */
 export function logLine(level: LogLevel, message: string): string {
   return `linkerd-cni: ${level}: ${printable(message.replaceAll("\n", " "))}\n`;
 }

@@ -1,4 +1,4 @@
-/** How rules are programmed and compared in each mode. */
+/** Programs and compares rules in each mode. */
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { tooOldForNative } from "../cni/kernel";
 import type { RuleSet } from "../cni/redirect/rules";
@@ -23,7 +23,7 @@ function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[
   }
 }
 
-/** Mode native, or legacy if the kernel has no nf_tables that can redirect. */
+/** Mode native, or legacy if the kernel's nf_tables cannot redirect. */
 function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
   const problem = kernelProblem(host);
   if (problem !== undefined) return applyLegacy(host, linkerd, sets, problem, log);
@@ -43,9 +43,8 @@ function refuseOldKernel(host: Host): void {
 }
 
 /**
- * Programs the rules in the namespace that the process is in, in the mode that the configuration asks for.
- * @returns the mode that was used
- * @throws CniError, SystemError
+ * Programs the rules in the process's current namespace, in the configured mode. @returns the used mode @throws
+ * CniError, SystemError
  */
 export function applyRules(
   host: Host,
@@ -62,7 +61,7 @@ export function applyRules(
   return mode;
 }
 
-/** Why no ADD can program rules in the mode that the configuration asks for, as far as it shows; undefined if one can. */
+/** Why ADD cannot program rules in the configured mode, as far as known; undefined if it can. */
 export function modeProblem(host: Host, linkerd: LinkerdConfig): string | undefined {
   const mode = linkerd["iptables-mode"];
   const problem = mode === "auto" || mode === "native" ? kernelProblem(host) : undefined;
@@ -71,7 +70,7 @@ export function modeProblem(host: Host, linkerd: LinkerdConfig): string | undefi
   return `${problem}${mode === "auto" ? ", and the node has no iptables-legacy" : ""}`;
 }
 
-/** Compares native rules. A kernel without nf_tables has none. */
+/** Compares native rules. A kernel without nf_tables does not have any. */
 function compareNativeOrNone(host: Host): Comparison {
   try {
     return compareNative(netfilter(host));
@@ -81,7 +80,7 @@ function compareNativeOrNone(host: Host): Comparison {
   }
 }
 
-/** Compares the rules in force, in the namespace that the process is in, with what ADD set there. */
+/** Compares the rules in the process's current namespace with those that ADD programmed. */
 export function compareRules(host: Host, linkerd: LinkerdConfig): Comparison {
   const mode = linkerd["iptables-mode"];
   const native = mode === "auto" || mode === "native" ? compareNativeOrNone(host) : { isThere: false };

@@ -7,7 +7,7 @@ function environmentError(error: unknown): CniError {
   return new CniError(ErrorCode.environment, `CNI_NETNS: ${reasonOf(error)}`, "", { cause: error });
 }
 
-/** Opens the network namespace that CNI_NETNS names. @throws CniError 4 if it is not one, or is the plugin's own */
+/** Opens the network namespace in CNI_NETNS. @throws CniError 4 if it is not one, or is the plugin's own */
 export function openTarget(host: Host, netns: string): number {
   try {
     return openNamespace(host, netns);
@@ -17,7 +17,7 @@ export function openTarget(host: Host, netns: string): number {
 }
 
 /**
- * Does work in the pod's network namespace. The process stays there.
+ * Runs a function in the pod's network namespace. The process stays there.
  * @throws CniError 4 if it is a namespace of another kind; 101 if the kernel refuses it
  */
 export function inNamespace<T>({ host, target, namespace }: Call, work: () => T): T {

@@ -6,10 +6,10 @@ import { decodeBase64, readKubeconfig } from "../kubernetes/sync/kubeconfig";
 import type { Call } from "./call";
 import { modeProblem } from "./modes";
 
-/** Why the kubeconfig cannot work, as far as it shows without a request. */
+/** Why the kubeconfig cannot work, as far as known without a request. */
 function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {
   const { token } = readKubeconfig(host, kubeconfig);
-  // Then the installer looks pods up; it cannot start while STATUS fails.
+  // The installer then looks pods up; it cannot start while STATUS fails.
   if (token === undefined) return undefined;
   const expiry = readClaims(token, (text) => decodeBase64(host, text))?.expiresAt;
   if (expiry === undefined || expiry > Date.now()) return undefined;

@@ -1,6 +1,6 @@
-/** Time and chance; tests give their own. */
+/** Time and randomness, which tests replace. */
 export interface Clock {
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   /** The time of day. */
   readonly date: () => Date;
@@ -15,7 +15,7 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      // A signal lives longer than a pause.
+      // A signal outlives a pause.
       signal?.removeEventListener("abort", end);
       resolve();
     };

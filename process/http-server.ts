@@ -10,18 +10,18 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Answers by path; one that throws becomes a 503 with its message. */
+/** Answers by path; an error becomes a 503 with its message. */
 export type Answers = Readonly<Record<string, () => Answer | Promise<Answer>>>;
 
 export interface HttpServer {
-  /** Where it listens: the one it was given, or for 0 the one it got. */
+  /** The actual port, also if 0 was requested. */
   readonly port: number;
-  /** Ends it at once, with the connections that are open. */
+  /** Ends it at once, with all open connections. */
   close(): void;
 }
 
 const HEADERS = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
-/** Any client may connect: silent connections make room for probes. */
+/** Any client may connect, so silent connections are closed in favour of probes. */
 const LIMITS = { connections: 512, headBytes: 8 * 1024, idleMs: 10_000, sendMs: 5_000 };
 
 async function answerTo({ method, target }: ServerRequest, answers: Answers): Promise<ServerResponse> {
@@ -38,7 +38,7 @@ async function answerTo({ method, target }: ServerRequest, answers: Answers): Pr
   }
 }
 
-/** Serves GET by path. @throws if the address is taken */
+/** Serves GET by path. @throws if the address is in use */
 export async function serve(at: ListenAddress, answers: Answers): Promise<HttpServer> {
   const server = new Server({ ...LIMITS, answer: (request) => answerTo(request, answers) });
   const listener = await listenTcp(at, server.take);

@@ -6,7 +6,7 @@ export { LOG_FORMATS, type LogFormat };
 /** The subject of a line, by name: `namespace`, `object`, … */
 export type LogFields = Readonly<Record<string, string | number | boolean>>;
 
-/** One line a call. */
+/** Writes one line per call. */
 export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 interface Line {
@@ -20,12 +20,12 @@ const plainValue = (value: string | number | boolean) =>
   /^[^\s"=]+$/.test(String(value)) ? String(value) : JSON.stringify(value);
 
 const print: Readonly<Record<LogFormat, (line: Line) => string>> = {
-  /** Every line begins with the logger, so that it is found among a node's other logs. */
+  /** Every line begins with the logger, so that it can be found among a node's other logs. */
   plain: ({ level, logger, message, fields }) => {
     const about = Object.entries(fields).map(([name, value]) => ` ${name}=${plainValue(value)}`);
     return `${logger}: ${level}: ${printable(`${message.replaceAll("\n", "\\n")}${about.join("")}`)}\n`;
   },
-  // A reader of JSON gets the texts as they are: they are printable before they are escaped.
+  // Texts are made printable before they are escaped, so that JSON readers get them that way.
   json: ({ fields, message, ...line }) => {
     const time = new Date().toISOString();
     const shown = Object.entries(fields).map(([name, value]) => [
@@ -38,7 +38,7 @@ const print: Readonly<Record<LogFormat, (line: Line) => string>> = {
 
 const PROJECT = "linkerd-cni";
 
-/** A log that writes what is at least as grave as the threshold; a line begins with the logger's name. */
+/** A log of messages at or above a level; a line begins with the logger's name. */
 export function createLog(
   threshold: LogLevel,
   format: LogFormat,

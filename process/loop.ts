@@ -2,14 +2,14 @@ import type { Clock } from "./clock";
 
 interface LoopDeps {
   readonly clock: Pick<Clock, "sleep">;
-  /** Ends the loop; a step that has begun is finished. */
+  /** Ends the loop after the current step. */
   readonly signal: AbortSignal;
 }
 
-/** The longest pause that timers take. */
+/** The maximum of timers. */
 const LONGEST_PAUSE_MS = 2 ** 31 - 1;
 
-/** Runs a function again and again, with pauses between that {@link wake} ends. */
+/** Runs a function repeatedly, with pauses that {@link wake} ends. */
 export class Loop {
   private pause = new AbortController();
 

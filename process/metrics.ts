@@ -1,8 +1,8 @@
-/** Values of a metric's labels, by their names. */
+/** Values of a metric's labels, by name. */
 type LabelValues<L extends string> = Readonly<Record<L, string>>;
 
 export interface Counter<L extends string = never> {
-  /** @param by how much to add. @default 1 */
+  /** @param by increment. @default 1 */
   inc(labels?: LabelValues<L>, by?: number): void;
 }
 
@@ -13,11 +13,11 @@ export interface Histogram<L extends string = never> {
 export interface Definition<L extends string = never> {
   readonly name: string;
   readonly help: string;
-  /** Names of labels, in the order in which they are written. */
+  /** Names of labels, in output order. */
   readonly labels?: readonly L[];
 }
 
-/** More series than this are too many for one metric: further label values are counted as `other`. */
+/** Maximum series of one metric; further label values are counted as `other`. */
 const MAX_SERIES = 200;
 
 function quoted(value: string): string {
@@ -37,7 +37,7 @@ class Series<L extends string, T> {
     private readonly names: readonly L[],
     private readonly create: () => T,
   ) {
-    // Without labels there is one series, and it is there from the start.
+    // Without labels there is one series, which exists from the start.
     if (names.length === 0) this.at(undefined);
   }
 
@@ -71,13 +71,13 @@ function bucketLines(
 }
 
 /**
- * Metrics of one process in the Prometheus text format. The usual client library alone would double what the installer
- * takes beyond its runtime.
+ * Metrics of one process in the Prometheus text format. The usual client library alone would double the installer's
+ * memory beyond its runtime.
  */
 export class Registry {
   private readonly printers: (() => string)[] = [];
 
-  /** @param prefix is put before every metric's name */
+  /** @param prefix of every metric's name */
   constructor(private readonly prefix = "") {}
 
   counter<L extends string = never>(definition: Definition<L>): Counter<L> {
@@ -91,12 +91,12 @@ export class Registry {
     };
   }
 
-  /** A gauge whose value is read when the metrics are. */
+  /** A gauge whose value is read at each scrape. */
   gauge(definition: Definition, read: () => number): void {
     this.add(definition, "gauge", () => [` ${read()}`]);
   }
 
-  /** A gauge with one label, whose values are read when the metrics are: one for each value of the label. */
+  /** A gauge with one label, whose values are read at each scrape: one for each label value. */
   gaugeBy(
     definition: Omit<Definition, "labels"> & { readonly label: string },
     read: () => Readonly<Record<string, number>>,

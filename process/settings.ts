@@ -6,7 +6,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Names of flags with their defaults; the default of a boolean flag is a boolean. */
 export type FlagTable = Readonly<Record<string, string | boolean>>;
 
-/** Where the settings of a process come from. */
+/** The sources of a process's settings. */
 interface Sources<F extends FlagTable> {
   readonly environment: Environment;
   readonly args?: readonly string[];
@@ -22,7 +22,7 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...["false", "0", "f", "F", "FALSE", "False"].map((word) => [word, false] as const),
 ]);
 
-/** A value with its name. Each method reports a value that is wrong, and then returns something usable. */
+/** A value with its name. Each method reports a wrong value, and then returns a usable one. */
 export class Setting {
   constructor(
     readonly name: string,
@@ -42,7 +42,7 @@ export class Setting {
     return found ?? false;
   }
 
-  /** A whole number. @param range the lowest and the highest that is right; @default from 0 */
+  /** A whole number. @param range the lowest and the highest allowed value; @default from 0 */
   integer([low, high]: readonly [low: number, high: number] = [0, Number.MAX_SAFE_INTEGER]): number {
     const number = /^\d+$/.test(this.value) ? Number(this.value) : Number.NaN;
     if (number >= low && number <= high) return number;
@@ -71,7 +71,7 @@ export class Setting {
     return host === undefined ? { port: number } : { host, port: number };
   }
 
-  /** Without slashes at its end. */
+  /** Without trailing slashes. */
   absolutePath(): string {
     if (!/^\/[^\0]*$/.test(this.value)) this.refuse("an absolute path");
     return this.value.replace(/(?<=.)\/+$/, "");
@@ -92,7 +92,7 @@ export class Setting {
   }
 }
 
-/** Reads what a process is told, and collects what is wrong, so that it is reported all at once. */
+/** Reads the settings of a process, and collects problems, to report them all at once. */
 export class SettingsReader<F extends FlagTable = Record<never, string>> {
   readonly problems: string[] = [];
   private readonly environment: Environment;
@@ -103,43 +103,43 @@ export class SettingsReader<F extends FlagTable = Record<never, string>> {
     this.flags = { ...flags, ...(args.length === 0 ? {} : parseFlags(args, flags ?? {}, this.problems)) };
   }
 
-  /** A variable of the environment. @param fallback counts if it is not set or empty */
+  /** A variable of the environment. @param fallback if it is unset or empty */
   env(name: string, fallback = ""): Setting {
     return this.setting(name, this.optional(name) ?? fallback);
   }
 
-  /** A flag of the command line; if it is given twice, the last counts. */
+  /** A flag of the command line; the last one counts if it is repeated. */
   flag(name: keyof F & string): Setting {
     return this.setting(`--${name}`, String(this.flags[name] ?? ""));
   }
 
-  /** A value from elsewhere. @param name is what messages call it */
+  /** A value from elsewhere. @param name for messages */
   setting(name: string, value: string): Setting {
     return new Setting(name, value, this.problems);
   }
 
-  /** A variable of the environment; undefined if it is not set or empty. */
+  /** A variable of the environment; undefined if it is unset or empty. */
   optional(name: string): string | undefined {
     return this.environment[name] || undefined;
   }
 
-  /** A variable of the environment that must be set. @param remedy how it gets set */
+  /** A required variable of the environment. @param remedy how to set it */
   required(name: string, remedy: string): string {
     const value = this.optional(name);
     if (value === undefined) this.problems.push(`${name} is not set: ${remedy}`);
     return value ?? "";
   }
 
-  /** @throws an Error that lists everything that is wrong */
+  /** @throws an Error that lists all problems */
   finish(): void {
     if (this.problems.length > 0) throw new Error(this.problems.join("; "));
   }
 }
 
-/** A flag as Go programs take it, with one dash or two. */
+/** A flag as in Go programs, with one dash or two. */
 const FLAG = /^--?(?<name>[^-=][^=]*)(?:=(?<value>.*))?$/s;
 
-/** The values of the flags that are given; of one that is given twice, the last. */
+/** The values of the given flags; the last one of repeated flags. */
 function parseFlags(args: readonly string[], table: FlagTable, problems: string[]): Record<string, string> {
   const values: Record<string, string> = {};
   const rest = [...args];
@@ -150,7 +150,7 @@ function parseFlags(args: readonly string[], table: FlagTable, problems: string[
     } else if (!Object.hasOwn(table, name)) {
       const known = Object.keys(table).map((each) => `--${each}`);
       problems.push(`--${name} is not known; known are ${known.join(", ")}`);
-      // The next word is its value, not a mistake of its own.
+      // The next word is its value, not another mistake.
       if (value === undefined && rest[0]?.startsWith("-") === false) rest.shift();
     } else if (value !== undefined) {
       values[name] = value;

@@ -5,7 +5,7 @@ import type { Host, TlsFailure } from "../../host/port";
 import { reasonOf } from "../../host/tls-failure";
 import type { ApiServer } from "../api-server";
 
-/** There is no connection; `dropped` if the server closed it after it was made. */
+/** The connection failed; `dropped` if the server closed it after it was made. */
 export class ConnectionFailed extends Error {
   constructor(
     message: string,
@@ -28,8 +28,8 @@ function isDropped({ step, error }: TlsFailure): boolean {
 }
 
 /**
- * Connects to the first of the server's addresses that takes a connection, and verifies it as the kubeconfig says.
- * @param milliseconds for everything
+ * Connects to the first of the server's addresses that accepts, and verifies it by the kubeconfig. @param milliseconds
+ * for everything
  * @throws Error; ConnectionFailed once the server's addresses are known
  */
 export function connect(host: Host, server: ApiServer, milliseconds: number): void {

@@ -1,4 +1,4 @@
-/** Look-ups by the installer of the same node, over its Unix socket: it has connections to the API server open. */
+/** Look-ups through the installer of the same node, over its Unix socket: it has open connections to the API server. */
 import { LOOKUP_SOCKET } from "../../cni/contract";
 import { Errno } from "../../host/errno";
 import { Poll } from "../../host/poll";
@@ -7,36 +7,36 @@ import { connectUnix } from "../../host/sockets";
 import { type HttpResponse, ResponseReader } from "../../system/http/message";
 import { patiently } from "./request";
 
-/** The header with the milliseconds that a caller waits at most. */
+/** The header with the maximum milliseconds that a caller waits. */
 export const DEADLINE_HEADER = "x-deadline-ms";
 /**
- * The header that marks an answer of the API server; any other answer is the installer's own and says why it has none.
- * The value changes with `isLookup` and `reducedObject`: an installer of another version may leave out what decides here.
+ * The header that marks an answer of the API server; any other answer is the installer's, with the reason. The value
+ * changes with `isLookup` and `reducedObject`: an installer of another version may omit fields for decisions.
  */
 export const ANSWER_HEADER = "x-lookup-answer";
 export const ANSWER_VERSION = "1";
-/** How often it says that it is still at work on a request, in milliseconds. */
+/** Interval of its progress messages about a request, in milliseconds. */
 export const PROCESSING_MS = 100;
 
-/** Milliseconds without a sign of life after which an installer hangs, or has too little processor time. */
+/** Milliseconds without any bytes after which an installer counts as hanging. */
 const SILENCE_MS = 3 * PROCESSING_MS;
-/** An answer has what decides about a pod, and no more. */
+/** Answers contain only the fields for decisions about a pod. */
 const CHUNK = 4096;
 const OK = 200;
 const MSG_NOSIGNAL = 0x4000;
 
-/** The installer has not answered, or not from the API server. */
+/** The installer did not answer, or without an answer of the API server. */
 export class InstallerSilent extends Error {
   override readonly name = "InstallerSilent";
 }
 
-/** How long an exchange may take. */
+/** Time limits of an exchange. */
 interface Limit {
   readonly end: number;
   readonly silenceMs: number;
 }
 
-/** @throws Error for what is not an answer of the API server */
+/** @throws Error for an answer that is not the API server's */
 function checked(response: HttpResponse, version: string | undefined): HttpResponse {
   if (response.status !== OK && version === undefined) throw new Error(response.body.trim());
   if (version !== ANSWER_VERSION) throw new Error("it is of another version");
@@ -44,7 +44,7 @@ function checked(response: HttpResponse, version: string | undefined): HttpRespo
   return response;
 }
 
-/** What arrives next, at least one byte; undefined once the connection is closed. */
+/** The next bytes, at least one; undefined once the connection is closed. */
 function received(host: Host, socket: number, into: Uint8Array, limit: Limit): Uint8Array | undefined {
   for (;;) {
     const wait = Math.max(0, Math.min(limit.silenceMs, limit.end - host.elapsed()));
@@ -76,10 +76,9 @@ function ask(host: Host, path: string, deadlineMs: number, silenceMs: number): H
 }
 
 /**
- * Gets an object, reduced to what decides about a pod, by the installer; as patiently as from the API server.
- * @param deadlineMs milliseconds for everything
- * @param silenceMs milliseconds without a sign of life after which the installer counts as silent
- * @throws InstallerSilent if it gives no answer of the API server
+ * Gets an object through the installer, reduced to the fields for decisions, with the same deadline as from the API
+ * server. @param deadlineMs milliseconds for everything @param silenceMs milliseconds without any bytes after which the
+ * installer counts as silent @throws InstallerSilent without an answer of the API server
  */
 export function getByInstaller(host: Host, path: string, deadlineMs: number, silenceMs = SILENCE_MS): HttpResponse {
   const begin = host.elapsed();

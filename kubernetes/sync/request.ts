@@ -11,7 +11,7 @@ const CHUNK = 16384;
 const TOO_MANY_REQUESTS = 429;
 const UNAVAILABLE = 503;
 
-/** @throws Error for a token that no header may hold */
+/** @throws Error for a token that is not allowed in a header */
 export function encodeRequest(server: ApiServer, path: string): string {
   const authorization = bearer(server);
   const lines = [
@@ -24,13 +24,13 @@ export function encodeRequest(server: ApiServer, path: string): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** One exchange on an open connection: how long each step may take, and what the deadline was in all. */
+/** One exchange on an open connection, with the time left for each step, and the whole deadline for messages. */
 interface Deadline {
   readonly left: () => number;
   readonly limit: number;
 }
 
-/** The number of bytes that a step transferred. @throws ConnectionFailed if it failed; `dropped` if nothing came back */
+/** The number of transferred bytes. @throws ConnectionFailed if the step failed; `dropped` if nothing was received */
 function transferred(result: number, isUnanswered: boolean, { limit }: Deadline): number {
   if (result === -Errno.ETIMEDOUT) throw new ConnectionFailed(`no answer within ${limit} ms`);
   if (result < 0) throw new ConnectionFailed("the connection was reset", isUnanswered);
@@ -62,18 +62,17 @@ function attempt(host: Host, server: ApiServer, path: string, left: () => number
   }
 }
 
-/** Milliseconds that a server asks to wait for; a second if it says a date or nothing (RFC 9110, section 10.2.3). */
+/** Milliseconds of a server's Retry-After; a second if it is a date or absent (RFC 9110, section 10.2.3). */
 function pauseOf(retryAfter: string | undefined): number {
   return /^\d{1,4}$/.test(retryAfter ?? "") ? Number(retryAfter) * 1000 : 1000;
 }
 
-/** Whether the server asks to be asked again. One that is unavailable may be so for long, unless it says for how long. */
+/** Whether the server requests a retry. Without Retry-After, an unavailable server may stay so for long. */
 const asksToWait = ({ status, retryAfter }: HttpResponse) =>
   status === TOO_MANY_REQUESTS || (status === UNAVAILABLE && retryAfter !== undefined);
 
 /**
- * An answer, asked for once more if the server has no room for now, after the pause that it asks for.
- * @param remaining milliseconds that are left
+ * An answer, with one retry after the requested pause if the server is overloaded. @param remaining milliseconds left
  */
 export function patiently(host: Host, remaining: () => number, request: () => HttpResponse): HttpResponse {
   const response = request();
@@ -84,10 +83,9 @@ export function patiently(host: Host, remaining: () => number, request: () => Ht
 }
 
 /**
- * Gets an object. Retries once if the connection is dropped before the answer begins, and if the server answers
- * that it has no room for now, after the pause that it asks for.
- * @param deadlineMs milliseconds for everything
- * @throws ApiUnreachable if there is no answer
+ * Gets an object. Retries once if the connection is dropped before the answer begins, and once, after the requested
+ * pause, if the server is overloaded. @param deadlineMs milliseconds for everything @throws ApiUnreachable without an
+ * answer
  */
 export function get(host: Host, server: ApiServer, path: string, deadlineMs: number): HttpResponse {
   const begin = host.elapsed();

@@ -1,4 +1,4 @@
-/** Modes nft, legacy and plain: the host's iptables, one transaction a family. */
+/** Modes nft, legacy and plain: the host's iptables, one transaction per family. */
 import { CniError, ErrorCode, reasonOf } from "../../cni/errors";
 import { hasChains, removalText, restoreText, undoText } from "../../cni/redirect/iptables";
 import type { RuleSet } from "../../cni/redirect/rules";
@@ -46,11 +46,11 @@ export type HostMode = "nft" | "legacy" | "plain";
 
 const PROGRAM: Readonly<Record<Family, string>> = { ip: "iptables", ip6: "ip6tables" };
 const SUFFIX: Readonly<Record<HostMode, string>> = { nft: "-nft", legacy: "-legacy", plain: "" };
-/** Waits for the lock that all iptables of the node share. */
+/** Waits for the node-wide lock of iptables. */
 const WAIT = ["-w", "5"];
 const SAVE = ["-t", "nat"];
 
-/** A family's transaction, and what the family had before. */
+/** A family's transaction and its previous rules. */
 interface Plan {
   readonly family: Family;
   readonly saved: string;
@@ -67,7 +67,7 @@ function failed(program: string, args: readonly string[], { status, stderr }: Pr
   );
 }
 
-/** The host's iptables in one mode. If it has no program for that mode, plain iptables is used. */
+/** The host's iptables in one mode. Uses plain iptables if the host has no program for that mode. */
 export class Iptables {
   constructor(
     private readonly host: Host,
@@ -81,8 +81,8 @@ export class Iptables {
   }
 
   /**
-   * Programs one family after the other, each in one transaction. If one fails, those before it are undone.
-   * @throws CniError 101
+   * Programs one family after the other, each in one transaction. If one fails, undoes the previous ones. @throws
+   * CniError 101
    */
   apply(sets: readonly RuleSet[]): void {
     const wanted = sets.map((set): Plan => {
@@ -110,7 +110,7 @@ export class Iptables {
       .map(({ family, saved }) => ({ family, saved, text: removalText(saved) }));
   }
 
-  /** Undoes what was done before a failure. Returns the failure, and with it what could not be undone. */
+  /** Undoes the transactions before a failure. Returns the failure, with those that could not be undone. */
   private undo(plans: readonly Plan[], failure: CniError): CniError {
     const left = plans.flatMap(({ family, saved }) => {
       try {
@@ -125,7 +125,7 @@ export class Iptables {
     return new CniError(code, message, [details, ...left].join("\n"), { cause: failure });
   }
 
-  /** Compares the rules in force with their own descriptions, if the node has a program to list them. */
+  /** Compares the rules with their descriptions, if the node has a program to list them. */
   compare(): Comparison {
     const saved = FAMILIES.map((family) => ({ family, text: this.saveIfPossible(family) })).filter(({ text }) =>
       hasChains(text),
@@ -144,7 +144,7 @@ export class Iptables {
   }
 
   private restore(family: Family, text: string): void {
-    // Mode auto: the user did not choose iptables, and may not know that it has a lock.
+    // In mode auto the user did not choose iptables, and may not know its lock.
     const waits = this.linkerd["use-wait-flag"] || this.linkerd["iptables-mode"] === "auto";
     this.run(family, "restore", ["--noflush", ...(waits ? WAIT : [])], text);
   }
@@ -159,7 +159,7 @@ export class Iptables {
     return ran.status === 0 ? ran.stdout : failed(program, args, ran, input);
   }
 
-  /** The names that a program may have; the one of this mode is first. */
+  /** The possible names of a program; this mode's name is first. */
   private names(family: Family, action: string): readonly string[] {
     const names = [SUFFIX[this.mode], ""].map((suffix) => `${PROGRAM[family]}${suffix}-${action}`);
     return [...new Set(names)];
