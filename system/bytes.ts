@@ -1,4 +1,4 @@
-/** Texts as bytes and the other way round. */
+/** Converts texts to bytes and back. */
 export { base64, fromBase64 } from "../host/base64";
 export { hex } from "../host/bytes";
 
@@ -6,13 +6,13 @@ const encoder = new TextEncoder();
 /** A byte order mark is part of the text. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The UTF-8 of a text; what is not well-formed becomes U+FFFD. */
+/** The UTF-8 of a text; malformed parts become U+FFFD. */
 export const utf8 = (text: string): Uint8Array => encoder.encode(text);
 
-/** The text that stands in UTF-8; what is none becomes U+FFFD. */
+/** Decodes UTF-8; invalid bytes become U+FFFD. */
 export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
 
-/** Whether bytes are the same. */
+/** Whether bytes are equal. */
 export function equal(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, at) => byte === right[at]);
 }

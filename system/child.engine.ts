@@ -1,4 +1,4 @@
-/** Programs that run and end, by the C host: what child.ts describes. */
+/** Child programs by the C host, with child.ts's interface. */
 
 import { Errno } from "../host/errno";
 import type { HostRun } from "../host/port";
@@ -10,7 +10,7 @@ import { inChild, Signals } from "./engine/loop";
 const signalName = (number: number): string =>
   Object.entries(Signals).find(([, each]) => each === number)?.[0] ?? `SIG${number}`;
 
-/** Additional time to start a program and to end it: a disk may not answer. */
+/** Additional time to start and to end a program, since a disk may not answer. */
 const GRACE_MS = 2_000;
 
 function endedBy(

@@ -2,17 +2,17 @@
 import { execFile } from "node:child_process";
 
 export interface RunOptions {
-  /** All that its environment holds. */
+  /** Its whole environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Directory in which it starts. */
   readonly cwd: string;
-  /** After these milliseconds it is ended by SIGKILL. */
+  /** Milliseconds after which SIGKILL ends it. */
   readonly timeoutMs: number;
-  /** The same once it has printed more than these bytes, on stdout or on stderr. */
+  /** Maximum bytes on stdout or stderr, beyond which SIGKILL ends it. */
   readonly maxBytes: number;
 }
 
-/** How a program ended: by exit or by a signal, or it did not start. */
+/** The end of a program: an exit, a signal, or a failed start. */
 export interface Ended {
   /** Its exit status. */
   readonly code?: number;
@@ -40,7 +40,7 @@ function endedBy({ code, signal, killed }: Failure): Omit<Ended, "stdout" | "std
   return typeof signal === "string" ? { signal } : { code: code ?? 0 };
 }
 
-/** Runs a program with nothing to read, and waits until it has ended. Never rejects. @param program an absolute path */
+/** Runs a program without input, and waits for its end. Never rejects. @param program an absolute path */
 export function run(program: string, args: readonly string[], options: RunOptions): Promise<Ended> {
   const { env, cwd, timeoutMs: timeout, maxBytes: maxBuffer } = options;
   return new Promise((resolve) => {
@@ -49,10 +49,10 @@ export function run(program: string, args: readonly string[], options: RunOption
       const child = execFile(program, [...args], settings, (error, stdout, stderr) =>
         resolve({ ...endedBy(error ?? {}), stdout, stderr }),
       );
-      // A program that reads nothing has ended before it is told that there is nothing.
+      // A program that does not read its input may end before the input is closed.
       child.stdin?.on("error", () => undefined).end();
     } catch (error) {
-      // Some errors are told at once.
+      // Some errors are thrown synchronously.
       resolve({ ...endedBy(error as Failure), stdout: "", stderr: "" });
     }
   });

@@ -1,4 +1,4 @@
-/** Keys, signatures and hashes, by the C host: crypto.ts has the same by Node, and says more. */
+/** Keys, signatures and hashes by the C host; crypto.ts has the same by Node, with documentation. */
 import { base64 } from "../host/base64";
 import { checked } from "../host/errno";
 import type { Hash } from "./crypto";
@@ -9,7 +9,7 @@ export type { Hash };
 /** The SHA-256 of some bytes: 32 bytes. */
 export const sha256 = (bytes: Uint8Array): Uint8Array => host.hash(bytes, 256);
 
-/** Random bytes that no one can guess. */
+/** Cryptographically secure random bytes. */
 export function randomBytes(count: number): Uint8Array {
   const bytes = new Uint8Array(count);
   for (let at = 0; at < count; ) at += checked("get random bytes", host.getrandom(bytes.subarray(at), 0));
@@ -57,12 +57,12 @@ export const sign = (key: string, bytes: Uint8Array): Uint8Array => host.keySign
 
 const BITS: Readonly<Record<Hash, number>> = { sha256: 256, sha384: 384, sha512: 512 };
 
-/** Whether a signature is one of these bytes; a public key that cannot be read has signed nothing. */
+/** Whether a signature matches these bytes; false for an unreadable public key. */
 export function verify(spki: Uint8Array, bytes: Uint8Array, signature: Uint8Array, hash: Hash = "sha256"): boolean {
   return host.keyVerify(spki, bytes, signature, BITS[hash]);
 }
 
-/** Why a TLS server cannot show a certificate, in the TLS library's words; undefined if it can. */
+/** Why a TLS server cannot use a certificate, in the TLS library's words; undefined if it can. */
 export function pairProblem(cert: string, key: string): string | undefined {
   const made = host.tlsServer(cert, key);
   return typeof made === "string" ? made : undefined;

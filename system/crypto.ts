@@ -14,7 +14,7 @@ import { createSecureContext } from "node:tls";
 
 export { randomUUID };
 
-/** The hash that a signature is of. */
+/** The hash in a signature. */
 export type Hash = "sha256" | "sha384" | "sha512";
 
 const plain = (buffer: Buffer) => new Uint8Array(buffer);
@@ -22,7 +22,7 @@ const plain = (buffer: Buffer) => new Uint8Array(buffer);
 /** The SHA-256 of some bytes: 32 bytes. */
 export const sha256 = (bytes: Uint8Array): Uint8Array => plain(createHash("sha256").update(bytes).digest());
 
-/** Random bytes that no one can guess. */
+/** Cryptographically secure random bytes. */
 export const randomBytes = (count: number): Uint8Array => plain(randomBuffer(count));
 
 /** Makes a key of the curve P-256. @returns PKCS#8, PEM */
@@ -41,16 +41,15 @@ export function publicKeyOf(key: string): Uint8Array {
 }
 
 /**
- * Signs the SHA-256 of some bytes.
- * @param key PEM, as for `publicKeyOf`
- * @returns ECDSA (DER) or RSA (PKCS#1 v1.5), as the key is
+ * Signs the SHA-256 of some bytes. @param key PEM, as for `publicKeyOf` @returns ECDSA (DER) or RSA (PKCS#1 v1.5),
+ * depending on the key
  * @throws if the key cannot be read; the message does not quote it
  */
 export const sign = (key: string, bytes: Uint8Array): Uint8Array => plain(signBytes("sha256", bytes, key));
 
 /**
  * Whether a signature is one of these bytes: ECDSA (DER) or RSA (PKCS#1 v1.5), as the key is.
- * @param spki public key: SubjectPublicKeyInfo, DER; a key that cannot be read has signed nothing
+ * @param spki public key: SubjectPublicKeyInfo, DER; false for an unreadable key
  */
 export function verify(spki: Uint8Array, bytes: Uint8Array, signature: Uint8Array, hash: Hash = "sha256"): boolean {
   try {
@@ -62,14 +61,14 @@ export function verify(spki: Uint8Array, bytes: Uint8Array, signature: Uint8Arra
 }
 
 /**
- * Why a TLS server cannot show a certificate, in the TLS library's words.
+ * Why a TLS server cannot use a certificate, in the TLS library's words.
  * @param cert PEM: the certificate, then those that lead from it to the authority
  * @param key PEM, as for `publicKeyOf`
  * @returns undefined if it can
  */
 export function pairProblem(cert: string, key: string): string | undefined {
   try {
-    // A secure context takes an empty text for none at all.
+    // A secure context treats an empty text as absent.
     new X509Certificate(cert);
     createPrivateKey(key);
     createSecureContext({ cert, key });

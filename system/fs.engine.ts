@@ -1,4 +1,4 @@
-/** Files, by the C host: what fs.ts describes. */
+/** Files by the C host, with fs.ts's interface. */
 import { concat } from "../host/bytes";
 import { Open } from "../host/files";
 import { failed } from "./engine/errors";
@@ -8,7 +8,7 @@ import type { Dirent, Stats, Watch } from "./fs";
 
 export type { Dirent, Stats, Watch } from "./fs";
 
-/** The result of a call. @throws an Error as Node's, which names the call and its paths */
+/** The result of a call. @throws an Error as in Node, with the call and its paths */
 function checked(result: number, call: string, ...paths: readonly string[]): number {
   if (result >= 0) return result;
   throw failed(-result, [call, paths.map((path) => `'${path}'`).join(" -> ")].join(" ").trim());
@@ -32,7 +32,7 @@ const STATX = {
 };
 const TYPE = { mask: 0o170000, file: 0o100000, directory: 0o040000, link: 0o120000 };
 
-/** A number of 64 bits, which loses precision beyond 53, as Node's do. */
+/** A 64-bit number, which loses precision beyond 53 bits, as in Node. */
 const long = (view: DataView, at: number) => view.getUint32(at, true) + view.getInt32(at + 4, true) * 2 ** 32;
 
 function statsOf(view: DataView): Stats {
@@ -77,7 +77,7 @@ function statBy(call: string, flags: number): StatSync {
 export const statSync = statBy("stat", 0);
 export const lstatSync = statBy("lstat", AT_SYMLINK_NOFOLLOW);
 
-/** Opens a file for as long as work takes. */
+/** Opens a file for the duration of a function. */
 function withOpen<T>(path: string, flags: number, mode: number, work: (descriptor: number) => T): T {
   const descriptor = checked(host.open(path, flags | Open.closeOnExec, mode), "open", path);
   try {
@@ -108,7 +108,7 @@ function readFile(path: string, encoding?: "utf8"): Uint8Array | string {
 }
 export const readFileSync = readFile;
 
-/** Where the members of `struct linux_dirent64` stand. */
+/** Offsets of the members of `struct linux_dirent64`. */
 const DIRENT = { length: 16, type: 18, name: 19 };
 const DT = { unknown: 0, directory: 4, link: 10 };
 
@@ -129,7 +129,7 @@ function entriesOf(bytes: Uint8Array): Entry[] {
 
 function entriesIn(path: string): readonly Entry[] {
   const found: Entry[] = [];
-  // A path that leads to a FIFO does not block.
+  // A path to a FIFO must not block.
   withOpen(path, Open.readOnly | Open.nonBlocking, 0, (descriptor) => {
     const into = new Uint8Array(32 * 1024);
     for (let size = -1; size !== 0; ) {
@@ -142,7 +142,7 @@ function entriesIn(path: string): readonly Entry[] {
 }
 
 function direntOf(directory: string, { name, type }: Entry): Dirent {
-  // Some file systems do not tell.
+  // Some file systems do not report it.
   const stat = type === DT.unknown ? lstatSync(`${directory}/${name}`, { throwIfNoEntry: false }) : undefined;
   return {
     name,
@@ -177,7 +177,7 @@ export function accessSync(path: string, mode: number): void {
   checked(host.accessAs(path, mode), "access", path);
 }
 
-/** Where the members of `struct statfs` stand. */
+/** Offsets of the members of `struct statfs`. */
 const STATFS = { size: 256, blockSize: 8, available: 32 };
 
 export function statfsSync(path: string): { readonly bavail: number; readonly bsize: number } {
@@ -222,7 +222,7 @@ const watchers = new Map<number, Set<Watcher>>();
 let inotify = -1;
 
 function tell(watch: number, mask: number): void {
-  // Without a watch: events were lost.
+  // Events without a watch mean that events were lost.
   const told = watch < 0 ? [...watchers.values()].flatMap((each) => [...each]) : [...(watchers.get(watch) ?? [])];
   if (mask & IN_IGNORED) {
     watchers.delete(watch);
@@ -266,7 +266,7 @@ export function watch(directory: string, changed: () => void): Watch {
 const OPENED = 0x20 | 0x01000000; // IN_OPEN, IN_ONLYDIR
 const IN_ISDIR = 0x40000000;
 
-/** Whether one of the events is of the directory itself: what is in it has a name. */
+/** Whether an event is of the directory itself; events of entries have a name. */
 function isOfItself(events: Uint8Array): boolean {
   const view = new DataView(events.buffer, events.byteOffset, events.length);
   for (let at = 0; at < events.length; at += EVENT_SIZE + view.getUint32(at + 12, true))
@@ -324,7 +324,7 @@ function writeFully(descriptor: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += checked(host.write(descriptor, bytes.subarray(at)), "write");
 }
 
-/** Gives a file its mode, and makes it safe on the disk. */
+/** Sets a file's mode, and syncs it to disk. */
 function finish(descriptor: number, mode: number): void {
   checked(host.fchmod(descriptor, mode), "fchmod");
   checked(host.fsync(descriptor), "fsync");
@@ -360,7 +360,7 @@ export const copyFileSync = (from: string, path: string, mode: number): void =>
 export const settleSync = (path: string): void =>
   withOpen(path, Open.readOnly, 0, (descriptor) => void checked(host.fsync(descriptor), "fsync"));
 
-/** Block by block: an executable is larger than this process's memory may be. */
+/** Block by block, since an executable may exceed this process's memory limit. */
 function isSame(left: number, right: number): boolean {
   const [one, other] = [new Uint8Array(CHUNK), new Uint8Array(CHUNK)];
   for (;;) {

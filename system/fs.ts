@@ -1,6 +1,6 @@
 /**
- * Files: by Node here, by the C host in fs.engine.ts. Names, arguments and errors are Node's, as far as programs use them:
- * a call that fails throws an Error whose `code` is the name of an errno and whose message begins with it.
+ * Files: by Node here, by the C host in fs.engine.ts. Names, arguments and errors are those of Node: a failed call
+ * throws an Error whose `code` is the name of an errno and whose message begins with it.
  */
 import * as node from "node:fs";
 
@@ -32,7 +32,7 @@ export interface Dirent {
 export interface Watch {
   /** Ends it. */
   close(): void;
-  /** The watch is over: the kernel does not tell any more. */
+  /** The watch has ended: the kernel reports no more events. */
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
@@ -64,11 +64,11 @@ export const readlinkSync: (path: string) => string = node.readlinkSync;
 export const realpathSync: (path: string) => string = node.realpathSync;
 export const existsSync: (path: string) => boolean = node.existsSync;
 export const accessSync: (path: string, mode: number) => void = node.accessSync;
-/** Free space for those who are not root: `bavail` blocks of `bsize` bytes. */
+/** Free space for unprivileged users: `bavail` blocks of `bsize` bytes. */
 export const statfsSync: (path: string) => { readonly bavail: number; readonly bsize: number } = node.statfsSync;
 export const openSync: (path: string, flags: "r") => number = node.openSync;
 export const closeSync: (descriptor: number) => void = node.closeSync;
-/** @param position null: after the last read of the descriptor. @returns bytes that were read, 0 at the end */
+/** @param position null: the descriptor's current offset. @returns bytes read, 0 at the end */
 export const readSync: (
   descriptor: number,
   into: Uint8Array,
@@ -77,27 +77,30 @@ export const readSync: (
   position: number | null,
 ) => number = node.readSync;
 
-/** Tells each change of a directory's entries or of a file in it. @throws if the kernel gives no watch (ENOSPC, EMFILE) */
+/**
+ * Reports each change of a directory's entries or of a file in it. @throws if the kernel refuses a watch (ENOSPC,
+ * EMFILE)
+ */
 export const watch: (directory: string, changed: () => void) => Watch = node.watch;
 
 /**
- * Does what may take minutes on a slow disk, such as every change of a file, while the process does other work: on the
- * engine in a child process, so that nothing but what it returns, as JSON has it, comes back.
- * @throws what it throws: message and code
+ * Runs a function that may take minutes on a slow disk, such as a change of a file, without blocking the process: the
+ * engine runs it in a child process, and only its result comes back, by way of JSON. @throws the function's error, with
+ * message and code
  */
 export const apart = async <T>(work: () => T): Promise<T> => work();
 
 /**
- * Whether a process opens a directory, or a file in it, after this has begun.
- * @param meanwhile what this process does after it has begun to look, which must not open the directory itself
- * @throws if the kernel does not tell (ENOSPC, EMFILE), and under Node, which cannot ask
+ * Whether a process opens a directory, or a file in it, after the watch has begun. @param meanwhile an action of this
+ * process after the watch has begun, which must not open the directory @throws if the kernel refuses the watch (ENOSPC,
+ * EMFILE), and under Node, which does not support it
  */
 export const isOpened: (directory: string, meanwhile: () => Promise<unknown>, withinMs: number) => Promise<boolean> =
   async () => {
     throw new Error("not by Node");
   };
 
-/** Gives a file a second name. */
+/** Creates a hard link. */
 export const linkSync: (existing: string, path: string) => void = node.linkSync;
 export const symlinkSync: (target: string, path: string) => void = node.symlinkSync;
 export const renameSync: (from: string, to: string) => void = node.renameSync;
@@ -116,7 +119,7 @@ function withFile(path: string, flags: string, mode: number, use: (descriptor: n
   }
 }
 
-/** Creates a file that is not there yet (else EEXIST), with its bytes safe on the disk and this mode, whatever the umask. */
+/** Creates a new file (else EEXIST) with this mode, whatever the umask, and syncs it to disk. */
 export function createFileSync(path: string, bytes: Uint8Array, mode: number): void {
   withFile(path, "wx", mode, (descriptor) => {
     node.writeFileSync(descriptor, bytes);
@@ -130,9 +133,9 @@ export function copyFileSync(from: string, path: string, mode: number): void {
   withFile(path, "r", mode, (descriptor) => node.fchmodSync(descriptor, mode));
 }
 
-/** Makes the bytes of a file, or the names in a directory, safe on the disk. */
+/** Syncs a file's content, or a directory's entries, to disk. */
 export const settleSync = (path: string): void => withFile(path, "r", 0, () => undefined);
 
-/** Whether two files hold the same. */
+/** Whether two files have the same content. */
 export const isSameSync = (left: string, right: string): boolean =>
   node.readFileSync(left).equals(node.readFileSync(right));

@@ -1,4 +1,4 @@
-/** Connections, by the C host: net.ts has the same by Node's modules, and says more. */
+/** Connections by the C host; net.ts has the same by Node's modules, with documentation. */
 import { parseAddress } from "../cni/subnets";
 import { checked, Errno, SystemError } from "../host/errno";
 import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
@@ -29,10 +29,10 @@ import type {
 } from "./net";
 import { Waiting } from "./waiting";
 
-/** There is no connection, or no longer. */
+/** The connection failed or ended. */
 export class NetError extends Error {
   override readonly name = "NetError";
-  /** @param code as `ECONNREFUSED`, if there is one */
+  /** @param code such as `ECONNREFUSED`, if any */
   constructor(
     message: string,
     readonly kind: NetFailure,
@@ -43,19 +43,19 @@ export class NetError extends Error {
   }
 }
 
-/** How long an address has before the next is tried, too (RFC 8305). */
+/** Time before the next address is also tried (RFC 8305). */
 const STAGGER_MS = 250;
-/** How many addresses of a host are tried. */
+/** Maximum addresses of a host to try. */
 const MOST_ADDRESSES = 8;
-/** Connections that a listener takes before other work goes on. */
+/** Connections that a listener accepts before other work continues. */
 const BATCH = 32;
-/** Milliseconds until a listener tries again that has no descriptor or memory for a connection. */
+/** Milliseconds until a listener without a free descriptor or memory tries again. */
 const PAUSE_MS = 100;
-/** Connections that have sent nothing yet, but in a rush; the oldest makes room for a new one. */
+/** Maximum connections that have sent nothing yet, except in a rush; the oldest is closed for a new one. */
 const MOST_SILENT = 512;
-/** Handshakes that have begun, which take 45 KiB each; the oldest makes room for a new one. */
+/** Maximum handshakes in progress, which need 45 KiB each; the oldest is closed for a new one. */
 const MOST_HANDSHAKES = 256;
-/** Milliseconds after its time limit that a child process has to say so itself. */
+/** Additional milliseconds for a child process to report its own timeout. */
 const CHILD_MS = 500;
 /** Milliseconds to look up the address of a listener. */
 const LOOKUP_MS = 5_000;
@@ -70,7 +70,7 @@ const codeOf = (errno: number) => new SystemError("", errno).code;
 /** The bytes received last: each connection takes its bytes at once, and none has a buffer of its own. */
 const received = new Uint8Array(16_384);
 
-/** How a connection moves bytes, without waiting; a count below zero is a negated errno. */
+/** Transfers bytes without waiting; a negative count is a negated errno. */
 interface Channel {
   readonly socket: number;
   send(bytes: Uint8Array): number | TlsWants;
@@ -101,7 +101,7 @@ function tlsChannel(socket: number, connection: TlsConnection): Channel {
 class EngineConnection implements Connection {
   private readonly end = new AbortController();
   private written: Promise<void> = Promise.resolve();
-  /** Writes that are not over. */
+  /** Unfinished writes. */
   private unwritten = 0;
 
   constructor(private readonly channel: Channel) {}
@@ -121,7 +121,7 @@ class EngineConnection implements Connection {
       for (let at = 0; at < bytes.length; )
         at += await this.moved(at === 0 ? undefined : "write", () => this.channel.send(bytes.subarray(at)));
     };
-    // Behind nothing else, it is sent before this returns.
+    // Without earlier writes, it is sent before this returns.
     const done = this.unwritten === 0 ? write() : this.written.then(write);
     this.unwritten += 1;
     const over = () => {
@@ -156,10 +156,10 @@ class EngineConnection implements Connection {
 
 /** A connection that is being made. */
 interface Attempt {
-  /** Which step is under way: an attempt that takes too long failed there. */
+  /** The current step, which is the failed one after a timeout. */
   kind: NetFailure;
   readonly signal: AbortSignal;
-  /** Milliseconds for all of it, and those that are left. */
+  /** Milliseconds in total, and those left. */
   readonly deadlineMs: number;
   left(): number;
 }
@@ -218,10 +218,10 @@ async function addressesOf(name: string, { left, signal }: Attempt): Promise<rea
   }
 }
 
-/** The bytes of an address; none for what is not one: the kernel then says that it is invalid. */
+/** The bytes of an address; empty for an invalid one, which the kernel then refuses. */
 const bytesOf = (address: string) => Uint8Array.from(parseAddress(address) ?? []);
 
-/** A socket that is connected to one address. @throws SystemError */
+/** A socket connected to one address. @throws SystemError */
 async function connected(address: Uint8Array, port: number, signal: AbortSignal): Promise<number> {
   const socket = beginConnection(host, address, port);
   try {
@@ -236,7 +236,7 @@ async function connected(address: Uint8Array, port: number, signal: AbortSignal)
   }
 }
 
-/** A socket that is connected to the first address that takes it; the next is tried while those before do not answer. */
+/** A socket connected to the first address that accepts; the next one is tried while earlier ones do not answer. */
 function dialled(addresses: readonly Uint8Array[], port: number, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const others = new AbortController();
@@ -334,7 +334,7 @@ async function handshaken(socket: number, connection: TlsConnection, attempt: At
   }
 }
 
-/** Connects and verifies the server as the target says. @throws NetError */
+/** Connects and verifies the server. @throws NetError */
 export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
   const { ca, certificate, insecure = false, serverName = to.host } = to;
   return attempted(options, "resolve", async (attempt) => {
@@ -353,7 +353,7 @@ export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Conn
   });
 }
 
-/** Takes connections until the signal comes. */
+/** Accepts connections until the signal is given. */
 async function acceptAll(listening: number, signal: AbortSignal, taken: (socket: number) => void): Promise<void> {
   for (;;) {
     await ready(listening, "read", signal);
@@ -362,7 +362,7 @@ async function acceptAll(listening: number, signal: AbortSignal, taken: (socket:
       if (socket === -Errno.EAGAIN) break;
       if (socket === -ECONNABORTED) continue;
       if (socket < 0) {
-        // There are too many descriptors, or too little memory: the connection waits, and may not be asked for at once.
+        // Without a free descriptor or memory the connection waits; do not retry at once.
         await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
         break;
       }
@@ -378,7 +378,7 @@ async function listenSocket({ host: name, port }: ListenAddress): Promise<number
   return listenOn(host, port, bytesOf(text));
 }
 
-/** Takes the connections of a socket. @returns what ends that, and closes it */
+/** Accepts the connections of a socket. @returns a function that stops and closes it */
 function taking(socket: number, taken: (socket: number) => void): () => void {
   const end = new AbortController();
   acceptAll(socket, end.signal, taken).catch((error) => {
@@ -402,7 +402,7 @@ async function listening(at: ListenAddress, taken: (socket: number) => void): Pr
   return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close: taking(socket, accepted) };
 }
 
-/** @param taken gets each connection @throws SystemError if the port is taken */
+/** @param taken receives each connection @throws SystemError if the port is in use */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
   return listening(at, (socket) => taken(new EngineConnection(plainChannel(socket))));
 }
@@ -411,9 +411,8 @@ const ROOT = 0;
 const OWNER_ONLY = 0o600;
 
 /**
- * Listens on a path that is not there yet, for the own user and root: their file, and their connections.
- * @param taken gets each connection
- * @throws Error if the path is taken or cannot be made
+ * Listens on a new path for this user and root: only they can open the file and connect. @param taken receives each
+ * connection @throws Error if the path exists or cannot be created
  */
 export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<{ close(): void }> {
   const socket = listenPath(host, path, OWNER_ONLY);
@@ -433,9 +432,8 @@ function identityOf({ cert, key }: TlsPair): TlsIdentity {
 }
 
 /**
- * Listens for TLS 1.2 and 1.3.
- * @param taken gets each connection once its handshake is done
- * @throws Error if the port is taken or TLS refuses the pair
+ * Listens for TLS 1.2 and 1.3. @param taken receives each connection after its handshake @throws Error if the port is
+ * in use or TLS refuses the pair
  */
 export async function listenTls(
   at: ListenAddress,

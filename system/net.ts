@@ -1,4 +1,4 @@
-/** Connections, by Node's modules; net.engine.ts has the same by the C host. */
+/** Connections by Node's modules; net.engine.ts has the same by the C host. */
 import { chmodSync } from "node:fs";
 import { createServer, isIP, type Server, type Socket, connect as tcpConnect } from "node:net";
 import {
@@ -13,20 +13,20 @@ import { Waiting } from "./waiting";
 
 export interface Connection {
   /**
-   * The bytes that have arrived, at least one; undefined once the other end has ended its side. One read at a time.
-   * @throws NetError
+   * The received bytes, at least one; undefined once the other end has closed its side. One read at a time. @throws
+   * NetError
    */
   read(): Promise<Uint8Array | undefined>;
-  /** Resolves once the kernel has taken all of it. @throws NetError */
+  /** Resolves once the kernel has accepted all bytes. @throws NetError */
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends the connection at once; a read or write under way rejects. May be called again. */
+  /** Ends the connection at once; pending reads and writes reject. May be called again. */
   close(): void;
 }
 
 export interface Listener {
-  /** Where it listens: the port it was given, or for 0 the one it got. */
+  /** The actual port, also if 0 was requested. */
   readonly port: number;
-  /** Takes no more connections. */
+  /** Accepts no more connections. */
   close(): void;
 }
 
@@ -37,17 +37,17 @@ export interface TlsPair {
 }
 
 export interface TlsListener extends Listener {
-  /** Shows another certificate to connections from now on. @throws Error if TLS refuses it: the former stays */
+  /** Uses another certificate for new connections. @throws Error if TLS refuses it, and the former one stays */
   use(pair: TlsPair): void;
 }
 
-/** Which step failed. */
+/** The failed step. */
 export type NetFailure = "resolve" | "connect" | "ca" | "certificate" | "handshake" | "verify" | "closed";
 
-/** There is no connection, or no longer. */
+/** The connection failed or ended. */
 export class NetError extends Error {
   override readonly name = "NetError";
-  /** @param code as `ECONNREFUSED`, if there is one */
+  /** @param code such as `ECONNREFUSED`, if any */
   constructor(
     message: string,
     readonly kind: NetFailure,
@@ -76,13 +76,13 @@ export interface TlsTarget extends TcpTarget {
 }
 
 export interface ConnectOptions {
-  /** Milliseconds for the whole connection, with the handshake of TLS. */
+  /** Milliseconds to connect, including the TLS handshake. */
   readonly deadlineMs: number;
   /** Ends the attempt. */
   readonly signal?: AbortSignal;
   /**
-   * Milliseconds after which a connection ends whose other end does not acknowledge what it is sent: the way there is
-   * gone. By Node it has no effect. @default what the kernel gives: a quarter of an hour
+   * Milliseconds without an acknowledgement of sent data after which a connection ends. Has no effect with Node.
+   * @default the kernel's: a quarter of an hour
    */
   readonly acknowledgeMs?: number;
 }
@@ -94,18 +94,18 @@ export interface ListenAddress {
 }
 
 export interface TlsListenOptions {
-  /** Milliseconds that a client has for the handshake. */
+  /** Milliseconds for a client's handshake. */
   readonly handshakeMs: number;
 }
 
-/** Handshakes under way, but in a rush; the oldest makes room for a new one. */
+/** Maximum handshakes in progress, except in a rush; the oldest is closed for a new one. */
 const MOST_HANDSHAKES = 512;
 /** Connections that wait to be accepted; the kernel may allow fewer. */
 const BACKLOG = 4096;
 const EVERY_ADDRESS = "::"; // of both families
 const EVERY_IPV4_ADDRESS = "0.0.0.0";
 
-/** Milliseconds for a connection on this machine, which is made at once or not at all. */
+/** Milliseconds to connect on this machine, where connections succeed at once or not at all. */
 const LOCAL_MS = 5_000;
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
@@ -119,7 +119,7 @@ interface Pending<T> {
   readonly reject: (error: Error) => void;
 }
 
-/** A socket of Node: it reads on only while a read waits. */
+/** A socket of Node, which reads only during a pending read. */
 class SocketConnection implements Connection {
   private readonly arrived: Uint8Array[] = [];
   private reading: Pending<Uint8Array | undefined> | undefined;
@@ -189,9 +189,9 @@ class SocketConnection implements Connection {
 /** A socket once it is open. */
 interface Attempt<T extends Socket> {
   readonly socket: T;
-  /** The event with which it is open. */
+  /** The event that signals the open connection. */
   readonly opened: "connect" | "secureConnect";
-  /** Which step an error belongs to. */
+  /** The step of an error. */
   readonly kindOf: (error: Error) => NetFailure;
 }
 
@@ -246,11 +246,11 @@ export function connectUnix(path: string): Promise<Connection> {
   return opening({ socket, opened: "connect", kindOf: () => "connect" }, { deadlineMs: LOCAL_MS });
 }
 
-/** Codes of what Node finds wrong with a certificate. */
+/** Node's error codes for certificates. */
 const VERIFY =
   /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CRL_|ERR_TLS_CERT_|INVALID_|HOSTNAME_MISMATCH|PATH_LENGTH_)/;
 
-/** @throws NetError if OpenSSL refuses what it is given */
+/** @throws NetError if OpenSSL refuses its input */
 function checked(kind: NetFailure, given: Parameters<typeof createSecureContext>[0]): void {
   try {
     createSecureContext(given);
@@ -266,14 +266,14 @@ function trustOf({ ca, certificate, host, insecure = false, port, serverName }: 
     serverName === undefined
       ? {}
       : {
-          // No address may stand in the extension (RFC 6066).
+          // The extension does not allow addresses (RFC 6066).
           ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
           checkServerIdentity: (_, shown) => checkServerIdentity(serverName, shown),
         };
   return { host, port, rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...certificate, ...named };
 }
 
-/** Connects and verifies the server as the target says. @throws NetError */
+/** Connects and verifies the server. @throws NetError */
 export async function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
   const socket: TLSSocket = tlsConnect(trustOf(to));
   let isConnected = false;
@@ -292,7 +292,7 @@ function listening(server: Server, host: string, port: number): Promise<Listener
     server.once("error", reject);
     server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off("error", reject);
-      // An accept that fails, for want of descriptors: the next one may not.
+      // Accept failed without a free descriptor; the next one may succeed.
       server.on("error", () => undefined);
       const bound = server.address();
       resolve({
@@ -312,7 +312,7 @@ async function listen(create: () => Server, { host, port }: ListenAddress): Prom
   }
 }
 
-/** @param taken gets each connection @throws Error if the port is taken */
+/** @param taken receives each connection @throws Error if the port is in use */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
   return listen(() => createServer((socket) => taken(new SocketConnection(socket))), at);
 }
@@ -320,10 +320,8 @@ export function listenTcp(at: ListenAddress, taken: (connection: Connection) => 
 const OWNER_ONLY = 0o600;
 
 /**
- * Listens on a path that is not there yet, for the own user and root: their file, and, which Node cannot see, their
- * connections.
- * @param taken gets each connection
- * @throws Error if the path is taken or cannot be made
+ * Listens on a new path for this user and root: only they can open the file. Node cannot check who connects. @param
+ * taken receives each connection @throws Error if the path exists or cannot be created
  */
 export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<{ close(): void }> {
   const server = createServer((socket) => taken(new SocketConnection(socket)));
@@ -336,9 +334,8 @@ export async function listenUnix(path: string, taken: (connection: Connection) =
 }
 
 /**
- * Listens for TLS 1.2 and 1.3.
- * @param taken gets each connection once its handshake is done
- * @throws Error if the port is taken or TLS refuses the pair
+ * Listens for TLS 1.2 and 1.3. @param taken receives each connection after its handshake @throws Error if the port is
+ * in use or TLS refuses the pair
  */
 export async function listenTls(
   at: ListenAddress,

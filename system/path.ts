@@ -1,4 +1,4 @@
-/** POSIX paths, as `node:path` has them. */
+/** POSIX paths, as in `node:path`. */
 
 /** Without empty segments, `.`, and `..` if something precedes it. */
 function segments(path: string): readonly string[] {
@@ -12,7 +12,7 @@ function segments(path: string): readonly string[] {
   return kept;
 }
 
-/** One path of all parts, normalized; a slash at its end stays. */
+/** Joins and normalizes parts; a trailing slash stays. */
 export function join(...parts: readonly string[]): string {
   const path = parts.filter((part) => part !== "").join("/");
   const inner = segments(path).join("/");
@@ -20,7 +20,7 @@ export function join(...parts: readonly string[]): string {
   return `${inner === "" ? "." : inner}${path.endsWith("/") ? "/" : ""}`;
 }
 
-/** Where a path leads to, as seen from a directory. @param directory an absolute path. @returns one, normalized */
+/** Resolves a path against a directory. @param directory an absolute path. @returns a normalized absolute path */
 export function resolve(directory: string, path: string): string {
   return `/${segments(path.startsWith("/") ? path : `${directory}/${path}`).join("/")}`;
 }

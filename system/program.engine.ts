@@ -1,4 +1,4 @@
-/** The process that a program is, by the C host: what program.ts describes. */
+/** The current process by the C host, with program.ts's interface. */
 import { writeAll } from "../host/files";
 import { host } from "./engine/host";
 import { onSignal, run, Signals } from "./engine/loop";
@@ -7,7 +7,7 @@ const STDOUT = 1;
 
 export const args: readonly string[] = host.args();
 
-/** Of `NAME=value`; a value may hold more of `=`. */
+/** Splits `NAME=value`; a value may contain `=`. */
 function pair(variable: string): readonly [string, string] {
   const at = variable.indexOf("=");
   return [variable.slice(0, at), variable.slice(at + 1)];

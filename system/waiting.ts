@@ -1,19 +1,16 @@
-/** Connections that no client uses beyond this are ended whatever their age: each takes about 12 KiB. */
+/** Maximum idle connections of any age, which need about 12 KiB each. */
 const MOST_AT_ALL = 2048;
 /**
- * Milliseconds that every client has: many connections may be accepted before the first bytes of one are read, and clients
- * that come back at once must not fill the queue in which others wait to be accepted.
+ * Grace period of every client in milliseconds: many connections may be accepted before the first bytes of one are
+ * read, and clients that reconnect at once must not fill the accept queue.
  */
 const GRACE_MS = 2_000;
 
-/** Connections that wait for their clients, in that order. The one that has waited longest makes room for a new one. */
+/** Idle connections in order of their waiting time. The one that has waited longest is closed for a new one. */
 export class Waiting<T> {
   private readonly since = new Map<T, number>();
 
-  /**
-   * @param most connections at a time, with those that do not wait
-   * @param end ends a connection
-   */
+  /** @param most maximum connections, including active ones @param end ends a connection */
   constructor(
     private readonly most: number,
     private readonly end: (each: T) => void,
@@ -37,9 +34,8 @@ export class Waiting<T> {
   }
 
   /**
-   * Ends up to two connections, so that their number falls again after a rush.
-   * @param open connections that there are, waiting or not
-   * @returns whether there is room for one more
+   * Ends up to two connections, so that their number decreases after a rush. @param open current connections, idle or
+   * not @returns whether there is room for one more
    */
   makeRoom(open: number): boolean {
     if (open >= this.most && this.size === 0) return false;

@@ -1,4 +1,4 @@
-/** AbortController and AbortSignal, as far as programs use them. */
+/** The parts of AbortController and AbortSignal that programs use. */
 
 type Listener = (this: Signal) => void;
 
@@ -6,7 +6,7 @@ function named(name: string, message: string): Error {
   return Object.assign(new Error(message), { name });
 }
 
-/** If a listener throws, the program ends, but the other listeners are called. */
+/** If a listener throws, the program ends after the other listeners were called. */
 function callSafely(call: () => void): void {
   try {
     call();
@@ -17,7 +17,7 @@ function callSafely(call: () => void): void {
   }
 }
 
-/** Aborts a signal; not a member, so that only its controller can. */
+/** Aborts a signal; not a member, so that only the controller can call it. */
 const aborting = new WeakMap<Signal, (reason: unknown) => void>();
 
 /** The global AbortSignal. */
@@ -35,7 +35,7 @@ export class Signal {
     });
   }
 
-  /** A signal that aborts after so many milliseconds, with a TimeoutError. */
+  /** A signal that aborts after a number of milliseconds, with a TimeoutError. */
   static timeout(milliseconds: number): Signal {
     const signal = new Signal();
     setTimeout(
@@ -65,7 +65,7 @@ export class Signal {
     if (this.state !== undefined) throw this.state.reason;
   }
 
-  /** Each listener is called once: a signal aborts but once. */
+  /** Each listener is called once, since a signal aborts only once. */
   addEventListener(type: string, listener: Listener): void {
     if (type === "abort" && this.state === undefined) this.listeners.add(listener);
   }

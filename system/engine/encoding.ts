@@ -20,7 +20,7 @@ interface DecoderOptions {
   readonly ignoreBOM?: boolean;
 }
 
-/** How many bytes at the end begin a character whose rest may follow. */
+/** Number of bytes at the end that begin an incomplete character. */
 function unfinished(bytes: Uint8Array): number {
   for (let size = 1; size <= Math.min(3, bytes.length); size++) {
     const byte = bytes[bytes.length - size] as number;
@@ -55,8 +55,8 @@ export class Decoder {
   }
 
   /**
-   * The text of bytes. With `stream`, a character whose rest is still to come is kept for the next call.
-   * @throws TypeError if they are not UTF-8, if `fatal`
+   * The text of bytes. With `stream`, an incomplete character is kept for the next call. @throws TypeError for invalid
+   * UTF-8, if `fatal`
    */
   decode(input: ArrayBuffer | ArrayBufferView = NONE, { stream = false } = {}): string {
     const given = bytesOf(input);

@@ -1,4 +1,4 @@
-/** Errors as Node's modules throw them: with a code, which the message begins with. */
+/** Errors as in Node's modules, with a code at the beginning of the message. */
 import { Errno } from "../../host/errno";
 
 /** Numbers that x64 and arm64 share besides those of {@link Errno}, from the kernel's asm-generic/errno.h. */
@@ -41,7 +41,7 @@ const MORE = {
 
 const names = new Map<number, string>(Object.entries({ ...Errno, ...MORE }).map(([name, number]) => [number, name]));
 
-/** The kernel's words for errors that calls here may return. */
+/** The kernel's messages for errors of the calls here. */
 const meanings: Readonly<Record<string, string>> = {
   EPERM: "operation not permitted",
   ENOENT: "no such file or directory",
@@ -72,7 +72,7 @@ const meanings: Readonly<Record<string, string>> = {
 /** The name of a number: `ENOENT`. */
 export const nameOf = (errno: number): string => names.get(errno) ?? `E${errno}`;
 
-/** The error of a call that failed: `ENOENT: no such file or directory, open '/x'`. */
+/** The error of a failed call: `ENOENT: no such file or directory, open '/x'`. */
 export function failed(errno: number, what: string): Error & { readonly code: string } {
   const code = nameOf(errno);
   const meaning = meanings[code];

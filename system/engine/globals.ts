@@ -1,4 +1,4 @@
-/** The globals that every JavaScript runtime has and the engine does not. The build puts this before each program. */
+/** The globals of every JavaScript runtime that the engine lacks. The build prepends this to each program. */
 import { Controller, Signal } from "./abort";
 import { Decoder, Encoder, SearchParams } from "./encoding";
 import { host } from "./host";

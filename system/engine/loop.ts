@@ -1,4 +1,4 @@
-/** The event loop of a program: promises, timers, and one table of descriptors that are waited for. */
+/** The event loop of a program: promises, timers, and a table of polled descriptors. */
 import { concat } from "../../host/bytes";
 import { checked, Errno } from "../../host/errno";
 import { Poll } from "../../host/poll";
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Every `struct pollfd` as two numbers: the descriptor; the events that are waited for and, above them, those that
- * happened. The first is that of signals, -1 without any.
+ * Every `struct pollfd` as two numbers: the descriptor; the requested events and, in the upper half, the returned
+ * events. The first entry is for signals, -1 without any.
  */
 let table = Int32Array.of(-1, Poll.input);
 const waiting: (Waiting | undefined)[] = [undefined];
@@ -35,7 +35,7 @@ function add(one: Waiting, descriptor: number, events: number): void {
   table[one.slot * 2 + 1] = events;
 }
 
-/** The last takes its place. */
+/** The last entry replaces it. */
 function remove({ slot }: Waiting): void {
   const last = waiting.pop() as Waiting;
   if (last.slot === slot) return;
@@ -45,8 +45,8 @@ function remove({ slot }: Waiting): void {
 }
 
 /**
- * Resolves once a descriptor has something to read (or its other side is gone), or takes something to write. Who closes a
- * descriptor ends what waits for it before, by the signal; then this rejects with the signal's reason.
+ * Resolves once a descriptor is readable (or its other side is closed) or writable. Before a descriptor is closed, its
+ * waiters must be ended by the signal; this then rejects with the signal's reason.
  */
 export function ready(descriptor: number, events: "read" | "write", signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -98,7 +98,7 @@ const callbacks = new Map<number, () => void>();
 
 const signalsDescriptor = () => table[0] ?? -1;
 
-/** Calls back for each signal of a kind from now on, in place of what the signal does by itself. */
+/** Calls back for each later signal of a kind, instead of its default action. */
 export function onSignal(signal: number, callback: () => void): void {
   callbacks.set(signal, callback);
   let mask = 0;
@@ -119,7 +119,7 @@ function takeSignals(): void {
 /** Whether the last poll has found an event. */
 const hasHappened = (slot: number) => (table[slot * 2 + 1] ?? 0) >>> 16 !== 0;
 
-/** Waits for the next descriptor or signal; for so many milliseconds at most. */
+/** Waits for the next descriptor or signal, for a maximum of milliseconds. */
 function poll(milliseconds: number): void {
   const bytes = new Uint8Array(table.buffer, 0, waiting.length * 8);
   let left = checked("poll", host.pollAll(bytes, milliseconds));
@@ -137,8 +137,8 @@ function poll(milliseconds: number): void {
 }
 
 /**
- * Runs a program and ends the process with the status that it resolves to. What it rejects with, or any promise that
- * nothing handles, ends the process with a message and status 1.
+ * Runs a program and ends the process with its status. A rejection, also of any unhandled promise, ends the process
+ * with a message and status 1.
  */
 export function run(main: () => Promise<number>): never {
   let status: number | undefined;
@@ -164,10 +164,10 @@ const LAST_DESCRIPTOR = 2 ** 32 - 1;
 const MANY = 4096;
 const CHUNK = 64 * 1024;
 
-/** The message that a child sends back, as JSON. */
+/** The result message of a child, as JSON. */
 type Answer = { readonly value?: unknown } | { readonly error: { readonly message: string; readonly code?: string } };
 
-/** Closes what the child does not need: others wait for the end of a pipe or connection. */
+/** Closes descriptors that the child does not need, because others wait for the end of a pipe or connection. */
 function closeAllBut(kept: number): void {
   host.closeRange(3, kept - 1);
   if (host.closeRange(kept + 1, LAST_DESCRIPTOR) !== -Errno.ENOSYS) return;
@@ -211,11 +211,11 @@ const reap = () => {
 };
 
 /**
- * Runs a function in a child process and gives what it returned, as JSON has it: the kernel may let it wait for long, and
- * other work goes on. The child has a copy of the memory, and no descriptor but the usual three; it ends with this
- * process, and at the time limit, though what the kernel does for it may go on.
+ * Runs a function in a child process and returns its result by way of JSON, so that a slow system call does not block
+ * other work. The child has a copy of the memory, and only the three standard descriptors; it ends with this process,
+ * and at the time limit, although a system call may continue.
  * @param timeoutMs default: no limit
- * @throws what the function threw: its message, and its code if it has one; with code ETIMEDOUT at the time limit
+ * @throws the function's error, with its message and code; with code ETIMEDOUT at the time limit
  */
 export async function inChild<T>(work: () => T, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<T> {
   if (!callbacks.has(Signals.SIGCHLD)) onSignal(Signals.SIGCHLD, reap);

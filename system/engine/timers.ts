@@ -1,6 +1,6 @@
-/** Timers in the order in which they come due; those of one moment in the order in which they were set. */
+/** Timers in order of their due time; timers due at the same time run in the order in which they were set. */
 
-/** A timer that was set. */
+/** A set timer. */
 export interface Timer {
   /** Milliseconds of {@link Timers}' clock. */
   readonly at: number;
@@ -8,14 +8,14 @@ export interface Timer {
   readonly run: () => void;
 }
 
-/** As Node does: at least a millisecond, also for a value that is not a number or is too large. */
+/** As in Node: at least a millisecond, also for a value that is not a number or is too large. */
 const MAX_MS = 2 ** 31 - 1;
 
 export class Timers {
   private readonly waiting: Timer[] = [];
   private order = 0;
 
-  /** @param now milliseconds of a clock that only goes forward */
+  /** @param now milliseconds of a monotonic clock */
   constructor(private readonly now: () => number) {}
 
   set(run: () => void, milliseconds: number): Timer {
@@ -25,19 +25,19 @@ export class Timers {
     return timer;
   }
 
-  /** Nothing happens for a timer that has run or was cleared. */
+  /** No effect on a timer that has run or was cleared. */
   clear(timer: Timer): void {
     const place = this.placeOf(timer);
     if (this.waiting[place] === timer) this.waiting.splice(place, 1);
   }
 
-  /** Milliseconds until the next is due, 0 when one is; undefined without any. */
+  /** Milliseconds until the next timer is due, 0 if one is due; undefined without timers. */
   untilNext(): number | undefined {
     const next = this.waiting[0];
     return next && Math.max(0, next.at - this.now());
   }
 
-  /** Runs those that are due, not those that they set. After each it runs `after`. */
+  /** Runs the due timers, not those set meanwhile. Runs `after` after each. */
   runDue(after: () => void): void {
     const now = this.now();
     for (;;) {
@@ -49,7 +49,7 @@ export class Timers {
     }
   }
 
-  /** Where it stands, or would stand. */
+  /** Its index, or where to insert it. */
   private placeOf(timer: Timer): number {
     let [low, high] = [0, this.waiting.length];
     while (low < high) {

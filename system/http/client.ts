@@ -1,4 +1,4 @@
-/** Requests over HTTP/1.1 to one server: connections are kept for the next request, answers are bounded. */
+/** Requests over HTTP/1.1 to one server: connections are reused, answers are limited in size. */
 import type { Connection } from "../net";
 import {
   type Decode,
@@ -19,7 +19,7 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** No answer came in time; the request may have been carried out. */
+/** No answer in time; the server may have processed the request. */
 export class HttpTimeout extends Error {
   override readonly name = "HttpTimeout";
   constructor(deadlineMs: number) {
@@ -27,23 +27,26 @@ export class HttpTimeout extends Error {
   }
 }
 
-/** The connection ended without an answer; the request may have been carried out. */
+/** The connection ended without an answer; the server may have processed the request. */
 class Dropped extends Error {}
 
 export interface HttpClientOptions {
   /** The server's name in requests: `host:port`. */
   readonly authority: string;
-  /** Makes a connection to it within so many milliseconds. */
+  /** Connects to it within a number of milliseconds. */
   readonly connect: (options: { readonly deadlineMs: number; readonly signal: AbortSignal }) => Promise<Connection>;
-  /** Connections that requests get at once; streams have their own. Further requests wait. @default 4 */
+  /** Connections for requests; streams have their own. Further requests wait. @default 4 */
   readonly usual?: number;
-  /** Connections in all: a request that has waited for {@link HttpClientOptions.patienceMs} gets one, too. @default as usual */
+  /**
+   * Maximum connections: a request that has waited for {@link HttpClientOptions.patienceMs} also gets one. @default the
+   * usual number
+   */
   readonly most?: number;
   /** Milliseconds. @default 20 */
   readonly patienceMs?: number;
-  /** Bytes of all answers that are under way: one that has no room beside the others is given up. @default 8 MiB for each */
+  /** Maximum bytes of all current answers; an answer beyond it fails. @default 8 MiB for each */
   readonly answerBytes?: number;
-  /** Milliseconds for which a connection is kept for the next request. @default 10 s */
+  /** Milliseconds for which an idle connection is kept. @default 10 s */
   readonly idleMs?: number;
 }
 
@@ -51,8 +54,8 @@ export interface HttpClientOptions {
 export interface HttpLines {
   readonly status: number;
   /**
-   * Reads on only while a line is asked for. It ends without an error if nothing arrived for the idle time.
-   * @throws Error if the connection breaks
+   * Reads only while a line is requested. Ends without an error after the idle time without data. @throws Error if the
+   * connection breaks
    */
   readonly lines: AsyncIterable<string>;
 }
@@ -60,13 +63,13 @@ export interface HttpLines {
 export interface StreamLimits {
   /** Milliseconds until the response begins. */
   readonly connectMs: number;
-  /** Milliseconds without a byte after which the stream ends: its other end may be gone without a word. */
+  /** Milliseconds without a byte after which the stream ends, since its other end may have vanished. */
   readonly idleMs: number;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
 
-/** Safe methods (RFC 9110, section 9.2.1): a request may be sent again, as Go's client and browsers do. */
+/** Safe methods (RFC 9110, section 9.2.1), whose requests may be repeated, as Go's client and browsers do. */
 const SAFE: readonly string[] = ["GET", "HEAD"];
 const USUAL = 4;
 const PATIENCE_MS = 20;
@@ -77,7 +80,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const decode: Decode = (bytes) => decoder.decode(bytes);
 
-/** A connection, and what a read on it has to tell once it is there. */
+/** A connection, and the result of a pending read. */
 class Link {
   private waiting: Promise<Uint8Array | undefined> | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -87,7 +90,7 @@ class Link {
     readonly isUsed = false,
   ) {}
 
-  /** Waits for the next request: a server that closes the connection, or says something, is not asked over it. */
+  /** Watches an idle connection: it is not reused after the server closes it or sends something. */
   rest(idleMs: number, gone: () => void): void {
     this.waiting = this.connection.read();
     this.waiting.then(gone, gone);
@@ -117,16 +120,15 @@ export class HttpClient {
   private readonly idle = new Set<Link>();
   private readonly queue: (() => void)[] = [];
   private open = 0;
-  /** Bytes of the answers under way. */
+  /** Bytes of current answers. */
   private held = 0;
   private isClosed = false;
 
   constructor(private readonly options: HttpClientOptions) {}
 
   /**
-   * Sends a request and reads the answer. A request that only reads is sent again, once, if a kept connection ends before
-   * the answer begins.
-   * @param deadlineMs milliseconds for everything, with waiting for a connection
+   * Sends a request and reads the answer. A safe request is sent once more if a reused connection ends before the
+   * answer begins. @param deadlineMs milliseconds for everything, including the wait for a connection
    * @throws HttpTimeout, NetError, or an Error if the server does not answer
    */
   async request(request: HttpRequest, deadlineMs: number): Promise<HttpResponse> {
@@ -146,7 +148,7 @@ export class HttpClient {
     }
   }
 
-  /** Asks for a response without an end, on a connection of its own. @throws as {@link request} */
+  /** Requests a streamed response, on a separate connection. @throws as {@link request} */
   async stream(request: HttpRequest, { connectMs, idleMs, signal }: StreamLimits): Promise<HttpLines> {
     const ended = new AbortController();
     const end = () => ended.abort();
@@ -182,7 +184,7 @@ export class HttpClient {
     }
   }
 
-  /** Ends the connections that are kept; those in use end with their requests. */
+  /** Ends idle connections; those in use end with their requests. */
   close(): void {
     this.isClosed = true;
     for (const link of this.idle) this.drop(link);
@@ -214,7 +216,7 @@ export class HttpClient {
     try {
       if (signal.aborted) throw new Dropped("the request is no longer wanted");
       let refused: unknown;
-      // A server that does not take the whole request may have answered why.
+      // A server that does not accept the whole request may have answered with the reason.
       await link.connection.write(bytes).catch((error: unknown) => {
         refused = error ?? new Dropped("not sent");
       });
@@ -250,7 +252,7 @@ export class HttpClient {
     }
   }
 
-  /** The connection that was used last. */
+  /** The most recently used connection. */
   private kept(): Link | undefined {
     const link = [...this.idle].at(-1);
     if (link !== undefined) this.idle.delete(link);
@@ -268,7 +270,7 @@ export class HttpClient {
   }
 
   private drop(link: Link): void {
-    // One that is in use again reads for itself.
+    // A connection in use has its own reads.
     if (this.idle.delete(link)) link.close();
   }
 
@@ -307,7 +309,7 @@ export class HttpClient {
     });
   }
 
-  /** Passes the place on. */
+  /** Passes the slot to the next request. */
   private leave(): void {
     const next = this.queue.shift();
     if (next === undefined) this.open -= 1;
@@ -330,7 +332,7 @@ function encoded(authority: string, { method, path, headers = {}, body }: HttpRe
 
 const BROKEN = "closed the connection without a whole answer";
 
-/** Takes what arrives next. @returns whether there may be more */
+/** Processes the next bytes. @returns whether more may follow */
 async function receive(link: Link, stream: ResponseStream): Promise<boolean> {
   const bytes = await link.read();
   if (bytes !== undefined) stream.receive(bytes);
@@ -365,7 +367,9 @@ async function* linesOf(link: Link, stream: ResponseStream, idleMs: number, ende
   }
 }
 
-/** The lines that end in some bytes; what is behind the last one is kept as it is: a character may be cut in two. */
+/**
+ * The complete lines in some bytes; the rest after the last one is kept as bytes, since a character may be incomplete.
+ */
 function* lines(part: Uint8Array, rest: Gathered): Generator<string> {
   let start = 0;
   for (let end = part.indexOf(LINE_FEED); end >= 0; end = part.indexOf(LINE_FEED, start)) {

@@ -6,7 +6,7 @@
 /** Bytes to text, UTF-8. */
 export type Decode = (bytes: Uint8Array) => string;
 
-/** A message that cannot be read on. `status` is what a server answers it with. */
+/** A malformed message. `status` is the server's answer. */
 export class MessageError extends Error {
   override readonly name = "MessageError";
   constructor(
@@ -17,12 +17,12 @@ export class MessageError extends Error {
   }
 }
 
-/** How the end of a body is marked. */
+/** The framing of a body. */
 export type Extent =
   | { readonly kind: "length"; readonly length: number }
   | { readonly kind: "chunked" | "until close" };
 
-/** Header fields by their names in lower case; of fields that repeat, the values joined by `, `. */
+/** Header fields by lower-case name; the values of repeated fields are joined by `, `. */
 export type Headers = ReadonlyMap<string, string>;
 
 /** The first line of a message and its header fields. */
@@ -40,11 +40,11 @@ const NONE = new Uint8Array(0);
 const MAX_CHUNK_LINE = 1024;
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;
-/** More than any pod has: the API server's limit for an object is 3 MiB. */
+/** More than any pod needs: the API server's limit for an object is 3 MiB. */
 export const MAX_BODY = 8 * 1024 * 1024;
 const MAX_HEAD = 64 * 1024;
 
-/** Bytes one after the other in one buffer that grows: small pieces cost no more than large ones. */
+/** A growing buffer, in which small pieces are as cheap as large ones. */
 export class Gathered {
   private buffer = NONE;
   private start = 0;
@@ -54,7 +54,7 @@ export class Gathered {
     return this.end - this.start;
   }
 
-  /** A view that the next change may overwrite. */
+  /** A view, valid until the next change. */
   get bytes(): Uint8Array {
     return this.buffer.subarray(this.start, this.end);
   }
@@ -65,7 +65,7 @@ export class Gathered {
     this.end += bytes.length;
   }
 
-  /** Removes the first bytes. @returns a view of them that the next {@link add} may overwrite */
+  /** Removes the first bytes. @returns a view of them, valid until the next {@link add} */
   take(count = this.size): Uint8Array {
     const taken = this.buffer.subarray(this.start, this.start + count);
     this.start += count;
@@ -101,7 +101,7 @@ function headersOf(lines: readonly string[]): Headers {
   for (const line of lines) {
     const colon = line.indexOf(":");
     const name = line.slice(0, Math.max(0, colon)).toLowerCase();
-    // Also the continuation of a line, and a space before the colon, which recipients read differently.
+    // Also refuses a continued line and a space before the colon, which recipients read differently.
     if (!FIELD_NAME.test(name)) throw new MessageError(`sent a malformed header ${JSON.stringify(name.slice(0, 80))}`);
     const value = line.slice(colon + 1).trim();
     const former = headers.get(name);
@@ -110,7 +110,7 @@ function headersOf(lines: readonly string[]): Headers {
   return headers;
 }
 
-/** Where a body ends; undefined if the header says nothing of one. @throws MessageError */
+/** The framing of a body; undefined if the header has none. @throws MessageError */
 export function extentOf(headers: Headers): Extent | undefined {
   const coding = headers.get("transfer-encoding");
   const length = headers.get("content-length");
@@ -125,26 +125,26 @@ export function extentOf(headers: Headers): Extent | undefined {
   return { kind: "length", length: Number(length) };
 }
 
-/** Where a chunked body is being read. */
+/** The state in a chunked body. */
 type ChunkStep = "size" | "data" | "data end" | "trailer";
 
-/** Reads one message after the other from what arrives; holds no more than a head, and what was received at once. */
+/** Reads consecutive messages from received bytes; buffers at most a head and the bytes of one read. */
 export class MessageReader {
   private readonly received = new Gathered();
-  /** Up to here no end of the head was found. */
+  /** Offset up to which the end of the head was not found. */
   private searched = 0;
   private extent: Extent | undefined;
   private left = 0;
   private step: ChunkStep = "size";
   private trailer = 0;
 
-  /** @param maxHead bytes of a head, and of a trailer */
+  /** @param maxHead maximum bytes of a head or a trailer */
   constructor(
     private readonly decode: Decode,
     private readonly maxHead: number,
   ) {}
 
-  /** Bytes that arrived and belong to nothing that was read. */
+  /** Received bytes that have not been read. */
   get pending(): number {
     return this.received.size;
   }
@@ -153,7 +153,7 @@ export class MessageReader {
     this.received.add(bytes);
   }
 
-  /** The next head once it is there. @throws MessageError */
+  /** The next head, if complete. @throws MessageError */
   head(): Head | undefined {
     const end = find(this.received.bytes, HEAD_END, this.searched);
     if ((end < 0 ? this.received.size : end) > this.maxHead)
@@ -176,7 +176,7 @@ export class MessageReader {
     }
   }
 
-  /** Begins the body of the message whose head was read. */
+  /** Begins the body of the current message. */
   begin(extent: Extent): void {
     this.extent = extent;
     this.left = extent.kind === "length" ? extent.length : 0;
@@ -184,23 +184,25 @@ export class MessageReader {
     this.trailer = 0;
   }
 
-  /** Whether the body is read to its end. */
+  /** Whether the whole body has been read. */
   get isWhole(): boolean {
     return this.extent === undefined || (this.extent.kind === "length" && this.left === 0);
   }
 
-  /** Bytes of the body that are announced and not read yet; 0 if no length is announced. */
+  /** Announced bytes of the body that have not been read; 0 without a length. */
   get announced(): number {
     return this.extent?.kind === "length" ? this.left : 0;
   }
 
-  /** The connection ended. @returns whether that was the end of the body */
+  /** The connection ended. @returns whether that ends the body */
   end(): boolean {
     if (this.extent?.kind === "until close") this.extent = undefined;
     return this.isWhole;
   }
 
-  /** The next bytes of the body, to be used before more are received; undefined: more must arrive first. @throws MessageError */
+  /**
+   * The next bytes of the body, valid until more are received; undefined: more must arrive first. @throws MessageError
+   */
   part(): Uint8Array | undefined {
     if (this.isWhole || this.extent === undefined) return undefined;
     if (this.extent.kind === "until close") return this.available(this.received.size);
@@ -258,22 +260,22 @@ export class MessageReader {
   }
 }
 
-/** A response whose body is read. */
+/** A response with its body. */
 export interface HttpResponse {
   readonly status: number;
   readonly body: string;
-  /** The header with which the server asks to wait before the next request. */
+  /** The header Retry-After. */
   readonly retryAfter?: string;
 }
 
 export interface ResponseHead {
   readonly status: number;
   readonly headers: Headers;
-  /** Whether the server takes another request on this connection. */
+  /** Whether the server accepts another request on this connection. */
   readonly keeps: boolean;
 }
 
-/** Statuses that no body follows (RFC 9112, section 6.3). */
+/** Statuses without a body (RFC 9112, section 6.3). */
 const BODILESS: readonly number[] = [204, 304];
 
 /** Reads the head of a response and the body piece by piece. Heads of status 1xx only announce it (RFC 9110, section 15.2). */
@@ -296,7 +298,7 @@ export class ResponseStream {
     return this.head !== undefined && this.reader.isWhole;
   }
 
-  /** Whether the server takes another request on this connection: no unrequested bytes followed the answer. */
+  /** Whether the server accepts another request on this connection, and sent no extra bytes. */
   get isReusable(): boolean {
     return this.isWhole && this.head?.keeps === true && this.reader.pending === 0;
   }
@@ -316,12 +318,12 @@ export class ResponseStream {
     }
   }
 
-  /** The next bytes of the body; undefined: more must arrive, or it is whole. @throws MessageError */
+  /** The next bytes of the body; undefined: more must arrive, or it is complete. @throws MessageError */
   part(): Uint8Array | undefined {
     return this.head === undefined ? undefined : this.reader.part();
   }
 
-  /** The connection ended. @returns whether the response is whole */
+  /** The connection ended. @returns whether the response is complete */
   end(): boolean {
     return this.head !== undefined && this.reader.end();
   }
@@ -344,7 +346,7 @@ export class ResponseStream {
   }
 }
 
-/** Assembles a response from what arrives. */
+/** Assembles a response from received bytes. */
 export class ResponseReader {
   readonly stream: ResponseStream;
   private readonly body = new Gathered();
@@ -357,7 +359,7 @@ export class ResponseReader {
     return this.stream.isEmpty;
   }
 
-  /** Returns the response once it is complete. @throws MessageError for what is not HTTP/1.1 or has no end */
+  /** Returns the response once it is complete. @throws MessageError if it is not HTTP/1.1 or too long */
   receive(bytes: Uint8Array): HttpResponse | undefined {
     this.stream.receive(bytes);
     for (let part = this.stream.part(); part !== undefined; part = this.stream.part()) {

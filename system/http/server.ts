@@ -1,4 +1,4 @@
-/** An HTTP/1.1 server for connections of any kind. Each request, connection and wait is bounded. */
+/** An HTTP/1.1 server for connections of any kind. Requests, connections and waits have limits. */
 import type { Connection } from "../net";
 import { Waiting } from "../waiting";
 import {
@@ -12,7 +12,7 @@ import {
   MessageReader,
 } from "./message";
 
-/** A request that gets an error for an answer. */
+/** An error to answer a request with. */
 export class HttpError extends Error {
   override readonly name: string = "HttpError";
   constructor(
@@ -24,15 +24,15 @@ export class HttpError extends Error {
   }
 }
 
-/** How a body is read. */
+/** Options for reading a body. */
 export interface Reading {
   /** Its name in error messages. @default "body" */
   readonly what?: string;
-  /** Bytes that it may have. */
+  /** Maximum bytes. */
   readonly most: number;
-  /** Milliseconds within which it must be there. */
+  /** Milliseconds within which it must arrive. */
   readonly deadlineMs: number;
-  /** Told how many bytes there are so far. @throws Error to read no more of it */
+  /** Called with the number of bytes so far. @throws Error to stop reading */
   readonly received?: (bytes: number) => void;
 }
 
@@ -42,8 +42,8 @@ export interface ServerRequest {
   readonly target: string;
   readonly headers: Headers;
   /**
-   * The body, once. It is read only if it is asked for; otherwise the connection ends with the answer.
-   * @throws HttpError 413 if it is too large, 408 if it is too slow, 400 if it breaks off or is malformed
+   * Reads the body; call it once. If it is not called, the connection ends with the answer. @throws HttpError 413 if it
+   * is too large, 408 if it is too slow, 400 if it breaks off or is malformed
    */
   body(reading: Reading): Promise<Uint8Array>;
 }
@@ -58,18 +58,21 @@ export interface ServerResponse {
 export interface HttpServerOptions {
   /** Answers a request; an error becomes a 500. */
   readonly answer: (request: ServerRequest) => Promise<ServerResponse>;
-  /** Connections at a time, but in a rush. The one that has waited longest for a request makes room for a new one. */
-  readonly connections: number;
-  /** Bytes of a request's head. */
-  readonly headBytes: number;
-  /** Milliseconds within which the head of a request must be there, from the connection's beginning or the answer before. */
-  readonly idleMs: number;
-  /** Milliseconds that a client has to take an answer. @default 10 s */
-  readonly sendMs?: number;
   /**
-   * Every so many milliseconds a client that waits for an answer is told that it is being made (RFC 2518, section 10.1).
-   * @default never
+   * Maximum connections, except in a rush. The connection that has waited longest for a request is closed for a new
+   * one.
    */
+  readonly connections: number;
+  /** Maximum bytes of a request's head. */
+  readonly headBytes: number;
+  /**
+   * Milliseconds within which the head of a request must arrive, from the connection's beginning or the previous
+   * answer.
+   */
+  readonly idleMs: number;
+  /** Milliseconds within which a client must accept an answer. @default 10 s */
+  readonly sendMs?: number;
+  /** Interval in milliseconds of progress messages (RFC 2518, section 10.1) to a waiting client. @default never */
   readonly processingMs?: number;
 }
 
@@ -94,7 +97,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const PROCESSING = encoder.encode("HTTP/1.1 102 Processing\r\n\r\n");
 const decode: Decode = (bytes) => decoder.decode(bytes);
 
-/** A connection of a client, and the requests on it, one after the other. */
+/** A connection of a client, with consecutive requests. */
 class Session {
   private readonly reader: MessageReader;
   private keeps = false;
@@ -105,7 +108,7 @@ class Session {
     private readonly options: HttpServerOptions,
     /** Whether the server wants the client to leave. */
     private readonly isDraining: () => boolean,
-    /** Told when it waits for a request, and when that is there. */
+    /** Called when it waits for a request, and when one arrives. */
     private readonly waits: (isWaiting: boolean) => void,
   ) {
     this.reader = new MessageReader(decode, options.headBytes);
@@ -131,7 +134,7 @@ class Session {
     }
   }
 
-  /** The next request's head; undefined: none comes. Ends the connection if that takes too long. */
+  /** The next request's head; undefined: none. Ends the connection if it takes too long. */
   private async next(): Promise<Head | Error | undefined> {
     const timer = setTimeout(() => this.close(), this.options.idleMs);
     try {
@@ -264,7 +267,7 @@ function refusal(error: unknown): ServerResponse {
   return { status, headers: { ...headers, "content-type": "text/plain; charset=utf-8" }, body: `${message}\n` };
 }
 
-/** Answers requests on the connections that it is given. */
+/** Answers requests on given connections. */
 export class HttpServer {
   private readonly sessions = new Set<Session>();
   /** Connections that wait for a request. */
@@ -277,7 +280,7 @@ export class HttpServer {
     this.waiting = new Waiting(options.connections, (session) => session.close());
   }
 
-  /** Takes a connection. */
+  /** Accepts a connection. */
   readonly take = (connection: Connection): void => {
     if (this.isClosed || !this.waiting.makeRoom(this.sessions.size)) {
       connection.close();
@@ -301,14 +304,14 @@ export class HttpServer {
     });
   };
 
-  /** From now on each connection ends with its next answer. */
+  /** Makes each connection end with its next answer. */
   drain(): void {
     this.isDraining = true;
   }
 
   /**
-   * Takes no more connections, ends those that wait for a request, and answers the others.
-   * @param patienceMs milliseconds for the answers; then their connections end, too
+   * Accepts no more connections, ends idle ones, and finishes the others. @param patienceMs milliseconds for the
+   * answers, after which their connections end
    */
   async close(patienceMs: number): Promise<void> {
     this.isDraining = true;
