@@ -6,12 +6,14 @@ function partsOf(text: string, width: number): readonly string[] {
 /**
  * Text in lines of at most `width` characters, broken at spaces, and a long list without spaces after its commas; a
  * longer word has a line of its own.
+ * @param first width of the first line
  */
-export function wrapped(text: string, width: number): readonly string[] {
+export function wrapped(text: string, width: number, first = width): readonly string[] {
   const lines: string[] = [];
   for (const part of partsOf(text, width)) {
     const last = lines.at(-1);
-    if (last !== undefined && (last + part).trimEnd().length <= width) lines[lines.length - 1] = last + part;
+    const room = lines.length === 1 ? first : width;
+    if (last !== undefined && (last + part).trimEnd().length <= room) lines[lines.length - 1] = last + part;
     else lines.push(part);
   }
   return lines.map((line) => line.trimEnd());
@@ -21,7 +23,7 @@ export function wrapped(text: string, width: number): readonly string[] {
 export function commandLines(text: string, indent: number, columns: number | undefined): readonly string[] {
   if (columns === undefined) return indented(text, indent, undefined);
   // Options stay with what they are set to.
-  const lines = wrapped(text.replace(/ (--?[\w-]+) (?=[^-|\s])/g, " $1\0"), Math.max(20, columns - indent - 4));
+  const lines = wrapped(text.replace(/ (--?[\w-]+) (?=[^-|\s])(?!\S+:)/g, " $1\0"), Math.max(20, columns - indent - 4));
   return lines.map((line, index) => {
     const whole = line.replaceAll("\0", " ");
     return `${" ".repeat(index === 0 ? indent : indent + 2)}${whole}${index < lines.length - 1 ? " \\" : ""}`;
@@ -42,6 +44,7 @@ export function indented(text: string, indent: number, columns: number | undefin
  * @param indent of those lines
  */
 export function hanging(text: string, indent: number, columns: number | undefined): string {
-  const [first = "", ...others] = indented(text, 0, columns === undefined ? undefined : columns - indent);
+  if (columns === undefined) return text;
+  const [first = "", ...others] = wrapped(text, Math.max(20, columns - indent), Math.max(20, columns));
   return [first, ...others.map((line) => `${" ".repeat(indent)}${line}`)].join("\n");
 }
