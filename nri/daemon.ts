@@ -296,7 +296,7 @@ export class Daemon {
     /** Its answer, or why it did not answer. */
     const byInstaller = (path: string, silenceMs?: number) => {
       try {
-        const found = getByInstaller(host, path, left(), silenceMs);
+        const found = getByInstaller(host, path, left(), silenceMs === undefined ? {} : { silenceMs });
         this.metrics.lookups.inc({ way: "installer" });
         return found;
       } catch (error) {

@@ -1,17 +1,19 @@
 import { type Decision, decide } from "../cni/decide";
 import { readPodName } from "../cni/environment";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
-import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
+import { evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
 import { type ApiAccess, type Get, gatherEvidence } from "../cni/lookup";
 import { passedAnnotations } from "../cni/network-config";
 import { readStanza } from "../cni/parse-stanza";
-import { redirectRules } from "../cni/redirect/rules";
+import type { RedirectOptions } from "../cni/redirect/options";
+import { type RuleSet, redirectRules } from "../cni/redirect/rules";
 import { resultText } from "../cni/result";
 import type { Stanza } from "../cni/stanza";
 import type { ApiServer } from "../kubernetes/api-server";
 import { getByInstaller, InstallerSilent } from "../kubernetes/sync/installer";
 import { readKubeconfig } from "../kubernetes/sync/kubeconfig";
 import { get } from "../kubernetes/sync/request";
+import { creationBatch } from "../netlink/batch";
 import type { Call } from "./call";
 import { type Log, lineLog } from "./log";
 import { applyRules } from "./modes";
@@ -20,18 +22,54 @@ import { inNamespace } from "./namespace";
 /** Milliseconds for all requests of one call. */
 const LOOKUP_DEADLINE_MS = 5000;
 
+/** Rules, and what creates them in mode native if that was made ahead. */
+interface Rules {
+  readonly sets: readonly RuleSet[];
+  readonly batch?: Uint8Array;
+}
+
+/**
+ * The rules that a pod's annotations ask for, made while the pod is looked up: its object nearly always asks for the same,
+ * and to compute them takes about as long as the answer.
+ */
+class RulesAhead {
+  private made: (Rules & { readonly options: string }) | undefined;
+
+  /** Does not throw: what is wrong with the annotations is said when the pod is decided about. */
+  make(passed: PassedPod, stanza: Stanza): void {
+    if (this.made !== undefined) return;
+    try {
+      const evidence = evidenceFromAnnotations(passed, stanza["pod-lookup"]);
+      const decision = evidence && decide(evidence.pod, evidence.around, stanza);
+      if (decision?.kind !== "redirect") return;
+      const sets = redirectRules(decision.options);
+      this.made = { options: JSON.stringify(decision.options), sets, batch: creationBatch(sets) };
+    } catch {
+      this.made = undefined;
+    }
+  }
+
+  of(options: RedirectOptions): Rules {
+    if (this.made?.options === JSON.stringify(options)) return this.made;
+    return { sets: redirectRules(options) };
+  }
+}
+
 /**
  * Looks up through the installer, and directly at the API server if the installer does not answer. Only then is the
  * kubeconfig read.
  */
-function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
+function apiAccess({ host, record }: Call, kubeconfig: string, meanwhile: () => void): ApiAccess {
   const begin = host.elapsed();
   const left = () => Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin));
   let fallback: string | undefined;
   let server: ApiServer | undefined;
   const byInstaller = (path: string, silenceMs?: number) => {
     try {
-      const answer = getByInstaller(host, path, left(), silenceMs);
+      const answer = getByInstaller(host, path, left(), {
+        meanwhile,
+        ...(silenceMs === undefined ? {} : { silenceMs }),
+      });
       record.note({ lookup: "installer" });
       return answer;
     } catch (error) {
@@ -62,7 +100,7 @@ function apiAccess({ host, record }: Call, kubeconfig: string): ApiAccess {
 }
 
 /** Decides what to do for the pod of a call. Only reads. */
-function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log: Log): Decision {
+function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, ahead: RulesAhead, log: Log): Decision {
   const { env, config, record } = call;
   const pod = readPodName(env);
   if (pod === undefined) return { kind: "skip", reason: "not a pod" };
@@ -74,7 +112,11 @@ function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, log:
   if (problem !== undefined) throw problem;
 
   const { evidence, unanswered } = record.time("lookupMs", () =>
-    gatherEvidence(passed, stanza["pod-lookup"], apiAccess(call, stanza.kubernetes.kubeconfig)),
+    gatherEvidence(
+      passed,
+      stanza["pod-lookup"],
+      apiAccess(call, stanza.kubernetes.kubeconfig, () => ahead.make(passed, stanza)),
+    ),
   );
   if (unanswered !== undefined) {
     record.note({ reason: unanswered });
@@ -92,7 +134,8 @@ export function add(call: Call): string {
   const { stanza, problem } = readStanza(config.source, config.name);
   const log = lineLog(host, stanza.log_level);
 
-  const decision = decideCall(call, stanza, problem, log);
+  const ahead = new RulesAhead();
+  const decision = decideCall(call, stanza, problem, ahead, log);
   if (decision.kind === "skip") {
     record.note({ decision: "skip", reason: decision.reason });
     log("info", `left alone: ${decision.reason}`);
@@ -101,8 +144,8 @@ export function add(call: Call): string {
 
   record.note({ decision: "redirect" });
   const mode = record.time("rulesMs", () => {
-    const sets = redirectRules(decision.options);
-    return inNamespace(call, () => applyRules(host, stanza.linkerd, sets, log));
+    const { sets, batch } = ahead.of(decision.options);
+    return inNamespace(call, () => applyRules(host, stanza.linkerd, sets, log, batch));
   });
   record.note({ mode });
   log("info", `redirected, by ${mode}`);

@@ -24,11 +24,17 @@ function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[
 }
 
 /** Mode native, or legacy if the kernel's nf_tables cannot redirect. */
-function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
+function applyAuto(
+  host: Host,
+  linkerd: LinkerdConfig,
+  sets: readonly RuleSet[],
+  log: Log,
+  batch: Uint8Array | undefined,
+): "native" | "legacy" {
   const problem = kernelProblem(host);
   if (problem !== undefined) return applyLegacy(host, linkerd, sets, problem, log);
   try {
-    applyNative(netfilter(host), sets);
+    applyNative(netfilter(host), sets, batch);
     return "native";
   } catch (error) {
     if (!isUnsupported(error)) throw error;
@@ -43,20 +49,23 @@ function refuseOldKernel(host: Host): void {
 }
 
 /**
- * Programs the rules in the process's current namespace, in the configured mode. @returns the used mode @throws
- * CniError, SystemError
+ * Programs the rules in the process's current namespace, in the configured mode.
+ * @param batch creates them in mode native. @default made from the rules
+ * @returns the used mode
+ * @throws CniError, SystemError
  */
 export function applyRules(
   host: Host,
   linkerd: LinkerdConfig,
   sets: readonly RuleSet[],
   log: Log,
+  batch?: Uint8Array,
 ): Exclude<IptablesMode, "auto"> {
   const mode = linkerd["iptables-mode"];
-  if (mode === "auto") return applyAuto(host, linkerd, sets, log);
+  if (mode === "auto") return applyAuto(host, linkerd, sets, log, batch);
   if (mode === "native") {
     refuseOldKernel(host);
-    applyNative(netfilter(host), sets);
+    applyNative(netfilter(host), sets, batch);
   } else new Iptables(host, mode, linkerd).apply(sets);
   return mode;
 }

@@ -54,7 +54,7 @@ function received(host: Host, socket: number, into: Uint8Array, limit: Limit): U
   }
 }
 
-function ask(host: Host, path: string, deadlineMs: number, silenceMs: number): HttpResponse {
+function ask(host: Host, path: string, deadlineMs: number, silenceMs: number, meanwhile: () => void): HttpResponse {
   const limit = { end: host.elapsed() + deadlineMs, silenceMs };
   const socket = connectUnix(host, LOOKUP_SOCKET);
   try {
@@ -62,6 +62,7 @@ function ask(host: Host, path: string, deadlineMs: number, silenceMs: number): H
     const request = host.encode(head);
     // A new connection has room for it.
     if (host.send(socket, request, MSG_NOSIGNAL) !== request.length) throw new Error("the connection was closed");
+    meanwhile();
     const reader = new ResponseReader((bytes) => host.decode(bytes));
     const chunk = new Uint8Array(CHUNK);
     for (;;) {
@@ -77,18 +78,33 @@ function ask(host: Host, path: string, deadlineMs: number, silenceMs: number): H
 
 /**
  * Gets an object through the installer, reduced to the fields for decisions, with the same deadline as from the API
- * server. @param deadlineMs milliseconds for everything @param silenceMs milliseconds without any bytes after which the
- * installer counts as silent @throws InstallerSilent without an answer of the API server
+ * server.
+ * @param deadlineMs milliseconds for everything
+ * @param options.silenceMs milliseconds without any bytes after which the installer counts as silent
+ * @param options.meanwhile work to do while the installer looks it up; it does not throw
+ * @throws InstallerSilent without an answer of the API server
  */
-export function getByInstaller(host: Host, path: string, deadlineMs: number, silenceMs = SILENCE_MS): HttpResponse {
+export function getByInstaller(
+  host: Host,
+  path: string,
+  deadlineMs: number,
+  options: { readonly silenceMs?: number; readonly meanwhile?: () => void } = {},
+): HttpResponse {
+  const { silenceMs = SILENCE_MS, meanwhile = () => undefined } = options;
   const begin = host.elapsed();
   const left = () => Math.max(1, deadlineMs - (host.elapsed() - begin));
-  return patiently(host, left, () => answerOf(host, path, left(), silenceMs));
+  return patiently(host, left, () => answerOf(host, path, left(), silenceMs, meanwhile));
 }
 
-function answerOf(host: Host, path: string, deadlineMs: number, silenceMs: number): HttpResponse {
+function answerOf(
+  host: Host,
+  path: string,
+  deadlineMs: number,
+  silenceMs: number,
+  meanwhile: () => void,
+): HttpResponse {
   try {
-    return ask(host, path, deadlineMs, silenceMs);
+    return ask(host, path, deadlineMs, silenceMs, meanwhile);
   } catch (error) {
     throw new InstallerSilent(error instanceof Error ? error.message : String(error), { cause: error });
   }
