@@ -88,6 +88,43 @@ test("a request that only reads is sent again if a kept connection ends before t
   expect(asked).toEqual(["GET /", "POST /"]);
 });
 
+/** Answers the first request of each connection, and those on connections after the first ones. */
+const silentOnOld = (old: number) => {
+  const used = new Set<Socket>();
+  return (socket: Socket, count: number) => {
+    if (count > old || !used.has(socket)) socket.write(OK);
+    used.add(socket);
+  };
+};
+
+test("a kept connection over which nothing comes leaves half the time to a new one, and those beside it are not used", async () => {
+  await start(silentOnOld(2));
+  await Promise.all([get("/one"), get("/other")]);
+  expect(await client.request({ method: "GET", path: "/again" }, 20_000)).toEqual({ status: 200, body: "ok" });
+  expect([connections, asked.slice(2)]).toEqual([3, ["GET /again", "GET /again"]]);
+  await get("/next");
+  expect(connections).toBe(3);
+}, 60_000);
+
+test("a slow answer over a kept connection counts though a new one was tried", async () => {
+  let answerFirst = () => {};
+  let requests = 0;
+  await start((socket) => {
+    requests += 1;
+    if (requests === 1) socket.write(OK);
+    else if (requests === 2) answerFirst = () => socket.write(OK);
+    else answerFirst();
+  });
+  await get();
+  expect(await client.request({ method: "GET", path: "/slow" }, 2_000)).toEqual({ status: 200, body: "ok" });
+  expect(asked).toEqual(["GET /", "GET /slow", "GET /slow"]);
+}, 60_000);
+
+test("who wants to know is told that a kept connection has ended", async () => {
+  const ended = new Promise((resolve) => void start((socket) => socket.end(OK), { ended: resolve }).then(() => get()));
+  expect(await ended).toBeUndefined();
+});
+
 test("nor one whose answer has begun, or on a new connection", async () => {
   await start((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"));
   await expect(get()).rejects.toThrow("closed the connection without a whole answer");

@@ -48,6 +48,8 @@ export interface HttpClientOptions {
   readonly answerBytes?: number;
   /** Milliseconds for which an idle connection is kept. @default 10 s */
   readonly idleMs?: number;
+  /** Told when a connection that is kept ends before its time; by an error if the server has not closed it. */
+  readonly ended?: (error?: unknown) => void;
 }
 
 /** A response whose body is read line by line as it arrives. */
@@ -82,6 +84,8 @@ const decode: Decode = (bytes) => decoder.decode(bytes);
 
 /** A connection, and the result of a pending read. */
 class Link {
+  /** Whether the server has said anything since the last request. */
+  isHeard = false;
   private waiting: Promise<Uint8Array | undefined> | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -91,10 +95,10 @@ class Link {
   ) {}
 
   /** Watches an idle connection: it is not reused after the server closes it or sends something. */
-  rest(idleMs: number, gone: () => void): void {
+  rest(idleMs: number, gone: (error?: unknown) => void, late: () => void): void {
     this.waiting = this.connection.read();
-    this.waiting.then(gone, gone);
-    this.timer = setTimeout(gone, idleMs);
+    this.waiting.then(() => gone(), gone);
+    this.timer = setTimeout(late, idleMs);
   }
 
   wake(): Link {
@@ -127,8 +131,9 @@ export class HttpClient {
   constructor(private readonly options: HttpClientOptions) {}
 
   /**
-   * Sends a request and reads the answer. A safe request is sent once more if a reused connection ends before the
-   * answer begins. @param deadlineMs milliseconds for everything, including the wait for a connection
+   * Sends a request and reads the answer. A safe request is sent once more, over a new connection, if a reused one
+   * ends before the answer begins or brings nothing in half the time. Then the first answer counts.
+   * @param deadlineMs milliseconds for everything, including the wait for a connection
    * @throws HttpTimeout, NetError, or an Error if the server does not answer
    */
   async request(request: HttpRequest, deadlineMs: number): Promise<HttpResponse> {
@@ -197,12 +202,53 @@ export class HttpClient {
     signal: AbortSignal,
   ): Promise<HttpResponse> {
     const kept = this.kept();
-    try {
-      return await this.send(kept ?? (await this.connect(deadlineMs, signal)), bytes, signal);
-    } catch (error) {
-      if (kept === undefined || !(error instanceof Dropped) || !SAFE.includes(method) || signal.aborted) throw error;
-    }
-    return this.send(await this.connect(deadlineMs, signal), bytes, signal);
+    if (kept === undefined) return this.send(await this.connect(deadlineMs, signal), bytes, signal);
+    return SAFE.includes(method) ? this.sendOrAgain(kept, bytes, deadlineMs, signal) : this.send(kept, bytes, signal);
+  }
+
+  private sendOrAgain(kept: Link, bytes: Uint8Array, deadlineMs: number, signal: AbortSignal): Promise<HttpResponse> {
+    return new Promise((resolve, reject) => {
+      let second: { readonly end: AbortController; hasFailed: boolean } | undefined;
+      let hasFailed = false;
+      const again = () => {
+        const made = { end: new AbortController(), hasFailed: false };
+        const end = () => made.end.abort();
+        const rested = [...this.idle];
+        second = made;
+        signal.addEventListener("abort", end, { once: true });
+        const answered = (response: HttpResponse) => {
+          resolve(response);
+          if (hasFailed) return;
+          // Those that were kept beside it may lead to the same server.
+          for (const link of rested) this.drop(link);
+          kept.close();
+        };
+        const failed = (error: unknown) => {
+          made.hasFailed = true;
+          if (hasFailed) reject(error);
+        };
+        this.connect(deadlineMs, made.end.signal)
+          .then((link) => this.send(link, bytes, made.end.signal))
+          .then(answered, failed)
+          .finally(() => signal.removeEventListener("abort", end));
+      };
+      const timer = setTimeout(() => {
+        if (!kept.isHeard) again();
+      }, deadlineMs / 2);
+      this.send(kept, bytes, signal).then(
+        (response) => {
+          clearTimeout(timer);
+          second?.end.abort();
+          resolve(response);
+        },
+        (error) => {
+          clearTimeout(timer);
+          hasFailed = true;
+          if (second === undefined && error instanceof Dropped && !signal.aborted) again();
+          else if (second === undefined || second.hasFailed) reject(error);
+        },
+      );
+    });
   }
 
   private async connect(deadlineMs: number, signal: AbortSignal): Promise<Link> {
@@ -239,6 +285,7 @@ export class HttpClient {
     try {
       for (;;) {
         const bytes = await link.read();
+        link.isHeard = true;
         size += bytes?.length ?? 0;
         this.held += bytes?.length ?? 0;
         if (this.held > answerBytes)
@@ -266,12 +313,17 @@ export class HttpClient {
     }
     const link = new Link(used.connection, true);
     this.idle.add(link);
-    link.rest(this.options.idleMs ?? IDLE_MS, () => this.drop(link));
+    const gone = (error?: unknown) => {
+      if (this.drop(link)) this.options.ended?.(error);
+    };
+    link.rest(this.options.idleMs ?? IDLE_MS, gone, () => this.drop(link));
   }
 
-  private drop(link: Link): void {
-    // A connection in use has its own reads.
-    if (this.idle.delete(link)) link.close();
+  /** @returns whether it was idle: a connection in use has its own reads */
+  private drop(link: Link): boolean {
+    const isKept = this.idle.delete(link);
+    if (isKept) link.close();
+    return isKept;
   }
 
   private async enter(signal: AbortSignal): Promise<void> {

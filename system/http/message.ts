@@ -91,7 +91,9 @@ export class Gathered {
 /** The index of a sequence that begins with CR, or -1. */
 function find(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
   for (let at = bytes.indexOf(CR, from); at >= 0; at = bytes.indexOf(CR, at + 1)) {
-    if (wanted.every((byte, index) => bytes[at + index] === byte)) return at;
+    let same = 1;
+    while (same < wanted.length && bytes[at + same] === wanted[same]) same++;
+    if (same === wanted.length) return at;
   }
   return -1;
 }
