@@ -8,9 +8,12 @@ const SOCK_CLOEXEC = 0x80000;
 const SOCK_NONBLOCK = 0x800;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
+const SO_KEEPALIVE = 9;
 const SO_PEERCRED = 17;
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
+const TCP_KEEPIDLE = 4;
+const TCP_KEEPINTVL = 5;
 const TCP_USER_TIMEOUT = 18;
 const EINPROGRESS = 115;
 const IPPROTO_IPV6 = 41;
@@ -109,6 +112,17 @@ export function sendAtOnce(host: Host, socket: number): void {
 /** Ends a connection whose other end does not acknowledge what is sent within so many milliseconds. */
 export function limitAcknowledgement(host: Host, socket: number, milliseconds: number): void {
   host.setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, new Uint8Array(Int32Array.of(milliseconds).buffer));
+}
+
+/**
+ * Has the kernel ask the other end of a connection whether it is there, after so many milliseconds without a word and
+ * then every second: what is not acknowledged ends the connection.
+ */
+export function probe(host: Host, socket: number, milliseconds: number): void {
+  const seconds = (count: number) => new Uint8Array(Int32Array.of(count).buffer);
+  host.setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds(Math.max(1, Math.round(milliseconds / 1000))));
+  host.setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds(1));
+  host.setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, ON);
 }
 
 function listenOn(host: Host, address: Uint8Array, port: number): number {

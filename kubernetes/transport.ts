@@ -61,21 +61,27 @@ export interface Lines {
 
 /** Options of connections. */
 export interface ConnectionOptions
-  extends Pick<HttpClientOptions, "usual" | "most" | "answerBytes" | "idleMs">,
-    Pick<ConnectOptions, "acknowledgeMs"> {
+  extends Pick<HttpClientOptions, "usual" | "most" | "answerBytes" | "idleMs" | "ended">,
+    Pick<ConnectOptions, "acknowledgeMs" | "probeMs"> {
   /** Maximum milliseconds to connect, within those of the request. @default those of the request */
   readonly connectMs?: number;
 }
 
-function clientOf(server: ApiServer, { connectMs, acknowledgeMs, ...kept }: ConnectionOptions = {}): HttpClient {
-  const limited = acknowledgeMs === undefined ? {} : { acknowledgeMs };
+function clientOf(server: ApiServer, options: ConnectionOptions = {}): HttpClient {
+  const { connectMs, acknowledgeMs, probeMs, ...kept } = options;
+  const limited = {
+    ...(acknowledgeMs === undefined ? {} : { acknowledgeMs }),
+    ...(probeMs === undefined ? {} : { probeMs }),
+  };
   const connect: HttpClientOptions["connect"] = ({ deadlineMs, signal }) =>
     connectTls(server, { ...limited, deadlineMs: Math.min(deadlineMs, connectMs ?? deadlineMs), signal });
   return new HttpClient({ ...kept, authority: authority(server), connect });
 }
 
-function requestOf(server: ApiServer, { method = "GET", path, body, contentType }: Omit<ApiRequest, "deadlineMs">) {
-  const authorization = bearer(server);
+function requestOf(
+  authorization: string | undefined,
+  { method = "GET", path, body, contentType }: Omit<ApiRequest, "deadlineMs">,
+) {
   const headers = {
     accept: "application/json",
     ...(authorization === undefined ? {} : { authorization }),
@@ -98,6 +104,8 @@ interface Connections {
   readonly identity: string;
   readonly server: ApiServer;
   readonly client: HttpClient;
+  /** The header that shows the token, once a request has needed it. */
+  authorization?: string | undefined;
 }
 
 /**
@@ -112,8 +120,12 @@ export function httpsTransport(
   let current: Connections | undefined;
   const connections = (): Connections => {
     const now = typeof server === "function" ? server() : server;
+    if (current?.server === now) return current;
     const identity = JSON.stringify(now);
-    if (current?.identity === identity) return current;
+    if (current?.identity === identity) {
+      current = { ...current, server: now };
+      return current;
+    }
     current?.client.close();
     current = { identity, server: now, client: clientOf(now, options) };
     return current;
@@ -121,7 +133,8 @@ export function httpsTransport(
   const send: Transport = async (call) => {
     const used = connections();
     try {
-      return await used.client.request(requestOf(used.server, call), call.deadlineMs);
+      used.authorization ??= bearer(used.server);
+      return await used.client.request(requestOf(used.authorization, call), call.deadlineMs);
     } catch (error) {
       throw unreachable(used.server, error, call.deadlineMs);
     }
@@ -140,7 +153,7 @@ async function* readLines(server: ApiServer, lines: AsyncIterable<string>, limit
 /** Requests a streamed response, on a separate connection. @throws ApiUnreachable */
 export async function openStream(server: ApiServer, path: string, limits: StreamLimits): Promise<Lines> {
   try {
-    const { status, lines } = await clientOf(server).stream(requestOf(server, { path }), limits);
+    const { status, lines } = await clientOf(server).stream(requestOf(bearer(server), { path }), limits);
     return { status, lines: readLines(server, lines, limits) };
   } catch (error) {
     throw unreachable(server, error, limits.connectMs);

@@ -10,6 +10,7 @@ import {
   listenTcp as listenOn,
   listenUnix as listenPath,
   peerUid,
+  probe,
   sendAtOnce,
 } from "../host/sockets";
 import { reasonOf } from "../host/tls-failure";
@@ -98,17 +99,25 @@ function tlsChannel(socket: number, connection: TlsConnection): Channel {
   };
 }
 
+const CLOSED = new NetError("the connection is closed", "closed");
+
 class EngineConnection implements Connection {
   private readonly end = new AbortController();
   private written: Promise<void> = Promise.resolve();
   /** Unfinished writes. */
   private unwritten = 0;
 
-  constructor(private readonly channel: Channel) {}
+  /** @param hasInput whether the other end speaks first, and usually has by now: the first read need not wait for it */
+  constructor(
+    private readonly channel: Channel,
+    private hasInput = false,
+  ) {}
 
   async read(): Promise<Uint8Array | undefined> {
     let bytes: Uint8Array | undefined;
-    await this.moved("read", () => {
+    const first = this.hasInput ? undefined : "read";
+    this.hasInput = false;
+    await this.moved(first, () => {
       const size = this.channel.receive(received);
       if (typeof size === "number" && size > 0) bytes = received.slice(0, size);
       return size;
@@ -133,7 +142,7 @@ class EngineConnection implements Connection {
 
   close(): void {
     if (this.end.signal.aborted) return;
-    this.end.abort(new NetError("the connection is closed", "closed"));
+    this.end.abort(CLOSED);
     this.channel.close();
   }
 
@@ -340,6 +349,7 @@ export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Conn
   return attempted(options, "resolve", async (attempt) => {
     const socket = await connectSocket(to, attempt);
     if (options.acknowledgeMs !== undefined) limitAcknowledgement(host, socket, options.acknowledgeMs);
+    if (options.probeMs !== undefined) probe(host, socket, options.probeMs);
     const made = host.tlsClient(socket, {
       name: serverName,
       ca: ca ?? (insecure ? "" : systemAuthorities(host)),
@@ -418,7 +428,7 @@ export async function listenUnix(path: string, taken: (connection: Connection) =
   const socket = listenPath(host, path, OWNER_ONLY);
   const welcome = [ROOT, peerUid(host, socket)];
   const accepted = (connection: number) => {
-    if (welcome.includes(peerUid(host, connection))) taken(new EngineConnection(plainChannel(connection)));
+    if (welcome.includes(peerUid(host, connection))) taken(new EngineConnection(plainChannel(connection), true));
     else host.close(connection);
   };
   return { close: taking(socket, accepted) };

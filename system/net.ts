@@ -85,6 +85,11 @@ export interface ConnectOptions {
    * @default the kernel's: a quarter of an hour
    */
   readonly acknowledgeMs?: number;
+  /**
+   * Milliseconds after which an idle connection is probed, at least a second, so that it ends in the same way.
+   * @default never
+   */
+  readonly probeMs?: number;
 }
 
 export interface ListenAddress {

@@ -21,6 +21,7 @@ function checked(...statuses: readonly number[]) {
     clock: { now: () => now, random: () => 1 },
   });
   return {
+    learn: (status: number) => check.learn(access.token, status),
     at: async (ms: number, token = access.token) => {
       now = ms;
       return (await check.check({ ...access, token })).kind;
@@ -55,6 +56,25 @@ test("one 403 does not invalidate an accepted token: an API server that has just
 
 test("a token that never worked counts as refused by the first 403", async () => {
   expect(await checked(403).at(0)).toBe("refused");
+});
+
+test("a token that was accepted elsewhere is not asked for", async () => {
+  const { at, learn, asked } = checked(401, 401);
+  learn(500);
+  learn(401);
+  expect([await at(0), asked()]).toEqual(["refused", 1]);
+  learn(200);
+  expect([await at(29_999), asked()]).toEqual(["accepted", 1]);
+  expect([await at(30_000), asked()]).toEqual(["refused", 2]);
+});
+
+test("a token that is refused elsewhere is asked for at once, if it was accepted", async () => {
+  const { at, learn, asked } = checked(200, 401);
+  await at(0);
+  learn(401);
+  expect([await at(1), asked()]).toEqual(["refused", 2]);
+  learn(401);
+  expect([await at(2), asked()]).toEqual(["refused", 2]);
 });
 
 test("each token is checked separately", async () => {

@@ -16,6 +16,11 @@ export type Verdict =
       readonly isUnauthorized?: true;
     };
 
+const UNAUTHORIZED = 401;
+const FORBIDDEN = 403;
+/** Whether an answer says that the token is accepted, and may ask. */
+export const isAccepted = (status: number) => status < 500 && status !== UNAUTHORIZED && status !== FORBIDDEN;
+
 const REMEMBERED_MS = 30_000;
 /**
  * An unanswered check is repeated soon, since an installer may wait for it, and then less often: a thousand nodes that
@@ -33,6 +38,8 @@ interface AccessCheckDeps {
 
 interface Remembered {
   readonly verdict: Promise<Verdict>;
+  /** Of the verdict, once it is there. */
+  kind?: Verdict["kind"];
   until: number;
 }
 
@@ -56,23 +63,39 @@ export class AccessCheck {
     const asked: Remembered = { verdict: this.ask(access), until: now() + REMEMBERED_MS };
     this.remembered.set(access.token, asked);
     void asked.verdict.then(({ kind }) => {
+      asked.kind = kind;
       if (kind === "unknown") asked.until = now() + this.unanswered.next();
       else this.unanswered.reset();
     });
     return asked.verdict;
   }
 
+  /** Takes what the API server has answered to the same question, asked with this token for another purpose. */
+  learn(token: string, status: number): void {
+    // It is asked for again soon: a token that was revoked is replaced.
+    if (status === UNAUTHORIZED && this.remembered.get(token)?.kind === "accepted") this.remembered.delete(token);
+    if (!isAccepted(status)) return;
+    this.accept(token);
+    const until = this.deps.clock.now() + REMEMBERED_MS;
+    this.remembered.set(token, { verdict: Promise.resolve({ kind: "accepted" }), kind: "accepted", until });
+  }
+
+  private accept(token: string): void {
+    this.accepted = [token, ...this.others(token)].slice(0, 2);
+  }
+
   private async ask(access: Access): Promise<Verdict> {
     const transport = this.deps.transport(access);
     try {
       const { status } = await transport({ path: this.deps.path, deadlineMs: DEADLINE_MS });
-      if (status === 401) {
+      if (status === UNAUTHORIZED) {
         const why = "the API server does not accept the kubeconfig's token (401)";
         return { kind: "refused", why, isUnauthorized: true };
       }
-      if (status === 403) return this.forbidden(access.token);
-      if (status < 500) this.accepted = [access.token, ...this.others(access.token)].slice(0, 2);
-      return { kind: status < 500 ? "accepted" : "unknown" };
+      if (status === FORBIDDEN) return this.forbidden(access.token);
+      if (!isAccepted(status)) return { kind: "unknown" };
+      this.accept(access.token);
+      return { kind: "accepted" };
     } catch {
       return { kind: "unknown" };
     } finally {

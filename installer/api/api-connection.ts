@@ -5,7 +5,7 @@ import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { type ClosingTransport, type ConnectionOptions, httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import type { Access } from "./access";
+import { type Access, isAccepted } from "./access";
 
 /**
  * Few connections, since each costs 45 KiB here and a handshake of the API server; more if it is slow. A dead
@@ -17,6 +17,7 @@ const CONNECTIONS: ConnectionOptions = {
   idleMs: 30_000,
   connectMs: 2_000,
   acknowledgeMs: 1_500,
+  probeMs: 5_000,
   answerBytes: 4 * 1024 * 1024,
 };
 /** Nearly the deadline of a look-up, since a slow API server is still reachable; an outage is noticed within 15 s. */
@@ -25,16 +26,26 @@ const CHECK_MS = 4_500;
 const AS_CACHED = "?resourceVersion=0";
 /** Milliseconds after which the log repeats that the API server cannot be reached. */
 const SAY_AGAIN_MS = 60_000;
-/** Milliseconds between checks. */
-const EVERY_MS = 10_000;
+/**
+ * Milliseconds between checks: less than a connection is kept, and than a verdict about the token is remembered. Between
+ * them, the kernel probes the way to the API server, and a connection that ends has a check follow at once.
+ */
+const EVERY_MS = 25_000;
+/** Milliseconds between a check and one that follows a connection's end: a server may keep none for long. */
+const SOONEST_MS = { broken: 3_000, ended: 10_000 };
 /** An unreachable server is tried sooner, but not for long: a thousand nodes would keep it slow. */
-const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: EVERY_MS };
+const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: 10_000 };
+/** Milliseconds for which the token that was read is used: the kubelet replaces it long before it ends. */
+const READ_AGAIN_MS = 1_000;
+const UNAUTHORIZED = 401;
 
 interface ApiConnectionDeps {
   /** Called before each request. @throws if there is no token */
   readonly access: () => Access;
   /** An object that the plugin may read: a check asks for it. */
   readonly path: string;
+  /** Told what a check was answered, and of each look-up that was refused by 401. */
+  readonly answered?: (access: Access, status: number) => void;
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "random">;
 }
@@ -44,13 +55,19 @@ export class ApiConnection {
   private readonly transport: ClosingTransport;
   private checking: Promise<void> | undefined;
   private dueAt = Number.NEGATIVE_INFINITY;
+  private checkedAt = Number.NEGATIVE_INFINITY;
   private readonly unreached: Backoff;
   private reason: string | undefined;
   private saidAt = Number.NEGATIVE_INFINITY;
   private accepted = false;
+  private isClosed = false;
+  private known: { readonly access: Access; readonly until: number } | undefined;
 
   constructor(private readonly deps: ApiConnectionDeps) {
-    this.transport = httpsTransport(deps.access, CONNECTIONS);
+    this.transport = httpsTransport(() => this.access(), {
+      ...CONNECTIONS,
+      ended: (error) => this.lost(error !== undefined),
+    });
     this.unreached = new Backoff(UNREACHED, deps.clock.random);
   }
 
@@ -70,8 +87,14 @@ export class ApiConnection {
    */
   async get(path: string, deadlineMs: number): Promise<ApiResponse> {
     if (this.reason !== undefined) throw new Error(this.reason);
+    const { known } = this;
     try {
-      return await this.transport({ path, deadlineMs });
+      const response = await this.transport({ path, deadlineMs });
+      if (response.status === UNAUTHORIZED) {
+        if (known !== undefined) this.deps.answered?.(known.access, response.status);
+        this.known = undefined;
+      }
+      return response;
     } catch (error) {
       void this.check();
       throw error;
@@ -86,13 +109,32 @@ export class ApiConnection {
   }
 
   close(): void {
+    this.isClosed = true;
     this.transport.close();
+  }
+
+  /** The access that was read last, or read again: to read it for each look-up takes longer than to encrypt it. */
+  private access(): Access {
+    const now = this.deps.clock.now();
+    if (this.known === undefined || now >= this.known.until) {
+      this.known = { access: this.deps.access(), until: now + READ_AGAIN_MS };
+    }
+    return this.known.access;
+  }
+
+  /** Without a connection there is no probe: a check makes the next. */
+  private lost(isBroken: boolean): void {
+    if (this.isClosed || this.reason !== undefined) return;
+    const due = this.checkedAt + (isBroken ? SOONEST_MS.broken : SOONEST_MS.ended);
+    if (this.deps.clock.now() >= due) void this.check();
+    else this.dueAt = Math.min(this.dueAt, due);
   }
 
   private check(): Promise<void> {
     this.checking ??= this.ask().finally(() => {
       this.checking = undefined;
-      this.dueAt = this.deps.clock.now() + (this.reason === undefined ? EVERY_MS : this.unreached.next());
+      this.checkedAt = this.deps.clock.now();
+      this.dueAt = this.checkedAt + (this.reason === undefined ? EVERY_MS : this.unreached.next());
     });
     return this.checking;
   }
@@ -100,8 +142,11 @@ export class ApiConnection {
   private async ask(): Promise<void> {
     const { path, log } = this.deps;
     try {
+      this.known = undefined;
+      const access = this.access();
       const { status } = await this.transport({ path: `${path}${AS_CACHED}`, deadlineMs: CHECK_MS });
-      this.accepted ||= status < 500 && status !== 401 && status !== 403;
+      this.accepted ||= isAccepted(status);
+      this.deps.answered?.(access, status);
       if (this.reason !== undefined) log.warn(ApiReach.regained);
       this.reason = undefined;
       this.unreached.reset();
