@@ -99,9 +99,17 @@ export class Service {
       ...(account === undefined ? {} : { account }),
     };
     this.credentials = new Credentials(credentialDeps, knownToken(this.paths));
-    this.connection = new ApiConnection({ access: () => this.credentials.current(), path: pod, log, clock });
+    this.connection = new ApiConnection({
+      access: () => this.credentials.current(),
+      path: pod,
+      answered: ({ token }, status) => access.learn(token, status),
+      log,
+      clock,
+    });
     const { lookupSocket: socket, tokenOnNode } = settings;
-    this.lookups = new LookupServer({ path: socket, connection: this.connection, tokenOnNode, log });
+    // The NRI plugin has no token.
+    const callersHaveToken = tokenOnNode && !settings.nriEvents;
+    this.lookups = new LookupServer({ path: socket, connection: this.connection, tokenOnNode, callersHaveToken, log });
     const wanted = () => ({
       chained: settings.chained,
       chaining: settings.chaining,
@@ -334,7 +342,8 @@ export class Service {
     if (problem !== undefined) return health(problem);
     const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
-    if (!this.deps.settings.tokenOnNode && this.lookups.problem !== "") return health(this.lookups.problem);
+    const unserved = this.deps.settings.tokenOnNode ? "" : this.lookups.unserved;
+    if (unserved !== "") return health(unserved);
     const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;
     const warnings = [warning, unreached].filter((each) => each !== undefined);
     const lines = [

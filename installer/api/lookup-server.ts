@@ -4,10 +4,11 @@ import type { Json } from "../../cni/json";
 import { isLookup } from "../../cni/lookup";
 import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from "../../kubernetes/sync/installer";
 import type { Log } from "../../process/log";
-import { existsSync, renameSync, statSync, unlinkSync } from "../../system/fs";
+import { randomUUID } from "../../system/crypto";
+import { existsSync, readdirSync, renameSync, statSync, unlinkSync } from "../../system/fs";
 import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../system/http/server";
 import { connectUnix, listenUnix } from "../../system/net";
-import { dirname } from "../../system/path";
+import { basename, dirname, join } from "../../system/path";
 import type { ApiConnection } from "./api-connection";
 
 /** Limits of a connection: only root can connect, but a root program may be faulty. */
@@ -21,8 +22,11 @@ const MOST_LOOKUPS = { withToken: 16, withoutToken: 64 };
 const LONGEST_MS = 5_000;
 /** Milliseconds that look-ups have to end when the installer stops. */
 const LAST_MS = 1_000;
-/** The API server's reason phrases by status, for short answers. */
+/** Characters of an error answer of the API server that are passed on. */
 const LONGEST_REASON = 4096;
+
+/** Between the socket's name and a random one, until it is put in place. */
+const FRESH = ".new-";
 
 const OK = 200;
 const BAD_GATEWAY = 502;
@@ -31,8 +35,10 @@ interface LookupServerDeps {
   /** Of the socket. */
   readonly path: string;
   readonly connection: Pick<ApiConnection, "get" | "hasWorked">;
-  /** Whether callers have a token on the node. */
+  /** Whether the plugin has a token on the node. */
   readonly tokenOnNode: boolean;
+  /** Whether every caller does. */
+  readonly callersHaveToken: boolean;
   readonly log: Log;
 }
 
@@ -48,9 +54,10 @@ export class LookupServer {
 
   constructor(private readonly deps: LookupServerDeps) {}
 
-  /** Why pods cannot be looked up here; empty if they can, or if it is too early. */
-  get problem(): string {
-    return this.said;
+  /** Why pods cannot be looked up here, or not yet; empty if they can. */
+  get unserved(): string {
+    if (this.said !== "" || this.hasTaken) return this.said;
+    return "the plugin cannot look pods up: the API server has not answered yet";
   }
 
   /**
@@ -95,8 +102,8 @@ export class LookupServer {
   /** Listens under a temporary name first, so that the socket always exists. */
   private async listen(): Promise<void> {
     const { path } = this.deps;
-    const fresh = `${path}.new`;
-    remove(fresh);
+    await removeLeftovers(path);
+    const fresh = `${path}${FRESH}${randomUUID().slice(0, 8)}`;
     const { close } = await listenUnix(fresh, this.server.take);
     try {
       const inode = inodeOf(fresh) ?? 0;
@@ -106,6 +113,7 @@ export class LookupServer {
       this.hasTaken = true;
     } catch (error) {
       close();
+      remove(fresh);
       throw error;
     }
   }
@@ -113,7 +121,7 @@ export class LookupServer {
   private async answer({ method, target, headers }: ServerRequest): Promise<ServerResponse> {
     if (method !== "GET") throw new HttpError(405, "only GET is answered", { allow: "GET" });
     if (!isLookup(target)) throw new HttpError(404, "only pods, namespaces and the Service kubernetes are looked up");
-    const most = this.deps.tokenOnNode ? MOST_LOOKUPS.withToken : MOST_LOOKUPS.withoutToken;
+    const most = this.deps.callersHaveToken ? MOST_LOOKUPS.withToken : MOST_LOOKUPS.withoutToken;
     if (this.lookups >= most) return noAnswer(`it is busy with ${most} look-ups`);
     const deadline = headers.get(DEADLINE_HEADER) ?? "";
     const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
@@ -128,6 +136,16 @@ export class LookupServer {
     } finally {
       this.lookups -= 1;
     }
+  }
+}
+
+/** Removes what installers left that ended before they had put their sockets in place. */
+async function removeLeftovers(path: string): Promise<void> {
+  const directory = dirname(path);
+  const begin = `${basename(path)}${FRESH}`;
+  for (const name of readdirSync(directory)) {
+    const found = join(directory, name);
+    if (name.startsWith(begin) && !(await isServed(found))) remove(found);
   }
 }
 
