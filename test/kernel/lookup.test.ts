@@ -1,9 +1,20 @@
 /** Look-ups of the built plugin through the built installer: which way they take, whatever becomes of the installer. */
 import { execFile } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { createServer, connect as nodeConnect, type Socket } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { type Answer, ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing, withRunDir } from "../support/netns";
@@ -144,6 +155,34 @@ suite("a look-up", missing, () => {
     await add();
     api.closeConnections();
     expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  it("takes half its time for a connection over which nothing comes any more", async () => {
+    await addUnhurried();
+    const silent = new Set<Socket>();
+    answer = ({ socket }) => void silent.add(socket);
+    const first = add();
+    while (silent.size === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    answer = (request, response) => {
+      if (!silent.has(request.socket)) meshed(request, response);
+    };
+    expect(await first).toMatchObject(byInstaller);
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  it.each([
+    ["asks for the same", "1111"],
+    ["was changed since", "2222"],
+  ])("decides by the object, which %s as the annotations that the runtime passes", async (_, ports) => {
+    const skipped = (text: string) => ({ ...injected, "config.linkerd.io/skip-inbound-ports": text });
+    answer = json(200, podOf(skipped(ports)));
+    const pod = await plugin.node.pod();
+    const runtimeConfig = { [POD_ANNOTATIONS]: skipped("1111") };
+    const { status } = await plugin.call(plugin.environment(pod), { ...config, runtimeConfig });
+    expect(status).toBe(0);
+    const rules = plugin.node.within(pod, "nft", ["list", "ruleset"]);
+    expect([1111, 2222].filter((port) => rules.includes(`dport ${port} `)).map(String)).toEqual([ports]);
+    plugin.node.release(pod);
   });
 
   /** One request at the socket, as it came. */
@@ -312,6 +351,36 @@ suite("a look-up", missing, () => {
       rmdirSync(installer.socket);
     }
     await installer.restart();
+  });
+
+  it("is what an installer is ready for that keeps the token off the node: once it has been answered", async () => {
+    if (installer.process.hasEnded) await installer.restart();
+    const inode = statSync(installer.socket).ino;
+    const leftover = `${installer.socket}.new-left`;
+    const left = createServer();
+    await new Promise<void>((resolve) => left.listen(leftover, resolve));
+    renameSync(leftover, `${leftover}-behind`);
+    await new Promise((resolve) => left.close(resolve));
+    const port = await freePort();
+    const ready = () =>
+      fetch(`http://127.0.0.1:${port}/ready`).then(
+        async (answered) => `${answered.status} ${await answered.text()}`,
+        () => "",
+      );
+    const other = (more: Readonly<Record<string, string>>) =>
+      installer.another({ PLUGIN_TOKEN_ON_NODE: "false", HEALTH_PORT: `${port}`, ...more });
+    const cut = other({ KUBERNETES_SERVICE_PORT: "1" });
+    await cut.says("cannot reach the API server");
+    for (let text = ""; !text.startsWith("503 the plugin cannot look pods up"); text = await ready()) {
+      expect(text).not.toMatch(/^200/);
+    }
+    expect(statSync(installer.socket).ino).toBe(inode);
+    await cut.stop("SIGKILL");
+    const reached = other({});
+    for (let text = ""; !text.startsWith("200"); text = await ready()) await new Promise(setImmediate);
+    expect(statSync(installer.socket).ino).not.toBe(inode);
+    expect(readdirSync(installer.runDir).filter((name) => name.includes(".new"))).toEqual([]);
+    await reached.stop("SIGKILL");
   });
 
   it("goes to a new installer once that has been answered, and back when it has ended", async () => {
