@@ -50,7 +50,10 @@ async function main(): Promise<void> {
   let delayMs = 0;
   const stub = await ApiStub.start((request, response) => {
     const path = (request.url ?? "").split("?")[0] ?? "";
-    setTimeout(() => json(200, objectAt(path))(request, response), delayMs);
+    const answer = () => json(200, objectAt(path))(request, response);
+    // Node's shortest timer takes a millisecond.
+    if (delayMs === 0) answer();
+    else setTimeout(answer, delayMs);
   });
   process.on("message", (message: { delayMs: number }) => {
     delayMs = message.delayMs;
