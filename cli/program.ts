@@ -103,7 +103,7 @@ const KUBECTL_PLUGIN = "kubectl-l5d_cni";
 const KUBECTL_COMPLETION = "kubectl_complete-l5d_cni";
 
 /** The program with all its commands. @param name of the called file */
-export function makeProgram(io: Io, name: string): Command {
+function makeProgram(io: Io, name: string): Command {
   const program = new Command(name === KUBECTL_PLUGIN ? "kubectl l5d-cni" : "l5d-cni");
   const copied = {
     writeOut: io.out,

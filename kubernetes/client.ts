@@ -51,7 +51,6 @@ export interface DeleteOptions extends CallOptions {
   /** Delete only the object with this UID; otherwise the request is a conflict. */
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
   readonly gracePeriodSeconds?: number;
-  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
 }
 
 /** An object with its name. */

@@ -36,15 +36,9 @@ export const resources = {
   services: resource<ServiceObject>("v1", "Service", "services"),
   secrets: resource<SecretObject>("v1", "Secret", "secrets"),
   configMaps: resource<ConfigMapObject>("v1", "ConfigMap", "configmaps"),
-  serviceAccounts: resource<KubernetesObject>("v1", "ServiceAccount", "serviceaccounts"),
   daemonSets: resource<KubernetesObject>("apps/v1", "DaemonSet", "daemonsets"),
   leases: resource<LeaseObject>("coordination.k8s.io/v1", "Lease", "leases"),
   events: resource<EventObject>("events.k8s.io/v1", "Event", "events"),
-  mutatingWebhookConfigurations: resource<KubernetesObject>(
-    "admissionregistration.k8s.io/v1",
-    "MutatingWebhookConfiguration",
-    "mutatingwebhookconfigurations",
-  ),
 } as const;
 
 export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group" | "version">): string {

@@ -10,8 +10,8 @@ export interface TarEntry {
 }
 
 /** Permissions of a file whose entry has none, and of every directory. */
-export const DEFAULT_MODE = 0o644;
-export const DIRECTORY_MODE = 0o755;
+const DEFAULT_MODE = 0o644;
+const DIRECTORY_MODE = 0o755;
 
 /** Every directory above the given entries, parents first. */
 export function directories(entries: readonly TarEntry[]): string[] {

@@ -10,7 +10,7 @@ import type { Explanation } from "./explanation";
 const PROGRAMS = { ip: "iptables", ip6: "ip6tables" } as const;
 
 /** The rules of both families as `iptables-restore` takes them. */
-export function rulesText(options: RedirectOptions): string {
+function rulesText(options: RedirectOptions): string {
   return redirectRules(options)
     .map((set) => `# ${PROGRAMS[set.family]}\n${restoreText(set, "")}`)
     .join("");

@@ -2,7 +2,7 @@ import { ApiServerVariable, InstallerVariable, PodVariable, RepairVariable } fro
 import { docs } from "../links";
 
 /** The replacement of a secret. */
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /** The charts' variables, which do not contain secrets. */
 const CHART_VARIABLES: ReadonlySet<unknown> = new Set(
@@ -153,7 +153,7 @@ function withoutAssigned(text: string): string {
 }
 
 /** Removes the secrets from a text. */
-export const withoutSecrets = (text: string): string => withoutAssigned(withoutForms(text));
+const withoutSecrets = (text: string): string => withoutAssigned(withoutForms(text));
 
 /** Names given by Kubernetes and Linkerd, and common words, which reveal nothing about a cluster. */
 const COMMON = new Set([

@@ -96,7 +96,7 @@ export function jumpLine({ name, from, comment }: IptablesChain): string {
 }
 
 /** The rules of our chain, one line each, as `iptables-save` prints it. */
-export function chainLines(set: RuleSet, chain: IptablesChain): readonly string[] {
+function chainLines(set: RuleSet, chain: IptablesChain): readonly string[] {
   return chain
     .rules(set)
     .flatMap(split)

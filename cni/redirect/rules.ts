@@ -82,7 +82,7 @@ export function ignorePorts(ports: readonly PortRange[]): Rule {
 }
 
 /** The rule that skips connections from, or to, these networks. */
-export function ignoreSubnets(kind: AddressKind, subnets: readonly Subnet[]): Rule {
+function ignoreSubnets(kind: AddressKind, subnets: readonly Subnet[]): Rule {
   return ruleOf(kind === "source" ? "ignore-subnet-*" : "ignore-outbound-subnet-*", { kind, subnets }, leave);
 }
 

@@ -38,7 +38,7 @@ function declaredPorts({ spec }: PodObject): readonly (number | undefined)[] {
 }
 
 /** The ports to try; undefined if none is meaningful. @throws CniError for an invalid annotation */
-export function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
+function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
   const name = pod.metadata?.name ?? "";
   // Items of a list have no kind.
   const known = podFromObject({ namespace: namespace.name, name }, { ...pod, kind: "Pod" });
@@ -55,7 +55,7 @@ export function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza):
 }
 
 /** Interprets the answers. Connections are not redirected only if the proxy answers and every port refuses. */
-export function judgeAudit(proxy: TcpAnswer, ports: readonly TcpAnswer[]): Redirect {
+function judgeAudit(proxy: TcpAnswer, ports: readonly TcpAnswer[]): Redirect {
   if (ports.includes("open")) return "present";
   return proxy === "open" && ports.every((each) => each === "refused") ? "absent" : "unknown";
 }

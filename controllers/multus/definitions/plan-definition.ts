@@ -15,7 +15,7 @@ export const ENABLED = "enabled";
 const LEAVE: DefinitionPlan = { kind: "leave" };
 
 /** Whether a namespace should have a definition; Linkerd's control plane always does. */
-export function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: string): boolean {
+function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: string): boolean {
   return name === linkerdNamespace || annotations[Annotation.multus] === ENABLED;
 }
 
