@@ -18,7 +18,7 @@ function refusal(decode: () => unknown): string {
 }
 
 describe("the answer for a pod", () => {
-  it("says what decides about it", () => {
+  it("has the fields for the decision", () => {
     const annotations = { a: "b" };
     const labels = { c: "d" };
     const initContainers = [{ name: "linkerd-init", image: 1 }];
@@ -32,7 +32,7 @@ describe("the answer for a pod", () => {
     });
   });
 
-  it("may leave out what may be absent, or have null there", () => {
+  it("may omit optional fields or set them to null", () => {
     const bare = { ...name, annotations: {}, labels: {}, containers: [], initContainers: [] };
     expect(podFromObject(name, { ...pod, spec: { containers: [] } })).toEqual(bare);
     const nulls = { metadata: { ...metadata, annotations: null, labels: null } };
@@ -73,7 +73,7 @@ describe("the answer for a pod", () => {
 describe("the answer for a namespace", () => {
   const namespace = { kind: "Namespace", metadata: { name: "shop", annotations: { a: "b" } } };
 
-  it("says its annotations", () => {
+  it("has its annotations", () => {
     expect(namespaceFromObject("shop", namespace)).toEqual({ name: "shop", annotations: { a: "b" } });
     expect(namespaceFromObject("shop", { ...namespace, metadata: { name: "shop" } }).annotations).toEqual({});
   });
@@ -97,7 +97,7 @@ describe("the answer for the API server's service", () => {
   const service = { kind: "Service", metadata: { name: "kubernetes", namespace: "default" } };
   const ports = (given: unknown) => ({ ...service, spec: { ports: given } });
 
-  it("says its ports, and those behind it that are numbers", () => {
+  it("has its ports and numeric target ports", () => {
     const named = { port: 9, targetPort: "https" };
     expect(apiServerPorts(ports([{ port: 443, targetPort: 6443 }, named, { port: 10 }]))).toEqual([443, 6443, 9, 10]);
     for (const none of [service, ports(null), ports([]), ports([{}])]) expect(apiServerPorts(none)).toBeUndefined();

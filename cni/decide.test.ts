@@ -33,7 +33,7 @@ describe("which pods", () => {
     expect(decide({ ...meshed, ...pod }, {}, parseStanza({}, "pods"))).toEqual({ kind: "skip", reason });
   });
 
-  it("a native sidecar is a proxy too", () => {
+  it("a native sidecar is also a proxy", () => {
     expect(options({ containers: ["app"], initContainers: ["linkerd-proxy"] }).inboundPort).toBe(4143);
   });
 });
@@ -78,7 +78,7 @@ describe("settings", () => {
     expect(found).not.toHaveProperty("proxyGid");
   });
 
-  it("come from the namespace where the pod's is absent or empty", () => {
+  it("come from the namespace if the pod's is absent or empty", () => {
     const namespace = {
       name: "shop",
       annotations: settings({ "skip-outbound-ports": "1", "skip-inbound-ports": "2" }),
@@ -96,7 +96,7 @@ describe("settings", () => {
     expect(ports(options({ labels: { "linkerd.io/control-plane-component": "" } }).skipOutboundPorts)).toEqual([]);
   });
 
-  // What linkerd's own plugin makes of these is seen in test/kernel/parity.test.ts.
+  // test/kernel/parity.test.ts compares these with linkerd's plugin.
   it.each<[string, (string | number)[]]>([
     ["80,443,", [80, 443]],
     ["80,,443", [80, 443]],
@@ -107,7 +107,7 @@ describe("settings", () => {
     ["65535", [65535]],
     ["080,+443,000000000001-02", [80, 443, "1-2"]],
     ["2,1,2,1-3", [2, 1, 2, "1-3"]],
-  ])("ports %j are taken", (text, wanted) => {
+  ])("ports %j are accepted", (text, wanted) => {
     const annotations = settings({ "skip-inbound-ports": text });
     expect(ports(options({ annotations }).skipInboundPorts)).toEqual(wanted);
     expect(ports(options({}, {}, { namespace: { name: "shop", annotations } }).skipInboundPorts)).toEqual(wanted);
@@ -116,7 +116,7 @@ describe("settings", () => {
     expect(ports(options({}, linkerd).skipOutboundPorts)).toEqual(wanted);
   });
 
-  it("networks of inbound connections have a second name, after linkerd's, on the pod and on its namespace", () => {
+  it("networks of inbound connections have a second name besides linkerd's, on the pod and on its namespace", () => {
     const first = (pod: Record<string, string>, namespace: Record<string, string> = {}) =>
       options({ annotations: settings(pod) }, {}, { namespace: { name: "shop", annotations: settings(namespace) } })
         .skipInboundSubnets.map(({ text }) => text)
@@ -128,7 +128,7 @@ describe("settings", () => {
     expect(first({ "skip-inbound-subnets": "10.0.0.0/8" }, { "skip-subnets": "10.2.0.0/16" })).toBe("10.0.0.0/8");
   });
 
-  it("an empty item of a list of networks is nothing", () => {
+  it("an empty item of a list of networks is ignored", () => {
     const annotations = settings({ "skip-subnets": "10.0.0.0/8,, fd00::/8," });
     const found = options({ annotations }, { "outbound-subnets-to-ignore": ["", "11.0.0.0/8"] });
     expect(found.skipInboundSubnets.map(({ text }) => text)).toEqual(["10.0.0.0/8", "fd00::/8"]);
@@ -177,7 +177,7 @@ describe("settings", () => {
     ["proxy-uid", "0x10", "a numeric id"],
     ["proxy-uid", "-", "a numeric id"],
     ["proxy-gid", "4294967295", "a numeric id"],
-  ])("%s %s is refused with its place", (name, item, wanted, text = item) => {
+  ])("%s %s is refused with its location", (name, item, wanted, text = item) => {
     const annotations = settings({ [name]: text });
     const message = (place: string) => `${prefix}${name} on ${place}: "${item}" is not ${wanted}`;
     expect(() => options({ annotations })).toThrow(message("pod shop/cart-1"));
@@ -190,7 +190,7 @@ describe("lists longer than any need", () => {
   const odd = (count: number) => Array.from({ length: count }, (_, index) => 2 * index + 1);
   const hosts = (count: number) => Array.from({ length: count }, (_, index) => `10.${index >> 8}.${index & 255}.1/32`);
 
-  it("are kept as they were written up to a thousand items", () => {
+  it("stay as written up to a thousand items", () => {
     const text = [...odd(999).reverse(), 1].join();
     expect(ports(options({ annotations: settings({ "skip-inbound-ports": text }) }).skipInboundPorts).join()).toBe(
       text,
@@ -200,7 +200,7 @@ describe("lists longer than any need", () => {
     expect(found.skipInboundSubnets.map((subnet) => subnet.text).join()).toBe(networks);
   });
 
-  it("are merged above", () => {
+  it("are merged beyond that", () => {
     const all = Array.from({ length: 5000 }, (_, index) => 5000 - index).join();
     const found = options({
       annotations: settings({
@@ -219,7 +219,7 @@ describe("lists longer than any need", () => {
     ["skip-outbound-ports", odd(1001).join(), "1001 ranges of ports"],
     ["skip-subnets", hosts(1001).join(), "1001 networks"],
     ["skip-outbound-subnets", [...hosts(2500), ...hosts(2500)].join(), "2500 networks"],
-  ])("are refused in %s where they are still too long", (name, text, count) => {
+  ])("are refused in %s if they are still too long", (name, text, count) => {
     const message = (place: string) =>
       `${prefix}${name} on ${place}: ${count} are too many, even merged: at most 1000 are allowed`;
     const annotations = settings({ [name]: text });
@@ -232,13 +232,13 @@ describe("lists longer than any need", () => {
     ["skip-outbound-ports", ","],
     ["skip-subnets", "::/0,"],
     ["skip-outbound-subnets", "not read,"],
-  ])("are not read in %s where they are longer by far", (name, item) => {
+  ])("are not read in %s if they are much longer", (name, item) => {
     expect(() => options({ annotations: settings({ [name]: item.repeat(5001) }) })).toThrow(
       `${prefix}${name} on pod shop/cart-1: a list of more than 5000 items is too long`,
     );
   });
 
-  it("are refused in the configuration, too", () => {
+  it("are also refused in the configuration", () => {
     const chosen = (count: number) => ({ "ports-to-redirect": Array.from({ length: count }, (_, at) => at) });
     expect(options({}, chosen(1000)).portsToRedirect).toHaveLength(1000);
     expect(() => options({}, chosen(1001))).toThrow(

@@ -17,9 +17,9 @@ describe("a value in a message", () => {
     [LONG, `"${"a".repeat(80)}…" (250000 characters)`],
     [`${"a".repeat(79)}😀b`, `"${"a".repeat(79)}…" (82 characters)`],
     [`${"a".repeat(78)}😀b`, `"${"a".repeat(78)}😀…" (81 characters)`],
-  ])("%j is cut after eighty characters", (given, wanted) => expect(quoted(given)).toBe(wanted));
+  ])("%j is truncated after eighty characters", (given, wanted) => expect(quoted(given)).toBe(wanted));
 
-  it("is short and well-formed, whatever is given", () => {
+  it("is short and well-formed, whatever its source", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (given) => {
         for (const shown of [quoted(given), shortened(given)]) {
@@ -41,7 +41,7 @@ describe("a text that is printed", () => {
     ["\u{e0041}\ufeff", "\\udb40\\udc41\\ufeff"],
   ])("%j", (given, wanted) => expect(printable(given)).toBe(wanted));
 
-  it("is the same JSON as before", () => {
+  it("is equivalent JSON", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (given) => {
         expect(JSON.parse(printable(JSON.stringify(given)))).toBe(given);
@@ -70,7 +70,7 @@ it.each<[string, () => unknown]>([
   ["a version", () => requireSupported(LONG, "prevResult")],
   ["the version of a previous result", () => passResult({ cniVersion: LONG }, "1.0.0")],
   ["a network's name", () => parseNetworkConfig(JSON.stringify({ name: `/${LONG}` }))],
-  ["what is no JSON", () => parseNetworkConfig(LONG)],
+  ["invalid JSON", () => parseNetworkConfig(LONG)],
   ["a port", () => decideWith({ "config.linkerd.io/skip-inbound-ports": LONG })],
   ["a network", () => decideWith({ "config.linkerd.io/skip-subnets": LONG })],
   ["an id", () => decideWith({ "config.linkerd.io/proxy-uid": LONG })],

@@ -61,31 +61,31 @@ function gather(annotations: Record<string, string> | undefined, policy: PodLook
   };
 }
 
-describe("where the runtime passes annotations", () => {
-  it.each(["auto", "annotations"] as const)("a pod without a proxy takes no request (pod-lookup %s)", (policy) => {
+describe("if the runtime passes annotations", () => {
+  it.each(["auto", "annotations"] as const)("a pod without a proxy needs no request (pod-lookup %s)", (policy) => {
     expect(gather({ a: "b" }, policy, unreachable)).toEqual({ skip: "no proxy", requests: 0 });
   });
 
-  it("a meshed pod that an injector made takes one", () => {
+  it("an injected pod needs one request", () => {
     const { evidence, requests } = gather(injected, "auto", podIs({ annotations: injected }));
     expect(evidence).toMatchObject({ around: {}, pod: { containers: ["app", "linkerd-proxy"] } });
     expect(requests).toBe(1);
   });
 
-  it("a meshed pod that none made takes two, for its namespace", () => {
+  it("a meshed pod without injection needs two, for its namespace", () => {
     const { evidence, requests } = gather(manual, "auto", podIs({ annotations: manual }));
     expect(evidence).toMatchObject({ around: { namespace: { name: "shop", annotations: { from: "namespace" } } } });
     expect(requests).toBe(2);
   });
 
-  it("a control-plane pod takes two, for the API server's ports", () => {
+  it("a control-plane pod needs two, for the API server's ports", () => {
     const labels = { "linkerd.io/control-plane-component": "identity" };
     const { evidence, requests } = gather(manual, "auto", podIs({ annotations: manual, labels }));
     expect(evidence).toMatchObject({ around: { apiServerPorts: [443, 8443, 9] } });
     expect(requests).toBe(2);
   });
 
-  it("a pod whose rules linkerd-init sets takes one, whoever made it", () => {
+  it("a pod with linkerd-init needs one, injected or not", () => {
     const spec = { containers, initContainers: [{ name: "linkerd-init" }] };
     expect(gather(manual, "auto", podIs({ annotations: manual }, spec)).requests).toBe(1);
   });
@@ -94,17 +94,17 @@ describe("where the runtime passes annotations", () => {
     ["does not answer", unreachable],
     ["refuses the token", status(401)],
     ["fails", status(500)],
-  ])("a meshed pod is decided by them where the API server %s", (_, api) => {
+  ])("they decide about an injected pod if the API server %s", (_, api) => {
     const { evidence, unanswered } = gather(injected, "auto", api);
     expect(evidence).toMatchObject({ pod: { annotations: injected } });
     expect(unanswered).toContain("API server");
   });
 
-  it("but not one that no injector made, whose namespace may say more", () => {
+  it("but not about one without injection, whose namespace may have settings", () => {
     expect(gather(manual, "auto", unreachable).error).toMatch(/no answer within 5000 ms.*\/etc\/kubeconfig/);
   });
 
-  it("they decide alone where that is asked for", () => {
+  it("they alone decide if so configured", () => {
     const { evidence, requests } = gather(injected, "annotations", unreachable);
     expect(evidence).toMatchObject({ pod: { containers: ["linkerd-proxy"] } });
     expect(requests).toBe(0);
@@ -113,19 +113,19 @@ describe("where the runtime passes annotations", () => {
   it.each([
     ["the control plane's", { "linkerd.io/control-plane-component": "identity" }],
     ["made by hand", {}],
-  ])("a meshed pod that no injector made is asked for there too: %s", (_, labels) => {
+  ])("a meshed pod without injection is still looked up: %s", (_, labels) => {
     const api = podIs({ annotations: manual, labels });
     expect(gather(manual, "annotations", api)).toEqual(gather(manual, "auto", api));
     expect(gather(manual, "annotations", unreachable).error).toMatch(/no answer within 5000 ms/);
   });
 
-  it("they do not count where the API server is to be asked", () => {
+  it("they do not count if the API server must be asked", () => {
     expect(gather({}, "api", podIs({ annotations: injected })).requests).toBe(1);
     expect(gather(injected, "api", unreachable).error).toMatch(/no answer/);
   });
 });
 
-describe("where it does not", () => {
+describe("if it does not", () => {
   it.each(POD_LOOKUPS)("the API server decides (pod-lookup %s)", (policy) => {
     expect(gather(undefined, policy, podIs({}, { containers: [{ name: "app" }] })).requests).toBe(1);
     expect(gather(undefined, policy, unreachable).error).toMatch(/cannot look up pod shop\/cart-1/);
@@ -138,39 +138,39 @@ describe("where it does not", () => {
   });
 });
 
-describe("where another pod has taken the name", () => {
+describe("if another pod has taken the name", () => {
   const other = podIs({ uid: "new", annotations: { ...injected, "config.linkerd.io/proxy-uid": "7" } });
 
-  it("an injected pod is decided by its own annotations", () => {
+  it("an injected pod's annotations decide", () => {
     const { evidence, unanswered } = gather(injected, "auto", other, "old");
     expect(evidence).toMatchObject({ pod: { annotations: injected } });
     expect(evidence).not.toMatchObject({ pod: { annotations: { "config.linkerd.io/proxy-uid": "7" } } });
     expect(unanswered).toMatch(/its metadata\.uid is "new", this pod's "old"/);
   });
 
-  it("any other is to be tried again", () => {
+  it("other pods must be tried again", () => {
     for (const annotations of [manual, undefined]) {
       expect(gather(annotations, "auto", other, "old").error).toMatch(/another has taken this pod's name/);
     }
   });
 
-  it("a pod from a file is known by its mirror's annotation", () => {
+  it("a static pod is recognized by its mirror's annotation", () => {
     const mirror = podIs({ uid: "api", annotations: { ...manual, "kubernetes.io/config.mirror": "hash" } });
     expect(gather(manual, "auto", mirror, "hash").error).toBeUndefined();
     expect(gather(manual, "auto", mirror, "api").error).toBeUndefined();
     expect(gather(manual, "auto", mirror, "else").error).toMatch(/another has taken/);
   });
 
-  it("a runtime or an API server that does not say which pod it is decides nothing", () => {
+  it("an unknown UID, of runtime or API server, is ignored", () => {
     expect(gather(manual, "auto", other).error).toBeUndefined();
     expect(gather(manual, "auto", podIs({ annotations: manual }), "old").error).toBeUndefined();
   });
 });
 
-describe("an object without what decides nothing", () => {
+describe("a reduced object", () => {
   const { stanza } = readStanza({}, "linkerd-cni");
 
-  /** The decision about a pod, or why there is none. */
+  /** The decision about a pod, or the error. */
   function decided(object: unknown, around: object): unknown {
     const get = (path: string) => {
       expect(isLookup(path)).toBe(true);
@@ -225,7 +225,7 @@ describe("an object without what decides nothing", () => {
     }),
   );
 
-  it("decides as the whole one", () => {
+  it("leads to the same decision as the whole one", () => {
     const same = fc.property(pod, around, (object, beside) => {
       const whole = decided(object, beside);
       expect(decided(reducedObject(object as never), reducedObject(beside as never) as object)).toEqual(whole);

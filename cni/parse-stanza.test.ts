@@ -4,8 +4,8 @@ import { parseStanza } from "./parse-stanza";
 const mode = (linkerd: object) => parseStanza({ linkerd: linkerd as never }, "pods").linkerd["iptables-mode"];
 
 test.each([
-  ["as the chart writes it", { "iptables-mode": "nft", "redirect-mode": "native" }, "native"],
-  ["as the chart writes a mode of the host's", { "iptables-mode": "legacy" }, "legacy"],
+  ["from the chart", { "iptables-mode": "nft", "redirect-mode": "native" }, "native"],
+  ["a mode of the host, from the chart", { "iptables-mode": "legacy" }, "legacy"],
   ["as the chart formerly wrote it", { "iptables-mode": "native" }, "native"],
   ["with nothing", {}, "auto"],
 ])("the mode, %s", (_, linkerd, wanted) => {
@@ -18,6 +18,6 @@ test.each([
     { "redirect-mode": "auto", "iptables-mode": "x" },
     'linkerd.iptables-mode: "x" is not one of auto, native, nft, legacy, plain',
   ],
-])("a mode that there is not: %j", (linkerd, message) => {
+])("an unknown mode: %j", (linkerd, message) => {
   expect(() => mode(linkerd)).toThrow(new CniError(7, message));
 });

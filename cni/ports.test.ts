@@ -11,7 +11,7 @@ function members(ranges: readonly PortRange[]): Uint8Array {
   return found;
 }
 
-test("merged ranges are the same ports, ascending, with a gap between every two", () => {
+test("merged ranges are the same ports, ascending and not adjacent", () => {
   fc.assert(
     fc.property(fc.array(range, { maxLength: 60 }), (ranges) => {
       const merged = mergePorts(ranges);
@@ -22,7 +22,7 @@ test("merged ranges are the same ports, ascending, with a gap between every two"
   );
 });
 
-test("a list survives its own text, whatever white space and empty items stand in it", () => {
+test("a list can be formatted and read again, with any white space and empty items", () => {
   const space = fc.stringMatching(/^[ \t\n]{0,2}$/);
   const refuse = (item: string): never => {
     throw new Error(item);

@@ -1,20 +1,20 @@
 /**
- * Previous results, and what linkerd's own plugin makes of each: test/kernel/previous-results.test.ts asks it. What it
- * takes is taken here.
+ * Previous results, and linkerd's plugin's answer to each, which test/kernel/previous-results.test.ts verifies. Our
+ * plugin accepts what linkerd's accepts.
  */
 import type { CniVersion } from "./versions";
 
 export interface PreviousResult {
   /** The configuration's version. */
   readonly version: CniVersion;
-  /** The previous result as it stands in the configuration. */
+  /** The previous result in the configuration. */
   readonly text: string;
   /**
    * `refuses` also holds if linkerd's plugin writes what it would refuse itself (`<nil>` for an absent address);
    * `refuses alone`: taken here, since nothing is wrong with it.
    */
   readonly verdict: "takes" | "refuses" | "refuses alone";
-  /** Where the message says the error is. */
+  /** The location in the message. */
   readonly place?: string;
 }
 

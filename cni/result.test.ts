@@ -66,7 +66,7 @@ describe("a previous result", () => {
     expect(passResult({ cniVersion: "", ips: [] }, "0.4.0")).toEqual({ cniVersion: "0.4.0", ips: [] });
   });
 
-  it("of the old shape passes as given, and does not convert", () => {
+  it("of the old form passes unchanged, and cannot be converted", () => {
     const old = { cniVersion: "0.2.0", ip4: { ip: "10.0.0.2/24" }, dns: {} };
     expect(passResult(old, "0.2.0")).toEqual(old);
     expect(passResult(old, "0.1.0")).toEqual({ ...old, cniVersion: "0.1.0" });
@@ -79,7 +79,7 @@ describe("a previous result", () => {
     expect(passResult(undefined, "1.0.0")).toEqual({ cniVersion: "1.0.0" });
   });
 
-  it("is refused where it is no result", () => {
+  it("is refused if it is not a result", () => {
     expect(() => previousResult({ prevResult: [] })).toThrow(/prevResult/);
     expect(() => passResult({ cniVersion: 1 }, "1.0.0")).toThrow(/prevResult\.cniVersion/);
     expect(() => passResult({ cniVersion: "2.0.0" }, "1.0.0")).toThrow(/2\.0\.0/);

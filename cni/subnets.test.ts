@@ -39,9 +39,9 @@ describe("a subnet", () => {
     "1:2:3:4:5:6:7:8::/8",
     "a/b",
     "10.0.0.0/8/8",
-  ])("%s is none", (given) => expect(parseSubnet(given)).toBeUndefined());
+  ])("%s is not a network", (given) => expect(parseSubnet(given)).toBeUndefined());
 
-  it("IPv6 survives its own text", () => {
+  it("IPv6 can be formatted and read again", () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 16, maxLength: 16 }),
@@ -75,7 +75,7 @@ describe("merged subnets", () => {
       (mask, index) => (inner.address[index]! & mask) === outer.address[index],
     );
 
-  it("hold all that were given, and none holds another", () => {
+  it("contain all given networks, and none contains another", () => {
     fc.assert(
       fc.property(fc.array(subnet, { maxLength: 30 }), (given) => {
         const merged = mergeSubnets(given);

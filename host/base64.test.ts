@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { base64, fromBase64 } from "./base64";
 
-test("writes and reads bytes as Node does", () => {
+test("encodes and decodes bytes as Node does", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       const text = Buffer.from(bytes).toString("base64");

@@ -19,7 +19,7 @@ import { FakeHost } from "./fake.testing";
 
 /** Real files, by Node. */
 class FilesHost extends FakeHost {
-  /** Files that are locked, and by which descriptor: all hosts are in one process here. */
+  /** Locked files, with their descriptors: all hosts share one process here. */
   private static readonly locks = new Map<number, number>();
   private attempt(call: () => number): number {
     try {
@@ -69,13 +69,13 @@ describe("the log of calls", () => {
   const host = new FilesHost();
   afterAll(() => rmSync(directory, { recursive: true }));
 
-  it("does nothing where the directory is not there", () => {
+  it("does nothing without the directory", () => {
     const absent = join(directory, "absent", "plugin.log");
     appendLine(host, absent, "x\n");
     expect(existsSync(absent)).toBe(false);
   });
 
-  it("appends, and sets a full log aside once", () => {
+  it("appends, and renames a full log once", () => {
     appendLine(host, path, "first\n");
     appendLine(host, path, "second\n");
     expect(readFileSync(path, "utf8")).toBe("first\nsecond\n");
@@ -86,7 +86,7 @@ describe("the log of calls", () => {
     expect(existsSync(`${path}.2`)).toBe(false);
   });
 
-  it("leaves the new log alone where another call has set the full one aside", () => {
+  it("does not rename the new log if another call has renamed the full one", () => {
     writeFileSync(path, "x".repeat(4 * 1024 * 1024));
     const raced = new FilesHost();
     raced.seek = (descriptor) => {
@@ -99,7 +99,7 @@ describe("the log of calls", () => {
     expect(readFileSync(`${path}.1`, "utf8")).toMatch(/xlast\n$/);
   });
 
-  it("loses no line where two calls find it full at once", () => {
+  it("loses no line if two calls find it full at the same time", () => {
     const path = join(directory, "full.log");
     const filled = `${"x".repeat(4 * 1024 * 1024)}\n`;
     writeFileSync(path, filled);

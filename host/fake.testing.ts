@@ -5,7 +5,7 @@ import type { Host, HostRun, Scripts, TlsFailure, TlsServer } from "./port";
 
 export const OWN_NAMESPACE = "/proc/self/ns/net";
 
-/** The API server's response to a request's path, all bytes of it; or why there is no connection. */
+/** The API server's whole response to a request's path, or why the connection fails. */
 export type FakeApi = (path: string) => string | TlsFailure;
 
 export interface FakeMachine {
@@ -16,9 +16,9 @@ export interface FakeMachine {
   /** Paths of network namespaces besides the plugin's own. */
   readonly namespaces?: readonly string[];
   readonly api?: FakeApi;
-  /** Paths of programs, and what they do. */
+  /** Programs by path. */
   readonly programs?: Readonly<Record<string, (args: readonly string[], input: string) => HostRun>>;
-  /** Takes what is sent to netfilter in place of {@link FakeNetfilter}; negative: the negated errno of sending. */
+  /** Receives netfilter datagrams instead of {@link FakeNetfilter}; negative: the negated errno of sending. */
   readonly netfilter?: (datagram: Uint8Array) => readonly Uint8Array[] | number;
 }
 
@@ -28,7 +28,7 @@ interface Descriptor {
   at: number;
 }
 
-/** The end of a process, which a fake cannot really end. */
+/** Thrown instead of ending the process. */
 export class Exit extends Error {
   constructor(readonly status: number) {
     super(`exit ${status}`);
@@ -38,21 +38,21 @@ export class Exit extends Error {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** A response as an API server sends it. */
+/** A response of an API server. */
 export function response(status: number, body: string, headers = ""): string {
   return `HTTP/1.1 ${status} Status\r\n${headers}Content-Length: ${encoder.encode(body).length}\r\n\r\n${body}`;
 }
 
 export class FakeHost implements Host {
-  /** Every datagram that was sent to netfilter, and in which namespace. */
+  /** Every datagram sent to netfilter, with its namespace. */
   readonly sent: { readonly namespace: string; readonly datagram: Uint8Array }[] = [];
   readonly servers: TlsServer[] = [];
   /** Paths of the requests to the API server. */
   readonly requests: string[] = [];
   readonly ran: { readonly command: string; readonly input: string }[] = [];
-  /** Milliseconds that {@link poll} was asked to sleep. */
+  /** Milliseconds of sleep requested from {@link poll}. */
   readonly pauses: number[] = [];
-  /** Files and directories that were removed, in order. */
+  /** Removed files and directories, in order. */
   readonly unlinked: string[] = [];
   stdout = "";
   stderr = "";

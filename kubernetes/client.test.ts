@@ -4,7 +4,7 @@ import { ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound, isTooMa
 import { pathOf, resource, resources } from "./resources";
 import type { ApiRequest } from "./transport";
 
-/** A client, and what it has sent. */
+/** A client and its requests. */
 function clientOf(...answers: (Partial<ApiResponse> | object)[]) {
   const sent: ApiRequest[] = [];
   const client = new KubernetesClient(async (call) => {
@@ -34,7 +34,7 @@ test("paths are those of the API", () => {
   );
 });
 
-test("an object is read; one that is not there is found undefined", async () => {
+test("an object is read; find returns undefined for a missing one", async () => {
   const { client, sent } = clientOf({ metadata: cart }, status(404, "NotFound"), status(404, "NotFound"));
   expect(await client.get(resources.pods, cart)).toEqual({ metadata: cart });
   expect(sent).toEqual([{ path: "/api/v1/namespaces/shop/pods/cart", deadlineMs: 5_000 }]);
@@ -45,7 +45,7 @@ test("an object is read; one that is not there is found undefined", async () => 
   expect(sent[2]?.deadlineMs).toBe(7);
 });
 
-test("find hides no other refusal", async () => {
+test("find does not hide other refusals", async () => {
   const { client } = clientOf(status(403, "Forbidden"));
   expect(isForbidden(await client.find(resources.nodes, { name: "n" }).catch((error: unknown) => error))).toBe(true);
 });
@@ -94,7 +94,7 @@ test("objects are written with their kind", async () => {
   );
 });
 
-test("a refusal tells its status, reason, causes and when to ask again", async () => {
+test("a refusal has its status, reason, causes and Retry-After", async () => {
   const refusal = async (answer: object) => {
     const { client } = clientOf(answer);
     return client.create(resources.pods, { metadata: cart }).catch((error: unknown) => error as ApiError);

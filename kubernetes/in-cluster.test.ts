@@ -4,7 +4,7 @@ import { readInCluster } from "./in-cluster";
 const flags = { "log-level": "info" };
 const reader = (environment: Record<string, string>) => new SettingsReader({ environment, flags });
 
-test("a pod finds its API server where the kubelet says", () => {
+test("a pod finds its API server at the kubelet's address", () => {
   const set = { KUBERNETES_SERVICE_HOST: "[fd00::1]", KUBERNETES_SERVICE_PORT: "6443", KUBE_CA_FILE: "/ca" };
   expect(readInCluster(reader(set))).toEqual({
     host: "fd00::1",
@@ -14,7 +14,7 @@ test("a pod finds its API server where the kubelet says", () => {
   });
 });
 
-test("what is missing or wrong is reported", () => {
+test("missing and wrong values are reported", () => {
   const read = reader({ KUBERNETES_SERVICE_PORT: "https" });
   readInCluster(read);
   expect(read.problems).toEqual([

@@ -24,7 +24,7 @@ describe("a kubeconfig", () => {
     expect(load(stringify(document))).toEqual(wanted);
   });
 
-  it("needs no current context where it has one context only", () => {
+  it("needs no current context if it has only one context", () => {
     const { "current-context": _, ...others } = document;
     expect(load(JSON.stringify(others))).toEqual(wanted);
     const two = { ...others, contexts: [...others.contexts, { name: "b", context: {} }] };
@@ -47,7 +47,7 @@ describe("a kubeconfig", () => {
 
   it.each([
     [
-      "a context that is not there",
+      "a missing context",
       { ...document, "current-context": "x" },
       /contexts has no entry with the name in current-context$/,
     ],
@@ -61,13 +61,17 @@ describe("a kubeconfig", () => {
       { ...document, clusters: [{ name: "local", cluster: { server: "http://a" } }] },
       /server is not https:/,
     ],
-    ["a token that is no text", { ...document, users: [{ name: "linkerd-cni", user: { token: 1 } }] }, /token is not/],
+    [
+      "a token that is not a text",
+      { ...document, users: [{ name: "linkerd-cni", user: { token: 1 } }] },
+      /token is not/,
+    ],
   ])("is refused for %s", (_, content, message) => {
     expect(() => load(JSON.stringify(content))).toThrow(message);
     expect(() => load(JSON.stringify(content))).toThrow(join(directory, "config"));
   });
 
-  it("is refused where it is missing or neither JSON nor YAML", () => {
+  it("is refused if it is missing or neither JSON nor YAML", () => {
     expect(() => loadKubeconfig(join(directory, "none"), source)).toThrow(/none cannot be read/);
     expect(() => load("a: [")).toThrow(/neither JSON nor YAML \(line 1, column 5\)$/);
   });

@@ -3,7 +3,7 @@ import { KubernetesClient } from "./client";
 import { LeaderElection } from "./leader-election";
 import type { LeaseObject } from "./types";
 
-/** One Lease as an API server keeps it. */
+/** A Lease in an API server. */
 class LeaseApi {
   lease: LeaseObject | undefined;
   away = false;
@@ -26,7 +26,7 @@ class LeaseApi {
   });
 }
 
-/** Processes that share a clock, which moves from one pause to the next. */
+/** Processes with a shared clock, which advances from one pause to the next. */
 class Processes {
   now = 0;
   readonly lines: string[] = [];
@@ -72,7 +72,7 @@ class Processes {
   }
 }
 
-test("one leads and gives the lease back; the other takes over at once", async () => {
+test("one leads and releases the lease; the other takes over at once", async () => {
   const api = new LeaseApi();
   const processes = new Processes();
   const one = processes.start(api.client, "one");
@@ -108,7 +108,7 @@ test("a leader that cannot renew stops leading before another may begin", async 
   await one.end();
 });
 
-test("a leader that is gone is replaced after the lease's duration", async () => {
+test("a vanished leader is replaced after the lease's duration", async () => {
   const api = new LeaseApi();
   const processes = new Processes();
   api.lease = { metadata: { name: "l", namespace: "n" }, spec: { holderIdentity: "gone", leaseDurationSeconds: 15 } };

@@ -10,21 +10,21 @@ const other: LeaseSpec = {
   leaseTransitions: 3,
 };
 
-test("a lease whose times are long past is only expired after it was seen unchanged for its duration", () => {
+test("a lease with old times expires only after it was seen unchanged for its duration", () => {
   const first = sight(undefined, other, 1_000);
   expect(mayHold(first, "a", 1_000)).toBe(false);
   expect(mayHold(sight(first, { ...other }, 15_999), "a", 15_999)).toBe(false);
   expect(mayHold(sight(first, { ...other }, 16_000), "a", 16_000)).toBe(true);
 });
 
-test("a renewal counts from when it was seen, whatever the other's clock says", () => {
+test("a renewal counts from when it was seen, whatever the other's clock", () => {
   const first = sight(undefined, other, 0);
   const renewed = sight(first, { ...other, renewTime: "2019-01-01T00:00:00.000000Z" }, 14_000);
   expect(mayHold(renewed, "a", 28_999)).toBe(false);
   expect(mayHold(renewed, "a", 29_000)).toBe(true);
 });
 
-test("one's own and a free lease may be held at once", () => {
+test("our own lease and a free one can be taken at once", () => {
   expect(mayHold(sight(undefined, { ...other, holderIdentity: "a" }, 0), "a", 0)).toBe(true);
   expect(mayHold(sight(undefined, released(other, date), 0), "a", 0)).toBe(true);
   expect(mayHold(sight(undefined, {}, 0), "a", 0)).toBe(true);

@@ -45,8 +45,8 @@ test.each<readonly [string, PlacementSpec, RegExp | string | undefined]>([
   ["Gt", expression("cores", "Gt", "4"), undefined],
   ["Gt, as much", expression("cores", "Gt", "8"), BY_LABELS],
   ["Lt", expression("cores", "Lt", "16"), undefined],
-  ["Gt of what is no number", expression("pool", "Gt", "4"), BY_LABELS],
-  ["Gt than what is no number", expression("cores", "Gt", "many"), undefined],
+  ["Gt of a value that is not a number", expression("pool", "Gt", "4"), BY_LABELS],
+  ["Gt than a value that is not a number", expression("cores", "Gt", "many"), undefined],
   ["an operator that is not known", expression("pool", "Like", "batch"), undefined],
   [
     "one of two terms",
@@ -59,7 +59,7 @@ test.each<readonly [string, PlacementSpec, RegExp | string | undefined]>([
     ]),
     undefined,
   ],
-  ["a term that says nothing, and so holds nowhere", affinity([{}]), BY_LABELS],
+  ["an empty term, which matches nothing", affinity([{}]), BY_LABELS],
   [
     "all of a term",
     affinity([
@@ -78,16 +78,16 @@ test.each<readonly [string, PlacementSpec, RegExp | string | undefined]>([
     BY_LABELS,
   ],
   [
-    "a field that is not known",
+    "an unknown field",
     affinity([{ matchFields: [{ key: "metadata.uid", operator: "In", values: ["x"] }] }]),
     undefined,
   ],
   [
-    "no terms, which the API server does not take",
+    "no terms, which the API server refuses",
     { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {} } } },
     undefined,
   ],
-  ["a preference alone", { affinity: { nodeAffinity: {} } }, undefined],
+  ["only a preference", { affinity: { nodeAffinity: {} } }, undefined],
 ])("whether pods are wanted by labels: %s", (_, spec, why) => expectReason(whyNotPlaced(spec, node), why));
 
 const gpu = { key: "gpu", value: "yes", effect: "NoSchedule" };
@@ -96,12 +96,12 @@ const BY_TAINT = "tolerations do not cover the node's taint gpu=yes:NoSchedule";
 test.each<readonly [string, PlacementSpec["tolerations"], NodeObject, string | undefined]>([
   ["every taint", [{ operator: "Exists" }], tainted(gpu, { key: "x", effect: "NoExecute" }), undefined],
   ["none", undefined, tainted(gpu), BY_TAINT],
-  ["none, of one that only asks", [], tainted({ key: "gpu", effect: "PreferNoSchedule" }), undefined],
+  ["none, of a preference", [], tainted({ key: "gpu", effect: "PreferNoSchedule" }), undefined],
   ["the key", [{ key: "gpu", operator: "Exists" }], tainted(gpu), undefined],
   ["key and value", [{ key: "gpu", value: "yes" }], tainted(gpu), undefined],
   ["another value", [{ key: "gpu", operator: "Equal", value: "no" }], tainted(gpu), BY_TAINT],
   ["another effect", [{ key: "gpu", operator: "Exists", effect: "NoExecute" }], tainted(gpu), BY_TAINT],
-  ["by an operator that is not known", [{ key: "gpu", operator: "Gt", value: "3" }], tainted(gpu), undefined],
+  ["by an unknown operator", [{ key: "gpu", operator: "Gt", value: "3" }], tainted(gpu), undefined],
   [
     "one of two",
     [{ key: "gpu", operator: "Exists" }],
@@ -118,6 +118,6 @@ test.each<readonly [string, PlacementSpec["tolerations"], NodeObject, string | u
     ),
     undefined,
   ],
-])("whether pods are wanted where they tolerate %s", (_, tolerations, where, why) => {
+])("whether pods are wanted if they tolerate %s", (_, tolerations, where, why) => {
   expectReason(whyNotPlaced(tolerations === undefined ? {} : { tolerations }, where), why);
 });

@@ -1,6 +1,6 @@
 import { type Rate, RateLimiter } from "./rate-limiter";
 
-/** A limiter and the time by which it goes. */
+/** A limiter and its clock. */
 function limiterOf(rate: Rate) {
   const time = { now: 0 };
   const pauses: number[] = [];
@@ -8,7 +8,7 @@ function limiterOf(rate: Rate) {
   return { time, pauses, limiter: new RateLimiter(rate, { now: () => time.now, sleep }) };
 }
 
-it("lets a burst through, then one at a time", () => {
+it("allows a burst, then one at a time", () => {
   const { time, limiter } = limiterOf({ perSecond: 2, burst: 3 });
   for (let index = 0; index < 3; index++) {
     expect(limiter.waitMs()).toBe(0);
@@ -23,7 +23,7 @@ it("lets a burst through, then one at a time", () => {
   expect(limiter.waitMs()).toBe(500);
 });
 
-it("never holds more than a burst", () => {
+it("never accumulates more than a burst", () => {
   const { time, limiter } = limiterOf({ perSecond: 1, burst: 2 });
   expect(limiter.waitMs()).toBe(0);
   time.now = 1_000_000;
@@ -31,7 +31,7 @@ it("never holds more than a burst", () => {
   expect(limiter.waitMs()).toBe(1_000);
 });
 
-it("gives callers their turns one after the other", async () => {
+it("serves callers one after the other", async () => {
   const { pauses, limiter } = limiterOf({ perSecond: 2, burst: 1 });
   for (let index = 0; index < 4; index++) await limiter.turn();
   expect(pauses).toEqual([500, 1_000, 1_500]);

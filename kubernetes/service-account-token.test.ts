@@ -3,7 +3,7 @@ import { readClaims, renewalTime } from "./service-account-token";
 const decoded = (text: string) => Buffer.from(text, "base64url").toString("utf8");
 const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.signature`;
 
-test("a token is renewed after seven to eight tenths of its life", () => {
+test("a token is renewed after seven to eight tenths of its lifetime", () => {
   const claims = readClaims(jwt({ sub: "system:serviceaccount:a:b", iat: 1_000, exp: 2_000 }), decoded);
   expect(claims).toEqual({ subject: "system:serviceaccount:a:b", issuedAt: 1_000_000, expiresAt: 2_000_000 });
   const times = [0, 0.5, 0.999].map((random) => claims && renewalTime(claims, random));
@@ -11,6 +11,6 @@ test("a token is renewed after seven to eight tenths of its life", () => {
 });
 
 test.each(["", "token", "a.b.c", jwt({ sub: "x" }), jwt({ iat: 1, exp: 2 }), "e30.bnVsbA.x"])(
-  "%j tells nothing",
+  "%j has no claims",
   (token) => expect(readClaims(token, decoded)).toBeUndefined(),
 );

@@ -23,7 +23,7 @@ const list = (...objects: PodObject[]): Notice<PodObject>[] => [
   { type: "SYNCED" },
 ];
 
-test("what a second list does not show is gone, and only at its end", () => {
+test("objects missing from a second list are removed, but only at its end", () => {
   let synced = 0;
   const store = storeOf(() => {
     synced += 1;
@@ -37,7 +37,7 @@ test("what a second list does not show is gone, and only at its end", () => {
   expect([[...store.keys()], [...store.values()], told()]).toEqual([["b"], ["b"], ["b", "shop/a"]]);
 });
 
-test("changes come one by one, and everything can be forgotten", () => {
+test("changes arrive one by one, and the store can be cleared", () => {
   const store = storeOf();
   for (const notice of list(pod("a"))) store.apply(notice);
   store.apply({ type: "ADDED", object: pod("b") });

@@ -5,7 +5,7 @@ import { redirectRules } from "../cni/redirect/rules";
 import { creationBatch, replacementBatch } from "./batch";
 import { messages } from "./codec";
 
-/** One message a line, so that a difference shows where it is. */
+/** One message per line, so that a difference shows its place. */
 function hexDump(bytes: Uint8Array): string {
   const batch = Buffer.from(bytes);
   const lines: string[] = [];
@@ -15,7 +15,7 @@ function hexDump(bytes: Uint8Array): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Compares with a golden; UPDATE_GOLDENS=1 writes it, after which the kernel test says whether it is right. */
+/** Compares with a golden; UPDATE_GOLDENS=1 writes it, and the kernel test then verifies it. */
 function expectGolden(name: string, actual: string): void {
   const path = join(__dirname, "goldens", name);
   if (process.env["UPDATE_GOLDENS"] === "1") writeFileSync(path, actual);
@@ -31,7 +31,7 @@ describe("the netlink batch", () => {
     expectGolden("whole.replace.hex", hexDump(replacementBatch(redirectRules(examples.whole), [])));
   });
 
-  it("is framed, numbered without gaps, and asks for one acknowledgement", () => {
+  it("is framed, numbered without gaps, and requests one acknowledgement", () => {
     const batch = creationBatch(redirectRules(examples.whole));
     const all = [...messages(batch)];
     expect(all.at(0)?.type).toBe(0x10);

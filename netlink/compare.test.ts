@@ -8,7 +8,7 @@ import { compareNative } from "./compare";
 import { answer } from "./fake.testing";
 import type { Netfilter } from "./socket";
 
-/** What the kernel lists is what the batch made: for elements the list of one set. */
+/** The kernel lists what the batch created: for elements, those of one set. */
 const NEW: Readonly<Record<number, number>> = { 2561: 0xa00, 2564: 0xa03, 2567: 0xa06, 2573: 0xa0c };
 const GET_SET_ELEMENTS = 0xa0d;
 const DUMP = 0x300;
@@ -26,17 +26,17 @@ function bytesOf(batch: Uint8Array, { payload }: Received): Uint8Array {
   return batch.subarray(at - HEADER, at + payload.length);
 }
 
-/** Whether a message is about what a request names: an object, or all that it holds. */
+/** Whether a message concerns the request's object or its content. */
 function isAbout({ type, payload }: Received, asked: Received): boolean {
   if (type !== NEW[asked.type] || payload[0] !== asked.payload[0]) return false;
   const made = attributes(payload.subarray(FAMILY_HEADER));
   const named = attributes(asked.payload.subarray(FAMILY_HEADER));
-  // The kernel has named the sets of a batch, which does not name them.
+  // The kernel names the sets of a batch.
   if (asked.type === GET_SET_ELEMENTS) return true;
   return [...named].every(([key, value]) => Buffer.compare(value, made.get(key) ?? new Uint8Array(0)) === 0);
 }
 
-/** A kernel that has what a batch made. */
+/** A kernel with the objects of a batch. */
 function listing(batch: Uint8Array): Netfilter {
   const made = [...messages(batch)];
   return (request) => {
@@ -53,11 +53,11 @@ const odd = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ low: 2 * index + 1, high: 2 * index + 1 }));
 const rules = (count: number) => creationBatch(redirectRules({ ...examples.plain, skipInboundPorts: odd(count) }));
 
-test.each([0, 8, 9, 1000])("rules that leave out %i ports are as their marks say", (count) => {
+test.each([0, 8, 9, 1000])("rules that skip %i ports match their marks", (count) => {
   expect(compareNative(listing(rules(count)))).toEqual({ isThere: true });
 });
 
-test("a set that holds something else is named", () => {
+test("a set with other content is named", () => {
   const batch = Uint8Array.from(rules(9));
   // The key of the first element, port 1: a data attribute of six bytes.
   const key = Buffer.from([6, 0, 1, 0, 0, 1]);
@@ -85,12 +85,12 @@ describe("a list that changes while it is read", () => {
     expect(compareNative(interrupted(4))).toEqual({ isThere: true });
   });
 
-  it("is used as it is after some attempts", () => {
+  it("is used anyway after some attempts", () => {
     expect(compareNative(interrupted(5)).difference).toMatch(/chain inbound is empty$/);
   });
 });
 
-describe("what cannot be ours", () => {
+describe("foreign content", () => {
   it("is a chain whose rules have no marks", () => {
     const batch = Buffer.from(rules(0));
     const marks = [...batch.toString("latin1").matchAll(/L.(?=[0-9]+\/[0-9]+\/[0-9]+ )/gs)];
@@ -104,7 +104,7 @@ describe("what cannot be ours", () => {
   const ports = (count: number) =>
     creationBatch(redirectRules({ ...examples.plain, portsToRedirect: Array.from({ length: count }, (_, at) => at) }));
 
-  it("is more rules than ADD sets, even if each has its mark", () => {
+  it("is more rules than ADD programs, even if each has its mark", () => {
     expect(compareNative(listing(ports(1000)))).toEqual({ isThere: true });
     expect(compareNative(listing(ports(1101))).difference).toMatch(/chain inbound: has more than 1100 rules/);
   });

@@ -8,7 +8,7 @@ const DELETE_TABLE = NEW_TABLE | 2;
 const BATCH_TYPES = 0x10;
 const EXCLUSIVE = 0x200;
 
-/** An answer as netfilter gives it: zero acknowledges. */
+/** An answer of netfilter: zero acknowledges. */
 export function answer(sequence: number, errno: number): Uint8Array {
   const made = Buffer.alloc(36);
   made.writeUInt32LE(made.length, 0);
@@ -18,7 +18,7 @@ export function answer(sequence: number, errno: number): Uint8Array {
   return new Uint8Array(made);
 }
 
-/** The tables of one network namespace, for tests: takes batches, and refuses what the real netfilter refuses. */
+/** The tables of one network namespace, for tests: applies batches, and refuses what the real netfilter refuses. */
 export class FakeNetfilter {
   private tables = new Set<string>();
 

@@ -12,7 +12,7 @@ import {
   subnetSet,
 } from "./interval-set";
 
-/** Whether the kernel finds a key: the last element that does not come behind it decides. */
+/** Whether the kernel finds a key: the last element at or before it decides. */
 function holds({ elements }: IntervalSet, key: Uint8Array): boolean {
   const before = elements.filter((element) => Buffer.compare(element.key, key) <= 0);
   return before.at(-1)?.isEnd === false;
@@ -29,7 +29,7 @@ const portBytes = (port: number) => Uint8Array.of(port >> 8, port);
 const port = fc.oneof(fc.nat(40), fc.integer({ min: 65_500, max: 65_535 }));
 const range = fc.tuple(port, port).map(([a, b]): PortRange => ({ low: Math.min(a, b), high: Math.max(a, b) }));
 
-test("a set of ports holds those of its ranges", () => {
+test("a set of ports contains those of its ranges", () => {
   fc.assert(
     fc.property(fc.array(range, { minLength: 1, maxLength: 20 }), port, (ranges, asked) => {
       const set = portSet(ranges);
@@ -46,7 +46,7 @@ const address = (size: number) =>
     .tuple(fc.constantFrom(0, 0x7f, 0x80, 0xff), fc.constantFrom(0, 1, 2, 3, 0xfe, 0xff))
     .map(([first, last]) => Uint8Array.from({ length: size }, (_, at) => (at === size - 1 ? last : first)));
 
-test.each(families)("a set of networks holds the addresses in them: %s", (family, size) => {
+test.each(families)("a set of networks contains their addresses: %s", (family, size) => {
   const subnet = fc
     .tuple(address(size), fc.oneof(fc.nat(2), fc.integer({ min: 8 * size - 3, max: 8 * size })))
     .map(([bytes, prefix]): Subnet => {
@@ -65,7 +65,7 @@ test.each(families)("a set of networks holds the addresses in them: %s", (family
   );
 });
 
-test("a large set goes out in several messages, none of which is too long, and reads back as it was", () => {
+test("a large set is sent in several messages, none too long, and reads back equal", () => {
   const hosts = Array.from({ length: 1000 }, (_, index) => parseSubnet(`fd00::${(2 * index).toString(16)}/128`)!);
   const set = subnetSet("ip6", hosts);
   expect(set.elements).toHaveLength(2000);
@@ -79,7 +79,7 @@ test("a large set goes out in several messages, none of which is too long, and r
   expect(read.map(({ key, isEnd }) => [...key, isEnd])).toEqual(set.elements.map(({ key, isEnd }) => [...key, isEnd]));
 });
 
-test("a set's words tell it from others, whatever order it is listed in", () => {
+test("a set's description distinguishes it from others, in any order of listing", () => {
   const words = (...ranges: readonly PortRange[]) => elementsInWords(portSet(ranges).elements);
   const set = portSet([
     { low: 1, high: 5 },

@@ -19,7 +19,7 @@ const freePort = () =>
     });
   });
 
-it("looks at the pods that run whatever clients of the port do", async () => {
+it("checks running pods whatever clients of the port do", async () => {
   const directory = await mkdtemp(join(tmpdir(), "nri-daemon-"));
   const port = await freePort();
   const running = ["one", "two"].map((name) => ({ id: name, name, netns: `/run/netns/${name}` }));
@@ -39,7 +39,7 @@ it("looks at the pods that run whatever clients of the port do", async () => {
   const run = daemon.run();
   const clients = new Set<Socket>();
   try {
-    // Each is thrown out for what it sends, and comes again.
+    // Each is disconnected for what it sends, and reconnects.
     const come = () => {
       if (ended.signal.aborted) return;
       const client = connect(port, "127.0.0.1", () => client.write("no request\r\n\r\n"));

@@ -8,7 +8,7 @@ const KEPT = Object.assign(whole(1, 2), { 5: new Keys(WANTED) });
 
 const text = (field: number, value: string) => bytesField(field, texts.encode(value));
 
-/** An entry of a map, its members as an encoder writes them, and as others might. */
+/** An entry of a map, with its members in the usual and in another order. */
 const entry = fc
   .record({
     key: fc.oneof(fc.constantFrom(...WANTED), fc.string({ maxLength: 200 })),
@@ -29,13 +29,13 @@ const field = fc.oneof(
   fc.constant(Uint8Array.of(0x3d, 1, 2, 3, 4)),
 );
 
-/** What a reader that keeps everything finds in field 5, by the keys that are wanted. */
+/** The result of a reader that keeps everything in field 5, by wanted keys. */
 function entriesOf(message: Message): Readonly<Record<string, string>> {
   const entries = message.messages(5).map((each): [string, string] => [each.text(1), each.text(2)]);
   return Object.fromEntries(entries.filter(([key]) => WANTED.includes(key)));
 }
 
-test("what is wanted is found among whatever is not", () => {
+test("wanted fields are found among any others", () => {
   fc.assert(
     fc.property(fc.array(field, { maxLength: 20 }), (fields) => {
       const bytes = concat(fields);
@@ -52,7 +52,7 @@ test("what is wanted is found among whatever is not", () => {
   );
 });
 
-test("a message that ends within a field is refused, whether the field is wanted or not", () => {
+test("a message that ends within a field is refused, even if the field is unwanted", () => {
   fc.assert(
     fc.property(fc.array(field, { minLength: 1, maxLength: 5 }), fc.nat(), (fields, cut) => {
       const bytes = concat(fields);

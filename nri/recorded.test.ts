@@ -1,4 +1,4 @@
-/** What real container runtimes and the NRI plugin said to each other, byte for byte; see fixtures/README.md. */
+/** Recorded connections between real container runtimes and the NRI plugin, byte for byte; see fixtures/README.md. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { texts } from "./runtime.testing";
@@ -18,7 +18,7 @@ function recording(name: string): readonly { readonly from: string; readonly byt
 test.each([
   ["containerd-2.2", /^containerd v?2\.2\./],
   ["containerd-2.3", /^containerd v?2\.3\./],
-])("%s is understood, and answered as it was", (name, runtime) => {
+])("%s is understood and gets the recorded answer", (name, runtime) => {
   const calls: (readonly [string, ...unknown[]])[] = [];
   const sent: number[] = [];
   const session = new Session({

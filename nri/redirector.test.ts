@@ -6,7 +6,7 @@ import { Redirector } from "./redirector";
 const NETNS = "/run/netns/cart";
 const proxied = { "linkerd.io/proxy-version": "edge" };
 
-/** Asks about a pod, by default one that Linkerd's injector did not inject, of which the API server has the UID `found`. */
+/** Decides about a pod, by default one without injection, with UID `found` in the API server. */
 function redirect(found: string, uid: string | undefined, annotations: Readonly<Record<string, string>> = proxied) {
   const pod = {
     kind: "Pod",
@@ -33,14 +33,14 @@ function redirect(found: string, uid: string | undefined, annotations: Readonly<
   return new Redirector({ host, stanza, netnsDir: "/run/netns", api }).redirect(sandbox, { mayBeGone: false });
 }
 
-it("decides about a pod by that pod, not by another of its name", () => {
+it("decides by the pod itself, not by another pod with its name", () => {
   const skipped = expect.objectContaining({ kind: "skipped" });
   expect(redirect("first", "first")).toEqual(skipped);
   expect(redirect("first", undefined)).toEqual(skipped);
   expect(() => redirect("second", "first")).toThrow("another has taken this pod's name");
 });
 
-it("says why the annotations alone decided", () => {
+it("reports why only the annotations decided", () => {
   const injected = { ...proxied, "linkerd.io/created-by": "linkerd/proxy-injector edge" };
   expect(redirect("second", "first", injected)).toEqual({
     kind: "redirected",

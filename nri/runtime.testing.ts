@@ -1,4 +1,4 @@
-/** The container runtime's side of NRI on a socket, for what no real runtime does when it is asked to. */
+/** The container runtime's side of NRI on a socket, for behaviour that real runtimes do not show on demand. */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,7 +13,7 @@ export const texts: Texts = {
   decode: (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes),
 };
 
-/** A pod as a runtime describes it. */
+/** A pod in a runtime's message. */
 export interface Pod {
   readonly id: string;
   readonly name: string;
@@ -53,7 +53,7 @@ export function podMessage({
   ]);
 }
 
-/** How a runtime behaves. */
+/** The behaviour of a runtime. */
 export interface Behaviour {
   /** Refuses the registration with this text. */
   readonly refuse?: string;
@@ -61,12 +61,12 @@ export interface Behaviour {
   readonly garbage?: Uint8Array;
   /** Ends each connection as soon as it is synchronized. */
   readonly drops?: boolean;
-  /** Pods that run already, in as many messages as there are lists. */
+  /** Running pods, one message for each list. */
   readonly running?: readonly (readonly Pod[])[];
 }
 
 export class FakeRuntime {
-  /** Names under which plugins registered. */
+  /** Names of registered plugins. */
   readonly registered: string[] = [];
   connections = 0;
   behaviour: Behaviour = {};
@@ -92,7 +92,7 @@ export class FakeRuntime {
     await eventually(() => (this.isSynchronized ? true : undefined));
   }
 
-  /** Ends the connection, as a runtime that ends does. */
+  /** Ends the connection, as a stopping runtime does. */
   drop(): void {
     this.isSynchronized = false;
     this.socket?.destroy();
@@ -104,7 +104,7 @@ export class FakeRuntime {
     await once(this.server, "close");
   }
 
-  /** Calls the plugin. @returns what it refuses */
+  /** Calls the plugin. @returns its refusal */
   call(method: string, payload: Uint8Array): Promise<string | undefined> {
     return this.prepared(method, payload)();
   }
@@ -125,7 +125,7 @@ export class FakeRuntime {
     };
   }
 
-  /** A sandbox starts, by the call of NRI 0.12, or the event of before. */
+  /** A sandbox starts, by the call of NRI 0.12 or the older event. */
   run(pod: Pod, how: "call" | "event" = "call"): Promise<string | undefined> {
     const sandbox = podMessage(pod);
     if (how === "call") return this.call(Method.runPodSandbox, bytesField(1, sandbox));

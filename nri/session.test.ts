@@ -7,7 +7,7 @@ import { podMessage, texts } from "./runtime.testing";
 import { type Handler, RegistrationRefused, Session } from "./session";
 import { failure, request } from "./ttrpc";
 
-/** A session whose calls and answers are kept. */
+/** A session that records calls and answers. */
 function session(changes: Partial<Handler> = {}, decode = texts.decode) {
   const calls: string[] = [];
   const sent: number[] = [];
@@ -33,7 +33,7 @@ const call = (method: string, payload: Uint8Array, id = 1) =>
 const pod = (name: string, annotations: Readonly<Record<string, string>> = {}) =>
   bytesField(1, podMessage({ id: `id-${name}`, name, annotations }));
 
-test("takes calls however their bytes arrive", () => {
+test("accepts calls in chunks of any size", () => {
   const bytes = [
     ...call(Method.synchronize, new Uint8Array([...pod("one", { note: "n".repeat(9000) }), ...pod("two")])),
     ...call(Method.runPodSandbox, pod("three"), 3),
@@ -52,7 +52,7 @@ test("takes calls however their bytes arrive", () => {
   );
 });
 
-test("whatever arrives is understood or is an error of the protocol", () => {
+test("any input is understood or a protocol error", () => {
   const chunk = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
     fc.uint8Array({ maxLength: 300 }).map((bytes) => frames(Stream.plugin, bytes)),
@@ -85,7 +85,7 @@ describe("a pod with 60,000 unrelated annotations and labels", () => {
     ["StateChange", Method.stateChange, concat([numberField(1, Event.runPodSandbox), bytesField(2, hostile)])],
     ["CreateContainer", Method.createContainer, named],
     ["RemovePodSandbox", Method.removePodSandbox, named],
-  ])("is decoded by %s without a text, or an array, of each", (_, method, payload) => {
+  ])("is decoded by %s without creating a text or an array for each", (_, method, payload) => {
     const bytes = call(method, payload);
     let decoded = 0;
     const { calls, session: taken } = session({}, (text) => {
@@ -102,7 +102,7 @@ describe("a pod with 60,000 unrelated annotations and labels", () => {
     expect(parts).toBeLessThan(10_000);
   });
 
-  test("keeps no annotation or label but those that decide", () => {
+  test("keeps only annotations and labels for decisions", () => {
     const seen: Sandbox[] = [];
     const { session: taken } = session({ run: (sandbox) => void seen.push(sandbox) });
     taken.receive(call(Method.runPodSandbox, named));
@@ -110,7 +110,7 @@ describe("a pod with 60,000 unrelated annotations and labels", () => {
   });
 });
 
-test("Synchronize is answered before what it names is decoded", () => {
+test("Synchronize is answered before its pods are decoded", () => {
   const order: string[] = [];
   const handler: Handler = {
     configured: () => {},
@@ -125,7 +125,7 @@ test("Synchronize is answered before what it names is decoded", () => {
   expect(order).toEqual(["answered", "decoded"]);
 });
 
-test("a call that is not known is answered as unimplemented, so that an older one is used in its place", () => {
+test("an unknown call is answered as unimplemented, so that the runtime uses an older one", () => {
   const { sent, session: taken } = session();
   taken.receive(call("nri.pkg.api.v1alpha1.Plugin/toString", new Uint8Array(0)));
   expect(texts.decode(Uint8Array.from(sent))).toContain("Plugin/toString is not implemented");
@@ -133,7 +133,7 @@ test("a call that is not known is answered as unimplemented, so that an older on
   expect(sent.slice(18, 24)).toEqual([0x0a, expect.any(Number), 0x08, 12, 0x12, expect.any(Number)]);
 });
 
-test("what is thrown refuses the call", () => {
+test("an error refuses the call", () => {
   const refuse = () => {
     throw new Error("no");
   };

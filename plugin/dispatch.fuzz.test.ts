@@ -1,4 +1,4 @@
-/** Whatever comes in: no crash, at most one JSON document, and no rule unless the call succeeds. */
+/** For any input: no crash, at most one JSON document, and no rules unless the call succeeds. */
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../cni/stanza";
@@ -20,7 +20,7 @@ const pod = (annotations: unknown, labels: unknown) =>
 const namespace = JSON.stringify({ kind: "Namespace", metadata: { name: "shop" } });
 const files = { [kubeconfig]: readFileSync(kubeconfig, "utf8") };
 
-/** Runs a call and checks what must hold of every one. */
+/** Runs a call and checks the invariants of every call. */
 function expectSane(env: Record<string, string>, stdin: string, podObject: string): void {
   const api = (path: string) => response(200, path.endsWith("/namespaces/shop") ? namespace : podObject);
   const host = new FakeHost({ env, stdin, files, namespaces: [NETNS], api });

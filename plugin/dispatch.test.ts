@@ -43,7 +43,7 @@ describe("a call that cannot be served", () => {
     expect(host.sent).toEqual([]);
   });
 
-  it("says all that is missing at once, and what is invalid before it", () => {
+  it("reports all missing variables at once, and an invalid one before them", () => {
     const { document } = call({ CNI_COMMAND: "ADD" }, config);
     expect(document.msg).toBe("ADD needs CNI_CONTAINERID, CNI_NETNS, CNI_IFNAME, CNI_PATH in the environment");
     const invalid = call({ CNI_COMMAND: "ADD", CNI_IFNAME: "a/b" }, config);
@@ -51,7 +51,7 @@ describe("a call that cannot be served", () => {
     expect(invalid.document.msg).not.toContain("CNI_PATH");
   });
 
-  it("is short, however long what was given is", () => {
+  it("is short, however long the input is", () => {
     const long = "x".repeat(200_000);
     for (const [env, stdin] of [
       [{ ...environment, CNI_COMMAND: long }, config],
@@ -68,7 +68,7 @@ describe("a call that cannot be served", () => {
     }
   });
 
-  it("carries the caller's version where it is known", () => {
+  it("has the caller's version if known", () => {
     const { document } = call({ ...environment, CNI_COMMAND: "x" }, { ...config, cniVersion: "0.4.0" });
     expect(document.cniVersion).toBe("0.4.0");
     expect(call(environment, "{").document.cniVersion).toBe(CURRENT_VERSION);
@@ -76,7 +76,7 @@ describe("a call that cannot be served", () => {
 });
 
 describe("ADD", () => {
-  it("programs the namespace of a meshed pod in one datagram and passes the result on", () => {
+  it("programs a meshed pod's namespace in one datagram and passes the result on", () => {
     const { document, status, host } = call(environment, config);
     expect(document).toEqual(prevResult);
     expect(status).toBe(0);
@@ -84,7 +84,7 @@ describe("ADD", () => {
     expect(host.sent.map(({ namespace }) => namespace)).toEqual([NETNS]);
   });
 
-  it("replaces what an earlier ADD left", () => {
+  it("replaces the rules of an earlier ADD", () => {
     const tables = new FakeNetfilter();
     const netfilter = (datagram: Uint8Array) => tables.exchange(datagram);
     call(environment, config, { netfilter });
@@ -93,7 +93,7 @@ describe("ADD", () => {
     expect(host.sent).toHaveLength(3);
   });
 
-  it("says what is wrong with an annotation without what would change a terminal", () => {
+  it("reports a wrong annotation without terminal control characters", () => {
     const hidden = "\u001b[2J\u009b\u0085\u007f\u202e\u2028x";
     const annotations = {
       "linkerd.io/proxy-version": "x",
@@ -113,14 +113,14 @@ describe("ADD", () => {
     expect(`${stdout}${stderr}${record}`.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 
-  it("leaves a pod without a proxy alone", () => {
+  it("skips a pod without a proxy", () => {
     const pod = { kind: "Pod", metadata: { name: "cart-1" }, spec: { containers: [{ name: "app" }] } };
     const api = () => response(200, JSON.stringify(pod));
     const { status, host } = call(environment, config, { api });
     expect([status, host.sent]).toEqual([0, []]);
   });
 
-  it("is an error that names the remedy where the API server cannot be reached", () => {
+  it("is an error with the remedy if the API server cannot be reached", () => {
     const api: FakeApi = () => ({ step: "connect", error: -Errno.ECONNREFUSED, text: "" });
     const { document, status, host } = call(environment, config, { api });
     expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("[fd00::1]:6443: connection refused") });
@@ -129,7 +129,7 @@ describe("ADD", () => {
   });
 
   it.each(["[]", "{}", "null", '{"kind":"Status","metadata":{}}'])(
-    "is an error where the API server answers %s",
+    "is an error if the API server answers %s",
     (body) => {
       const { document, status, host } = call(environment, config, { api: () => response(200, body) });
       expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("is not Pod shop/cart-1") });
@@ -137,18 +137,18 @@ describe("ADD", () => {
     },
   );
 
-  it("says that the token expired", () => {
+  it("reports an expired token", () => {
     const { document } = call(environment, config, { api: () => response(401, "") });
     expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(/401.*token.*kubeconfig\.json.*expired/) });
   });
 
-  it("prints an empty result where it is called alone", () => {
+  it("prints an empty result if it is called alone", () => {
     const { prevResult: _, ...alone } = config;
     expect(call(environment, alone).document).toEqual({ cniVersion: "1.0.0" });
   });
 });
 
-/** A machine on which CNI_NETNS is replaced after it was checked, by a file whose open blocks. */
+/** A machine on which a file whose open blocks replaces CNI_NETNS after the check. */
 class SwappedHost extends FakeHost {
   private looks = 0;
 
@@ -193,19 +193,19 @@ describe("the other verbs", () => {
   const own = `${bin}/linkerd-cni.attached/${environment["CNI_CONTAINERID"]}@${environment["CNI_IFNAME"]}`;
 
   it.each([
-    ["no uninstall left anything: nothing", [], []],
-    ["others are left: its own attachment", [own, `${own}0`], [own]],
+    ["an uninstall left nothing: nothing", [], []],
+    ["others remain: its own attachment", [own, `${own}0`], [own]],
     [
       "it is the last one: its attachment, the list and the plugin",
       [own],
       [own, `${bin}/linkerd-cni.attached`, `${bin}/linkerd-cni`],
     ],
     ["it is not listed, or a second DEL: nothing", [`${own}0`], []],
-  ])("DEL removes, where %s", (_, left, removed) => {
+  ])("DEL removes, if %s", (_, left, removed) => {
     expect(del(left)).toEqual(removed);
   });
 
-  it("VERSION answers whatever standard input holds", () => {
+  it("VERSION answers with any standard input", () => {
     const { document, status } = call({ CNI_COMMAND: "VERSION" }, "{");
     expect(document).toEqual({ cniVersion: CURRENT_VERSION, supportedVersions: [...VERSIONS] });
     expect(status).toBe(0);
@@ -228,7 +228,7 @@ describe("the other verbs", () => {
       { cniVersion: "1.1.0", name: "pods", kubernetes, "strict-status": strict },
     );
 
-  it("STATUS is ready by default, whatever the rest of the stanza holds", () => {
+  it("STATUS is ready by default, whatever else is in the stanza", () => {
     const stanza = { cniVersion: "1.1.0", name: "pods", kubernetes: 1, linkerd: "x" };
     const outcome = call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, stanza);
     expect(outcome).toMatchObject({ stdout: "", status: 0 });
@@ -238,7 +238,7 @@ describe("the other verbs", () => {
   beforeAll(() => jest.useFakeTimers({ now: new Date("2026-07-01T00:00:00Z") }));
   afterAll(() => jest.useRealTimers());
 
-  it("a strict STATUS fails where the kubeconfig or its token cannot work", () => {
+  it("a strict STATUS fails if the kubeconfig or its token cannot work", () => {
     expect(statusOf({ kubeconfig })).toMatchObject({ stdout: "", status: 0 });
     expect(statusOf({ kubeconfig: "/none" }).document).toMatchObject({
       code: 50,
@@ -265,7 +265,7 @@ describe("the other verbs", () => {
     expect(status).toMatchObject({ stdout: "", status: 0 });
   });
 
-  it("a strict STATUS fails where the kernel is too old for the mode", () => {
+  it("a strict STATUS fails if the kernel is too old for the mode", () => {
     const osrelease = { "/proc/sys/kernel/osrelease": "4.14.0\n" };
     const status = call(
       { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },

@@ -57,7 +57,7 @@ const all = ["nft", "legacy"].flatMap((kind) =>
 const plain = ["", "6"].flatMap((v) => ["save", "restore"].map((action) => `ip${v}tables-${action}`));
 
 describe("the modes of the host", () => {
-  it.each(["nft", "legacy"])("%s runs its own programs, one restore a family", (mode) => {
+  it.each(["nft", "legacy"])("%s runs its own programs, one restore per family", (mode) => {
     const made = machine([...all, ...plain], ok);
     expect(apply(mode, made)).toBe(mode);
     expect(made.ran()).toEqual([
@@ -69,7 +69,7 @@ describe("the modes of the host", () => {
     expect(made.host.sent).toEqual([]);
   });
 
-  it("fall back to plain iptables, and wait for its lock where asked to", () => {
+  it("fall back to plain iptables, and wait for its lock if configured", () => {
     const made = machine(plain, ok);
     apply("nft", made, { "use-wait-flag": true });
     expect(made.ran()[2]).toBe("/sbin/iptables-restore --noflush -w 5");
@@ -82,14 +82,14 @@ describe("the modes of the host", () => {
     expect(() => apply("plain", machine([], ok))).toThrow(/no iptables-restore; mode native/);
   });
 
-  it("undo the first family where the second fails", () => {
+  it("undo the first family if the second fails", () => {
     const made = machine(plain, ok, undefined, "ip6tables-restore");
     expect(() => apply("plain", made)).toThrow(/ip6tables-restore --noflush failed with status 2: broken/);
     expect(made.ran().at(-1)).toBe("/sbin/iptables-restore --noflush");
     expect(made.host.ran.at(-1)?.input).toMatch(/-D PREROUTING .*\n-F PROXY_INIT_REDIRECT\n-X PROXY_INIT_REDIRECT\n/);
   });
 
-  it("take away the rules of a family that an earlier ADD set rules for", () => {
+  it("remove the rules of a family that only an earlier ADD programmed", () => {
     const ours: HostRun = { ...ok, stdout: ":PROXY_INIT_OUTPUT - [0:0]\n" };
     const made = machine(plain, ours);
     apply("plain", made, {}, sets.slice(0, 1));
@@ -100,7 +100,7 @@ describe("the modes of the host", () => {
     expect(fresh.ran().filter((command) => command.includes("ip6tables"))).toEqual([]);
   });
 
-  it("say what could not be undone besides what failed", () => {
+  it("report what could not be undone besides the failure", () => {
     let restores = 0;
     const first: Program = (path) => {
       if (!path.endsWith("tables-restore")) return ok;
@@ -116,13 +116,13 @@ describe("the modes of the host", () => {
     );
   });
 
-  it("say what a program said", () => {
+  it("report a program's output", () => {
     const made = machine(plain, { ...ok, status: 4, stderr: "another app holds the lock\n" });
     expect(() => apply("plain", made)).toThrow(/\/sbin\/iptables-save -t nat failed with status 4: another app/);
   });
 });
 
-describe("a kernel that does not translate replies by itself", () => {
+describe("a kernel that does not translate replies", () => {
   const old = (programs: readonly string[]) => machine(programs, ok, undefined, "none", "4.14.355-amzn2");
 
   it("has legacy iptables in mode auto, which says so", () => {
@@ -137,7 +137,7 @@ describe("a kernel that does not translate replies by itself", () => {
     expect(() => apply("native", old(all))).toThrow(/kernel 4\.14\.355.*4\.18.*: set the mode to auto or legacy/);
   });
 
-  it("keeps STATUS from being ready where nothing else can set the rules", () => {
+  it("keeps STATUS from being ready if nothing else can set the rules", () => {
     const problem = (mode: string, { host }: Made) => modeProblem(host, linkerdIn(mode));
     expect(problem("auto", old(all))).toBeUndefined();
     expect(problem("nft", old([]))).toBeUndefined();
@@ -148,14 +148,14 @@ describe("a kernel that does not translate replies by itself", () => {
 });
 
 describe("auto", () => {
-  it("is native where the kernel can", () => {
+  it("is native if the kernel supports it", () => {
     const made = machine(plain, ok);
     expect(apply("auto", made)).toBe("native");
     expect([made.ran(), made.log]).toEqual([[], []]);
   });
 
   it.each([Errno.EPROTONOSUPPORT, Errno.EOPNOTSUPP, Errno.ENOENT])(
-    "is legacy where it answers %d, and says so",
+    "is legacy if the kernel answers %d, and reports it",
     (errno) => {
       const made = machine(all, ok, errno);
       expect(apply("auto", made)).toBe("legacy");
@@ -185,7 +185,7 @@ describe("auto", () => {
     expect(compare("auto", made).difference).toContain("PROXY_INIT_REDIRECT is missing");
   });
 
-  it("fails with both reasons where legacy iptables cannot either", () => {
+  it("fails with both reasons if legacy iptables also fails", () => {
     const reason =
       /no nf_tables .*ENOENT.*; iptables-mode auto: the node has neither iptables-legacy-restore nor [^;]*$/;
     expect(() => apply("auto", machine([], ok, Errno.ENOENT))).toThrow(reason);
@@ -199,18 +199,18 @@ describe("auto", () => {
     const right: Program = (path) => ({ ...ok, stdout: restoreText(sets[path.includes("ip6") ? 1 : 0]!, "") });
     const missing = "ip nat, PREROUTING: the jump to PROXY_INIT_REDIRECT is missing";
     it.each<[string, Parameters<typeof machine>, boolean, string | undefined]>([
-      ["nothing where the node has no iptables", [[], ok], false, undefined],
-      ["nothing where iptables has no chain of ours", [all, empty], false, undefined],
-      ["nothing where iptables fails", [all, { ...empty, status: 1 }], false, undefined],
-      ["iptables where it has a chain of ours", [all, broken], true, missing],
-      ["iptables where the kernel has no nf_tables", [all, broken, Errno.ENOENT], true, missing],
-      ["and finds nothing where all is as ADD set it", [all, right], true, undefined],
+      ["nothing if the node has no iptables", [[], ok], false, undefined],
+      ["nothing if iptables has no chain of ours", [all, empty], false, undefined],
+      ["nothing if iptables fails", [all, { ...empty, status: 1 }], false, undefined],
+      ["iptables if it has a chain of ours", [all, broken], true, missing],
+      ["iptables if the kernel has no nf_tables", [all, broken, Errno.ENOENT], true, missing],
+      ["and finds no difference after ADD", [all, right], true, undefined],
     ])("%s", (_, made, isThere, difference) => {
       expect(compare("auto", machine(...made))).toEqual({ isThere, ...(difference && { difference }) });
     });
   });
 
-  it("fails where the kernel refuses for another reason", () => {
+  it("fails if the kernel refuses for another reason", () => {
     expect(() => apply("auto", machine(all, ok, Errno.EPERM))).toThrow(/EPERM/);
     expect(() => apply("native", machine(all, ok, Errno.EPROTONOSUPPORT))).toThrow(/EPROTONOSUPPORT/);
   });

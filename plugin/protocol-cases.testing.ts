@@ -27,7 +27,7 @@ export const config = {
 type Failure = readonly [title: string, env: Record<string, string>, stdin: unknown, code: number, message: RegExp];
 
 const without = (name: string) => Object.fromEntries(Object.entries(environment).filter(([key]) => key !== name));
-/** Calls that fail, each with the error's code and what its message must say. */
+/** Failing calls, each with the error's code and a pattern of its message. */
 export const failures: readonly Failure[] = [
   ["malformed standard input", environment, "{", 6, /standard input/],
   ["empty standard input", environment, "", 6, /standard input/],
@@ -35,10 +35,10 @@ export const failures: readonly Failure[] = [
   ["a byte order mark", environment, `\ufeff${JSON.stringify(config)}`, 6, /standard input/],
   ["a list", environment, [], 6, /not a JSON object/],
   ["null", environment, "null", 7, /null/],
-  ["a name that is no string", environment, { ...config, name: 1 }, 6, /name/],
+  ["a name that is not a string", environment, { ...config, name: 1 }, 6, /name/],
   ["no name", environment, { ...config, name: "" }, 7, /no name/],
   ["a malformed name", environment, { ...config, name: "a/b" }, 7, /name/],
-  ["a version that is no string", environment, { ...config, cniVersion: 1 }, 6, /cniVersion/],
+  ["a version that is not a string", environment, { ...config, cniVersion: 1 }, 6, /cniVersion/],
   ["an unknown version", environment, { ...config, cniVersion: "9.0.0" }, 1, /9\.0\.0.*1\.1\.0/],
   ["an unknown verb", { ...environment, CNI_COMMAND: "add" }, config, 4, /CNI_COMMAND "add"/],
   ["an unknown verb with malformed input", { ...environment, CNI_COMMAND: "add" }, "{", 6, /standard input/],
@@ -49,16 +49,10 @@ export const failures: readonly Failure[] = [
   ["the interface name ..", { ...environment, CNI_IFNAME: ".." }, config, 4, /CNI_IFNAME/],
   ["a namespace that is a directory", { ...environment, CNI_NETNS: "/etc" }, config, 4, /CNI_NETNS: \/etc is not/],
   ["the plugin's own namespace", { ...environment, CNI_NETNS: "/proc/self/ns/net" }, config, 4, /CNI_NETNS/],
-  [
-    "a pod name that is none",
-    { ...environment, CNI_ARGS: "K8S_POD_NAMESPACE=..;K8S_POD_NAME=a" },
-    config,
-    4,
-    /CNI_ARGS/,
-  ],
+  ["an invalid pod name", { ...environment, CNI_ARGS: "K8S_POD_NAMESPACE=..;K8S_POD_NAME=a" }, config, 4, /CNI_ARGS/],
   ["a wrong field", environment, { ...config, linkerd: { "proxy-uid": "x" } }, 7, /linkerd\.proxy-uid: "x"/],
   ["a wrong port", environment, { ...config, linkerd: { "inbound-ports-to-ignore": ["x"] } }, 7, /"x" is not a port/],
-  ["a previous result that is none", environment, { ...config, prevResult: 1 }, 7, /prevResult/],
+  ["an invalid previous result", environment, { ...config, prevResult: 1 }, 7, /prevResult/],
   [
     "CHECK without a previous result",
     { ...environment, CNI_COMMAND: "CHECK" },

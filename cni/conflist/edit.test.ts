@@ -15,7 +15,7 @@ const layouts: Readonly<Record<string, string>> = {
   spaced: '{ "name": "a", "plugins": [ { "type": "bridge" } , { "type": "portmap" } ] }\n\n',
   indented:
     '{\n\t"name": "a",\n\t"plugins": [\n\t\t{\n\t\t\t"type": "bridge"\n\t\t}\n\t],\n\t"cniVersion": "1.0.0"\n}\n',
-  "numbers that do not survive parsing":
+  "numbers that parsing would round":
     '{"name":"a","big":12345678901234567890,"x":1.0,"plugins":[{"type":"b","mtu":1e3}]}',
   "a repeated key": '{"plugins":[{"type":"old"}],"name":"a","plugins":[{"type":"b"}]}',
   "brackets in strings": '{"name":"]}\\"[","plugins":[{"type":"b","x":"],[\\\\"}],"args":{"plugins":[{"type":"no"}]}}',
@@ -24,7 +24,7 @@ const layouts: Readonly<Record<string, string>> = {
 
 describe("the chain in a list", () => {
   test.each(Object.entries(layouts))(
-    "of layout %s: exactly once, last, all else kept, and undone exactly",
+    "of layout %s: exactly once, last, with all other bytes kept, and exactly undone",
     (_, text) => {
       const made = list(chained(list(text), stanza));
       expect(JSON.parse(made.text).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
@@ -52,7 +52,7 @@ describe("the chain in a list", () => {
     expect(unchained(list(text))).not.toContain("linkerd-cni");
   });
 
-  test("is undone exactly for any list and any white space", () => {
+  test("is exactly undone for any list and white space", () => {
     const plugin = fc.record({ type: fc.constantFrom("a", "b"), more: fc.jsonValue() });
     fc.assert(
       fc.property(fc.array(plugin, { minLength: 1 }), fc.jsonValue(), fc.nat(4), (plugins, args, indent) => {
@@ -65,7 +65,7 @@ describe("the chain in a list", () => {
   });
 });
 
-test("a single plugin becomes a list of the same name and version", () => {
+test("a single plugin becomes a list with the same name and version", () => {
   const single = readConfig("10-x.conf", Buffer.from('{"cniVersion":"0.3.1","name":"n","type":"bridge","mtu":1}\n'));
   if (single.kind !== "single") throw new Error(JSON.stringify(single));
   expect(JSON.parse(listOf(single, "10-x", stanza))).toEqual({

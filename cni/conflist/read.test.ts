@@ -33,7 +33,7 @@ test.each([
   ["null", "a.conf", "null", "is not a JSON object"],
   ["without name", "a.conflist", '{"plugins":[{"type":"b"}]}', '"name" is missing'],
   ["without plugins", "a.conflist", '{"name":"a","type":"b"}', '"plugins" is missing'],
-  ["with plugins that are no list", "a.conflist", '{"name":"a","plugins":{"type":"b"}}', "not a list"],
+  ["with plugins that are not a list", "a.conflist", '{"name":"a","plugins":{"type":"b"}}', "not a list"],
   ["with no plugin", "a.conflist", '{"name":"a","plugins":[]}', "is empty"],
   ["with an untyped plugin", "a.conflist", '{"name":"a","plugins":[{"type":"b"},{}]}', "item 1 has no"],
   ["a list under a single plugin's name", "a.conf", '{"name":"a","plugins":[{"type":"b"}]}', "ending in .conflist"],
@@ -47,7 +47,7 @@ test("bytes that are not UTF-8, and too many of them, are invalid", () => {
   expect(readConfig("a.conf", Buffer.alloc(2 ** 20 + 1, 32))).toMatchObject({ reason: "is larger than 1048576 bytes" });
 });
 
-test("lists and single plugins are told apart by the file's name", () => {
+test("the file's name distinguishes lists from single plugins", () => {
   expect(readConfig("a.conflist", bytes('{"name":"a","plugins":[{"type":"b"},{"type":"c"}]}'))).toMatchObject({
     kind: "list",
     types: ["b", "c"],

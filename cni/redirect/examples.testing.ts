@@ -2,7 +2,7 @@ import type { PortRange } from "../ports";
 import { parseSubnet, type Subnet } from "../subnets";
 import type { RedirectOptions } from "./options";
 
-/** Options that tests of every applier share, from the least to the most that a pod can ask for. */
+/** Options shared by the tests of all appliers, from the minimum to the maximum of a pod. */
 
 const port = (low: number, high = low): PortRange => ({ low, high });
 
@@ -12,7 +12,7 @@ function subnets(...texts: readonly string[]): readonly Subnet[] {
 
 const counted = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
-/** Ports none of which is another's neighbour. */
+/** Ports that are not adjacent. */
 const odd = (count: number, from: number) => counted(count, (index) => port(from + 2 * index));
 const hosts = (count: number) => counted(count, (index) => `10.0.0.${7 * index}/32`);
 const hosts6 = (count: number) => counted(count, (index) => `fd00:${index}::${index}/${64 + index}`);

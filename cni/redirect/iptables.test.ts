@@ -18,7 +18,7 @@ describe("the text of a restore", () => {
     for (const set of redirectRules(options)) expectGolden(`${name}.${set.family}.restore`, restoreText(set, ""));
   });
 
-  it("adds no jump that is there already", () => {
+  it("does not add an existing jump", () => {
     const jumps = (text: string) => text.split("\n").filter((line) => line.includes("install-proxy-init"));
     expect(jumps(fresh)).toHaveLength(2);
     expect(jumps(restoreText(usual!, fresh))).toEqual([]);
@@ -36,7 +36,7 @@ describe("lists of ports", () => {
     expect(chunkedPorts([...new Array(14).fill(port), range]).map((chunk) => chunk.length)).toEqual([14, 1]);
   });
 
-  it("are several rules where one cannot hold them, each with its own ports in its comment", () => {
+  it("are several rules if one cannot hold them, each with its own ports in its comment", () => {
     const skipInboundPorts = Array.from({ length: 16 }, (_, index) => ({ low: index + 1, high: index + 1 }));
     const [set] = redirectRules({ ...examples.plain, skipInboundPorts });
     const lines = restoreText(set!, "")
@@ -50,7 +50,7 @@ describe("lists of ports", () => {
 });
 
 describe("the text of a removal", () => {
-  it("takes away the chains that are there, and every jump to them", () => {
+  it("removes existing chains and every jump to them", () => {
     const [first, second] = fresh.split("\n").filter((line) => line.includes("install-proxy-init"));
     const saved = `${fresh}-A OUTPUT -j ACCEPT\n${second}\n`;
     expect(removalText(saved).split("\n")).toEqual([
@@ -67,7 +67,7 @@ describe("the text of a removal", () => {
     ]);
   });
 
-  it("takes away nothing of others'", () => {
+  it("removes nothing of others", () => {
     expect(removalText("*nat\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -j ACCEPT\nCOMMIT\n")).toBe("*nat\nCOMMIT\n");
   });
 });

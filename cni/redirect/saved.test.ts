@@ -7,20 +7,20 @@ const [usual] = redirectRules(examples.usual);
 const fresh = restoreText(usual!, "");
 
 describe("the rules that iptables-save prints", () => {
-  it.each(Object.entries(examples))("are right where ADD set them: example %s", (_, options) => {
+  it.each(Object.entries(examples))("are accepted after ADD: example %s", (_, options) => {
     for (const set of redirectRules(options)) expect(savedDifference(set.family, restoreText(set, ""))).toBeUndefined();
   });
 
-  /** The time in every comment, as older versions of linkerd-init and of linkerd's plugin wrote it. */
+  /** The time in every comment, as written by older versions of linkerd-init and of linkerd's plugin. */
   const stamped = fresh.replace(/(--comment "proxy-init\/[^"]+)"/g, '$1/1651669200"');
 
-  it("are right where an older linkerd-init set them, which put the time into every comment", () => {
+  it("are accepted from an older linkerd-init, which wrote the time into every comment", () => {
     expect(stamped).toContain('"proxy-init/install-proxy-init-output/1651669200" -j PROXY_INIT_OUTPUT');
     expect(savedDifference("ip", stamped)).toBeUndefined();
     expect(savedDifference("ip", stamped.replace("--dports 4191,4190", "--dports 4191"))).toContain("4191,4190");
   });
 
-  it.each(Object.keys(RULE_KINDS))("have a comment each that is told by the table of kinds: %s", (kind) => {
+  it.each(Object.keys(RULE_KINDS))("have comments that the table of kinds matches: %s", (kind) => {
     const made = Object.values(examples)
       .flatMap((options) => redirectRules(options))
       .flatMap(({ inbound, outbound }) => [...inbound, ...outbound]);
@@ -28,7 +28,7 @@ describe("the rules that iptables-save prints", () => {
     expect(made.filter((rule) => comment.test(rule.comment))).not.toEqual([]);
   });
 
-  it("are right beside rules of others", () => {
+  it("are accepted beside rules of others", () => {
     expect(savedDifference("ip", `-A OUTPUT -m addrtype --dst-type LOCAL -j DOCKER\n${fresh}`)).toBeUndefined();
   });
 

@@ -16,7 +16,7 @@ function fight(rounds: number): number[] {
   });
 }
 
-test("three repairs in a row are done at once, then each waits longer, up to a minute", () => {
+test("three corrections in a row are immediate, then each waits longer, up to a minute", () => {
   expect(fight(12)).toEqual([0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
 });
 
@@ -28,7 +28,7 @@ test("other namespaces and another text do not wait", () => {
   expect(backoff.wait("shop", "{}", 0)).toBe(0);
 });
 
-test("what stayed right for five minutes starts from nothing", () => {
+test("five minutes without a conflict reset the back-off", () => {
   for (let index = 0; index < 5; index++) backoff.wrote("shop", "{}", 0);
   expect(backoff.wait("shop", "{}", 1_000)).toBe(3_000);
   expect(backoff.wait("shop", "{}", 300_000)).toBe(0);
@@ -37,7 +37,7 @@ test("what stayed right for five minutes starts from nothing", () => {
   expect(backoff.wait("shop", "{}", 300_000)).toBe(0);
 });
 
-test("nothing is kept of namespaces that come and go", () => {
+test("the state of deleted namespaces is not kept", () => {
   const backoff = new ConflictBackoff();
   for (let round = 0; round < 10_000; round++) backoff.wrote(`preview-${round}`, "a", round * 1_000);
   expect(backoff.size).toBe(300);
@@ -45,7 +45,7 @@ test("nothing is kept of namespaces that come and go", () => {
   expect(backoff.wait("preview-9990", "a", 10_000_100)).toBe(1_000);
 });
 
-test("a write that is put off is noted once", () => {
+test("a delayed write is noted once", () => {
   expect(backoff.defer("shop")).toBe(false);
   fight(4);
   expect([backoff.defer("shop"), backoff.defer("shop")]).toEqual([true, false]);

@@ -3,7 +3,7 @@ import { readSettings } from "./settings";
 const environment = { POD_NAMESPACE: "linkerd-cni", POD_NAME: "linkerd-multus-1", KUBERNETES_SERVICE_HOST: "10.0.0.1" };
 const read = (...args: string[]) => readSettings(args, environment);
 
-test("defaults are the known operator's", () => {
+test("defaults equal those of linkerd's operator", () => {
   expect(read()).toEqual({
     logLevel: "info",
     logFormat: "plain",
@@ -58,7 +58,7 @@ describe("every form of a flag", () => {
     expect([settings.leaderElect, settings.logLevel]).toEqual([wanted, "debug"]);
   });
 
-  test("a value may hold an equals sign, an address a host, and 0 means no metrics", () => {
+  test("a value may contain an equals sign, an address may have a host, and 0 disables metrics", () => {
     expect(read("-cni-kubeconfig=/a=b").cniKubeconfig).toBe("/a=b");
     expect(read("-health-probe-bind-address=[::1]:1").health).toEqual({ host: "::1", port: 1 });
     expect(read("-metrics-bind-address", "0").metrics).toBeUndefined();
@@ -82,7 +82,7 @@ test.each([
   expect(() => read(...args)).toThrow(problem);
 });
 
-test("everything that is wrong is said at once", () => {
+test("all problems are reported at once", () => {
   const args = ["-nonsense", "value", "-webhook-port=x", "-log-level=loud"];
   const message =
     /^--nonsense is not known; .*; --log-level "loud" .*; --webhook-port "x" .*; POD_NAMESPACE is not set: /;

@@ -8,7 +8,7 @@ import { PodStore } from "./pod-store";
 const quiet = () => undefined;
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet };
 
-test("a pod that is gone by the time its turn comes is not audited", async () => {
+test("a pod deleted before its turn is not audited", async () => {
   const stopping = new AbortController();
   const pods = new PodStore({ now: () => 0, changed: quiet, ended: quiet, overflow: quiet });
   const pod = (name: string, podIP: string) => ({

@@ -85,7 +85,7 @@ test.each(cases)("a validator, or a pod, that %s", (_, pod, wanted) => {
   expect(diagnose(pod)).toBe(wanted);
 });
 
-test("a native sidecar is a proxy too", () => {
+test("a native sidecar is also a proxy", () => {
   const sidecar = { name: "linkerd-proxy", ready: true, state: { running: {} } };
   expect(diagnose({ status: { initContainerStatuses: [sidecar] } })).toBe("unvalidated");
 });

@@ -18,7 +18,7 @@ function threeRounds(): void {
   for (const firstSeen of [0, 10_000, 20_000]) round(firstSeen);
 }
 
-test("an owner is to be suspended when its pods came back broken from three rounds", () => {
+test("an owner is suspended after three rounds of broken pods", () => {
   threeRounds();
   const suspend = { kind: "suspend", rounds: 3, ms: 5 * MINUTE };
   expect(backoff.ask("web", 30_000, 31_000)).toEqual(suspend);
@@ -39,7 +39,7 @@ test("all pods that existed when a round began belong to it", () => {
   expect(backoff.ask("web", 30_000, 31_000).kind).toBe("suspend");
 });
 
-test("each suspension is followed by one more round, and lasts longer than the one before", () => {
+test("each suspension is followed by one more round, and lasts longer than the previous one", () => {
   threeRounds();
   let now = 31_000;
   for (const [index, minutes] of [5, 10, 15, 15].entries()) {
@@ -53,7 +53,7 @@ test("each suspension is followed by one more round, and lasts longer than the o
   }
 });
 
-test("an owner whose pods gave no cause for long starts from nothing", () => {
+test("an owner without broken pods for long is forgotten", () => {
   threeRounds();
   const later = 21_000 + POLICY.forgetMs;
   expect(backoff.ask("web", 30_000, later - 1).kind).toBe("suspend");
@@ -70,7 +70,7 @@ test("the time until an owner is forgotten begins with the end of its suspension
   expect(backoff.ask("web", until + 1, until + POLICY.forgetMs - 1).kind).toBe("suspend");
 });
 
-test("a pod that works and is newer than the last round clears its owner, and an older one does not", () => {
+test("a working pod resets its owner if it is newer than the last round", () => {
   threeRounds();
   expect(backoff.recordSuccess("web", 15_000)).toBe(false);
   expect(backoff.ask("web", 30_000, 31_000).kind).toBe("suspend");

@@ -32,7 +32,7 @@ const jobsPod = (name: string, status: NonNullable<Pod["status"]>): Pod => ({
 });
 const containerStatuses = [{ name: "linkerd-proxy", ready: true, state: { running: {} } }];
 
-test("pods that are over take no place, however many there are", () => {
+test("completed pods do not count, however many there are", () => {
   for (let index = 0; index < 3_000; index++) {
     apply(jobsPod(`done-${index}`, ended("Succeeded", 0)));
     apply(jobsPod(`failed-${index}`, ended("Failed", 0)));
@@ -42,7 +42,7 @@ test("pods that are over take no place, however many there are", () => {
   expect(overflows).toBe(0);
 });
 
-test("a pod that its validator ends while it is looked after is told once, unless it is being deleted", () => {
+test("a tracked pod that its validator ends is reported once, unless it is being deleted", () => {
   const begin = (name: string) => apply(jobsPod(name, { phase: "Pending" }));
   for (const name of ["told", "deleted", "passed"]) begin(name);
   const deleted = jobsPod("deleted", ended("Failed", 95));
@@ -67,7 +67,7 @@ test("a pod is replaced by a controller that keeps a number of pods, or probably
   expect(replaced("Always")).toBe(false);
 });
 
-test("a pod that loses its controller, or gets one, is judged by what it has now", () => {
+test("a pod's current controller counts", () => {
   const metadata = { name: "web", uid: "web" };
   const reference = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-1", uid: "web-1", controller: true };
   const seen = (): readonly unknown[] => {
@@ -82,7 +82,7 @@ test("a pod that loses its controller, or gets one, is judged by what it has now
   expect(seen()).toEqual([true, "web-1", "web-1"]);
 });
 
-test("a pod that ends gives its place back, and is not audited any more", () => {
+test("a completed pod is no longer tracked or audited", () => {
   const metadata = { name: "web", uid: "web" };
   apply({ metadata, status: { containerStatuses } });
   const [pod] = [...store.values()];
@@ -92,7 +92,7 @@ test("a pod that ends gives its place back, and is not audited any more", () => 
   expect(pod && store.get(pod.uid)).toBeUndefined();
 });
 
-test("a pod is the same one after each change, and after the next list", () => {
+test("a pod keeps its entry after changes and new lists", () => {
   const metadata = { name: "web", uid: "web" };
   apply({ metadata });
   const pod = store.get("web");
@@ -105,7 +105,7 @@ test("a pod is the same one after each change, and after the next list", () => {
   expect(pod?.attempts).toBe(3);
 });
 
-test("what a list does not show is gone", () => {
+test("pods missing from a list are removed", () => {
   for (const name of ["one", "two"]) apply({ metadata: { name, uid: name } });
   expect(store.synced).toBe(false);
   store.apply({ type: "LISTING" });
@@ -115,7 +115,7 @@ test("what a list does not show is gone", () => {
   expect([names(), changed, store.synced]).toEqual([["two"], ["one"], true]);
 });
 
-test("pods beyond the most are counted and not looked after", () => {
+test("pods beyond the maximum are counted and not tracked", () => {
   for (let index = 0; index < 5_002; index++) apply({ metadata: { name: `pod-${index}`, uid: `uid-${index}` } });
   expect([names().length, overflows]).toEqual([5_000, 2]);
 });

@@ -4,7 +4,7 @@ import { problemOf } from "./certificates";
 const sequence = (...parts: readonly Uint8Array[]) => element(Tag.sequence, ...parts);
 const domain = (name: string) => element(0x82, Buffer.from(name));
 
-/** As much of a certificate as is looked at, with one extension of 2.5.29. */
+/** The used parts of a certificate, with one extension of 2.5.29. */
 function certificate(extension: number, value: Uint8Array): Uint8Array {
   const before = Array.from({ length: 6 }, () => sequence());
   const id = element(0x06, Buffer.from([0x55, 0x1d, extension]));

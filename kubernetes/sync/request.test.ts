@@ -8,7 +8,7 @@ const server = { host: "10.0.0.1", port: 443 };
 const ok = response(200, "{}");
 const failure = (step: TlsFailure["step"], errno: number, text = ""): TlsFailure => ({ step, error: -errno, text });
 
-/** A server that plays one script after the other: what is sent on each connection, or why there is none. */
+/** A server with one script per connection: the sent data, or why the connection fails. */
 function played(...scripts: readonly (string | TlsFailure)[]) {
   const left = [...scripts];
   const api: FakeApi = (path) => {
@@ -20,7 +20,7 @@ function played(...scripts: readonly (string | TlsFailure)[]) {
   return new FakeHost({ api });
 }
 
-it("a request names the server and shows the token", () => {
+it("a request has the server's name and the token", () => {
   expect(encodeRequest({ host: "fd00::1", port: 6443, token: "secret" }, "/api/v1").split("\r\n")).toEqual([
     "GET /api/v1 HTTP/1.1",
     "Host: [fd00::1]:6443",
@@ -49,7 +49,7 @@ describe("a request", () => {
     );
   });
 
-  it("is sent again when the handshake breaks, and not when the connection is refused or not trusted", () => {
+  it("is sent again if the handshake breaks, but not if the connection is refused or not trusted", () => {
     const broken = failure("handshake", Errno.ECONNRESET);
     expect(get(played(broken, ok), server, "/", 1000).status).toBe(200);
     expect(() => get(played(broken, broken), server, "/", 1000)).toThrow("broke during the TLS handshake");
@@ -67,11 +67,11 @@ describe("a request", () => {
     [failure("connect", Errno.ETIMEDOUT), "no connection within 1000 ms"],
     [failure("handshake", 0, "no shared cipher"), "the TLS handshake failed: no shared cipher"],
     [failure("handshake", Errno.ETIMEDOUT), "no connection within 1000 ms"],
-  ])("says why there is no connection: %j", (problem, message) => {
+  ])("reports why the connection failed: %j", (problem, message) => {
     expect(() => get(played(problem), server, "/", 1000)).toThrow(`API server 10.0.0.1:443: ${message}`);
   });
 
-  it("has 3 s for the connection, and no more time for the answer because that took long", () => {
+  it("has 3 s for the connection, and a slow connection does not extend the deadline", () => {
     const host = played(ok);
     const limits: number[] = [];
     const { tlsConnect, tlsReceive } = FakeHost.prototype;
@@ -88,13 +88,13 @@ describe("a request", () => {
     expect(limits).toEqual([3000, 3000]);
   });
 
-  it("fails where there is no answer in time", () => {
+  it("fails without an answer in time", () => {
     const host = played(ok);
     host.tlsReceive = () => -Errno.ETIMEDOUT;
     expect(() => get(host, server, "/", 500)).toThrow("no answer within 500 ms");
   });
 
-  it("fails where the answer drips in for longer than the deadline", () => {
+  it("fails if the answer takes longer than the deadline", () => {
     const host = played("");
     host.tlsReceive = (into, milliseconds = 0) => {
       if (milliseconds <= 0) return -Errno.ETIMEDOUT;
@@ -128,40 +128,40 @@ describe("a request", () => {
     expect(host.servers.map(({ addresses }) => addresses)).toEqual(["10.0.0.1\n::1"]);
   });
 
-  it("is not sent again when the answer breaks off", () => {
+  it("is not sent again if the answer breaks off", () => {
     const host = played(ok.slice(0, 30));
     expect(() => get(host, server, "/", 1000)).toThrow("closed the connection without a whole answer");
     expect(host.requests).toHaveLength(1);
   });
 
-  it("does not take an answer without end", () => {
+  it("refuses an endless answer", () => {
     const endless = played(`HTTP/1.1 200 OK\r\n\r\n${"x".repeat(9 * 1024 * 1024)}`);
     expect(() => get(endless, server, "/", 1000)).toThrow("sent more than 8388608 bytes");
   });
 
-  it("fails with what did not answer", () => {
+  it("fails with the name of the server", () => {
     const call = () => get(played("no\r\n\r\n"), server, "/", 1000);
     expect(call).toThrow(ApiUnreachable);
     expect(call).toThrow('API server 10.0.0.1:443: answered "no", which is not HTTP/1.1');
   });
 });
 
-describe("a server that has no room for a request", () => {
+describe("an overloaded server", () => {
   const busy = (header: string) => response(429, "", header);
 
-  it("is asked again after the pause that it asks for", () => {
+  it("is asked again after the requested pause", () => {
     const host = played(busy("Retry-After: 2\r\n"), ok);
     expect(get(host, server, "/", 5000).status).toBe(200);
     expect(host.pauses).toEqual([2000]);
   });
 
-  it("is asked again after a second where it does not say", () => {
+  it("is asked again after a second without Retry-After", () => {
     const host = played(busy(""), ok);
     expect(get(host, server, "/", 5000).status).toBe(200);
     expect(host.pauses).toEqual([1000]);
   });
 
-  it("is asked again where it is unavailable and says for how long", () => {
+  it("is asked again if it is unavailable and sends Retry-After", () => {
     const unavailable = response(503, "", "Retry-After: 1\r\n");
     const host = played(unavailable, ok);
     expect(get(host, server, "/", 5000).status).toBe(200);

@@ -16,14 +16,14 @@ const read = (leaf: Issued, between: readonly Issued[], authorities: readonly Is
 
 const [root, other] = [make("root", { isAuthority: true }), make("other", { isAuthority: true })];
 
-test("the name by which the API server calls is enough", () => {
+test("the name that the API server calls is enough", () => {
   const leaf = make("leaf", { by: root, names: [NAME] });
   expect(read(leaf, [], [other, root]).ca).toBe(root.cert);
   const wild = make("wild", { by: root, names: ["*.ops.svc"] });
   expect(read(wild, [], [root]).ca).toBe(root.cert);
 });
 
-test("a common name is none, as for the API server", () => {
+test("a common name does not count, as in the API server", () => {
   const leaf = make(NAME, { by: root });
   expect(() => read(leaf, [], [root])).toThrow(`tls.crt is not valid for ${NAME}`);
 });
@@ -37,7 +37,7 @@ test("a chain leads to the authority, in any order, and lasts as long as its sho
   expect(Math.abs(validTo - (Date.now() + 20 * DAY_MS))).toBeLessThan(DAY_MS / 2);
   expect(Math.abs(validFrom - (Date.now() - DAY_MS / 2))).toBeLessThan(DAY_MS / 4);
   expect(read(leaf, [outer, other, inner], [root]).ca).toBe(root.cert);
-  // An authority need not be one that signed itself.
+  // An authority need not be self-signed.
   expect(read(leaf, [], [inner]).ca).toBe(inner.cert);
   expect(() => read(leaf, [inner], [root])).toThrow("tls.crt does not lead to a certificate in ca.crt");
   expect(() => read(leaf, [inner, outer], [other])).toThrow("tls.crt does not lead to a certificate in ca.crt");
@@ -46,7 +46,7 @@ test("a chain leads to the authority, in any order, and lasts as long as its sho
 test.each([
   ["garbled", (pem: string) => pem.replace(/\n.{20}/, "\n!!!!")],
   ["cut off", (pem: string) => pem.slice(0, pem.length / 2)],
-])("a certificate after the first that is %s is refused, as the whole is when it is to be shown", (_, spoil) => {
+])("an intermediate certificate that is %s is refused", (_, spoil) => {
   const leaf = make("leaf", { by: root, names: [NAME] });
   const pair = { cert: `${leaf.cert}\n${spoil(root.cert)}\n`, key: leaf.key };
   expect(() => readPair(pair, "tls")).toThrow("tls.crt and tls.key: ");
@@ -58,13 +58,13 @@ test("only authorities sign", () => {
   expect(() => read(leaf, [fake], [root])).toThrow("does not lead to");
 });
 
-test("one that signed itself is trusted where it is its own authority", () => {
+test("a self-signed certificate is trusted if it is its own authority", () => {
   const leaf = make("self", { names: [NAME] });
   expect(read(leaf, [], [leaf]).ca).toBe(leaf.cert);
   expect(() => read(leaf, [], [root])).toThrow("does not lead to");
 });
 
-test("the authority that a key belongs to is found among those that are trusted", () => {
+test("the authority of a key is found among the trusted ones", () => {
   const found = readAuthority(other.key, ["no certificate", root.cert, other.cert]);
   expect(found).toMatchObject({ cert: other.cert, key: other.key });
   expect(new Date(found?.validTo ?? 0).getTime()).toBeGreaterThan(Date.now() + 29 * DAY_MS);
@@ -73,7 +73,7 @@ test("the authority that a key belongs to is found among those that are trusted"
   expect(readAuthority("no key", [root.cert])).toBeUndefined();
 });
 
-test("a key of a certificate that is no authority's signs nothing", () => {
+test("the key of a certificate that is not an authority cannot sign", () => {
   const self = make("self", { names: [NAME] });
   expect(readAuthority(self.key, [self.cert])).toBeUndefined();
 });
@@ -96,12 +96,12 @@ test.each([
   ["EC PRIVATE KEY", p384.cert, older(p384.key, "sec1")],
   ["lines as of Windows", p384.cert.replaceAll("\n", "\r\n"), p384.key.replaceAll("\n", "\r\n")],
   ["without a line's end", p384.cert.trimEnd(), p384.key.trimEnd()],
-])("pairs that others made are read: %s", (_, cert, key) => {
+])("foreign pairs are read: %s", (_, cert, key) => {
   expect(() => readPair({ cert, key }, "tls")).not.toThrow();
   expect(readServingCertificate({ cert, key }, "tls", { name: NAME, authorities: [root.cert] }).ca).toBe(root.cert);
 });
 
-test("a certificate that is not valid at this time is read: who serves it decides", () => {
+test("an expired certificate is read, and the server decides", () => {
   const [past, future] = [{ toDay: -0.5 }, { fromDay: 1 }].map((days) =>
     make("leaf", { by: root, names: [NAME], ...days }),
   );
@@ -121,7 +121,12 @@ const lines = p384.key.split("\n");
 
 test.each<[string, string, string, RegExp]>([
   ["no certificate", "", p384.key, /^tls\.crt: no certificate in PEM form$/],
-  ["a certificate that is no base64", p384.cert.replace(/\n.{20}/, "\n!!!!"), p384.key, /^tls\.crt: it is not base64$/],
+  [
+    "a certificate that is not base64",
+    p384.cert.replace(/\n.{20}/, "\n!!!!"),
+    p384.key,
+    /^tls\.crt: it is not base64$/,
+  ],
   ["a certificate that is cut", p384.cert.replace(/\n.{64}\n/, "\n"), p384.key, /^tls\.crt: .* is malformed$/],
   ["both in the wrong files", p384.key, p384.cert, /^tls\.crt: no certificate in PEM form$/],
   ["no key", p384.cert, "", /^tls\.key: no private key in PEM form$/],
@@ -147,7 +152,7 @@ test.each<[string, string, string, RegExp]>([
   }
 });
 
-test("a text with many certificates is taken apart, and a huge one without their ends fast", () => {
+test("a text with many certificates is split, and a huge one without their ends is refused fast", () => {
   expect(splitCertificates(`# first\n${root.cert}${other.cert}garbage`)).toEqual([root.cert, other.cert]);
   expect(splitCertificates("-----BEGIN CERTIFICATE-----\n".repeat(100_000))).toEqual([]);
 });

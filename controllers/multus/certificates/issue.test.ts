@@ -26,7 +26,7 @@ async function connectTo(pair: TlsPair, ca: string, servername: string): Promise
   }
 }
 
-test("an authority is what clients expect of one", () => {
+test("an authority has what clients expect", () => {
   const now = new Date("2026-05-06T07:08:09.123Z");
   const { cert, key, validFrom, validTo } = createAuthority(now, 48 * HOUR_MS);
   const read = new X509Certificate(cert);
@@ -42,7 +42,7 @@ test("an authority is what clients expect of one", () => {
   expect(read.publicKey.asymmetricKeyDetails).toEqual({ namedCurve: "prime256v1" });
 });
 
-test("each certificate has a number of its own: positive, and of at most 20 bytes", () => {
+test("each certificate has a unique serial number: positive, and of at most 20 bytes", () => {
   const by = createAuthority(new Date(), HOUR_MS);
   const made = Array.from(
     { length: 20 },
@@ -52,7 +52,7 @@ test("each certificate has a number of its own: positive, and of at most 20 byte
   for (const { serialNumber } of made) expect(serialNumber).toMatch(/^[4-7][0-9A-F]{31}$/);
 });
 
-test("openssl finds in them what is meant to be there", () => {
+test("openssl reads the intended content", () => {
   const by = createAuthority(new Date(), HOUR_MS);
   const print = (cert: string) =>
     spawnSync("openssl", ["x509", "-noout", "-text"], { input: cert, encoding: "utf8" }).stdout.replace(/\s+/g, " ");
@@ -77,7 +77,7 @@ test("openssl finds in them what is meant to be there", () => {
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
 const dnsName = fc.array(label, { minLength: 1, maxLength: 3 }).map((labels) => labels.join("."));
 
-test("whatever the names and the validity, Node reads what was asked for, and so does the webhook", () => {
+test("for any names and validity, Node and the webhook read the requested values", () => {
   const date = fc.date({ min: new Date("1970-01-01"), max: new Date("2900-01-01"), noInvalidDate: true });
   const validity = fc.integer({ min: 60_000, max: 87_600 * HOUR_MS });
   fc.assert(
@@ -121,7 +121,7 @@ test.each<[string, () => Pick<Authority, "cert" | "key">]>([
   expect(await connectTo(future!, by.cert, names[0]!)).toBe("CERT_NOT_YET_VALID");
 });
 
-test("a key of another kind, or none, signs nothing", () => {
+test("a key of another kind, or an invalid one, cannot sign", () => {
   const own = testAuthority("own", { key: "Ed25519" });
   expect(() => issueCertificate(names, own, new Date(), HOUR_MS)).toThrow("neither EC nor RSA");
   const by = { cert: createAuthority(new Date(), HOUR_MS).cert, key: "no key" };

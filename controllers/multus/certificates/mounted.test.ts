@@ -28,7 +28,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await systemClock.sleep(5);
 }
 
-test("follows the files, waits for them, and keeps what it has while they do not fit", async () => {
+test("follows the files, waits for them, and keeps the current pair while they do not match", async () => {
   const by = await createAuthority(new Date(), 1e9);
   const [one, two] = await Promise.all([
     issueCertificate(names, by, new Date(), 1e8),

@@ -24,11 +24,11 @@ const usual: RotationState = { serving: serving("old"), trusted: [old.cert], sig
 const both = { serving: serving("old"), trusted: [old.cert, next.cert], signer: next };
 
 test.each<readonly [string, RotationState | undefined, ReturnType<typeof at>, RotationStep]>([
-  ["waits for two thirds of a life", usual, at(10), { kind: "wait", ms: 50 * HOUR }],
+  ["waits for two thirds of the lifetime", usual, at(10), { kind: "wait", ms: 50 * HOUR }],
   ["renews by the same authority then, at once", usual, at(60), { kind: "renew", signer: old }],
-  ["renews at once what has expired", usual, at(91), { kind: "renew", signer: old }],
+  ["renews an expired certificate at once", usual, at(91), { kind: "renew", signer: old }],
   [
-    "renews at once what is not valid yet",
+    "renews a certificate that is not valid yet at once",
     { ...usual, serving: serving("old", 20 * HOUR) },
     at(10),
     { kind: "renew", signer: old },
@@ -52,7 +52,7 @@ test.each<readonly [string, RotationState | undefined, ReturnType<typeof at>, Ro
   ],
   ["does not wait with an expired one", both, at(91), { kind: "renew", signer: next }],
   // A user's own certificate.
-  ["leaves one of unknown key alone", own, at(10), { kind: "wait", ms: 50 * HOUR }],
+  ["keeps one with an unknown key", own, at(10), { kind: "wait", ms: 50 * HOUR }],
   ["adds an authority when it is due", own, at(60), { kind: "add-authority", serving: own.serving }],
   ["replaces it when it has expired", own, at(91), { kind: "create" }],
   ["replaces both when both have expired", { ...usual, signer: ending }, at(101), { kind: "create" }],
@@ -63,7 +63,7 @@ test.each<readonly [string, RotationState | undefined, ReturnType<typeof at>, Ro
   else expect(planned).toEqual(step);
 });
 
-test("without a Secret what is served is kept beside another authority, while it is valid", () => {
+test("without a Secret the served certificate stays beside another authority, while it is valid", () => {
   expect(planRotation(undefined, own.serving, at(10))).toEqual({ kind: "add-authority", serving: own.serving });
   expect(planRotation(undefined, own.serving, at(91))).toEqual({ kind: "create" });
 });
@@ -110,12 +110,12 @@ function rotate(from: RotationState | undefined, years: number) {
   return { ...counts, wait: undefined };
 }
 
-test("over 25 years what is served is always valid and trusted, by three authorities", () => {
+test("over 25 years the served certificate is always valid and trusted, by three authorities", () => {
   const steps = rotate(undefined, 25);
   expect(steps).toMatchObject({ create: 1, "add-authority": 2, "drop-authorities": 2 });
 });
 
-test("a Secret without the authority's key is taken over, and clients never refuse what is served", () => {
+test("a Secret without the authority's key is taken over, and clients never refuse the certificate", () => {
   const given = { serving: serving("given", 0, 90 * DAY), trusted: ["given.ca"], signer: undefined };
   expect(rotate(given, 2)).toMatchObject({ "add-authority": 1, "drop-authorities": 1 });
 });

@@ -47,7 +47,7 @@ test.each(["sha256", "sha384"] as const)("a signature of %s by an RSA key is ver
   expect(isIssuedBy(other!, readCertificate(root.cert))).toBe(false);
 });
 
-test("an authority of the same name, a changed certificate, and algorithms that are not known verify nothing", () => {
+test("an authority with the same name, a changed certificate, and unknown algorithms are not verified", () => {
   const [root, same] = [authority("root"), authority("root")];
   const [rootCa, sameCa] = [root, same].map(({ cert }) => readCertificate(cert));
   const leaf = readCertificate(certificate({ subject: "leaf", by: root }).cert);
@@ -113,7 +113,7 @@ test.each([
   ["a huge one", pem("CERTIFICATE", Buffer.alloc(200_000, 0x30)), /^the certificate is too long: \d+ characters$/],
   ["a day that does not exist", pem("CERTIFICATE", withTime("260230000000Z")), /^the certificate is malformed$/],
   ["a time without seconds", pem("CERTIFICATE", withTime("2602010000+00")), /^the certificate is malformed$/],
-])("%s is no certificate", (_, text, message) => {
+])("%s is not a certificate", (_, text, message) => {
   expect(() => readCertificate(text)).toThrow(message);
 });
 
@@ -125,7 +125,7 @@ function withTime(time: string): Buffer {
   return der;
 }
 
-test("whatever a text holds, an error is an Error with a short message", () => {
+test("for any text, an error is an Error with a short message", () => {
   const whole = derOf(cert);
   const spoilt = fc
     .array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 })

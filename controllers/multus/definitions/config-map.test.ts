@@ -22,7 +22,7 @@ const stanza = {
   capabilities: { "io.kubernetes.cri.pod-annotations": true },
 };
 
-test("the chart's stanza, whole, as a configuration that stands alone", () => {
+test("the chart's whole stanza as a standalone configuration", () => {
   const config = read({ cni_network_config: JSON.stringify(stanza), dest_cni_bin_dir: "/opt/cni/bin" });
   expect(config.kind).toBe("valid");
   expect(JSON.parse(config.kind === "valid" ? config.text : "")).toEqual({
@@ -32,7 +32,7 @@ test("the chart's stanza, whole, as a configuration that stands alone", () => {
   });
 });
 
-test("every field that anybody adds is kept, and the same ConfigMap always gives the same text", () => {
+test("additional fields are kept, and the same ConfigMap always gives the same text", () => {
   const extra = fc.dictionary(fc.string(), fc.jsonValue());
   fc.assert(
     fc.property(extra, extra, extra, (root, kubernetes, linkerd) => {
@@ -49,7 +49,7 @@ test("every field that anybody adds is kept, and the same ConfigMap always gives
   );
 });
 
-test("a version that the stanza names is kept", () => {
+test("the stanza's version is kept", () => {
   const config = read({ cni_network_config: '{"type":"linkerd-cni","cniVersion":"0.4.0"}' });
   expect(JSON.parse(config.kind === "valid" ? config.text : "").cniVersion).toBe("0.4.0");
 });

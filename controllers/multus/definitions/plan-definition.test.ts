@@ -52,7 +52,7 @@ const named = (name: string, value?: string, terminating = false) => ({
 });
 const owned = (ours: boolean): Definition => ({ uid: "1", resourceVersion: "1", ours, deleting: false, config: "{}" });
 
-test("definitions count where one is wanted, so that one too many elsewhere does not hide one that lacks", () => {
+test("only wanted definitions count, so that an extra one does not hide a missing one", () => {
   const namespaces = [
     named("linkerd"),
     named("shop", "enabled"),

@@ -20,7 +20,7 @@ const annotated = {
   spec: { config: "{}" },
 };
 
-test("who leads no more by the answer to its question writes nothing", async () => {
+test("a process that no longer leads after its read does not write", async () => {
   const calls: (string | undefined)[] = [];
   const send = async ({ method = "GET" }: ApiRequest) => {
     calls.push(method);
@@ -31,7 +31,7 @@ test("who leads no more by the answer to its question writes nothing", async () 
   expect(calls).toEqual(["GET"]);
 });
 
-test("what the watch has not told yet is left as it is, whoever has written to it", async () => {
+test("a definition that the watch has not reported yet does not change, whoever wrote it", async () => {
   const calls: (string | undefined)[] = [];
   const send = async ({ method = "GET" }: ApiRequest) => {
     calls.push(method);

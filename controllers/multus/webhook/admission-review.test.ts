@@ -29,7 +29,7 @@ interface Addition {
   readonly value: unknown;
 }
 
-/** Has a pod reviewed. */
+/** Reviews a pod. */
 async function ask({ namespace = "shop", of = {}, pod, labels, spec = {}, request, ...more }: Asked) {
   const log: string[] = [];
   const named = { generateName: "cart-", annotations: pod, labels };
@@ -194,7 +194,7 @@ test.each(table)("%s", async (_, asked, annotations) => {
   expect(again.operations).toEqual([]);
 });
 
-test("the patch adds what is missing, and nothing else", async () => {
+test("the patch adds only what is missing", async () => {
   expect((await ask({ of: on, pod: { [INJECT]: "enabled", [NETWORKS]: "a" } })).operations).toEqual([
     { op: "add", path: "/metadata/annotations/linkerd.io~1multus", value: "enabled" },
     { op: "add", path: "/metadata/annotations/k8s.v1.cni.cncf.io~1networks", value: "a,linkerd-cni" },
@@ -218,12 +218,12 @@ test.each(["", "1000680000", "a/b", "5000/0", "5000-4999", "-1/5", "5000/", "429
   },
 );
 
-test("a user id outside of the range is said in the log", async () => {
+test("a user id outside the range is logged", async () => {
   const { log } = await ask({ of: { ...on, [RANGE]: "5000/2102" } });
   expect(log[0]).toContain(`${RANGE} on namespace shop: "5000/2102" does not hold 7102; ${UID} is 5000`);
 });
 
-test("networks that nothing can be appended to stay as they are, with a warning; the rest is added", async () => {
+test("networks that cannot be extended do not change, with a warning; the rest is added", async () => {
   const { annotations, warnings, log } = await ask({ of: on, pod: { [NETWORKS]: '{"name":"a"}' } });
   expect(annotations).toEqual({ ...on, [NETWORKS]: '{"name":"a"}' });
   const warning = `${NETWORKS} is neither a list of names nor a JSON array; left as it is, without linkerd-cni`;
@@ -273,7 +273,7 @@ test.each([
   await expect(answerReview(document, tools)).rejects.toThrow(problem);
 });
 
-test("whatever a pod and its namespace say, a second review finds nothing to add", async () => {
+test("for any pod and namespace, a second review adds nothing", async () => {
   const value = fc.constantFrom("enabled", "disabled", "ingress", "", "1000680000/10000", "5/2", "[]", "a,b", "A", "7");
   const names = fc.constantFrom(MULTUS, INJECT, NETWORKS, UID, RANGE, "a/b~c");
   const annotations = fc.dictionary(names, value);

@@ -17,7 +17,7 @@ test("so is the depth", () => {
   expect(excess('{"a":'.repeat(101))).toBe("is nested deeper than 100 levels");
 });
 
-test("what stands in strings does not count", () => {
+test("the content of strings does not count", () => {
   const annotation = JSON.stringify({ a: "[{,".repeat(200_000), b: '\\"\\\\'.repeat(1_000), c: "[".repeat(1_000) });
   expect(excess(annotation)).toBeUndefined();
   expect(excess(`{"a\\\\":"${"[".repeat(200)}`)).toBeUndefined();
@@ -25,6 +25,6 @@ test("what stands in strings does not count", () => {
   expect(excess(`"a\\"${"[".repeat(101)}`)).toBeUndefined();
 });
 
-test("text that is no JSON is left to the parser", () => {
+test("invalid JSON is left to the parser", () => {
   for (const text of ["", "]", "]".repeat(1_000), '"', '"\\', "\u0000"]) expect(excess(text)).toBeUndefined();
 });

@@ -44,7 +44,7 @@ test.each([
     '[{"name":"a","bandwidth":{"ingressRate":9223372036854775807,"egressRate":-9007199254740993}}]',
     '[{"name":"a","bandwidth":{"ingressRate":9223372036854775807,"egressRate":-9007199254740993}},{"name":"linkerd-cni"}]',
   ],
-])("%j becomes %j, and stays so", (value, extended) => {
+])("%j becomes %j, and then does not change", (value, extended) => {
   expect(extend(value)).toBe(extended);
   expect(extend(extended)).toBe(extended);
 });
@@ -105,7 +105,7 @@ test.each<readonly [string, string]>([
   expect(extend(value) === `${value.slice(0, end)}${added}`).toBe(true);
 });
 
-test("whatever stands there stays, with the network once behind it, and then nothing is added any more", () => {
+test("any value stays, followed by the network once, and then does not change", () => {
   const [list, element] = [
     fc.constantFrom("linkerd-cni", "shop/linkerd-cni", "a", "ns/b@eth0", " ", ""),
     fc.record({ name: fc.string(), namespace: fc.string(), ips: fc.constant(["10.0.0.1"]) }),

@@ -46,7 +46,7 @@ test("4 large ones at once, beside those of the usual size", async () => {
   }
 });
 
-test("what arrives after a review has ended does not count", async () => {
+test("bytes after the end of a review do not count", async () => {
   const limit = new ReviewLimit();
   for (let round = 0; round < 10; round++) {
     let late: (bytes: number) => void = () => undefined;
@@ -58,7 +58,7 @@ test("what arrives after a review has ended does not count", async () => {
   await expect(limit.run(async (received) => received(257 * KIB))).resolves.toBeUndefined();
 });
 
-test("it tells when to ask again", async () => {
+test("the answer has Retry-After", async () => {
   const limit = new ReviewLimit();
   const { outcomes, end } = begin(limit, 512, 0);
   await expect(limit.run(async () => undefined)).rejects.toMatchObject({
