@@ -2,13 +2,13 @@ import { checkRules, promtool, type RuleFile, testRules } from "./promtool";
 
 type Series = Readonly<Record<string, string>>;
 
-/** When an alert fires, and when it must not. */
+/** Cases in which an alert fires, and in which it must not. */
 interface Case {
   readonly fires: Series;
   readonly atMinute: number;
   /** Labels besides the common ones and severity. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** What the description says after its beginning. */
+  /** The description after its common beginning. */
   readonly says: string;
   /** Series with which it does not fire at that minute, each for a reason. */
   readonly quiet: Readonly<Record<string, Series>>;
@@ -18,9 +18,9 @@ interface Case {
 export type Cases = Readonly<Record<string, Case>>;
 
 interface Common {
-  /** What every alert is labelled with. */
+  /** The labels of every alert. */
   readonly labels: Readonly<Record<string, string>>;
-  /** How every description begins. */
+  /** The beginning of every description. */
   readonly begin: string;
 }
 
@@ -30,7 +30,7 @@ const missing = promtool === undefined ? " (no promtool: set PROMTOOL or put it 
 /** A suite that needs the real promtool. */
 export const promtoolSuite = (title: string, body: () => void): void => suite(`${title}${missing}`, body);
 
-/** Has promtool read all rules, and run each alert in its situations. */
+/** Checks all rules with promtool, and each alert in its cases. */
 export function testAlerts(file: RuleFile, cases: Cases, common: Common): void {
   const rules = file.groups.flatMap(({ rules }) => rules);
 

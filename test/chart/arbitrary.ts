@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { z } from "zod";
 import { baseOf } from "../../helm/base";
 
-/** Texts that a template, YAML or JSON may take for something else. */
+/** Texts that a template, YAML or JSON may read as something else. */
 const awkward = [
   "",
   " ",
@@ -55,7 +55,7 @@ const separator = fc.constantFrom(",", ", ", " ,");
 const listOf = (item: fc.Arbitrary<string>) =>
   fc.tuple(fc.array(item, { maxLength: 4 }), separator).map(([list, between]) => list.join(between));
 
-/** What a label may have, and YAML could take for something else. */
+/** Values of labels that YAML could read as another type. */
 const labelValues = fc.oneof(
   fc.constantFrom("", "yes", "null", "1", "1e3", "0x10", "01", "true", "2001-01-01"),
   fc.stringMatching(/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,10}[A-Za-z0-9])?$/),
@@ -98,7 +98,7 @@ const containers = fc.array(
   { maxLength: 2 },
 );
 
-/** Objects that Kubernetes would take for different ones, and for none of a chart's own. */
+/** Objects with different identities, none of them the chart's. */
 const objects = fc.uniqueArray(
   fc.record(
     {
@@ -199,7 +199,7 @@ function numbers(schema: z.ZodType): fc.Arbitrary<number> {
   return fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
 }
 
-/** Any text where the schema takes any, else texts of the form that it asks for. */
+/** Any text if the schema allows any, else texts in the required form. */
 function texted(schema: z.ZodType): fc.Arbitrary<string> {
   const anything = awkward.every((text) => text === "" || schema.safeParse(text).success);
   if (anything) return lines.map((text) => (text === "" ? "x" : text));
@@ -228,12 +228,12 @@ function arbitraryOf(schema: z.ZodType, name: string): fc.Arbitrary<unknown> {
 }
 
 const removable = (schema: z.ZodType, value: fc.Arbitrary<unknown>) =>
-  // What a group or a list leaves open has no default that Helm could take away.
+  // Open parts of a group or a list have no default that Helm could remove.
   mandatory(schema) || baseOf(schema).optional ? value : fc.option(value, { nil: null, freq: 15 });
 
 const mandatory = (schema: z.ZodType): boolean => !schema.safeParse(undefined).success;
 
-/** Value sets that a schema allows: any part may be missing, or taken away by null. */
+/** Value sets that a schema allows: any part may be missing, or removed by null. */
 export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string, unknown>> {
   const fields = Object.entries(schema.shape) as [string, z.ZodType][];
   const members = fields.map(([name, field]) => [name, removable(field, arbitraryOf(field, name))] as const);
@@ -247,7 +247,7 @@ export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string
   });
 }
 
-/** What takes the place of a value that does not go with another. */
+/** The replacement of a value that conflicts with another. */
 const TAKEN = { hostNetwork: false, iptablesMode: "native", pluginLog: true };
 
 /** With hostNetwork the charts refuse that a new pod starts before the old one ends. */

@@ -65,7 +65,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     expect(byName(rendered)).toEqual(byName(constructed(changed)));
   });
 
-  test("numbers and booleans that are set as text arrive with their types", () => {
+  test("numbers and booleans set as text keep their types", () => {
     const flags = ["inboundProxyPort=5143", "useWaitFlag=true", "revisionHistoryLimit=3", "privileged=true"];
     const rendered = template(...flags.flatMap((flag) => ["--set-string", flag]));
     const props = { inboundProxyPort: 5143, useWaitFlag: true, revisionHistoryLimit: 3, privileged: true };
@@ -77,7 +77,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     expect(byName(rendered)).toEqual(byName(constructed({ ignoreInboundPorts: "25" })));
   });
 
-  /** Values that linkerd's chart takes, and the same for the constructs. */
+  /** Values for linkerd's chart, and the same for the constructs. */
   const taken: readonly (readonly [string, object])[] = [
     ["resources=null", {}],
     ["resources.cpu=null,repairController.resources.memory.limit=null", {}],
@@ -135,11 +135,11 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     }
   });
 
-  test("what a release of linkerd's own chart leaves behind with --reuse-values renders", () => {
+  test("values kept from a release of linkerd's chart by --reuse-values render", () => {
     const folder = mkdtempSync(join(tmpdir(), "reused-"));
     try {
       cpSync(chart, folder, { recursive: true });
-      // Helm then takes the values of the release for the chart's own: those that are new are missing.
+      // Helm then uses the release's values as the chart's, so new values are missing.
       const given = {
         proxyUID: 2102,
         logLevel: "info",
@@ -164,7 +164,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     const folder = mkdtempSync(join(tmpdir(), "notes-"));
     try {
       cpSync(chart, folder, { recursive: true });
-      // Helm shows notes only where it has a cluster.
+      // Helm shows notes only with a cluster.
       const text = readFileSync(join(folder, "templates", "NOTES.txt"), "utf8");
       const template = `{{ define "notes" }}${text}{{ end }}notes: {{ include "notes" . | toJson }}\n`;
       writeFileSync(join(folder, "templates", "notes.yaml"), template);
@@ -236,7 +236,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["extraInitContainers[0].name=a", "at '/extraInitContainers/0': missing property 'image'"],
   ];
 
-  test("an AppArmor profile is refused where pods have no field for it", () => {
+  test("an AppArmor profile is refused if pods have no field for it", () => {
     const set = ["--set", "appArmorProfile.type=Localhost,appArmorProfile.localhostProfile=cni"];
     expect(templateRefusal(...set, "--kube-version", "v1.29.15-eks-1")).toContain(
       "appArmorProfile: pods have this field from Kubernetes 1.30 on; for this cluster set podAnnotations instead, " +

@@ -6,7 +6,7 @@ import { multusValues } from "../../constructs/multus/values";
 import { values } from "../../constructs/values";
 import { documents, type Rendered, root, run } from "./helm";
 
-/** A Helm chart of this project, and what it is made of. */
+/** A Helm chart of this project and its sources. */
 export interface OwnChart {
   readonly name: string;
   /** Its folder. */
@@ -37,7 +37,7 @@ export const linkerdMultus: OwnChart = {
 /** All charts, each with its name, as tables of tests have them. */
 export const ownCharts = [linkerd2Cni, linkerdMultus].map((chart) => [chart.name, chart] as const);
 
-/** What the constructs make of some values. */
+/** The constructs' manifests for given values. */
 export function constructed(chart: OwnChart, set: object, namespace: string): readonly Rendered[] {
   const scope = new Chart(new App(), "chart");
   chart.make(scope, set, namespace);

@@ -54,7 +54,7 @@ suite(`--set and --set-string read what helm reads${title}`, () => {
 
   const readers = { "--set": typed, "--set-string": asText };
 
-  /** What helm makes of an assignment; undefined where it refuses. */
+  /** Helm's result of an assignment; undefined if it refuses. */
   function byHelm(flag: string, text: string): unknown {
     const { status, stdout } = spawnSync(helm ?? "", ["template", folder, flag, text], { encoding: "utf8" });
     if (status !== 0) return undefined;

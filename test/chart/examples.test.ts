@@ -110,7 +110,7 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
 
   const validation = lacking.length === 0 ? test : test.skip;
 
-  validation("what the examples render is valid by Kubernetes' schemas", () => {
+  validation("the examples' manifests are valid by Kubernetes' schemas", () => {
     const chart = "dist/charts/linkerd2-cni";
     const files = ["k3s-values.yaml", "openshift-values.yaml", "openshift-multus/linkerd-cni-values.yaml"];
     const sets = files.map((name) => rendered(chart, "linkerd-cni", read(name)[0]));
@@ -176,7 +176,7 @@ kustomizeSuite("the example for kustomize", () => {
     expect(pod.containers[0]?.volumeMounts).toEqual(podOf(base).containers[0]?.volumeMounts);
   });
 
-  test("has the quota that the priority class of its patch takes in some clusters", () => {
+  test("has the quota that its priority class needs in some clusters", () => {
     const quota = kustomized(join(examples, "kustomize")).find(({ kind }) => kind === "ResourceQuota");
     const made = constructed(linkerd2Cni, { priorityClassName: "system-node-critical" }, "linkerd-cni");
     expect(quota?.["spec"]).toEqual(made.find(({ kind }) => kind === "ResourceQuota")?.["spec"]);

@@ -15,7 +15,7 @@ const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""
 /** Each is a chart of its own, and a run of helm. */
 const RUNS = 40;
 
-/** What helm renders of a chart in which values are fixed. */
+/** Helm's manifests of a chart with fixed values. */
 async function fixed(chart: OwnChart, set: object, namespace: string) {
   const scope = new HelmChart(new App(), "own");
   chart.make(scope, set, namespace);

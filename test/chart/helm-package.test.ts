@@ -21,7 +21,7 @@ const tsconfig = {
   include: ["*.ts"],
 };
 
-/** Writes what the example's construct makes of some props outside of Helm. */
+/** Writes the manifests of the example's construct for given props without Helm. */
 const plain = `import { App, Chart } from "cdk8s";
 import { NodeReadinessController } from "./node-readiness";
 const chart = new Chart(new App(), "plain");
@@ -72,7 +72,7 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     expect(files["templates/deployment.yaml"]).toContain("replicas: {{ .Values.replicas | default 2 | int }}");
   });
 
-  test("makes charts that helm's linter takes", () => {
+  test("makes charts that helm's linter accepts", () => {
     expect(run("lint", "--strict", chart)).toContain("0 chart(s) failed");
   });
 
@@ -81,7 +81,7 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     { replicas: 3, metricsPort: 8443, extraArgs: ["--kube-api-qps=50"], owner: "ops" },
     { podAnnotations: { "example.com/a": "1" }, nodeSelector: { pool: "system" }, tolerations: [], resources: {} },
     { image: { repository: "registry/controller", tag: "1" } },
-  ])("makes charts of which helm renders what the constructs make: %j", (values) => {
+  ])("makes charts that helm renders to the constructs' manifests: %j", (values) => {
     const rendered = byName(documents(template(values, "--include-crds")));
     expect(Object.keys(rendered)).toHaveLength(5);
     const plainly = JSON.parse(node(join("made", "plain.js"), JSON.stringify(values))) as never;
@@ -120,7 +120,7 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     }, 120_000);
     afterAll(() => api?.close());
 
-    test("looks into the cluster: another release of the controller is found, and its namespace told", () => {
+    test("looks into the cluster: finds another release of the controller, and names its namespace", () => {
       const { host, port, token = "", ca = "" } = api.admin;
       const authority = join(project, "ca.crt");
       writeFileSync(authority, ca);

@@ -9,28 +9,28 @@ import { suite } from "../support/requirements";
 export const root = join(__dirname, "..", "..");
 export const chart = join(root, "dist", "charts", "linkerd2-cni");
 
-/** A program: where the environment says, in .cache/bin, or on PATH. */
+/** A program: from the environment, in .cache/bin, or on PATH. */
 export function findProgram(name: string, told: string | undefined): string | undefined {
   const folders = [join(root, ".cache", "bin"), ...(process.env["PATH"] ?? "").split(delimiter)];
   const candidates = [told ?? "", ...folders.map((folder) => join(folder, name))];
   return candidates.find((path) => path !== "" && existsSync(path));
 }
 
-/** The real helm, where there is one. */
+/** The real helm, if installed. */
 export const helm = findProgram("helm", process.env["HELM"]);
 
 /** The test cluster's kubectl, whose kustomize is of its version: those of distributions are old. */
 const kubectl = join(paths.binaries, "kubectl");
 const kustomizeMissing = existsSync(kubectl) ? undefined : "kubectl: npm run cluster -- build";
 
-/** What renders with kustomize runs where it is there. */
+/** Suites that render with kustomize run if it is installed. */
 export const kustomizeSuite = (name: string, body: () => void): void => suite(name, kustomizeMissing, body);
 
 /** The objects that kustomize makes of a directory. */
 export const kustomized = (directory: string): readonly Rendered[] =>
   documents(execFileSync(kubectl, ["kustomize", directory], { encoding: "utf8" }));
 
-/** The real command line of cdk8s, where there is one. */
+/** The real command line of cdk8s, if installed. */
 export const cdk8s = findProgram("cdk8s", process.env["CDK8S"]);
 export const cdk8sMissing = cdk8s === undefined ? " (no cdk8s: set CDK8S or put it on PATH)" : "";
 
@@ -46,7 +46,7 @@ const KUBERNETES = ["--kube-version", "v1.34.0"];
 const forKubernetes = (args: readonly string[]): readonly string[] =>
   ["template", "lint"].includes(args[0] ?? "") && !args.includes("--kube-version") ? [...args, ...KUBERNETES] : args;
 
-/** Runs helm and returns what it wrote. @throws an Error with what it said */
+/** Runs helm and returns its output. @throws an Error with its message */
 export function run(...args: readonly string[]): string {
   return execFileSync(helm ?? "", forKubernetes(args), {
     encoding: "utf8",
@@ -55,7 +55,7 @@ export function run(...args: readonly string[]): string {
   });
 }
 
-/** What helm says when it refuses. */
+/** Helm's message when it refuses. */
 export function refusal(...args: readonly string[]): string {
   const { status, stderr } = spawnSync(helm ?? "", forKubernetes(args), { encoding: "utf8" });
   if (status === 0) throw new Error(`helm ${args.join(" ")} succeeded`);

@@ -18,7 +18,7 @@ function byHelm(chart: OwnChart, sets: readonly object[], namespace: string): re
   return sets.map((_, index) => byName(rendered[index] ?? []));
 }
 
-/** Says by which values a failure can be tried again. */
+/** Names the values with which to repeat a failure. */
 function blaming(set: object, namespace: string, attempt: () => unknown): void {
   try {
     attempt();

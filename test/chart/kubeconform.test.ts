@@ -1,4 +1,4 @@
-/** What the charts render is valid in every version of Kubernetes, by the schemas of its objects. */
+/** The charts' manifests are valid in every version of Kubernetes, by its schemas. */
 import type { LinkerdCniProps, LinkerdMultusProps } from "../../constructs";
 import { linkerd2Cni, linkerdMultus, type OwnChart } from "./charts";
 import type { Rendered } from "./helm";
@@ -60,7 +60,7 @@ suite(`kubeconform${lacking.length === 0 ? "" : ` (no ${lacking.join("; no ")})`
     return known;
   }
 
-  test.each(versions)("%s takes what the charts render", (version) => {
+  test.each(versions)("the charts' manifests are valid in %s", (version) => {
     const cni = [...taken, everything(minorOf(version))];
     const manifests = [...renders(linkerd2Cni, cni, version), ...renders(linkerdMultus, multus, version)];
     const { valid, skipped } = validate(manifests, version);
@@ -68,7 +68,7 @@ suite(`kubeconform${lacking.length === 0 ? "" : ` (no ${lacking.join("; no ")})`
     expect(valid).toBeGreaterThan(200);
   });
 
-  test("a field that a version does not have is found", () => {
+  test("a field that a version does not have is reported", () => {
     const [manifests = []] = renderAll(linkerd2Cni, [{}], "linkerd-cni");
     const wrong = manifests.map((each) => (each.kind === "ConfigMap" ? { ...each, datum: {} } : each));
     expect(() => validate([wrong], versions.at(-1) ?? "")).toThrow("additional properties 'datum' not allowed");

@@ -7,7 +7,7 @@ import { findProgram, helm, type Rendered, root } from "./helm";
 const kubeconform = findProgram("kubeconform", process.env["KUBECONFORM"]);
 const schemas = join(root, ".cache", "kubernetes-schemas");
 const SUFFIX = "-local-strict";
-/** Those of Kubernetes that there are schemas of, oldest first. */
+/** The versions of Kubernetes with schemas, oldest first. */
 export const versions = existsSync(schemas)
   ? readdirSync(schemas)
       .map((name) => name.replace(SUFFIX, ""))
@@ -15,7 +15,7 @@ export const versions = existsSync(schemas)
   : [];
 export const OLDEST = 25;
 
-/** What has to be there for a validation, and is not. */
+/** Missing requirements of a validation. */
 export const lacking = [
   ...(helm === undefined ? ["helm: set HELM or put it on PATH"] : []),
   ...(kubeconform === undefined ? ["kubeconform: set KUBECONFORM or put it on PATH"] : []),
@@ -35,7 +35,9 @@ const skippedIn = (minor: number) => [
   ...SINCE.flatMap(([since, ...kinds]) => (minor < since ? kinds : [])),
 ];
 
-/** Has kubeconform read what was rendered. @throws an Error with what is not valid, by the number of its set */
+/**
+ * Validates rendered manifests by kubeconform. @throws an Error with the invalid objects, by the number of their set
+ */
 export function validate(
   rendered: readonly (readonly Rendered[])[],
   version: string,

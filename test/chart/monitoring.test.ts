@@ -41,7 +41,7 @@ helmSuite(`monitoring by the real helm${helm === undefined ? " (no helm: set HEL
   const flags = ["podMonitor", "prometheusRule", "grafanaDashboard", "repairController", "nri"];
   const rendered = () => byName(template(...flags.flatMap((name) => ["--set", `${name}.enabled=true`])));
 
-  test("is what the constructs make, also without the optional features", () => {
+  test("equals the constructs' manifests, also without the optional features", () => {
     expect(rendered()).toEqual(constructed());
     const few = template("--set", "grafanaDashboard.enabled=true");
     expect(byName(few)).toEqual(constructed({ grafanaDashboard: { enabled: true } }));
@@ -99,7 +99,7 @@ const cases: Cases = {
     },
   },
   LinkerdCNIConfigContested: {
-    // The series begins with the third contest: nobody has seen it grow.
+    // The series begins with the third contest, so its increase is not visible.
     fires: { [contested]: "_x20 3x5" },
     atMinute: 22,
     labels: { file: "10-k.conflist", writer: "calico" },
@@ -181,7 +181,7 @@ const cases: Cases = {
     },
   },
   LinkerdCNIRedirectNotMended: {
-    // A plugin looks at running pods when it starts: nobody has seen the series grow.
+    // A plugin checks running pods when it starts, so the series' increase is not visible.
     fires: { [left("edited")]: "_x20 2x5", [left("foreign")]: "_x20 5x5" },
     atMinute: 22,
     says: "the NRI plugin has left 2 running pods as they are: their rules were edited, or it could not tell what they need.",
@@ -197,13 +197,13 @@ promtoolSuite("alerts", () => {
   const file = rulesOf(constructed());
   testAlerts(file, cases, { labels: HERE, begin: "On node n1 (linkerd-cni-x) " });
 
-  test("thresholds are the values'", () => {
+  test("thresholds come from the values", () => {
     const given = { enabled: true, notReadyMinutes: 9, contests: 7, addErrors: 8, addMilliseconds: 250 };
     const text = JSON.stringify(rulesOf(constructed({ ...ALL, prometheusRule: given })));
     for (const part of ['"for":"9m"', ">= 7", ">= 8", "> 250 and"]) expect(text).toContain(part);
   });
 
-  test("an NRI plugin that does not answer at all is as one that is not connected", () => {
+  test("an NRI plugin that does not answer counts as not connected", () => {
     const [rule] = file.groups
       .flatMap(({ rules }) => rules)
       .filter(({ alert }) => alert === "LinkerdCNINriNotConnected");
@@ -219,7 +219,7 @@ promtoolSuite("alerts", () => {
     expect(testRules(file, test)).toContain("SUCCESS");
   });
 
-  test("an NRI plugin that is missed is critical where nothing else redirects", () => {
+  test("a missing NRI plugin is critical if nothing else redirects", () => {
     const severity = (chained: boolean) =>
       rulesOf(constructed({ ...ALL, chained }))
         .groups.flatMap(({ rules }) => rules)
@@ -227,7 +227,7 @@ promtoolSuite("alerts", () => {
     expect([severity(true), severity(false)]).toEqual(["warning", "critical"]);
   });
 
-  test("what needs a part that is not installed is left out", () => {
+  test("parts for features that are not installed are left out", () => {
     const names = rulesOf(constructed({ prometheusRule: { enabled: true } })).groups.flatMap(({ rules }) => rules);
     expect(names.map(({ alert }) => alert)).not.toContain("LinkerdCNIDown");
     expect(names.filter(({ alert }) => alert?.startsWith("LinkerdCNIRepair"))).toEqual([]);

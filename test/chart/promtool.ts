@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { findProgram } from "./helm";
 
-/** The real promtool, where there is one. */
+/** The real promtool, if installed. */
 export const promtool = findProgram("promtool", process.env["PROMTOOL"]);
 
 export interface Rule {
@@ -22,7 +22,7 @@ export interface RuleFile {
 
 type Files = Readonly<Record<string, unknown>>;
 
-/** Runs promtool where some files lie. @returns what it said @throws an Error with it where it finds fault */
+/** Runs promtool in a directory. @returns its output @throws an Error with its output if it fails */
 function run(args: readonly string[], files: Files): string {
   const cwd = mkdtempSync(join(tmpdir(), "promtool-"));
   try {
@@ -36,11 +36,11 @@ function run(args: readonly string[], files: Files): string {
   }
 }
 
-/** Has promtool read rules. */
+/** Checks rules with promtool. */
 export const checkRules = (rules: RuleFile): string =>
   run(["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"], { "rules.yml": rules });
 
-/** What promtool finds wrong with what a process exposes. @throws where it cannot read it */
+/** Problems that promtool finds in a process's metrics. @throws if it cannot read them */
 export function checkMetrics(exposed: string): readonly string[] {
   const { status, stderr } = spawnSync(promtool ?? "", ["check", "metrics"], { input: exposed, encoding: "utf8" });
   if (status !== 0 && status !== 3) throw new Error(`promtool check metrics: ${stderr}`);
@@ -50,7 +50,7 @@ export function checkMetrics(exposed: string): readonly string[] {
     .filter((line) => line !== "");
 }
 
-/** What is fed to an alert, a sample a minute, and what it has to say at a minute. */
+/** The input of an alert, one sample per minute, and its expected result at a minute. */
 export interface Situation {
   readonly alert: string;
   /** In promtool's notation: `0+1x20`, `_x5 3x10`. */
@@ -62,7 +62,7 @@ export interface Situation {
   }[];
 }
 
-/** Lets the rules' alerts fire, or not. */
+/** Tests whether the rules' alerts fire. */
 export function testRules(rules: RuleFile, { alert, series, atMinute, says }: Situation): string {
   const test = {
     rule_files: ["rules.yml"],

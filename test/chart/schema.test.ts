@@ -9,7 +9,7 @@ import { ownCharts } from "./charts";
 type Map = Record<string, unknown>;
 const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The values that Helm checks: those given, over the chart's own, of which null takes some away. */
+/** The values that Helm checks: given values merged over the chart's, without those removed by null. */
 function coalesced(under: Map, over: Map): Map {
   const entries = Object.entries(over).map(([key, value]) => {
     const base = under[key];
@@ -55,14 +55,14 @@ const optional: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "linkerd-multus": [["affinity"], ["webhook", "issuerRef"]],
 };
 
-/** Where a value or a group of values stands. */
+/** The path of a value or a group. */
 const pathsOf = (defaults: Map): readonly (readonly string[])[] =>
   Object.entries(defaults).flatMap(([key, value]) => [
     [key],
     ...(isMap(value) ? pathsOf(value).map((inner) => [key, ...inner]) : []),
   ]);
 
-/** Values that Helm takes away or gives as null before a chart sees them are not the same as values given. */
+/** Values that Helm removes or passes as null before rendering differ from given values. */
 const nulls = (value: unknown): boolean =>
   value === null || (typeof value === "object" && Object.values(value as object).some(nulls));
 

@@ -8,7 +8,7 @@ const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""
 
 const IMAGE = "is the image of linkerd's own chart, which cannot run here: take `image` out of your values";
 
-/** Files that are refused: what helm says, and what the constructs say. */
+/** Refused files, with the messages of helm and of the constructs. */
 const refused: Readonly<Record<string, readonly [string, string]>> = {
   "linkerd-defaults-with-image.yaml": [IMAGE, IMAGE],
   "refused-linkerds-image.yaml": [IMAGE, IMAGE],

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { root } from "./helm";
 
-/** Where values files of users lie. */
+/** The directory of users' values files. */
 export const folder = join(root, "test", "fixtures", "values");
 
 /** Their names. */
 export const files: readonly string[] = readdirSync(folder).sort();
 
-/** What a parent chart gives besides values: no part of the constructs. */
+/** What a parent chart passes besides values, which the constructs do not have. */
 const FROM_PARENTS = ["global", "enabled"];
 
 /** The values of a file. */

@@ -17,7 +17,7 @@ interface Spec {
   readonly env: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** Every part of the charts on, so that they set whatever they can set. */
+/** All features enabled, so that the charts set everything they can. */
 const cni: readonly LinkerdCniProps[] = [
   {
     chained: false,
@@ -50,13 +50,13 @@ function containers(): readonly Spec[] {
   return manifests.flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
 }
 
-/** What fills in variables whose values are not in the chart, but in fields of the pod and in the ConfigMap. */
+/** Values of variables that come from fields of the pod and from the ConfigMap. */
 const filledIn: Environment = {
   CNI_NETWORK_CONFIG: "{}",
   DEST_CNI_NET_DIR: "/net.d",
   DEST_CNI_BIN_DIR: "/bin",
 };
-/** What a container has whatever the chart says. */
+/** The variables of every container. */
 const ofKubelet: Environment = {
   KUBERNETES_SERVICE_HOST: "192.0.2.1",
   KUBERNETES_SERVICE_PORT: "443",
@@ -74,7 +74,7 @@ const programs: readonly (readonly [container: string, readSettings: Read, docum
 /** The NRI plugin has no command line. */
 const withFlags: readonly string[] = [Container.installer, Container.repairController, Container.operator];
 
-/** Reads the settings, and notes the variables that are read. */
+/** Reads the settings, and records the variables that are read. */
 function readBy(read: Read, args: readonly string[], environment: Environment) {
   const variables = new Set<string>();
   const get = (target: Environment, name: string) => {
@@ -98,10 +98,10 @@ describe.each(programs)("%s", (name, read, document) => {
     const given = env.map((each) => [each.name, each.value ?? filledIn[each.name] ?? "some-name"]);
     return readBy(read, args, { ...ofKubelet, ...Object.fromEntries(given) });
   });
-  // Some are read only where another is not set.
+  // Some are read only if another is not set.
   const variables = [...new Set([...runs, readBy(read, [], {})].flatMap((each) => each.variables))];
 
-  test("takes what its chart sets", () => {
+  test("accepts the settings of its chart", () => {
     expect(runs).toHaveLength(2);
     expect(runs.map(({ problem }) => problem)).toEqual(["", ""]);
   });

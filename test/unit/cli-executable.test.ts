@@ -28,13 +28,13 @@ describe("the built l5d-cni", () => {
     expect(stdout).toContain('"proxy-uid": 7');
   });
 
-  test("says what is wrong, prints nothing else, and fails", () => {
+  test("reports the problem, prints nothing else, and fails", () => {
     const { status, stdout, stderr } = run(["install-cni", "--proxy-uid", "root"]);
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toContain('--proxy-uid: "root" is not of type number');
   });
 
-  test("leaves quietly where nobody reads on, as before head", () => {
+  test("exits quietly if its output is closed, as by head", () => {
     const script = `{ sleep 0.2; "${path}" install-cni; echo "status $?" >&2; } | true`;
     const { stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
     expect([stdout, stderr]).toEqual(["", "status 0\n"]);
@@ -122,7 +122,7 @@ zpty -d shell`;
     ).toEqual(made);
   });
 
-  withFish("so does fish (needs fish)", () => {
+  withFish("fish also completes them (needs fish)", () => {
     const asked = completions.map(([line]) => `complete -C '${begin}${line}'`);
     // fish replaces the last word, and adds the space itself.
     const words = completions.flatMap(([, line]) =>

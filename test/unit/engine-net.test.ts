@@ -170,7 +170,7 @@ describe("a client", () => {
     expect(await connected({ target: target(plain), plain: true, size: 4 * 2 ** 20 })).toEqual(["same"]);
   });
 
-  it("says why a server is not trusted", async () => {
+  it("reports why a server is not trusted", async () => {
     const other = authority("other");
     const port = await nodeServer(ec);
     const untrusted = { kind: "verify", message: expect.stringContaining("its certificate is not trusted: ") };
@@ -185,7 +185,7 @@ describe("a client", () => {
     ]);
   });
 
-  it("says what it cannot read", async () => {
+  it("reports what it cannot read", async () => {
     const port = await nodeServer(ec);
     expect(await connected({ target: target(port, { ca: "no PEM" }) })).toEqual([
       { kind: "ca", message: expect.stringContaining("certificate authority cannot be read") },
@@ -204,13 +204,13 @@ describe("a client", () => {
     ],
     ["answers what is not TLS", (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), { kind: "handshake" }],
     ["sends half of its answer", (socket) => socket.write(Buffer.from("16030300", "hex")), { code: "ETIMEDOUT" }],
-  ])("fails where the server %s, and others go on", async (_, serve, expected) => {
+  ])("fails if the server %s, while others continue", async (_, serve, expected) => {
     const bad = await listen(createTcpServer(serve));
     const [failed] = await connected({ target: target(bad), deadlineMs: 1000 });
     expect(failed).toMatchObject(expected);
   });
 
-  it("says that nothing listens, that there is no such host, and that it is no longer wanted", async () => {
+  it("reports a closed port, an unknown host, and a cancelled attempt", async () => {
     const closed = createTcpServer();
     const port = await listen(closed);
     closed.close();
@@ -236,7 +236,7 @@ describe("a client", () => {
     expect(await start(["reading", JSON.stringify(target(port))]).line()).toEqual([closed, closed]);
   });
 
-  it("says that the connection was reset", async () => {
+  it("reports a reset connection", async () => {
     const port = await nodeServer(ec, (socket) => {
       socket.on("error", () => {});
       socket.once("data", () => (socket as unknown as { _parent: Socket })._parent.resetAndDestroy());
@@ -254,7 +254,7 @@ describe("a server", () => {
     expect(await server.tell("state")).toMatchObject({ open: 50 });
   });
 
-  it("agrees on HTTP/1.1 with those who ask", async () => {
+  it("negotiates HTTP/1.1 on request", async () => {
     const { port } = await serving();
     const socket = await client(port, { ALPNProtocols: ["h2", "http/1.1"] });
     expect(socket.alpnProtocol).toBe("http/1.1");
@@ -262,7 +262,7 @@ describe("a server", () => {
     await expect(client(port, { ALPNProtocols: ["h2"] })).rejects.toThrow(/no application protocol/);
   });
 
-  it("speaks no TLS older than 1.2, and no cipher without forward secrecy", async () => {
+  it("refuses TLS older than 1.2, and ciphers without forward secrecy", async () => {
     const { port } = await serving(rsa);
     const old = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
     await expect(client(port, old)).rejects.toThrow(/protocol version/);
@@ -294,7 +294,7 @@ describe("a server", () => {
     expect(await tell("state")).toMatchObject({ open: 21 });
   });
 
-  it("serves others while some never stop to send", async () => {
+  it("serves others while some never stop sending", async () => {
     for (const pair of [null, ec]) {
       const { port } = await serving(pair);
       const flood = (socket: Socket) => {
@@ -359,7 +359,7 @@ describe("a server", () => {
     await echoed(first, 1000);
   });
 
-  it("waits while there are no descriptors, and goes on when there are", async () => {
+  it("waits for free descriptors, and then continues", async () => {
     const { port, tell, child } = await serving(ec, 30_000, "ulimit -n 20");
     const open = await Promise.all(Array.from({ length: 10 }, () => client(port)));
     const more = Array.from({ length: 10 }, () => {
@@ -380,7 +380,7 @@ describe("a server", () => {
     expect(await tell("state")).toEqual(expect.anything());
   });
 
-  it("takes no more once it is closed, and a port that is taken is an error", async () => {
+  it("accepts no connections once it is closed, and a port in use is an error", async () => {
     const { port, tell } = await serving(null);
     const at = JSON.stringify({ host: "127.0.0.1", port });
     const taken = { message: expect.stringContaining("EADDRINUSE") };
@@ -467,7 +467,7 @@ describe("keys", () => {
     expect(verified).toEqual([true, true, true, false, false, false, false]);
   });
 
-  it("says why a pair cannot be shown, and what is no key", async () => {
+  it("reports why a pair cannot be used, and an invalid key", async () => {
     const chain = `${ec.cert}${ca.cert}`;
     const made = await calls(
       ["pairProblem", ec.cert, ec.key],

@@ -184,7 +184,7 @@ describe("trust", () => {
     expect(await exchange(server(await serve(own), { ca: own.cert }))).toBe("sent");
   });
 
-  it("takes what it can read of several authorities", async () => {
+  it("uses the readable ones of several authorities", async () => {
     const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     expect(await exchange(server(await serve(), { ca: `${broken}${authority.cert}` }))).toBe("sent");
   });
@@ -209,7 +209,7 @@ describe("trust", () => {
     expect(failure).toEqual({ step: "verify", error: 0, text: expect.stringMatching(text) });
   });
 
-  it("says everything that is wrong with a certificate", async () => {
+  it("reports all problems of a certificate", async () => {
     const pair = certificate({ names: [dns("other")], to: new Date(Date.now() - 1000) });
     expect(await exchange(server(await serve(pair)))).toMatchObject({
       step: "verify",
@@ -217,7 +217,7 @@ describe("trust", () => {
     });
   });
 
-  it("refuses another authority, one of the same name, and trusts none where none is given", async () => {
+  it("refuses another authority, one with the same name, and trusts none if none is given", async () => {
     const port = await serve();
     const untrusted = { step: "verify", error: 0, text: expect.stringContaining("trusted CA") };
     expect(await exchange(server(port, { ca: certificate({ isCa: true }).cert }))).toEqual(untrusted);
@@ -239,14 +239,14 @@ describe("trust", () => {
     expect(await exchange(server(await serve({ cert, key: leaf.key })))).toMatchObject({ step: "verify" });
   });
 
-  it("refuses an issuer that is no authority", async () => {
+  it("refuses an issuer that is not an authority", async () => {
     const intermediate = certificate({ issuer: authority });
     const leaf = certificate({ issuer: intermediate, names: [ip("127.0.0.1")] });
     const chain = { cert: leaf.cert + intermediate.cert, key: leaf.key };
     expect(await exchange(server(await serve(chain)))).toMatchObject({ step: "verify" });
   });
 
-  it("verifies nothing where it is told so", async () => {
+  it("does not verify if so configured", async () => {
     const expired = certificate({ names: [dns("other")], to: new Date(Date.now() - 1000) });
     for (const options of [{ maxVersion: "TLSv1.2" }, { minVersion: "TLSv1.3" }] as const)
       expect(await exchange(server(await serve({ ...expired, ...options }), { insecure: true, ca: "" }))).toBe("sent");
@@ -303,7 +303,7 @@ describe("client certificates", () => {
         return { certificate: client.cert, key: privateKey };
       },
     ],
-  ])("are refused where they cannot be used: %s", async (_, changes) => {
+  ])("are refused if they cannot be used: %s", async (_, changes) => {
     const failure = { step: "certificate", error: 0, text: expect.stringMatching(/./) };
     expect(await exchange(server(await serve(), await changes()))).toEqual(failure);
   });
@@ -339,7 +339,7 @@ describe("a connection", () => {
     expect(failure).toEqual({ step: "handshake", error: -ECONNRESET, text: "" });
   });
 
-  it("to what speaks no TLS fails in the handshake", async () => {
+  it("to a server without TLS fails in the handshake", async () => {
     const port = await serveTcp((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     expect(await exchange(server(port))).toEqual({ step: "handshake", error: 0, text: expect.stringMatching(/SSL/) });
   });
@@ -481,7 +481,7 @@ describe("a connection", () => {
     expect(received).toBe(-constants.errno.EPROTO);
   });
 
-  it("waits no longer than told for what the server says, and for it to read", async () => {
+  it("waits no longer than the limit to receive and to send", async () => {
     const port = await serve({}, (socket) => {
       socket.on("error", () => {});
       socket.pause();
@@ -577,7 +577,7 @@ describe("a connection", () => {
     expect([...made.slice(1, 3), ...made.slice(6, 8), ...made.slice(9)]).toEqual(Array(6).fill(-ENOTCONN));
   });
 
-  it("is known to be broken where the server is gone", async () => {
+  it("is detected as broken if the server has vanished", async () => {
     const port = await serve({}, (socket) => {
       socket.on("error", () => {});
       socket.once("data", () => tcpOf(socket).resetAndDestroy());

@@ -99,7 +99,7 @@ suite("the executable", missing, () => {
       return /# handle (\d+)/.exec(listed.split("\n").find((line) => line.includes(text)) ?? "")?.[1];
     };
 
-    it("asks nobody, and compares with what ADD set, whatever the configuration says now", async () => {
+    it("sends no request, and compares with the rules of ADD, whatever the current configuration", async () => {
       await add({ "outgoing-proxy-port": 4000, ipv6: true });
       api.requests.length = 0;
       expect(await check()).toBeUndefined();
@@ -107,7 +107,7 @@ suite("the executable", missing, () => {
       expect(api.requests).toEqual([]);
     });
 
-    it("finds nothing wrong where ADD set nothing", async () => expect(await check()).toBeUndefined());
+    it("finds no difference if ADD set nothing", async () => expect(await check()).toBeUndefined());
 
     it("names a rule that is gone, the first, one between and the last", async () => {
       for (const [chain, text, named] of [
@@ -177,14 +177,14 @@ suite("the executable", missing, () => {
     ["refuses connections", "https://127.0.0.1:1", /127\.0\.0\.1:1: .*refused/i],
     ["has another name", "https://localhost:PORT", /not trusted/],
     ["has no name", "https://api.invalid:PORT", /api\.invalid/],
-  ])("fails with one document and no rules where the API server %s", async (_, server, message) => {
+  ])("fails with one document and no rules if the API server %s", async (_, server, message) => {
     const kubeconfig = api.kubeconfig({ server: server.replace("PORT", `${api.port}`) });
     const { document, status } = await callBy(kubeconfig);
     expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
     expect([status, rules(), api.requests]).toEqual([1, "", []]);
   });
 
-  it.each([{}, { NODE_TLS_REJECT_UNAUTHORIZED: "0" }])("sends no request where another CA signed (%j)", async (env) => {
+  it.each([{}, { NODE_TLS_REJECT_UNAUTHORIZED: "0" }])("sends no request if another CA signed (%j)", async (env) => {
     const other = await ApiStub.start(meshed);
     other.close();
     const { document, status } = await callBy(api.kubeconfig({ ca: other.ca }), env);
@@ -208,7 +208,7 @@ suite("the executable", missing, () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  it("asks whoever is there where the kubeconfig says not to verify", async () => {
+  it("accepts any server if the kubeconfig disables verification", async () => {
     const kubeconfig = JSON.parse(api.kubeconfig());
     kubeconfig.clusters[0].cluster = { server: `https://localhost:${api.port}`, "insecure-skip-tls-verify": true };
     expect(await callBy(JSON.stringify(kubeconfig))).toMatchObject({ status: 0, document: prevResult });
@@ -218,7 +218,7 @@ suite("the executable", missing, () => {
     ["resets it", (socket) => socket.resetAndDestroy(), "broke during the TLS handshake", 2],
     ["closes it", (socket) => socket.end(), "broke during the TLS handshake", 2],
     ["speaks no TLS", (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), "the TLS handshake failed", 1],
-  ])("says what broke where a server is greeted and %s", async (_, answer, message, connections) => {
+  ])("reports the failed step if a server accepts and %s", async (_, answer, message, connections) => {
     let made = 0;
     const server = createServer((socket) => {
       made += 1;
@@ -233,7 +233,7 @@ suite("the executable", missing, () => {
     expect([made, rules()]).toEqual([connections, ""]);
   });
 
-  describe.each(["no", "a prohibit", "an unreachable", "a blackhole"])("where the node has %s route", (route) => {
+  describe.each(["no", "a prohibit", "an unreachable", "a blackhole"])("if the node has %s route", (route) => {
     let from: string;
     beforeEach(async () => {
       from = await plugin.node.pod();
@@ -265,11 +265,11 @@ suite("the executable", missing, () => {
       expect(await call("CHECK", injected)).toMatchObject({ status: 0, stdout: "" });
     });
 
-    it("CHECK of any other asks nobody", async () => {
+    it("CHECK of any other sends no request", async () => {
       expect(await call("CHECK")).toMatchObject({ status: 0, stdout: "" });
     });
 
-    it("ADD of any other says why it fails", async () => {
+    it("ADD of any other reports why it fails", async () => {
       const { document, status } = await call("ADD");
       const message = /cannot look up pod shop\/cart-1: API server 10\.96\.0\.1:443: (.*no route|.*forbids|Failed)/;
       expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });

@@ -57,7 +57,7 @@ describe("the program", () => {
     expect(status).toBe(7);
   });
 
-  it("is refused where no program has its name", async () => {
+  it("is refused if no program has its name", async () => {
     const known = "known are loop, twins, stop";
     expect(await end(["install"])).toEqual({
       status: 2,
@@ -66,7 +66,7 @@ describe("the program", () => {
     });
   });
 
-  it("is the plugin where a container runtime calls, whatever the arguments are", async () => {
+  it("is the plugin if a container runtime calls, whatever the arguments", async () => {
     const { status, stdout } = await end(["loop", "order"], { CNI_COMMAND: "ADD" });
     expect([status, JSON.parse(stdout).code]).toEqual([1, 102]);
   });
@@ -91,7 +91,7 @@ describe("the loop", () => {
     expect(await loop("abort")).toEqual({ status: 0, stdout: `${lines.join("\n")}\n`, stderr: "" });
   });
 
-  it("goes on while a child works, takes its result or error, and ends it at its time limit", async () => {
+  it("continues while a child works, receives its result or error, and ends it at its time limit", async () => {
     const { status, stdout, stderr } = await loop("child");
     const [results, time, children] = stdout.split("\n");
     expect([status, stderr, time, children]).toEqual([0, "", "in time", "children -10"]);
@@ -143,7 +143,7 @@ describe("signals", () => {
     expect([status, stderr]).toEqual([4, ""]);
   });
 
-  it("a program that takes none is ended by them", async () => {
+  it("a program without a handler is ended by them", async () => {
     const { child } = started(["loop", "idle"]);
     const ended = once(child, "exit");
     await once(child.stdout, "data");
@@ -152,7 +152,7 @@ describe("signals", () => {
   });
 });
 
-describe("twins give what Node's modules give", () => {
+describe("twins have the same results as Node's modules", () => {
   it.each(Object.keys(cases))("%s", async (name) => {
     const [here, there] = [join(directory, `${name}-node`), join(directory, `${name}-engine`)];
     await mkdir(here);

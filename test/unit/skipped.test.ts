@@ -32,6 +32,6 @@ test("each suite that was skipped is named once, and a test without a suite", ()
   expect(said()).toBe("skipped: containerd (needs ctr)\nskipped: alone\n");
 });
 
-test("nothing is said where tests were chosen by name: the others count as skipped too", () => {
+test("nothing is reported if tests were chosen by name, because the others also count as skipped", () => {
   expect(said("runs")).toBe("");
 });

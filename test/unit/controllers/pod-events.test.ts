@@ -42,7 +42,7 @@ function podEvents(kinds = { calls: true, nri: false }) {
 
 const failed = (pod: string, error = "EPERM") => ({ verb: "ADD", pod, code: 101, error });
 
-test("a pod that is tried again and again has one Event in ten minutes", async () => {
+test("a pod that is retried has one Event in ten minutes", async () => {
   const events = podEvents();
   for (let tries = 0; tries < 5; tries++) {
     events.take(failed("shop/cart", `EPERM, try ${tries}`));
@@ -70,7 +70,7 @@ test("a pod that is tried again and again has one Event in ten minutes", async (
   expect(new Set(posted.map(({ metadata }) => metadata.name)).size).toBe(2);
 });
 
-test("an Event's name and note are what the API takes, in bytes", async () => {
+test("an Event's name and note are within the API's limits, in bytes", async () => {
   const events = podEvents();
   // Cut after 230 characters it would end in a dash, which the API refuses before the dot.
   events.take(failed(`shop/${"w".repeat(248)}-rest`, "é".repeat(1_000)));
@@ -90,7 +90,7 @@ test.each(["-", ".", "---"])("no part of an Event's name ends in %j", async (end
   }
 });
 
-test("a flood is published little by little, and no more of it is kept than that", async () => {
+test("a flood is published slowly, and the queue is limited", async () => {
   const events = podEvents();
   for (let pod = 0; pod < 5_000; pod++) events.take(failed(`shop/pod-${pod}`));
   await events.publish();
@@ -99,7 +99,7 @@ test("a flood is published little by little, and no more of it is kept than that
   expect(posted).toHaveLength(100);
 });
 
-test("an Event about a pod that is gone is dropped, and one that is refused is logged", async () => {
+test("an Event about a deleted pod is dropped, and a refused one is logged", async () => {
   const events = podEvents();
   status = 403;
   events.take(failed("shop/gone"));
@@ -110,7 +110,7 @@ test("an Event about a pod that is gone is dropped, and one that is refused is l
   expect(log).toEqual(["Event LinkerdCNIRedirectFailed on pod shop/cart was refused: 403"]);
 });
 
-test("what cannot be sent waits", async () => {
+test("an Event that cannot be sent waits", async () => {
   const events = podEvents();
   events.take(failed("shop/cart"));
   const { answer } = api;
@@ -129,7 +129,7 @@ const mended = (pod: string, at: number) => ({
   decision: "redirect",
 });
 
-test("calls and what the NRI plugin did are told apart, each on request only", async () => {
+test("Events for calls and for actions of the NRI plugin are enabled separately", async () => {
   for (const kinds of [
     { calls: true, nri: false },
     { calls: false, nri: true },
@@ -142,7 +142,7 @@ test("calls and what the NRI plugin did are told apart, each on request only", a
   expect(posted.map(({ reason }) => reason)).toEqual(["LinkerdCNIRedirectFailed", "LinkerdCNIRedirectMended"]);
 });
 
-test("what the NRI plugin did shortly before this began is told, and known to the API server the next time", async () => {
+test("recent actions of the NRI plugin are published, and known to the API server the next time", async () => {
   for (const answer of [201, 409]) {
     status = answer;
     const events = podEvents({ calls: true, nri: true });

@@ -88,16 +88,16 @@ test.each([
   ["before the second run", 12],
   ["before the third", 45],
   ["just before the run that would have been the last", 99],
-])("a pod that the NRI plugin mends %s is left alone", async (_, mendedAt) => {
+])("a pod that the NRI plugin repairs %s is not deleted", async (_, mendedAt) => {
   expect(await course({ mendedAt })).toEqual([]);
 });
 
-test("a pod that waits long for its next run is left alone until then", async () => {
+test("a pod that waits long for its next run is not deleted until then", async () => {
   expect(await course({ backoff: LONGEST, mendedAt: 11 })).toEqual([]);
   expect(await course({ backoff: LONGEST })).toEqual([10 + LONGEST + RUN]);
 });
 
-test("a pod that nobody mends is deleted once a run has failed a minute after the first", async () => {
+test("a pod without repair is deleted once a run has failed a minute after the first", async () => {
   // Runs end after 10, 30, 60 and 110 s.
   expect(await course({})).toEqual([110]);
 });
@@ -128,12 +128,12 @@ async function audits(waitForNri: boolean, mendedAt: number) {
   return { found, absent: pods.count(({ redirect }) => redirect === "absent") };
 }
 
-test("a pod outside the mesh is reported once, and at the second look where the NRI plugin may mend it", async () => {
+test("a pod outside the mesh is reported once, and only at the second audit if the NRI plugin may repair it", async () => {
   expect(await audits(false, NEVER)).toEqual({ found: [0], absent: 1 });
   expect(await audits(true, NEVER)).toEqual({ found: [60], absent: 1 });
 });
 
-test("a pod that was mended in between is not reported, and one that is mended later counts no more", async () => {
+test("a pod repaired in between is not reported, and one repaired later no longer counts", async () => {
   expect(await audits(true, 30)).toEqual({ found: [], absent: 0 });
   expect(await audits(true, 1_000)).toEqual({ found: [60], absent: 0 });
 });

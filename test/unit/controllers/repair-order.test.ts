@@ -64,7 +64,7 @@ async function addServing(name: string): Promise<void> {
   await controller.notRedirected(pod);
 }
 
-test("pods that serve nothing come before those that serve", async () => {
+test("pods that do not serve come before those that serve", async () => {
   await addServing("serving-1");
   await addServing("serving-2");
   add("failed-1", failing);
@@ -73,7 +73,7 @@ test("pods that serve nothing come before those that serve", async () => {
   expect(attempts).toEqual(["failed-1", "failed-2", "serving-1", "serving-2"]);
 });
 
-test("pods that are held by their budgets do not hold up those that fail later", async () => {
+test("pods held by their budgets do not delay those that fail later", async () => {
   outcome = ({ name }) => (name.startsWith("serving") ? "held" : "deleted");
   for (let index = 0; index < 10; index++) await addServing(`serving-${index}`);
   await run(60_000);
@@ -84,7 +84,7 @@ test("pods that are held by their budgets do not hold up those that fail later",
   expect(attempts.slice(before).filter((name) => name.startsWith("serving")).length).toBeLessThan(6);
 });
 
-test("a deletion that fails is tried again ever later, and at least every minute", async () => {
+test("a failed deletion is retried with back-off, at least every minute", async () => {
   outcome = () => "failed";
   const pod = add("broken", failing);
   // Whatever the kubelet reports meanwhile is no reason to try earlier.
@@ -102,7 +102,7 @@ const objectOf = ({ uid, name }: TrackedPod) => ({
   metadata: { ...ownedBy(name), name, namespace: "shop", uid },
 });
 
-test("a pod that works by the time its turn comes is not deleted", async () => {
+test("a pod that works before its turn is not deleted", async () => {
   add("first", failing);
   const second = add("second", failing);
   clock.after(500, () => controller.pods.apply({ type: "MODIFIED", object: { ...objectOf(second), status: passed } }));

@@ -61,7 +61,7 @@ test("pods of a ReplicaSet are repaired on four new nodes in a row, as the pods 
   expect(suspended()).toEqual([]);
 });
 
-test("a pod that is gone, which the watch has yet to tell, is not taken for one that came back", async () => {
+test("a deleted pod that the watch still shows does not count as a new one", async () => {
   let asked = 0;
   // Each second time the answer of the time before was lost.
   api.refuseDelete = () => (asked++ % 2 === 0 ? 500 : 404);

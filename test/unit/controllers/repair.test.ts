@@ -53,7 +53,7 @@ test("acts once on each broken pod, present or new, and never on others", async 
   expect(await controller.metric("queue_overflow_total")).toBe(0);
 });
 
-test("leaves a pod that nobody would bring back, and one that has ended, and says so on each", async () => {
+test("does not delete a pod without a controller or a completed pod, and reports each", async () => {
   controller = await RunningController.start(api);
   await controller.ready();
   const step = { restartPolicy: "Never" };
@@ -85,14 +85,14 @@ test("leaves a pod that nobody would bring back, and one that has ended, and say
   expect(await controller.metric("pods_broken")).toBe(2);
 });
 
-test("deletes a pod that nobody brings back on request, as linkerd's controller does", async () => {
+test("can delete a pod without a controller, as linkerd's controller does", async () => {
   api.put(meshedPod("bare", { status: failing, metadata: bare }));
   controller = await RunningController.start(api, { args: ["--delete-unowned=true"] });
   await until("the deletion", () => api.deletions.length === 1);
   expect(deleted()).toEqual(["bare"]);
 });
 
-test("deletes without grace and by UID, and says so as linkerd's controller does", async () => {
+test("deletes without grace and by UID, and reports it as linkerd's controller does", async () => {
   const pod = meshedPod("web-1", { status: failing, metadata: ownedBy("web") });
   api.put(pod);
   controller = await RunningController.start(api);
@@ -113,7 +113,7 @@ test("deletes without grace and by UID, and says so as linkerd's controller does
   expect(api.events[0]?.eventTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
 });
 
-test("leaves a pod alone that has taken the name of the broken one", async () => {
+test("does not delete a new pod with the name of the broken one", async () => {
   const pod = meshedPod("web-0", { status: failing });
   api.put(pod);
   controller = await RunningController.start(api, { speed: 20 }, ({ installer }) => {
@@ -161,7 +161,7 @@ test("does not wait for an installer without a health port", async () => {
   expect(controller.installer.asked).toBe(0);
 });
 
-test("never deletes faster than the rate, whatever fails at once", async () => {
+test("never deletes faster than the rate, however many fail at once", async () => {
   for (let index = 0; index < 200; index++) api.put(meshedPod(`pod-${index}`, { status: failing }));
   const at: number[] = [];
   const speed = 30;
@@ -181,7 +181,7 @@ test("never deletes faster than the rate, whatever fails at once", async () => {
   expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(90);
 });
 
-test("suspends an owner after three rounds, says so once, and tries again later", async () => {
+test("suspends an owner after three rounds, reports it once, and tries again later", async () => {
   let replicas = 0;
   const replica = (name: string) => meshedPod(`${name}-${replicas++}`, { status: failing, metadata: ownedBy(name) });
   api.put(replica("never"));
@@ -205,7 +205,7 @@ test("suspends an owner after three rounds, says so once, and tries again later"
   expect(await controller.metric("suspensions_total")).toBe(2);
 });
 
-test("goes on when the API server was away", async () => {
+test("continues after an outage of the API server", async () => {
   controller = await RunningController.start(api, { speed: 50 });
   await controller.ready();
   api.down = true;
@@ -217,7 +217,7 @@ test("goes on when the API server was away", async () => {
   expect(controller.log.join("")).toMatch(/next attempt in \d/);
 });
 
-test("tries a refused deletion again, later and later", async () => {
+test("retries a refused deletion with back-off", async () => {
   let refusals = 0;
   api.refuseDelete = () => (refusals++ < 3 ? 500 : undefined);
   api.put(meshedPod("broken", { status: failing }));
@@ -228,7 +228,7 @@ test("tries a refused deletion again, later and later", async () => {
   expect(controller.log.join("")).toMatch(/pod shop\/broken could not be deleted: .*500/);
 });
 
-describe("an audit of pods that nothing validates", () => {
+describe("an audit of pods without a validator", () => {
   const servers: Server[] = [];
   afterEach(() => {
     for (const server of servers.splice(0)) server.close();
@@ -267,7 +267,7 @@ describe("an audit of pods that nothing validates", () => {
     await until("its Event", () => api.events.some(({ regarding }) => regarding.name === name));
   }
 
-  test("reports them once, and deletes none", async () => {
+  test("reports them once, without deleting them", async () => {
     const port = await listen();
     const audited = await audit(port, []);
     await until("the Event", () => api.events.length === 1);
@@ -278,7 +278,7 @@ describe("an audit of pods that nothing validates", () => {
     expect(await audited.metric("pods_not_redirected")).toBe(2);
   });
 
-  test("evicts them when it is told to, with the grace that they ask for", async () => {
+  test("evicts them if enabled, with their grace period", async () => {
     await audit(await listen(), [], { args: deletes, metadata: ownedBy("web") });
     await until("the Event", () => api.events.length === 1);
     expect(api.deletions).toMatchObject([{ name: "bare", evicted: true }]);
@@ -286,7 +286,7 @@ describe("an audit of pods that nothing validates", () => {
     expect(api.events[0]).toMatchObject({ reason: "LinkerdCNINotRedirected", action: "Deleting" });
   });
 
-  test("waits for their budgets, and takes that for no error", async () => {
+  test("waits for their budgets, which is not an error", async () => {
     let refusals = 0;
     api.refuseDelete = () => (refusals++ < 5 ? 429 : undefined);
     const audited = await audit(await listen(), [], { args: deletes, metadata: ownedBy("web") });
@@ -300,7 +300,7 @@ describe("an audit of pods that nothing validates", () => {
     expect(await audited.metric("suspensions_total")).toBe(0);
   });
 
-  test.each([[deletes], [[]]])("only reports those that nothing would bring back, with %j", async (args) => {
+  test.each([[deletes], [[]]])("only reports those without a controller, with %j", async (args) => {
     await audit(await listen(), [], { args, metadata: { ownerReferences: [] } });
     await until("the Event", () => api.events.length === 1);
     await marker();
@@ -311,14 +311,14 @@ describe("an audit of pods that nothing validates", () => {
     expect(deleted()).toEqual(["marker"]);
   });
 
-  test("leaves those alone whose connections are redirected", async () => {
+  test("ignores those whose connections are redirected", async () => {
     const port = await listen();
     await audit(port, [await listen()], { args: deletes, metadata: ownedBy("web") });
     await found("next", port);
     expect([api.events.length, deleted()]).toEqual([1, ["next"]]);
   });
 
-  test("leaves those alone whose proxy does not answer", async () => {
+  test("ignores those whose proxy does not answer", async () => {
     const port = await listen();
     servers.splice(0)[0]?.close();
     await audit(port, [], { args: deletes, metadata: ownedBy("web") });

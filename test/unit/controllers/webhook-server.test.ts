@@ -57,7 +57,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     agent.destroy();
   });
 
-  test("says what is wrong, in the form that the API server passes on", async () => {
+  test("reports problems in the form that the API server passes on", async () => {
     const answers = await Promise.all([
       server.send({ path: "/mutate", body: review() }),
       server.send({ method: "GET" }),
@@ -117,7 +117,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     return text;
   }
 
-  test("closes connections on which nothing, too little or nonsense is said", async () => {
+  test("closes connections without data, with too little or with nonsense", async () => {
     await server.stop();
     server = await WebhookProcess.start(runtime, await certificates, {
       handshakeMs: 5_000,
@@ -138,7 +138,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     expect((await server.send({ body: review() })).status).toBe(200);
   });
 
-  test("holds no more than some large bodies at once, and answers the usual ones meanwhile", async () => {
+  test("limits large bodies, and answers usual ones meanwhile", async () => {
     await server.stop();
     server = await WebhookProcess.start(runtime, await certificates, { bodyMs: 300_000, idleMs: 300_000 });
     const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
@@ -158,7 +158,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     await until("room", async () => (await server.send({ body: large })).status === 200);
   });
 
-  test("answers reviews beside thousands of connections that say nothing", async () => {
+  test("answers reviews beside thousands of silent connections", async () => {
     await server.stop();
     server = await WebhookProcess.start(runtime, await certificates, { handshakeMs: 300_000, idleMs: 300_000 });
     // Without a handshake, with half of one, and with nothing behind it.
@@ -175,7 +175,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     expect((await server.send({ body: review() })).status).toBe(200);
   });
 
-  test("outlives requests with bytes that are changed, missing or too many", async () => {
+  test("survives requests with changed, missing or additional bytes", async () => {
     await server.stop();
     server = await WebhookProcess.start(runtime, await certificates, { bodyMs: 1_000, idleMs: 2_000 });
     const body = review();
@@ -203,7 +203,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     expect((await server.send({ body })).status).toBe(200);
   });
 
-  test("shows another certificate on new connections, and drops none of the old", async () => {
+  test("uses another certificate for new connections, and keeps the old ones", async () => {
     const [one, two] = await certificates;
     const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: [...server.ca] });
     let connections = 0;
@@ -231,7 +231,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     agent.destroy();
   });
 
-  test("keeps its certificate where another is of no use, and says so", async () => {
+  test("keeps its certificate if another is unusable, and reports it", async () => {
     const [one, two] = await certificates;
     const cut = { cert: `${two.cert}\n${one.cert.slice(0, 200)}\n`, key: two.key };
     expect(await server.tell({ do: "use", pair: cut })).toBe("done");
@@ -242,7 +242,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     expect((await server.send({ body: review() })).status).toBe(200);
   });
 
-  test("answers what it was asked before it ends", async () => {
+  test("answers pending requests before it ends", async () => {
     const idle = await server.connect();
     const left = rest(idle);
     const agent = new Agent({ keepAlive: true, ca: [...server.ca] });

@@ -46,7 +46,7 @@ function deps(): InformerDeps {
   return { server, send, clock, log, failed: (which) => failed.push(which), signal: stop.signal };
 }
 
-test("a store holds what is selected, and follows its changes", async () => {
+test("a store contains the selected objects, and follows their changes", async () => {
   const informer = new Informer(
     { resource: resources.pods, namespace: "shop", labelSelector: "a=b", view: ({ metadata }) => metadata?.name },
     deps(),
@@ -61,7 +61,7 @@ test("a store holds what is selected, and follows its changes", async () => {
   expect(api.requests.every((url) => url.startsWith("/api/v1/namespaces/shop/pods?labelSelector=a%3Db&"))).toBe(true);
 });
 
-test("after 410 Gone it lists again, and what is no longer there is dropped", async () => {
+test("after 410 Gone it lists again, and drops deleted objects", async () => {
   const changed: string[] = [];
   const informer = new Informer(
     { resource: resources.pods, view: () => true, changed: (key) => changed.push(key) },
@@ -90,7 +90,7 @@ test("a resync reports everything again", async () => {
   expect(new Set(changed)).toEqual(new Set(["shop/a", "shop/b"]));
 });
 
-test("a resource that the API server does not know is asked for again, and is no failure", async () => {
+test("a resource unknown to the API server is requested again, and is not a failure", async () => {
   api.answer = json(404, { message: "the server could not find the requested resource" });
   let unknown = 0;
   const informer = new Informer(

@@ -18,7 +18,7 @@ async function read(then: (end: () => void) => void): Promise<readonly string[]>
   return told;
 }
 
-test("one on which nothing happens ends, and that is no error: where a kind never changes there are no bookmarks", async () => {
+test("an idle one ends without an error, since there are no bookmarks if a kind never changes", async () => {
   expect(await read(() => undefined)).toEqual(["one"]);
 });
 

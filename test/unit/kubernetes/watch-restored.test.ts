@@ -8,7 +8,7 @@ async function goneServer(): Promise<{ readonly address: ApiServer; close(): voi
   return { address: { host: "127.0.0.1", port: stub.port, ca: stub.ca, token: "t" }, close: () => stub.close() };
 }
 
-test("a list that must be as new as what was seen asks the database where versions have gone back", async () => {
+test("if the server's versions have gone back, a list reads from the database", async () => {
   const stop = new AbortController();
   const asked: string[] = [];
   const answers = [

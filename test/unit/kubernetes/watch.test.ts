@@ -58,7 +58,7 @@ function notes(): string[] {
 const lists = () => api.count(/^\/api\/v1\/pods\?(?!.*watch=)/);
 const watches = () => api.count(/watch=true/);
 
-test("lists first, then tells changes", async () => {
+test("lists first, then reports changes", async () => {
   const pod = meshedPod("a");
   api.put(pod);
   const seen = notes();
@@ -72,7 +72,7 @@ test("lists first, then tells changes", async () => {
   expect(api.stub.requests[1]).toMatch(/allowWatchBookmarks=true&resourceVersion=101&timeoutSeconds=\d{3}$/);
 });
 
-test("goes on where it was when a connection breaks, without another list", async () => {
+test("continues after a broken connection without another list", async () => {
   const seen = notes();
   await until("the watch", () => api.watching === 1);
   api.put(meshedPod("a"));
@@ -84,7 +84,7 @@ test("goes on where it was when a connection breaks, without another list", asyn
   expect(seen.filter((each) => each === "ADDED a")).toHaveLength(1);
 });
 
-test("a bookmark moves the place it goes on from", async () => {
+test("a bookmark updates the resource version to continue from", async () => {
   notes();
   await until("the watch", () => api.watching === 1);
   api.put(meshedPod("not-selected", { metadata: { labels: {} } }));
@@ -98,7 +98,7 @@ test("a bookmark moves the place it goes on from", async () => {
 test.each([
   ["when it asks", () => api.cut(), () => api.compact()],
   ["in the middle", () => undefined, () => api.expire()],
-])("lists anew what is too old to go on from: %s", async (_, before, expire) => {
+])("lists again if the resource version is too old: %s", async (_, before, expire) => {
   const seen = notes();
   await until("the watch", () => api.watching === 1);
   api.put(meshedPod("a"));
@@ -113,7 +113,7 @@ test.each([
   expect(lists.at(-1)).toMatch(/[?&]resourceVersion=\d+&resourceVersionMatch=NotOlderThan$/);
 });
 
-test("lists anew what was not known for a while", async () => {
+test("lists again when an unknown resource becomes known", async () => {
   const seen = notes();
   await until("the watch", () => api.watching === 1);
   const pod = meshedPod("a");
@@ -130,7 +130,7 @@ test("lists anew what was not known for a while", async () => {
   expect(seen.slice(-2)).toEqual(["LISTING", "SYNCED"]);
 });
 
-test("waits ever longer, and never in step with others, while nothing answers", async () => {
+test("waits with back-off and jitter without an answer", async () => {
   api.down = true;
   notes();
   await until("some attempts", () => problems.length >= 4);
@@ -140,7 +140,7 @@ test("waits ever longer, and never in step with others, while nothing answers", 
   expect(backoffMs(WATCH_BACKOFF, 4, 0)).toBe(2_000);
 });
 
-test("a refusal is told with its reason", async () => {
+test("a refusal is reported with its reason", async () => {
   const { server } = api;
   Object.defineProperty(api, "server", { value: { ...server, token: "other" } });
   send.close();

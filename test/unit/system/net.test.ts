@@ -68,7 +68,7 @@ test("bytes go both ways, over TCP and TLS", async () => {
   expect(await exchange(secure, 3_000_000)).toBe(3_000_000);
 });
 
-test("what was closed rejects a read and a write", async () => {
+test("a closed connection rejects a read and a write", async () => {
   const connection = await connectTcp({ host: HOST, port: await listen() }, options);
   const reading = kindOf(connection.read());
   connection.close();
@@ -78,7 +78,7 @@ test("what was closed rejects a read and a write", async () => {
   expect(await kindOf(connection.write(new Uint8Array(1)))).toBe("closed");
 });
 
-test("the end of the other side is no error", async () => {
+test("the end of the other side is not an error", async () => {
   const listener = await listenTcp({ host: HOST, port: 0 }, (taken) => {
     void taken.write(Uint8Array.of(1)).then(() => taken.close());
   });
@@ -116,7 +116,7 @@ test("an attempt ends with its deadline or its signal", async () => {
   expect(await kindOf(connectTls(to, { ...options, signal: abort.signal }))).toBe("closed");
 });
 
-test("another certificate is shown to the connections that follow, and none that is of no use", async () => {
+test("later connections get a new certificate, but not an unusable one", async () => {
   const listener = await listenSecurely();
   const to = { host: HOST, port: listener.port, ca: right.cert };
   const before = await connectTls(to, options);
@@ -127,7 +127,7 @@ test("another certificate is shown to the connections that follow, and none that
   expect(await exchange(before, 10)).toBe(10);
 });
 
-test("handshakes that do not end make room for others", async () => {
+test("unfinished handshakes are closed for new ones", async () => {
   const { port } = await listenSecurely();
   // Not all of them have room, and those that are thrown out come back.
   const crowd = new Crowd(port, "", 2_100);
@@ -140,7 +140,7 @@ test("handshakes that do not end make room for others", async () => {
   }
 });
 
-test("a port that is taken is refused", async () => {
+test("a port in use is refused", async () => {
   const listener = await listenTcp({ port: 0 }, echo);
   listeners.push(listener);
   await expect(listenTcp({ port: listener.port }, echo)).rejects.toThrow("EADDRINUSE");
