@@ -36,7 +36,7 @@ suite("chains of certificates", missing({ programs: ["go"] }), () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  it.each(seeds)("are trusted where Go trusts them, and nowhere else: seed %d", (seed) => {
+  it.each(seeds)("are trusted if and only if Go trusts them: seed %d", (seed) => {
     const options = { encoding: "utf8", maxBuffer: 256 * 1024 * 1024 } as const;
     const input = execFileSync(maker, [`${seed}`, `${BATCH}`], options);
     const chains = JSON.parse(input) as readonly Chain[];

@@ -20,7 +20,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
   });
   afterAll(() => cluster?.close());
 
-  test("where nothing is installed, names every part that is missing, and what to do", async () => {
+  test("without an installation, names every missing part and the remedy", async () => {
     const { code, out } = await cluster.run(["check"]);
     expect(code).toBe(1);
     expect(out).toMatch(/√ the Kubernetes API answers +v1\./);
@@ -35,7 +35,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     expect(await cluster.kubectl("__complete", "l5d-cni", "install-cni", "--plat")).toBe("--platform\n:4\n");
   });
 
-  describe("with the chart's objects, of which one node's pod does not start", () => {
+  describe("with the chart's objects and one node's pod that does not start", () => {
     const daemonSet = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/linkerd-cni`;
 
     const counted = (numberReady: number) => {
@@ -63,7 +63,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
       expect(code).toBe(1);
     });
 
-    test("waits for what becomes ready, and then succeeds", async () => {
+    test("waits until everything is ready, and then succeeds", async () => {
       const waiting = cluster.run(["check", "--wait", "120s"]);
       await cluster.patch(`/api/v1/namespaces/${NAMESPACE}/pods/linkerd-cni-two/status`, {
         status: { conditions: [{ type: "Ready", status: "True" }] },
@@ -76,7 +76,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
       expect(code).toBe(0);
     });
 
-    test("says why a node has no pod, as the DaemonSet's Event says it", async () => {
+    test("reports why a node has no pod, from the DaemonSet's Event", async () => {
       const labels = { "kubernetes.io/os": "linux" };
       const message = 'pods "linkerd-cni-" is forbidden: violates PodSecurity "restricted:latest"';
       const involvedObject = { kind: "DaemonSet", namespace: NAMESPACE, name: "linkerd-cni" };
@@ -92,7 +92,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
       await counted(2);
     });
 
-    test("compares roles with what the found DaemonSet needs", async () => {
+    test("compares roles with the needs of the found DaemonSet", async () => {
       const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/linkerd-cni";
       const before = await cluster.api.json<{ rules: object[] }>({ path });
       const rules = [{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] }];
@@ -131,14 +131,14 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     });
   });
 
-  test("a wrong namespace is told, and nothing else", async () => {
+  test("only a wrong namespace is reported", async () => {
     const { code, checks } = await cluster.check("--cni-namespace", "default");
     const found = "DaemonSet linkerd-cni is there: there is none in namespace default: found in linkerd-cni";
     expect([code, failed(checks)]).toEqual([1, [found]]);
     expect(checks).toHaveLength(2);
   });
 
-  test("before an installation, says what is there and what nodes of no known platform need", async () => {
+  test("before an installation, reports what exists and what nodes of unknown platforms need", async () => {
     const { code, out } = await cluster.run(["check", "--pre"]);
     expect(code).toBe(0);
     expect(out).toMatch(/√ no platform with a preset is known: the usual directories +2 nodes; \/etc\/cni\/net\.d and/);
@@ -148,7 +148,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     );
   });
 
-  test("who may read nothing is told so, once", async () => {
+  test("a user without any permission is told so once", async () => {
     const { code, out } = await cluster.run(["check"], { kubeconfig: cluster.reader });
     expect(out).toContain("√ the Kubernetes API answers");
     expect(out).toMatch(/not allowed to read daemonsets, .*nodes.*: nothing can be told/);

@@ -32,7 +32,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
 
   afterAll(() => cluster?.close());
 
-  test("goes by the chart's defaults where there is no ConfigMap, and says so", async () => {
+  test("uses the chart's defaults without a ConfigMap, and reports it", async () => {
     const { code, out } = await cluster.run(["explain", "shop/manual"]);
     expect(code).toBe(0);
     expect(out).toContain("shop/manual: redirected");
@@ -48,7 +48,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
       await cluster.api.create(...(chart.toJson() as ApiObject[]));
     });
 
-    test("goes by the ConfigMap", async () => {
+    test("uses the ConfigMap", async () => {
       const { code, out } = await cluster.run(["explain", "-n", "shop", "injected", "--rules"]);
       expect(code).toBe(0);
       expect(out).toMatch(/not to port +4191,4190,9000 +ConfigMap linkerd-cni\/linkerd-cni-config\n/);
@@ -107,7 +107,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
     expect(await cluster.run(["explain", "shop/nobody"])).toEqual({ code: 1, out: "", err });
   });
 
-  test("what kubectl refuses is said in its words, and what cannot be read besides the pod is left out", async () => {
+  test("kubectl's refusals are quoted, and unreadable objects besides the pod are omitted", async () => {
     const { kubeconfig } = { kubeconfig: cluster.reader };
     const refused = await cluster.run(["explain", "shop/manual"], { kubeconfig });
     expect(refused.code).toBe(1);

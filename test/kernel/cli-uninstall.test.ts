@@ -26,7 +26,7 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     // No controller ends the namespace here.
     cluster.piped(["uninstall-cni", ...flags], "delete", "--ignore-not-found", "--wait=false", "-f", "-");
 
-  test("without the flags of the installation nothing is left, not even what taints new nodes", async () => {
+  test("without the flags of the installation everything is removed, even the policy that taints new nodes", async () => {
     const values = ["nodeTaint.enabled=true,nodeTaint.admissionPolicy=v1beta1", "grafanaDashboard.enabled=true"];
     const nri = "nri.enabled=true,nri.require.admissionPolicy=v1beta1";
     const flags = [...values, nri, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
@@ -36,7 +36,7 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     expect(await left()).toBe("");
   });
 
-  test("in a namespace of others, only what is ours goes", async () => {
+  test("in a shared namespace only our objects are removed", async () => {
     for (const namespace of ["linkerd", "shared"]) {
       await cluster.kubectl("create", "namespace", namespace);
       await cluster.kubectl("create", "configmap", "theirs", `--namespace=${namespace}`);
@@ -52,7 +52,7 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     }
   });
 
-  test("where nothing is installed, kubectl has nothing to complain about", async () => {
+  test("without an installation, kubectl reports no errors", async () => {
     expect(await uninstalled("--cni-namespace=elsewhere")).toMatchObject({ code: 0, out: "", err: "" });
   });
 });

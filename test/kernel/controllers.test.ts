@@ -57,7 +57,7 @@ suite("the built controllers with a real API server, with the chart's rights and
     expect(controller.log.join("")).not.toContain("warn");
   });
 
-  test("of 200 that fail at once none is deleted before the rate allows it", async () => {
+  test("of 200 pods that fail at once, none is deleted before the rate allows it", async () => {
     const crowd = await cluster.namespace("crowd");
     const names = Array.from({ length: 200 }, (_, index) => `pod-${index}`);
     await Promise.all(names.map((name) => crowd.start(name, failing)));
@@ -81,7 +81,7 @@ suite("the built controllers with a real API server, with the chart's rights and
     env: { LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: name },
   });
 
-  test("what can never work is suspended after three rounds, and others are still repaired", async () => {
+  test("owners whose pods never work are suspended after three rounds, and others are still repaired", async () => {
     const vain = await cluster.namespace("vain");
     const spec = { nodeName: "node-a" };
     const controller = await control(onNode("node-a"));
@@ -100,7 +100,7 @@ suite("the built controllers with a real API server, with the chart's rights and
     expect(await controller.metric("suspended_owners")).toBe(0);
   }, 120_000);
 
-  test("on nodes that join one by one pods are repaired, as those in their place work", async () => {
+  test("on nodes that join one by one pods are repaired, since their replacements work", async () => {
     const joining = await cluster.namespace("joining");
     for (const nodeName of ["node-a", "node-b", "node-c", "node-d"]) {
       await control(onNode(nodeName));
@@ -116,7 +116,7 @@ suite("the built controllers with a real API server, with the chart's rights and
     expect(await joining.told(SUSPENDED)).toEqual([]);
   }, 120_000);
 
-  test("nothing is lost while the API server is away, and what it has forgotten meanwhile is listed anew", async () => {
+  test("nothing is lost during an outage of the API server, and after it the pods are listed again", async () => {
     const away = await cluster.namespace("away");
     await away.start("healthy", passed);
     const controller = await control();
@@ -148,7 +148,7 @@ suite("the built controllers with a real API server, with the chart's rights and
       const body = { metadata: { name, labels }, spec: given.length === 0 ? {} : { taints: given } };
       return api.json({ method: "POST", path, body });
     };
-    // A policy takes a moment to be in force.
+    // A policy takes effect after a moment.
     let tries = 0;
     await until("the policy", async () => {
       const name = `probe-${tries++}`;

@@ -41,7 +41,7 @@ const unmeshed = podObject({}, ["app"]);
 const ANNOTATIONS = "io.kubernetes.cri.pod-annotations";
 const [IPV4, IPV6] = ["iptables", "ip6tables"];
 
-/** How somebody else changes the rules that a mode sets, and what CHECK has to name then. */
+/** Foreign changes of a mode's rules, and what CHECK must report. */
 interface Tampering {
   readonly commands: readonly (readonly string[])[];
   readonly names: RegExp;
@@ -132,7 +132,7 @@ function byIptables(suffix: string): Readonly<Record<string, Tampering>> {
       commands: [iptables(IPV6, "-D", ...redirect("4143"))],
       names: /PROXY_INIT_REDIRECT.*redirect/,
     },
-    // The port of a redirect alone stands nowhere else in the rules, which equal linkerd's.
+    // Only the redirect's port is not stored elsewhere in the rules, which equal linkerd's.
     "a changed rule": {
       commands: [iptables(IPV4, "-D", ...ignored("4190")), iptables(IPV4, "-I", ...ignored("4191"))],
       names: /PROXY_INIT_REDIRECT.*4191.*4190/,
@@ -202,7 +202,7 @@ suite("CRI-O's calls", missing, () => {
     ],
   });
 
-  /** A sandbox as CRI-O keeps it: what it gave at the ADD, and the result. */
+  /** A sandbox in CRI-O's cache: the input of ADD and the result. */
   class Sandbox {
     private constructor(
       private readonly runner: CniRunner,
@@ -210,7 +210,7 @@ suite("CRI-O's calls", missing, () => {
       private readonly result: unknown,
     ) {}
 
-    /** @param annotations undefined where CRI-O is older than 1.29 and passes none */
+    /** @param annotations undefined if CRI-O is older than 1.29 and does not pass them */
     static async start(mode: string, annotations: Readonly<Record<string, string>> | undefined): Promise<Sandbox> {
       const runner = new CniRunner(network(mode), [dirname(plugin.executable), CNI_PLUGINS]);
       const attachment = {
@@ -264,7 +264,7 @@ suite("CRI-O's calls", missing, () => {
   const answering = (answer: Answer) => () => {
     api.answer = answer;
   };
-  /** What has become of the API server when CRI-O is started again. */
+  /** States of the API server when CRI-O restarts. */
   const restarts: readonly [string, () => Promise<void> | void][] = [
     ["nothing has changed", () => undefined],
     ["the pod's annotations were edited", answering(podObject(edited, ["app", "linkerd-proxy"]))],
@@ -277,7 +277,7 @@ suite("CRI-O's calls", missing, () => {
 
   describe.each(Object.keys(modes))("in mode %s", (mode) => {
     describe.each(passed)("with %s", (_, annotations) => {
-      it.each(restarts)("a meshed pod keeps its address where %s", async (_title, change) => {
+      it.each(restarts)("a meshed pod keeps its address if %s", async (_title, change) => {
         const sandbox = await Sandbox.start(mode, annotations);
         await change();
         api.requests.length = 0;
@@ -286,7 +286,7 @@ suite("CRI-O's calls", missing, () => {
         await sandbox.stop();
       });
 
-      it.each(restarts)("a pod that is not meshed keeps its address where %s", async (_title, change) => {
+      it.each(restarts)("a pod that is not meshed keeps its address if %s", async (_title, change) => {
         api.answer = unmeshed;
         const sandbox = await Sandbox.start(mode, annotations && {});
         await change();
@@ -297,12 +297,12 @@ suite("CRI-O's calls", missing, () => {
       });
     });
 
-    it("a meshed pod keeps its address where the edited annotations are passed", async () => {
+    it("a meshed pod keeps its address if the edited annotations are passed", async () => {
       const sandbox = await Sandbox.start(mode, injected);
       await sandbox.check(edited);
     });
 
-    it("a meshed pod keeps its address where a container of its own sets nat rules, as dockerd does", async () => {
+    it("a meshed pod keeps its address if one of its containers sets nat rules, as dockerd does", async () => {
       const sandbox = await Sandbox.start(mode, injected);
       const suffix = mode === "legacy" || mode === "plain" ? `-${mode}`.replace("-plain", "") : "-nft";
       const add = (...args: readonly string[]) => within([`iptables${suffix}`, "-t", "nat", ...args]);

@@ -56,7 +56,7 @@ const families = existsSync("/proc/sys/net/ipv6") ? [4, 6] : [4];
 
 suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter", "ip"] }), () => {
   test(
-    "redirects what should be, leaves the rest alone, and restores the node",
+    "redirects the right connections, leaves the others alone, and restores the node",
     async () => {
       const report = await demo({ directory: root });
       expectWholeWay(report, families);
@@ -69,7 +69,7 @@ suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter"
   );
 
   test(
-    "shows the IPv4 half where the kernel has no IPv6",
+    "shows the IPv4 half if the kernel has no IPv6",
     async () => {
       const directory = await mkdtemp(join(tmpdir(), "no-ipv6-"));
       try {
@@ -90,7 +90,7 @@ suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter"
   );
 
   test(
-    "says so where no namespace can be made, and still installs and uninstalls",
+    "reports if namespaces cannot be created, and still installs and uninstalls",
     async () => {
       const directory = await mkdtemp(join(tmpdir(), "no-unshare-"));
       try {

@@ -1,4 +1,7 @@
-/** A node whose disk is full: what works goes on, nothing is half written, and it goes on by itself when there is space. */
+/**
+ * A node with a full disk: what works continues, no file is half-written, and the installer continues when space is
+ * free.
+ */
 import { execFileSync } from "node:child_process";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +40,7 @@ suite("a configuration directory without space", missing({ root: true, programs:
   });
 
   const filler = () => join(node.netDir, "filler");
-  /** Takes all the space that is left. */
+  /** Uses all free space. */
   function fill(): void {
     try {
       writeFileSync(filler(), Buffer.alloc(1 << 20));
@@ -50,7 +53,7 @@ suite("a configuration directory without space", missing({ root: true, programs:
   const token = () => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token;
   const temporary = () => readdirSync(node.netDir).filter((name) => name.endsWith("-tmp"));
 
-  test("is chained when there is some, and has its list as it was until then", async () => {
+  test("is chained when space is free, and keeps its list until then", async () => {
     fill();
     installer = start();
     await installer.says("ENOSPC");

@@ -1,6 +1,7 @@
 /**
  * Runs the commands of every document: those for a cluster against a real API server, with kubectl, helm and l5d-cni.
- * What would change an object is run without effect, and what cannot be run here is in a table with the reason.
+ * Commands that would change an object run without effect, and commands that cannot run here are in a table with the
+ * reason.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -51,7 +52,7 @@ const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string]
 
 const reasonOf = ({ page, text }: Command) => ELSEWHERE.find(([of, command]) => of.test(page) && command.test(text));
 
-/** Commands of the checkout: what they name has to be there. */
+/** Commands of the checkout, whose scripts, suites and files must exist. */
 const LOCAL = /^(FLUX_PEER=\S+ ARGOCD_PEER=\S+ )?(npm run |npx jest |npx tsx |\.ci\/)/;
 
 /** What names of scripts, suites and files a command of the checkout gives, and the checkout does not have. */
@@ -70,7 +71,7 @@ function absent(text: string): readonly string[] {
   return Object.entries(names).flatMap(([kind, missing]) => missing.map((name) => `${kind} ${name}`));
 }
 
-test("there are commands, in blocks that are marked as such", () => {
+test("there are commands, in marked blocks", () => {
   expect(commands.length).toBeGreaterThan(100);
   for (const page of pages) expect(readFileSync(join(root, page), "utf8")).not.toMatch(/^```(bash|console|shell)/m);
 });
@@ -94,7 +95,7 @@ const forCluster = [
   ).values(),
 ].reverse();
 
-/** Placeholders, and what they stand for here; a chart of the registry is the one of the checkout. */
+/** Placeholders and their values here; a chart of the registry is the checkout's. */
 const MEANT: readonly (readonly [RegExp, string])[] = [
   [/PODNAME/g, "linkerd-cni-one"],
   [/NODE\b/g, "one"],
@@ -121,7 +122,7 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
 const SUPPOSED =
   /\((NotFound|AlreadyExists)\)|l5d-cni: no deploy web in namespace shop|no matches for kind "(Certificate|Issuer)" in version "cert-manager/;
 
-/** Whether a command did what it is for, or said that what it is for is not there. */
+/** Whether a command worked, or reported that its object does not exist. */
 function isRight(text: string, { code, out, err }: Ended): boolean {
   if (code === 0) return true;
   if (/l5d-cni check/.test(text)) return out.includes("Status check results are");

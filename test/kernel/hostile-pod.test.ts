@@ -1,4 +1,4 @@
-/** The built plugin where a container of the pod has NET_ADMIN, and fills or changes its network namespace. */
+/** The built plugin if a container of the pod has NET_ADMIN, and fills or changes its network namespace. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";

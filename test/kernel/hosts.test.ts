@@ -1,6 +1,6 @@
 /**
- * The plugin on nodes that lack something: files, memory, /proc, a recent processor or kernel. Every verb has to work,
- * and where that cannot be, wherever linkerd's own plugin works (its executable: LINKERD_CNI_PEER).
+ * The plugin on nodes that lack something: files, memory, /proc, a recent processor or kernel. Every verb must work, or
+ * at least wherever linkerd's own plugin works (its executable: LINKERD_CNI_PEER).
  */
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
@@ -209,12 +209,12 @@ suite("the plugin on", missing, () => {
         expect(documentOf(answer)).toEqual([0, expect.objectContaining({ supportedVersions: expect.anything() })]);
       });
 
-      it("says what it is where there is no verb", async () => {
+      it("describes itself without a verb", async () => {
         const { status, stdout, stderr } = await callIn(place, { env: verb("") });
         expect([status, stdout, stderr]).toEqual([0, "", expect.stringContaining("CNI protocol versions supported")]);
       });
 
-      it("says what is wrong", async () => {
+      it("reports the problem", async () => {
         const called = (call: Call) => callIn(place, call).then(documentOf);
         expect(await called({ env: { CNI_CONTAINERID: "" } })).toEqual([1, expect.objectContaining({ code: 4 })]);
         expect(await called({ stdin: "{" })).toEqual([1, expect.objectContaining({ code: 6 })]);
@@ -231,13 +231,13 @@ suite("the plugin on", missing, () => {
         expect(api.requests).toEqual([]);
       });
 
-      it("leaves a pod alone that the API server says is not meshed", async () => {
+      it("skips a pod that is not meshed according to the API server", async () => {
         api.answer = podObject(false);
         expect(documentOf(await callIn(place))).toEqual([0, prevResult]);
         expect(api.requests).toEqual(["/api/v1/namespaces/shop/pods/cart-1"]);
       });
 
-      it("says why the API server does not tell it", async () => {
+      it("reports why the API server does not answer", async () => {
         api.answer = json(403, {});
         const msg = expect.stringContaining("answered 403");
         expect(documentOf(await callIn(place))).toEqual([1, expect.objectContaining({ code: 11, msg })]);
@@ -270,7 +270,7 @@ suite("the plugin on", missing, () => {
     "no standard input": { script: 'exec "$0" <&-' },
     "a standard input that is a directory": { script: 'exec "$0" </' },
     "no standard stream": { script: 'exec "$0" <&- >&- 2>&-' },
-    "a standard output that nobody reads": { script: 'set -m; { sleep 0; } | true; "$0" | true' },
+    "a closed standard output": { script: 'set -m; { sleep 0; } | true; "$0" | true' },
     "a stack of 16 KiB": { by: ["prlimit", "--stack=16384"] },
     "8 MB of address space": { by: ["prlimit", "--as=8000000"] },
     "4 open files": { by: ["prlimit", "--nofile=4"] },

@@ -1,4 +1,4 @@
-/** What containerd makes of a first configuration that the installer calls broken. */
+/** Containerd's reaction to a first configuration that the installer reports as broken. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { missing, suite } from "../support/requirements";
 
 const GOOD = '{"cniVersion":"1.0.0","name":"good","plugins":[{"type":"bridge"}]}';
 
-/** Starts a containerd on a configuration directory; tells why it loads no network, or that it does. */
+/** Starts a containerd on a configuration directory; returns why it does not load a network, or that it does. */
 async function load(fill: (netDir: string) => void): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), "containerd-"));
   const [netDir, log] = [join(root, "net.d"), join(root, "log")];
@@ -36,7 +36,7 @@ async function load(fill: (netDir: string) => void): Promise<string> {
   const child = spawn("sh", ["-c", `exec containerd -c "${root}/config.toml" >"${log}" 2>&1`]);
   const ended = new Promise((resolve) => child.once("exit", resolve));
   try {
-    // Only the start of its CRI service tells that it has looked at the directory.
+    // Only the start of its CRI service shows that it has read the directory.
     while (!readFileSync(log, "utf8").includes("Start streaming server")) {
       if (child.exitCode !== null) throw new Error(`containerd ended:\n${readFileSync(log, "utf8")}`);
       await sleep(20);

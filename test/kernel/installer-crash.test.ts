@@ -12,7 +12,7 @@ const CHAINED = "pods that start from now on are chained";
 
 interface Case {
   readonly what: string;
-  /** What the node has before. */
+  /** The node's former state. */
   readonly configs: Readonly<Record<string, string>>;
   /** Whether a former version has chained it already, by an edit. */
   readonly former?: true;
@@ -58,7 +58,7 @@ const server = () => ({ KUBERNETES_SERVICE_PORT: String(api.port) });
 /** Counts the operations of an installer, see {@link buildKilledInstaller}. */
 const countedOf = (node: TestNode) => join(node.root, "counted");
 
-/** Starts the installer that is killed, lets it install and remove, and tells how it ended. */
+/** Starts the installer to be killed, lets it install and remove, and returns how it ended. */
 async function installAndRemove(
   node: TestNode,
   environment: Environment,
@@ -73,7 +73,7 @@ async function installAndRemove(
     () => false,
   );
   const end = chained ? await installer.stop() : await installer.end();
-  // Until it removes what it installed, what was chained before is chained all the time.
+  // Until the removal, a previously chained node stays chained all the time.
   if (!chained && hasFormer) expect(node.types(CHAIN)).toContain("linkerd-cni");
   return end;
 }
@@ -117,7 +117,7 @@ describe.each(nodes)("on a node with $what", ({ configs, former, chaining }) => 
   });
 });
 
-/** The plugin goes a second after the chain. */
+/** The plugin is removed a second after the chain. */
 const withinRemoval = (round: number) => (round % 20 < 4 ? 1_000 : 0) + Math.random() * 12;
 
 test("the shipped installer, killed at 200 random moments, never leaves a broken node", async () => {

@@ -17,7 +17,7 @@ jest.setTimeout(60_000);
 let api: ApiStub;
 let node: TestNode;
 let installer: Installer;
-/** What the API server answers, by path; 404 else. */
+/** The API server's answers by path; otherwise 404. */
 let answers: Record<string, (request: IncomingMessage) => [number, object]>;
 
 beforeAll(buildPrograms);
@@ -55,7 +55,7 @@ async function get(path: string): Promise<{ readonly status: number; readonly bo
 /** The plugin's token on the node. */
 const token = (): string => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token;
 
-/** A token as the API server makes them; its signature is nobody's business here. */
+/** A token as the API server issues them; the signature does not matter here. */
 function jwt(lifeSeconds: number, ageSeconds = 0): string {
   const now = Math.floor(Date.now() / 1000) - ageSeconds;
   const claims = { sub: "system:serviceaccount:linkerd-cni:linkerd-cni-plugin", iat: now, exp: now + lifeSeconds };
@@ -160,7 +160,7 @@ describe("a proxy that the environment names", () => {
   });
 });
 
-test("ready without a chain where Multus is to call the plugin", async () => {
+test("ready without a chain if Multus should call the plugin", async () => {
   start({ CHAINED: "false" });
   await installer.says("left alone: Multus has to call the plugin");
   await eventually(async () => (await get("/ready").catch(() => ({ status: 0 }))).status === 200, 10_000);
@@ -168,7 +168,7 @@ test("ready without a chain where Multus is to call the plugin", async () => {
   expect(token()).toBe("token");
 });
 
-test("what the NRI plugin did is told on the pods, also what it did before the installer was there", async () => {
+test("actions of the NRI plugin are published on the pods, also those before the installer started", async () => {
   const posted: string[] = [];
   const pods = ["web", "cart", "old"].map((name) => `/api/v1/namespaces/shop/pods/${name}`);
   for (const path of pods) answers[path] = () => [200, { metadata: { uid: path } }];
@@ -223,7 +223,7 @@ test.each([
   expect(node.isChained("10-k.conflist")).toBe(true);
 });
 
-/** What the pod's container left on the node before. */
+/** What the pod's previous container left on the node. */
 function leave(token: string): void {
   node.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner: "linkerd-cni-x7k2p", made: {} }));
   writeFileSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"), JSON.stringify({ users: [{ user: { token } }] }));
@@ -258,7 +258,7 @@ test("a token that is refused before its end is replaced, whether or not probes 
   await eventually(() => minted.length === 1 && token() === minted[0], 10_000);
 });
 
-test("a node that registers anew, and its token's end tells of it, loses the startup taint again", async () => {
+test("a node that registers again, shown by its token's end, loses the startup taint again", async () => {
   const NODE = "/api/v1/nodes/node-a";
   const minted = mint();
   let taints = [{ key: "starting", effect: "NoSchedule" }];
@@ -271,11 +271,11 @@ test("a node that registers anew, and its token's end tells of it, loses the sta
   await eventually(() => removed === 1, 10_000);
   taints = [{ key: "starting", effect: "NoSchedule" }];
   answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${minted[0]}` ? 401 : 200, {}];
-  await eventually(() => removed === 2, 45_000); // what is known of a token is known for 30 s
+  await eventually(() => removed === 2, 45_000); // the result of a token check is cached for 30 s
   expect(minted).toHaveLength(2);
 });
 
-test("an API server that binds tokens to no node is asked for one that is bound to none", async () => {
+test("an API server that cannot bind tokens to nodes is asked for an unbound one", async () => {
   const bodies: string[] = [];
   api.answer = (request, response) => {
     if (request.url !== TOKEN) return json(200, {})(request, response);
@@ -307,7 +307,7 @@ test.each([
   ["refuses", () => [403, {}] as [number, object]],
   ["knows no such account", () => [404, {}] as [number, object]],
   ["fails", () => [500, {}] as [number, object]],
-])("where the API server %s, the plugin gets the installer's own token", async (_, answer) => {
+])("if the API server %s, the plugin gets the installer's own token", async (_, answer) => {
   answers[TOKEN] = answer;
   start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
   await installer.says("ends in our stanza");
@@ -346,7 +346,7 @@ test("the plugin's log is followed through a rotation, into the log and the metr
   expect(body).toContain('linkerd_cni_plugin_api_requests_count{verb="ADD"} 1');
 });
 
-test("a token that is away makes the node unready, and the installer goes on", async () => {
+test("a missing token makes the node unready, and the installer continues", async () => {
   start();
   await installer.says("ends in our stanza");
   writeFileSync(join(node.accountDir, "token"), "");
@@ -360,7 +360,7 @@ test("a token that is away makes the node unready, and the installer goes on", a
   await eventually(async () => (await get("/ready")).status === 200, 30_000);
 });
 
-test("a node that does not reach the API server says so, and stays ready", async () => {
+test("a node that cannot reach the API server reports it, and stays ready", async () => {
   start();
   await eventually(async () => (await get("/ready").catch(() => undefined))?.status === 200, 60_000);
   const unreached = /^linkerd_cni_api_server_reachable 0$/m;

@@ -79,7 +79,7 @@ test.each(writers)("a configuration that is %s is chained again", async (_, writ
   expect(node.content()).toEqual({ "net.d/10-k.conflist": RENEWED });
 });
 
-test("what its owner writes behind a link is chained", async () => {
+test("the owner's writes to a link's target are chained", async () => {
   const real = join(node.root, "elsewhere");
   mkdirSync(real);
   writeFileSync(join(real, NAME), LIST);
@@ -100,7 +100,7 @@ test("while its owner writes a configuration, the chain does not jump to another
   expect(node.read("20-other.conflist")).toBe(LIST);
 });
 
-test("a plugin or kubeconfig that is taken away comes back", async () => {
+test("a removed plugin or kubeconfig is restored", async () => {
   rmSync(join(node.binDir, "linkerd-cni"));
   await until(() => node.content()["bin/linkerd-cni"] !== undefined);
   writeFileSync(path("ZZZ-linkerd-cni-kubeconfig"), "");

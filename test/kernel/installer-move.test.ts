@@ -43,7 +43,7 @@ function another(name: string): string {
 }
 
 test.each(["DEST_CNI_NET_DIR", "DEST_CNI_BIN_DIR"])(
-  "another %s is refused while an installation in the former one is there: the old pod goes on",
+  "another %s is refused while the former one has an installation: the old pod continues",
   async (variable) => {
     const before = node.content();
     const old = start("linkerd-cni-x7k2p");
@@ -62,7 +62,7 @@ test.each(["DEST_CNI_NET_DIR", "DEST_CNI_BIN_DIR"])(
   },
 );
 
-test("another name of the same directory is none: the new pod takes the node, and the plugin is no link to itself", async () => {
+test("another name of the same directory is accepted: the new pod takes the node, and the plugin is not a link to itself", async () => {
   const old = start("linkerd-cni-x7k2p");
   await old.says("ends in our stanza");
   const current = join(node.root, "current");
@@ -76,7 +76,7 @@ test("another name of the same directory is none: the new pod takes the node, an
   expect(await successor.stop()).toBe(0);
 });
 
-test("after an uninstallation other directories are taken", async () => {
+test("after an uninstallation other directories are accepted", async () => {
   const before = node.content();
   const old = start("linkerd-cni-x7k2p", { UNINSTALL_ON_STOP: "always" });
   await old.says("ends in our stanza");

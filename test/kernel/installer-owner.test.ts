@@ -36,7 +36,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     return `${uid}:${gid}`;
   };
 
-  test("keeps its owner where the installer may give files away", async () => {
+  test("keeps its owner if the installer may change owners", async () => {
     installer = node.start();
     await installer.says("ends in our stanza");
     expect(owner()).toBe("1000:1001");
@@ -45,7 +45,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     expect(installer.log).not.toContain("CAP_CHOWN");
   });
 
-  test("is chained and comes back byte for byte without any capability, and the log says whose it is", async () => {
+  test("is chained and restored byte for byte without any capability, and the log names the owner", async () => {
     const before = node.content();
     installer = node.startAs(withCapabilities());
     await installer.says("ends in our stanza");
@@ -55,7 +55,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     expect(node.content()).toEqual(before);
   });
 
-  test("that only its owner may read may be the one in force: the node is not ready, and the log says what is missing", async () => {
+  test("that only its owner may read may be in force: the node is not ready, and the log names the remedy", async () => {
     node.write("20-other.conflist", LIST);
     chmodSync(join(node.netDir, NAME), 0o600);
     installer = node.startAs(withCapabilities());
@@ -69,7 +69,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     expect(await installer.stop()).toBe(0);
   });
 
-  test("of root's own comes back as the very file without any capability", async () => {
+  test("of root is restored as the same file without any capability", async () => {
     chownSync(join(node.netDir, NAME), 0, 0);
     const { ino, mtimeMs } = statSync(join(node.netDir, NAME));
     installer = node.startAs(withCapabilities());
@@ -78,7 +78,7 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     expect(statSync(join(node.netDir, NAME))).toMatchObject({ ino, mtimeMs });
   });
 
-  test("comes back as the very file under the chart's container, in directories of another user's", async () => {
+  test("is restored as the same file in the chart's container, in directories of another user", async () => {
     for (const directory of [node.netDir, node.binDir]) {
       chownSync(directory, 1_000, 1_001);
       chmodSync(directory, 0o755);

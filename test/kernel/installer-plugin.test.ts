@@ -1,4 +1,6 @@
-/** What becomes of a node's plugin when the one of the image does not run there, when it replaces one of a former version, and on a slow disk. */
+/**
+ * A node's plugin when the image's plugin does not run there, when it replaces a former version, and on a slow disk.
+ */
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -61,25 +63,28 @@ const refusals: readonly (readonly [string, () => void, string])[] = [
   ["lacks its interpreter", () => writeFileSync(image(), "#!/nonexistent\n", { mode: 0o755 }), "(ENOENT)"],
 ];
 
-test.each(refusals)("a plugin that %s replaces none that works: it is kept, with its chain", async (_, make, why) => {
-  node.installFormer();
-  const before = binaries(node.content());
-  make();
-  installer = node.start({ HEALTH_PORT: String(PORT), UNINSTALL_ON_STOP: "never", ...server() });
-  await installer.says("does not answer VERSION on this node");
-  const { status, body } = await get("/ready");
-  expect([status, body]).toEqual([503, expect.stringContaining(why)]);
-  expect(installer.log).toContain(why);
-  expect(node.answers()).toBe(true);
-  expect(binaries(node.content())).toMatchObject(before);
-  // What works goes on working: its token is renewed, and the primary CNI's new file is chained.
-  expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token).toBe("token");
-  node.write("10-k.conflist", LIST);
-  while (!node.isChained("10-k.conflist")) await sleep(20);
-  expect((await get("/live")).status).toBe(200);
-});
+test.each(refusals)(
+  "a plugin that %s does not replace a working one, which stays with its chain",
+  async (_, make, why) => {
+    node.installFormer();
+    const before = binaries(node.content());
+    make();
+    installer = node.start({ HEALTH_PORT: String(PORT), UNINSTALL_ON_STOP: "never", ...server() });
+    await installer.says("does not answer VERSION on this node");
+    const { status, body } = await get("/ready");
+    expect([status, body]).toEqual([503, expect.stringContaining(why)]);
+    expect(installer.log).toContain(why);
+    expect(node.answers()).toBe(true);
+    expect(binaries(node.content())).toMatchObject(before);
+    // The working installation continues: its token is renewed, and the primary CNI's new file is chained.
+    expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token).toBe("token");
+    node.write("10-k.conflist", LIST);
+    while (!node.isChained("10-k.conflist")) await sleep(20);
+    expect((await get("/live")).status).toBe(200);
+  },
+);
 
-test("a plugin that does not run is asked again and written once; one that does takes its place", async () => {
+test("a plugin that does not run is tried again and written once; one that runs replaces it", async () => {
   node.installFormer();
   const asked = join(node.root, "asked");
   script(`echo asked >> ${asked}; exit 1`);
@@ -105,7 +110,7 @@ test("a node that has nothing of ours has the plugin and nothing else in its plu
   expect(Object.keys(binaries(node.content()))).toEqual(["bin/linkerd-cni"]);
 });
 
-test("what a former version installed is removed as a whole", async () => {
+test("everything that a former version installed is removed", async () => {
   const before = node.content();
   node.installFormer();
   installer = node.start(server());
@@ -115,7 +120,7 @@ test("what a former version installed is removed as a whole", async () => {
 });
 
 suite("a plugin directory that is mounted noexec", missing({ root: true, programs: ["unshare", "mount"] }), () => {
-  test("in the container alone: the image's own copy is asked, and the log says so", async () => {
+  test("only in the container: the image's copy runs instead, and the log reports it", async () => {
     writeFileSync(join(node.binDir, "bridge"), "");
     installer = node.startMounted({}, "noexec");
     await installer.says("ends in our stanza");
@@ -150,8 +155,8 @@ suite("a plugin directory without space", missing({ root: true, programs: ["moun
 });
 
 const disk = missing({ root: true, programs: ["mkfs.ext4", "mount", "umount", "fsfreeze"] });
-suite("a disk that takes its time", disk, () => {
-  test("does not silence /live, and the installer goes on when it is done", async () => {
+suite("a slow disk", disk, () => {
+  test("does not block /live, and the installer continues afterwards", async () => {
     const file = join(node.root, "disk");
     execFileSync("mkfs.ext4", ["-q", file, "4M"]);
     execFileSync("mount", ["-o", "loop", file, node.binDir]);

@@ -11,13 +11,13 @@ const DAEMON_SET = "/apis/apps/v1/namespaces/linkerd-cni/daemonsets/linkerd-cni"
 const thereIs = (metadata: object): Answer => json(200, { metadata, spec: {}, status: { desiredNumberScheduled: 1 } });
 const silence: Answer = () => undefined;
 
-/** What is on the node, but for the journal's note that the installer has left it. */
+/** The node's files, without the journal's note that the installer has left. */
 function content() {
   const files = Object.entries(node.content());
   return Object.fromEntries(files.map(([name, text]) => [name, text.replace(/,\n {2}"left": true/, "")]));
 }
 
-/** What the API server says about our DaemonSet when the installer is stopped, and what becomes of the node. */
+/** The API server's answer about our DaemonSet when the installer stops, and the result for the node. */
 const table: readonly (readonly [string, Answer, "removed" | "left"])[] = [
   ["a rollout, a restart, an eviction: the DaemonSet is there", thereIs({ name: "linkerd-cni" }), "left"],
   ["the DaemonSet is being deleted", thereIs({ deletionTimestamp: "2026-01-01T00:00:00Z" }), "removed"],
@@ -68,7 +68,7 @@ const PLUGIN_TOKEN = `e30.${Buffer.from(
   JSON.stringify({ sub: "system:serviceaccount:linkerd-cni:linkerd-cni-plugin", iat: 0, exp: 2 ** 40 }),
 ).toString("base64url")}.x`;
 
-/** What an API server answers the installer and the plugin since the installer was told to stop, by their requests. */
+/** The API server's answers to the installer and the plugin, by request, after the installer was told to stop. */
 interface Rights {
   readonly own: (path: string, count: number) => number;
   readonly plugin: number;
@@ -160,7 +160,7 @@ test.each(rights)("on SIGTERM, when %s", async (_, given, deletedDaemonSet, expe
 
 test.each([
   ["is the one that our pod names", 200, "prod-linkerd-cni-of-its-owner"],
-  ["is the one that our pod's name begins with, where it may not be read", 403, "prod-linkerd-cni"],
+  ["is derived from our pod's name if the pod may not be read", 403, "prod-linkerd-cni"],
 ])("kustomize's prefix: the DaemonSet that is asked for, and whose pods pass, %s", async (_, status, name) => {
   const pod = "prod-linkerd-cni-x7k2p";
   const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: "prod-linkerd-cni-of-its-owner", uid: "u" };
@@ -215,7 +215,7 @@ test("on SIGTERM, when the API server is down, everything is left", async () => 
   expect(content()).toEqual(installed);
 });
 
-test("in a rollout, the old installer leaves what the new one has installed, even when its token is refused", async () => {
+test("in a rollout, the old installer leaves the new one's installation, even if its token is refused", async () => {
   const before = node.content();
   const old = start();
   await old.says("ends in our stanza");
@@ -254,7 +254,7 @@ test("CRI-O, which calls the plugin for old pods, keeps its executable", async (
   expect(node.read("10-k.conflist")).toBe(LIST);
 });
 
-test("a runtime that could not be told at the start is asked for again, and taken for CRI-O while it is unknown", async () => {
+test("a runtime unknown at the start is requested again, and treated as CRI-O while unknown", async () => {
   const nodeInfo = { containerRuntimeVersion: "containerd://1.7.2" };
   let told = false;
   api.answer = (request, response) => {
@@ -294,7 +294,7 @@ test("an installer that is stopped before it began does not begin", async () => 
   expect(node.content()).toEqual(before);
 });
 
-test("an installer that is stopped before it began removes what the one before it left behind, killed", async () => {
+test("an installer that is stopped before its first run removes what its killed predecessor left", async () => {
   const before = node.content();
   const killed = start();
   await killed.says("ends in our stanza");
@@ -332,7 +332,7 @@ test("a bad environment is named in full, and nothing is changed", async () => {
   expect(node.content()).toEqual(before);
 });
 
-test("goes on, and removes in order, when nobody reads its log any more", async () => {
+test("continues, and removes in order, if its log is closed", async () => {
   const before = node.content();
   const installer = start({ UNINSTALL_ON_STOP: "always" });
   await installer.says("ends in our stanza");

@@ -94,7 +94,7 @@ suite("a look-up", missing, () => {
     record: { decision: "redirect", lookup: "direct", fallback: expect.stringMatching(fallback) },
   });
 
-  it("goes through the installer, over connections that are open", async () => {
+  it("goes through the installer, over open connections", async () => {
     let handshakes = 0;
     for (let calls = 0; calls < 10; ) {
       const before = api.handshakes;
@@ -113,7 +113,7 @@ suite("a look-up", missing, () => {
     expect(await addUnhurried()).toMatchObject({ ...byInstaller, record: { lookup: "installer", requests: 2 } });
   });
 
-  it("takes from a large pod what decides", async () => {
+  it("gets only the fields for the decision of a large pod", async () => {
     const managedFields = Array.from({ length: 1500 }, (_, at) => ({ [`f:${at}`]: "x".repeat(1000) }));
     answer = json(200, podOf(injected, { managedFields }));
     expect(await addUnhurried()).toMatchObject(byInstaller);
@@ -146,12 +146,12 @@ suite("a look-up", missing, () => {
     expect(asked).toBe(2);
   });
 
-  it("waits for a slow API server as long as the installer says that it does", async () => {
+  it("waits for a slow API server as long as the installer reports progress", async () => {
     answer = (request, response) => void setTimeout(() => meshed(request, response), 1500);
     expect(await addUnhurried()).toMatchObject(byInstaller);
   });
 
-  it("asks again over another connection when the API server has closed those that were open", async () => {
+  it("asks again over another connection when the API server has closed the open ones", async () => {
     await add();
     api.closeConnections();
     expect(await addUnhurried()).toMatchObject(byInstaller);
@@ -256,7 +256,7 @@ suite("a look-up", missing, () => {
     expect(await addUnhurried()).toMatchObject(byInstaller);
   });
 
-  describe("where the installer", () => {
+  describe("if the installer", () => {
     beforeEach(async () => {
       if (installer.process.hasEnded) await installer.restart();
     });
@@ -307,7 +307,7 @@ suite("a look-up", missing, () => {
       expect(await addUnhurried()).toMatchObject(byInstaller);
     });
 
-    it("hangs after it has taken the request, too", async () => {
+    it("hangs after it has accepted the request", async () => {
       answer = (request, response) => {
         answer = meshed;
         installer.process.signal("SIGSTOP");
@@ -416,7 +416,7 @@ suite("a look-up", missing, () => {
     await other.stop("SIGKILL");
   });
 
-  it("leaves the installer's memory as it is", async () => {
+  it("does not grow the installer's memory", async () => {
     const many = async (count: number) => {
       for (let left = count; left > 0; left -= 50) {
         await Promise.all(Array.from({ length: 50 }, () => asked("/api/v1/namespaces/shop/pods/cart-1")));

@@ -90,17 +90,17 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     return used["VmHWM"] ?? Number.NaN;
   }
 
-  test("the installer takes at most 5 MiB at its peak", async () => {
+  test("the installer uses at most 5 MiB at its peak", async () => {
     expect(await peakOf("install", await freePort())).toBeLessThanOrEqual(5 * 1024);
   });
 
-  test("the repair controller takes at most 6 MiB at its peak", async () => {
+  test("the repair controller uses at most 6 MiB at its peak", async () => {
     const port = await freePort();
     const args = [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
     expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(6 * 1024);
   });
 
-  test("the installer takes no more memory, and no more descriptors, the more files change and the more it is asked", async () => {
+  test("the installer's memory and descriptors do not grow with changes of files and requests", async () => {
     const port = await freePort();
     await start("install", port);
     const rounds = async () => {

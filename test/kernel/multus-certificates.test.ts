@@ -19,7 +19,7 @@ jest.setTimeout(180_000);
 
 const DAY_MS = 86_400_000;
 const NAMES = [`${SERVICE}.${OPERATOR_NAMESPACE}.svc`, `${SERVICE}.${OPERATOR_NAMESPACE}.svc.cluster.local`];
-/** The 5 minutes in which everyone takes notice of a change are 2 s here. */
+/** The 5 minutes in which everyone sees a change are 2 s here. */
 const SPEED = 150;
 
 const text = (base64 = "") => Buffer.from(base64, "base64").toString();
@@ -41,7 +41,7 @@ const withoutCaKey = ({ cert, key, ca }: TlsPair & { readonly ca: string }) => (
   "ca.crt": base64(ca),
 });
 
-/** What a replica does about the certificate, without the rest of it; its calendar can be turned on. */
+/** Only the certificate part of a replica; its clock can be advanced. */
 class Replica {
   readonly log: string[] = [];
   readonly used: TlsPair[] = [];
@@ -197,7 +197,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     await until("both", () => replicas.every((replica) => replica.shown === next));
   });
 
-  test("a Secret without the authority's key is taken over, and clients never refuse what is served", async () => {
+  test("a Secret without the authority's key is taken over, and clients never refuse the certificate", async () => {
     const given = await issue(NAMES, 90);
     await api.cluster.merge(SECRET, { data: withoutCaKey(given) });
     const [one] = start(2);
@@ -328,7 +328,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     expect((await bundle()).length).toBe(1);
   });
 
-  test("somebody's own certificate is served, as long as it is of use", async () => {
+  test("a user's certificate is served while it is usable", async () => {
     const own = await issue(NAMES.slice(0, 1), 30);
     const data = withoutCaKey(own);
     const [one] = start(1);
@@ -348,7 +348,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     expect(one?.shown).not.toBe(short(stranger.cert));
   });
 
-  test("a webhook configuration that comes later gets its caBundle, and keeps all else", async () => {
+  test("a later webhook configuration gets its caBundle, and keeps everything else", async () => {
     const path = `${CONFIGURATION}/linkerd-multus`;
     const { metadata: _, ...configuration } = await api.configuration();
     await api.cluster.api.json({ method: "DELETE", path });

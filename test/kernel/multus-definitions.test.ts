@@ -63,7 +63,7 @@ suite("the operator's definitions with a real API server, with the chart's right
   const eventsOf = async (namespace: string, reason: string) =>
     (await cluster.events(namespace)).filter((event) => event.reason === reason);
 
-  test("waits for Multus' kind and for the ConfigMap, says each once, and goes on by itself", async () => {
+  test("waits for Multus' kind and for the ConfigMap, reports each once, and then continues", async () => {
     await cluster.namespace("shop", "enabled");
     await cluster.namespace("plain");
     await cluster.namespace("linkerd", "disabled");
@@ -110,7 +110,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect(await cluster.definition("linkerd")).toBeDefined();
   });
 
-  test("what was disabled while it was away is deleted, what was enabled is made", async () => {
+  test("after an outage, definitions of disabled namespaces are deleted, and those of enabled ones created", async () => {
     await cluster.annotate("later", null);
     await cluster.annotate("plain", "enabled");
     await start();
@@ -118,7 +118,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await made("plain");
   });
 
-  test("puts right what was changed or deleted, and keeps what others added", async () => {
+  test("corrects changed and deleted definitions, and keeps additions of others", async () => {
     await start();
     const path = cluster.definitionPath("shop");
     const merge = { metadata: { annotations: { team: "a" }, labels: { tier: "b" } }, spec: { config: "{}" } };
@@ -135,7 +135,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     }
   });
 
-  test("does not fight with somebody who undoes it again and again", async () => {
+  test("backs off if another client keeps undoing its corrections", async () => {
     const running = await start();
     await cluster.namespace("fought-over", "enabled");
     for (let round = 0; round < 5; round++) {
@@ -148,7 +148,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await until("all to be counted", async () => (await running.metric("applies_total")) === 6);
   });
 
-  test("somebody else's definition is left alone, with one Event, over restarts too", async () => {
+  test("another owner's definition does not change, with one Event, also over restarts", async () => {
     await cluster.namespace("foreign");
     const metadata = { name: "linkerd-cni", labels: { "app.kubernetes.io/managed-by": "Helm" } };
     const body = {
@@ -178,7 +178,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect([after.spec, after.metadata.labels]).toEqual([before.spec, metadata.labels]);
   });
 
-  test("a foreign definition that goes makes room for ours", async () => {
+  test("a deleted foreign definition is replaced by ours", async () => {
     const running = await start();
     await cluster.annotate("foreign", "enabled");
     await until("its word", () => running.said("is left as it is"));
@@ -187,7 +187,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect(await cluster.config("foreign")).toEqual(WANTED);
   });
 
-  test("a change of the ConfigMap reaches every definition; a malformed one changes none, and is told", async () => {
+  test("a change of the ConfigMap reaches every definition; a malformed one changes none, and is reported", async () => {
     const namespaces = ["shop", "linkerd", "plain", "foreign", "after-foreign"];
     const running = await start();
     const changed = { ...STANZA, linkerd: { ...STANZA.linkerd, "proxy-uid": 2200 } };
@@ -236,7 +236,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect(running.said("NamespaceTerminating")).toBe(false);
   });
 
-  test("what changed while it could not watch, and is too old to be told, is listed anew", async () => {
+  test("changes during an outage of the watch, too old to be watched, are listed again", async () => {
     const running = await start();
     await until("the lead", () => running.said("leads: "));
     await cluster.namespace("seen", "enabled");
@@ -258,7 +258,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect(running.log.filter((line) => /watch of .*: 410/.test(line))).not.toEqual([]);
   });
 
-  test("when Multus is removed and comes back, everything is there again", async () => {
+  test("when Multus is removed and installed again, all definitions exist again", async () => {
     const running = await start();
     await until("the lead", () => running.said("leads: "));
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD.metadata.name}`;

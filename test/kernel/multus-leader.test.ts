@@ -67,7 +67,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     process.stdout.write(`took over after ${((performance.now() - start) / 1_000).toFixed(1)} s\n`);
   }
 
-  test("when the leader is killed, the other takes over after the lease's end", async () => {
+  test("when the leader is killed, the other takes over after the lease expires", async () => {
     const [leader, successor] = await pair();
     await made();
     const before = await lease();
@@ -84,7 +84,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     });
   });
 
-  test("when the leader is told to end, it gives the lease back, and the other takes over at once", async () => {
+  test("when the leader is stopped, it releases the lease, and the other takes over at once", async () => {
     const [leader, successor] = await pair();
     expect(await leader.end("SIGTERM")).toBe(0);
     expect(leader.said("gave the lease back")).toBe(true);
@@ -93,7 +93,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     await made();
   });
 
-  test("a leader that stood still writes nothing once it goes on", async () => {
+  test("a leader that was paused does not write when it continues", async () => {
     const [leader, successor] = await pair();
     await made();
     leader.child.kill("SIGSTOP");
@@ -110,7 +110,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     expect(await leader.metric("leader")).toBe(0);
   });
 
-  test("a lease that somebody else changes stays the leader's", async () => {
+  test("a lease changed by another client stays the leader's", async () => {
     const [leader, successor] = await pair();
     await cluster.merge(leasePath, { metadata: { annotations: { seen: "1" } } });
     const { renewTime } = await lease();
@@ -198,7 +198,7 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
     expect(seen.size).toBeGreaterThanOrEqual(2);
   });
 
-  test("a lead that ended while a renewal was waited for begins anew: what came in between was left alone", async () => {
+  test("leadership lost during a renewal begins again, without writes in between", async () => {
     const ending = new AbortController();
     const { election, state, close } = contender("alone", 0, 4);
     const run = election.run(ending.signal);

@@ -24,7 +24,7 @@ suite("the operator's resync, with a clock that runs faster", realApiMissing(), 
   });
   afterAll(() => cluster?.close());
 
-  test("what nobody told the queue is found all the same", async () => {
+  test("changes that never reached the queue are found", async () => {
     const stop = new AbortController();
     const { signal } = stop;
     const { server } = cluster.api;

@@ -184,7 +184,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
     expect(attached()).toEqual([]);
   });
 
-  test("while a pod is attached the plugin stays; an installer that comes back keeps it after the last one", async () => {
+  test("while a pod is attached the plugin stays; a returning installer keeps it after the last one", async () => {
     await uninstall();
     await endOneByOne(PODS.slice(1));
     expect(Object.keys(node.content()).sort()).toEqual(

@@ -65,7 +65,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
 
     afterAll(stop);
 
-    test("pods get what their namespace and they themselves ask for", async () => {
+    test("pods get what they and their namespace request", async () => {
       const component = { "linkerd.io/control-plane-component": "destination" };
       const cases: readonly (readonly [string, object, object])[] = [
         ["plain", {}, {}],
@@ -97,14 +97,14 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       }
     });
 
-    test("whoever sends networks that nothing can be appended to is warned, and nobody else", async () => {
+    test("only clients that send networks that cannot be extended get a warning", async () => {
       const answer = await api.create("shop", { annotations: { [NETWORKS]: '{"name":"a"}' } });
       expect(created(answer)).toEqual({ ...on, [NETWORKS]: '{"name":"a"}' });
       expect(answer.warnings.join()).toContain("left as it is, without linkerd-cni");
       expect((await api.create("shop", {})).warnings).toEqual([]);
     });
 
-    test("dry-run shows what would be, and leaves nothing behind", async () => {
+    test("dry-run shows the result without side effects", async () => {
       const before = (await stored("shop")).length;
       expect(created(await api.create("shop", {}, { dryRun: true }))).toEqual(attached);
       expect(await stored("shop")).toHaveLength(before);
@@ -122,7 +122,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       expect(running.annotations[MULTUS]).toBeUndefined();
     });
 
-    test("a caBundle that somebody empties is put right, and nothing else is changed", async () => {
+    test("an emptied caBundle is corrected, and nothing else changes", async () => {
       const before = await api.configuration();
       const contentType = "application/json-patch+json";
       const body = [0, 1].map((index) => ({ op: "remove", path: `/webhooks/${index}/clientConfig/caBundle` }));
@@ -134,7 +134,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       await until("the next pod", async () => (await api.create("shop", {})).status === 201);
     });
 
-    test("a Secret of no use is made anew", async () => {
+    test("an unusable Secret is replaced", async () => {
       const data = { "tls.crt": Buffer.from("no certificate").toString("base64") };
       await api.cluster.merge(SECRET, { data });
       await until("the log", () => replicas[0]?.said("is not usable and is replaced: tls.crt: ") === true);
@@ -144,7 +144,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     });
   });
 
-  test("while no replica answers, no pod is created where it counts, but those that are there can be changed", async () => {
+  test("during an outage pods cannot be created in selected namespaces, but existing ones can be changed", async () => {
     await start(1);
     const { name } = await api.create("shop", { finalizers: ["batch.kubernetes.io/job-tracking"] });
     await stop();
@@ -205,7 +205,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       console.log(`${answers.length} pods admitted during ${await rotations()} rotations, 2 replicas`);
     });
 
-    test("an operator that ends answers what comes until it is gone", async () => {
+    test("a stopping operator answers requests until its end", async () => {
       await start(2);
       const { answers, end } = load(4);
       const [first] = replicas;

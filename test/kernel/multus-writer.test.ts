@@ -61,7 +61,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     ["says otherwise", "raced", { spec: { config: '{"type":"other"}' } }],
     ["says the same", "same", { spec: { config: "{}" } }],
     ["says nothing, so that Multus reads a file of the node", "silent", {}],
-  ])("a definition that somebody made a moment before is not taken over: it %s", async (_, name, content) => {
+  ])("a definition that another client has just created is not taken over: it %s", async (_, name, content) => {
     await cluster.namespace(name);
     const metadata = { name: "linkerd-cni", labels: { team: "a" } };
     const body = { apiVersion: "k8s.cni.cncf.io/v1", kind: CRD.spec.names.kind, metadata, ...content };
@@ -87,7 +87,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     await same();
   });
 
-  test("one's own of which no answer came, or of which the watch has not told, is no other's", async () => {
+  test("our definition is recognized without an answer or a watch event", async () => {
     await created("unanswered");
     await annotate("unanswered");
     const before = await cluster.definition("unanswered");
@@ -105,7 +105,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect(await seen("handed-over")).toMatchObject({ ours: false, config: "{}" });
   });
 
-  test("one that was made anew is not the one that was judged", async () => {
+  test("a recreated definition is not the one that was judged", async () => {
     const before = await created("anew");
     await cluster.api.json({ method: "DELETE", path: cluster.definitionPath("anew") });
     await expect(writer.update("anew", before, "changed")).rejects.toThrow(Stale);
@@ -115,7 +115,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect((await seen("anew")).uid).not.toBe(before.uid);
   });
 
-  test("what others changed elsewhere in it asks for another look, and is no error", async () => {
+  test("a change of another field by others causes another reconciliation, not an error", async () => {
     const before = await created("annotated");
     await annotate("annotated");
     await expect(writer.update("annotated", before, "changed")).rejects.toThrow(Stale);
@@ -124,7 +124,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect(metrics.registry.text()).not.toMatch(/^linkerd_multus_errors_total\{/m);
   });
 
-  test("a namespace on its way out is no error, one that is gone is", async () => {
+  test("a terminating namespace is not an error, a deleted one is", async () => {
     const before = await created("ending");
     await cluster.api.json({ method: "DELETE", path: "/api/v1/namespaces/ending" });
     await writer.delete("ending", before);
@@ -177,7 +177,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect(await status({ path: `${cluster.definitionsPath()}?fieldSelector=metadata.name%3Dlinkerd-cni` })).toBe(200);
   });
 
-  test("no definition is deleted for what an old watch says of its namespace", async () => {
+  test("no definition is deleted because of a watch that is behind", async () => {
     for (const name of ["enabled-since", "disabled"]) await created(name);
     await cluster.annotate("enabled-since", "enabled");
     await cluster.configure({ type: "linkerd-cni" });

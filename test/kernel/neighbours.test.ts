@@ -158,7 +158,7 @@ describe.each(Object.entries(NEIGHBOURS))("%s", (_, { fixture: folder, name, wri
     for (const [other, content] of Object.entries(beside)) node.write(other, content);
   });
 
-  test("is there first, starts again, and is updated: the chain follows, and goes without a trace", async () => {
+  test("is installed first, restarts, and is updated: the chain follows, and is removed without a trace", async () => {
     await write(first);
     installer = node.start();
     await follows(first);
@@ -170,7 +170,7 @@ describe.each(Object.entries(NEIGHBOURS))("%s", (_, { fixture: folder, name, wri
     restored(second);
   });
 
-  test("comes later, and is updated while no installer runs", async () => {
+  test("is installed later, and updated while no installer runs", async () => {
     installer = node.start();
     await installer.says("linkerd-cni.journal\n", 60_000);
     await write(first);
@@ -256,7 +256,7 @@ describe("on a runtime that reads drop-ins", () => {
     expect(node.content()).toEqual(Object.fromEntries(files));
   });
 
-  test("Cilium with cni.exclusive does not touch a folder: ours works beside it, and nobody writes again", async () => {
+  test("Cilium with cni.exclusive does not change a folder: ours works beside it, and neither writes again", async () => {
     const cilium = new ExclusiveCilium(node.netDir);
     installer = start("dropin");
     await installer.says(CHAINED_NOTE, 180_000);
@@ -304,7 +304,7 @@ class ExclusiveCilium {
   }
 }
 
-test("Cilium with cni.exclusive takes the chain out each time: the log says what to set, and Cilium has its file", async () => {
+test("Cilium with cni.exclusive removes the chain each time: the log names the setting, and Cilium has its file", async () => {
   const cilium = new ExclusiveCilium(node.netDir);
   installer = node.start();
   await installer.says("waiting to change it again", 60_000);

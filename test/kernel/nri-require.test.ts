@@ -121,12 +121,12 @@ suite("nri.require.admissionPolicy, with a real API server and a webhook that in
     ["with a list of its own", { annotations: { ...PROXY, [REQUIRED]: '["other"]' } }, {}],
   ];
 
-  test.each(untouched)("a pod %s stays as it is", async (_, metadata, spec) => {
+  test.each(untouched)("a pod %s does not change", async (_, metadata, spec) => {
     const { annotations: given = {} } = metadata as { annotations?: Annotations };
     expect(await annotations(metadata, spec)).toEqual(given);
   });
 
-  test("a change of a pod is none of its business", async () => {
+  test("an update of a pod is not changed", async () => {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods`;
     const body = { metadata: { name: "plain" }, spec: { containers: [{ name: "app", image: "none" }] } };
     await api.json({ method: "POST", path, body });

@@ -156,7 +156,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
-  it("passes what has ended, and reports what it cannot decide, among pods that run already", async () => {
+  it("among running pods, skips ended ones, and reports those it cannot decide about", async () => {
     const ended: Pod = { id: "ended", name: "ended", annotations: INJECTED, netns: join(directory, "ended") };
     const wrong = await pod({ annotations: { ...INJECTED, "config.linkerd.io/proxy-uid": "root" } });
     const manual = await pod({ annotations: { "linkerd.io/proxy-version": "x" } });
@@ -212,7 +212,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       )(request, response);
     };
 
-    it("are looked up, with their namespace's settings, and only where rules are missing", async () => {
+    it("are looked up, with their namespace's settings, and only if rules are missing", async () => {
       const looked = await manual();
       api.answer = answers({ containers: [{ name: "app" }, { name: "linkerd-proxy" }] });
       await together(
@@ -230,7 +230,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       );
     });
 
-    it("are left alone where linkerd-init sets the rules, and are not looked up again", async () => {
+    it("are skipped if linkerd-init sets the rules, and are not looked up again", async () => {
       const looked = await manual();
       api.answer = answers({ containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] });
       await together(
@@ -246,7 +246,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       );
     });
 
-    it("and those that it injected are left to linkerd-init, too, where they have it", async () => {
+    it("and injected ones are also left to linkerd-init if they have it", async () => {
       const [injected, known] = [await pod(), await pod()];
       const init = { containers: [{ name: "linkerd-proxy" }], initContainers: [{ name: "linkerd-init" }] };
       api.answer = answers(init);
@@ -267,7 +267,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       );
     });
 
-    it("are refused, within the runtime's patience, where the API server does not answer", async () => {
+    it("are refused within the runtime's timeout if the API server does not answer", async () => {
       const looked = await manual();
       api.answer = () => {};
       await together(
@@ -282,7 +282,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
-  it("takes no more memory after 1,000 sandboxes than after the first", async () => {
+  it("uses no more memory after 1,000 sandboxes than after the first", async () => {
     const meshed = await pod();
     await together({}, async (runtime, daemon) => {
       await runtime.synchronized();
@@ -332,7 +332,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
-  it("cuts a long refusal to what the runtime reads", async () => {
+  it("truncates a long refusal to the runtime's limit", async () => {
     const ports = Array.from({ length: 3000 }, () => "x").join(",");
     const long = await pod({
       name: "n".repeat(3000),
@@ -345,7 +345,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
-  it("leaves edited and foreign rules as they are, and says so", async () => {
+  it("does not change edited and foreign rules, and reports them", async () => {
     const [edited, foreign] = [await pod(), await pod()];
     await together({}, async (runtime, daemon) => {
       await runtime.synchronized();
@@ -395,7 +395,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
-  it("says what is missing where there is no socket, once, and connects when there is one", async () => {
+  it("reports a missing socket once, and connects when it exists", async () => {
     const daemon = await start();
     try {
       const [status, text] = await eventually(async () => {
@@ -420,7 +420,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     }
   });
 
-  it("asks a runtime that refuses it again, later each time, and says so once", async () => {
+  it("retries a runtime that refuses it with back-off, and reports it once", async () => {
     await together({ refuse: "plugin 10-linkerd-cni is not welcome" }, async (runtime, daemon) => {
       await eventually(() => (runtime.connections >= 4 ? true : undefined));
       expect(
@@ -431,7 +431,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     });
   });
 
-  it("comes back to a runtime that drops it, later each time, and says so once", async () => {
+  it("reconnects to a runtime that drops it with back-off, and reports it once", async () => {
     await together({ drops: true }, async (runtime, daemon) => {
       await eventually(() => (runtime.connections >= 4 ? true : undefined));
       expect(daemon.output().split("connected to containerd")).toHaveLength(2);

@@ -175,7 +175,7 @@ suite("rules equal linkerd's", missing, () => {
     },
   );
 
-  describe("differ where linkerd's go astray", () => {
+  describe("differ if linkerd's are wrong", () => {
     const input = (pod: Record<string, string>) => {
       api.answer = answerFor({ pod });
       const linkerd = {

@@ -80,7 +80,7 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
     return answer;
   }
 
-  test("is of an account that may get what the plugin asks for, and nothing else", async () => {
+  test("belongs to an account that may get only the plugin's objects", async () => {
     const token = await start();
     const claims = readClaims(token, (text) => Buffer.from(text, "base64url").toString("utf8"));
     expect(claims).toMatchObject({ subject: `system:serviceaccount:${NAMESPACE}:linkerd-cni-plugin` });
@@ -127,7 +127,7 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
     const tokenNow = () => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token as string;
     const isGood = async (token: string) => (await ask(token, ASKED[0] ?? "")).status === 200;
 
-    test("is replaced by an installer that goes on", async () => {
+    test("is replaced by an installer that continues", async () => {
       const former = await start();
       await addAgain();
       await until("the former token's end", async () => !(await isGood(former)));
@@ -154,7 +154,7 @@ suite("the plugin's token, with a real API server and the chart's rights", realA
       `${RBAC}/namespaces/${NAMESPACE}/rolebindings/linkerd-cni-plugin`,
     ],
     ["makes tokens that may nothing", "may not get pods (403)", `${RBAC}/clusterrolebindings/linkerd-cni-plugin`],
-  ])("where the installer %s, the plugin gets the installer's own", async (_, why, path) => {
+  ])("if the installer %s, the plugin gets the installer's own", async (_, why, path) => {
     const { apiVersion, kind, metadata, ...binding } = await api.json<ApiObject>({ path });
     await api.json({ method: "DELETE", path });
     try {

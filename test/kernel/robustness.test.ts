@@ -88,7 +88,7 @@ suite("robustness", missing, () => {
     expect([status, JSON.parse(stdout)]).toEqual([0, prevResult]);
   });
 
-  it("closed descriptors are no crash", async () => {
+  it("closed descriptors do not cause a crash", async () => {
     const { stdout, status } = await viaShell('exec "$0" <&-');
     expect(JSON.parse(stdout)).toMatchObject({ code: expect.any(Number) });
     expect(status).toBe(1);
@@ -96,7 +96,7 @@ suite("robustness", missing, () => {
     expect((await viaShell('exec "$0" 2>&-')).status).toBe(0);
   });
 
-  it("each call is recorded where the installer made the directory", async () => {
+  it("each call is recorded if the installer created the directory", async () => {
     const script =
       'mount -t tmpfs none /run && mkdir /run/linkerd-cni && "$0" >/dev/null && cat /run/linkerd-cni/plugin.log';
     const record = JSON.parse((await viaShell(script)).stdout);
@@ -148,7 +148,7 @@ suite("robustness", missing, () => {
     expect(stdout).toBe(`${JSON.stringify(prevResult)}\n2000\n`);
   });
 
-  it("forgets IPv6 where an ADD no longer asks for it", async () => {
+  it("removes IPv6 rules if an ADD no longer requests them", async () => {
     await plugin.call(plugin.environment(pod), { ...config, linkerd: { ipv6: true } });
     expect(rules(pod)).toContain("table ip6 linkerd-cni");
     expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
@@ -164,7 +164,7 @@ suite("robustness", missing, () => {
     }
   });
 
-  it("sets the rules of neither family where those of one are refused", async () => {
+  it("sets no rules if those of one family are refused", async () => {
     // A table that another process owns cannot be replaced.
     const script = `
       nft="nsenter --net=$CNI_NETNS nft"; pipe=$(mktemp -u); mkfifo $pipe
@@ -177,14 +177,14 @@ suite("robustness", missing, () => {
     expect(rules(pod)).not.toContain("table ip linkerd-cni");
   });
 
-  it.each(["nft", "legacy"])("in mode %s a failing second family takes the first one with it", async (mode) => {
+  it.each(["nft", "legacy"])("in mode %s a failing second family undoes the first one", async (mode) => {
     const script = `bin=$(mktemp -d) && printf '#!/bin/sh\\nexit 2\\n' > $bin/ip6tables-${mode}-restore && chmod +x $bin/* && PATH=$bin:$PATH && export PATH && "$0"; status=$?; rm -r $bin; exit $status`;
     const { stdout, status } = await viaShell(script, { ...config, linkerd: { ipv6: true, "iptables-mode": mode } });
     expect([status, JSON.parse(stdout)]).toMatchObject([1, { code: 101 }]);
     expect(plugin.node.within(pod, `iptables-${mode}-save`, ["-t", "nat"])).not.toContain("PROXY_INIT");
   });
 
-  it("is told of a namespace of another kind", async () => {
+  it("reports a namespace of another kind", async () => {
     const { stdout } = await viaShell('CNI_NETNS=/proc/self/ns/uts exec "$0"');
     expect(JSON.parse(stdout)).toMatchObject({ code: 4, msg: expect.stringContaining("/proc/self/ns/uts") });
   });
@@ -200,7 +200,7 @@ suite("robustness", missing, () => {
     expect(await readFile(output, "utf8")).toBe(`${text}\n`);
   });
 
-  traced("auto is legacy where the kernel has no netfilter netlink", async () => {
+  traced("auto is legacy if the kernel has no netfilter netlink", async () => {
     const inject = "strace -o /dev/null -e trace=socket -e inject=socket:error=EPROTONOSUPPORT";
     const { stderr, status } = await viaShell(`exec ${inject} "$0"`, alone);
     expect([status, stderr]).toEqual([0, expect.stringContaining("using legacy iptables")]);

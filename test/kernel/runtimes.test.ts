@@ -152,7 +152,7 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
       expect(differences(before, await content())).toEqual([]);
     });
 
-    test("decides with the API server where the stanza does not ask for the pods' annotations", async () => {
+    test("decides with the API server if the stanza does not request the pods' annotations", async () => {
       const { capabilities: _, ...stanza } = await ourStanza();
       await node.install({ CNI_NETWORK_CONFIG: JSON.stringify(stanza) });
       await node.api.requests();

@@ -45,7 +45,7 @@ suite(
       phases = JSON.parse((await promisify(execFile)("npm", run, { cwd: root })).stdout);
     }, 600_000);
 
-    test("nothing is asked for but what a node needs", () => {
+    test("nodes request only what they need", () => {
       const kinds = new Set(Object.values(phases).flatMap((counts) => Object.keys(counts)));
       expect([...kinds].map((kind) => kind.replace(/ \(\d+\)/, "")).filter((kind) => !ALLOWED.includes(kind))).toEqual(
         [],

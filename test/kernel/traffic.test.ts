@@ -198,7 +198,7 @@ suite("traffic", missing, () => {
     });
   });
 
-  it("only chosen ports are redirected where some are chosen", async () => {
+  it("only selected ports are redirected if some are selected", async () => {
     const namespaces = await sandbox();
     const stdin = { ...config, linkerd: { "ports-to-redirect": [8080] } };
     expect((await plugin.call(plugin.environment(namespaces.pod), stdin)).status).toBe(0);

@@ -1,4 +1,4 @@
-/** What `helm test` runs, in pods that the built plugin has redirected and in pods that it has not. */
+/** The program of `helm test`, in pods that the built plugin has redirected and in others. */
 import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { namespacesMissing } from "../support/netns";
@@ -74,7 +74,7 @@ suite("the program of helm test", namespacesMissing(), () => {
     ],
   ];
 
-  test.each(failures)("fails where %s, and says so", async (_, message, prepare) => {
+  test.each(failures)("fails if %s, and reports it", async (_, message, prepare) => {
     const netns = await pod();
     await prepare(netns);
     const { status, lines } = await validated(netns);
