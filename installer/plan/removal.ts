@@ -62,7 +62,10 @@ export type Attachments = () => readonly string[] | undefined;
 /** Keeps the directory of attachments non-empty until it is complete. */
 const INCOMPLETE = "incomplete";
 
-/** Removes our files from a node; the plugin only when no configuration in force calls it. */
+/**
+ * Removes our files from a node; the plugin only when no configuration in force calls it. A drop-in and the auxiliary chain
+ * are one file; of an edited list, each byte of the owner's comes back.
+ */
 export class Removal {
   private looks = 0;
   private step: "kubeconfig" | "note" | "compare" | "done" = "kubeconfig";

@@ -2,7 +2,7 @@
  * Back-off for repairs of a file that another writer keeps changing. The first repairs are immediate. Each repair that
  * is undone at once doubles the wait before the next one, up to half a minute; every two seconds that a repair lasts
  * undo one doubling. An owner that writes its file every few seconds is thus followed each time, and one that writes it
- * many times a second is not.
+ * many times a second is not. Serves every way to chain: a program may also keep removing a drop-in.
  */
 export interface Backoff {
   /** Number of doublings. */

@@ -1,6 +1,5 @@
 import { reasonOf } from "../../cni/errors";
 import type { Log } from "../../process/log";
-import { readFileSync } from "../../system/fs";
 import { basename, join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { Changer } from "../apply/changer";
@@ -16,12 +15,12 @@ import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
+import { Contests } from "./contests";
 import {
   aloneMessage,
   blockedMessage,
   chainedMessage,
   hiddenMessage,
-  likelyWriter,
   passedOverMessage,
   renamedMessage,
   sayOnce,
@@ -80,9 +79,6 @@ const WAITING_MS = 1_000;
 const MOST_ROUNDS = 5;
 const BUSY_MS = 100;
 
-/** Number of undone repairs in a row from which each one causes a warning. */
-const LASTING_FIGHT = 3;
-
 /**
  * What is retried: a step, or replacing another installer's stanza in a chain that already calls our plugin. The
  * back-off of the latter is separate: linkerd's installer restores its stanza while it runs and removes the chain when
@@ -117,11 +113,13 @@ export class Reconciler {
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
   private readonly reads: RuntimeReads;
+  private readonly contests: Contests;
   /** Whose kubeconfig is on the node; undefined before the first run. */
   private kubeconfig: KubeconfigOwner | undefined;
 
   constructor(private readonly deps: ReconcilerDeps) {
     this.changer = new Changer(deps);
+    this.contests = new Contests(deps);
     this.ownership = new Ownership({ ...deps, stage: () => this.changer.stage() });
     this.warn = sayOnce(deps.log.warn);
     this.complain = sayOnce(deps.log.error);
@@ -390,32 +388,16 @@ export class Reconciler {
     const last = this.tries.get(attempt);
     if (last?.wanted !== text) return { backoff: NO_BACKOFF, wanted: text };
     const backoff = undone(last.backoff, now);
-    if (last.failure === undefined && backoff !== last.backoff && isContested(backoff)) {
-      this.contested(plan.steps[step], backoff);
+    const isShared = step !== "chain" || plan.choice?.way === "edit";
+    if (isShared && last.failure === undefined && backoff !== last.backoff && isContested(backoff)) {
+      this.contests.report(contestedPath(plan.steps[step]), backoff);
     }
     return { ...last, backoff };
-  }
-
-  private contested(changes: readonly Change[], { level, contests }: Backoff): void {
-    const path = contestedPath(changes);
-    const { writer, remedy } = likelyWriter(basename(path), readLoosely(path));
-    this.deps.instruments.contested.inc({ file: basename(path), writer });
-    const message = `${path} was changed back, probably by ${writer} (${contests} in a row): ${remedy}`;
-    const lasting = contests === LASTING_FIGHT || level >= LASTING_FIGHT;
-    this.deps.log[lasting ? "warn" : "info"](message);
   }
 
   private count(step: Step, plan: Plan, backoff: Backoff): void {
     const { instruments } = this.deps;
     instruments.installs.inc({ step });
     if (step === "chain" && backoff !== NO_BACKOFF) instruments.rechains.inc({ file: basename(plan.chain ?? "") });
-  }
-}
-
-function readLoosely(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -15,7 +15,8 @@ function begunLists(state: NodeState): readonly string[] {
 
 /**
  * Keeps the chain from moving to the next configuration while the owner writes the first one: an invalid or missing
- * file gets a moment to become valid.
+ * file gets a moment to become valid. Serves every way to chain the runtime's own configuration: the name of the list is also that
+ * of a drop-in's folder. Only edits make lists of ours.
  */
 export class SettleDelay {
   private active: string | undefined;

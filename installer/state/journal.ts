@@ -1,7 +1,10 @@
 import { hex, textOf, utf8 } from "../../system/bytes";
 import { sha256 } from "../../system/crypto";
 
-/** What the installer must know after a crash and cannot derive from the node's files. */
+/**
+ * What the installer must know after a crash and cannot derive from the node's files. `made` and `links` serve edited
+ * lists and are empty on a node with a drop-in; `folders` serves drop-ins; the rest serves every way to chain.
+ */
 export interface Journal {
   readonly version: 1;
   /** The installer that has the node. */
