@@ -164,6 +164,11 @@ const OWN_WORDS: readonly Known[] = [
     link: runbook("LinkerdCNIApiUnreachable"),
   },
   {
+    says: /chaining is auxiliary/,
+    remedy: () => "see by l5d-cni check --pre which of the ways to the plugin this Multus has, and set its values",
+    link: docs("multus.md#the-auxiliary-chain"),
+  },
+  {
     says: /no valid CNI configuration in (\S+)/,
     remedy: ([, directory]) =>
       `set destCNINetDir to the directory from which the node's container runtime reads its configuration, which ${directory} is not; or install a primary CNI, if the node has none`,

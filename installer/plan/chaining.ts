@@ -3,6 +3,7 @@ import { DROPIN_FILE, readsDropins, whyNoDropins } from "../../cni/conflist/drop
 import { type Config, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { basename, dirname, join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
 
 /** The place of our stanza: in a drop-in, in the owner's list, or in Multus' auxiliary chain. */
@@ -29,17 +30,17 @@ export interface Situation {
   /** The configuration in force, by its path. */
   readonly path: string;
   readonly config: Config;
-  /** Whether another kind of file has the folder's name. */
-  readonly isOccupied: boolean;
+  /** A name beside the list that our drop-in cannot have: that of its folder, or of the file, taken by another kind of file. */
+  readonly occupied?: string | undefined;
 }
 
 const READERS = "containerd 2.1 and CRI-O 1.34 do";
 
 /** Why the runtime does not append a drop-in to the configuration; undefined if it does, as far as known. */
-function whyNotDropin({ runtime, unread, path, config, isOccupied }: Situation): string | undefined {
+function whyNotDropin({ runtime, unread, path, config, occupied }: Situation): string | undefined {
   const why = whyNoDropins(config);
   if (why !== undefined) return `${path} ${why}`;
-  if (isOccupied && config.kind === "list") return `${config.name} beside ${path} is not a directory`;
+  if (occupied !== undefined) return `${occupied} beside ${path} is ${occupied.includes("/") ? "" : "not "}a directory`;
   if (readsDropins(runtime) === false) return `${runtime} does not read drop-ins (${READERS})`;
   if (unread) return `${runtime ?? "the container runtime"} did not read the folder of drop-ins`;
   return undefined;
@@ -61,6 +62,48 @@ export function choose(situation: Situation): Choice {
   if (runtime !== undefined) return { way: "dropin", why: `${runtime} reads drop-ins` };
   const unknown = "the node's container runtime is not known yet";
   return stands ? { way: "dropin", why: `${unknown}: it stays` } : { way: "edit", why: unknown };
+}
+
+const MULTUS = ["multus", "multus-shim"];
+/** Where the daemon's container sees the node's root, in Multus' own manifest and OpenShift's. */
+const DAEMON_ROOT = /^\/host(root)?(?=\/)/;
+const OTHERWISE = "or set chained to false and install the chart linkerd-multus";
+
+interface MultusConfiguration {
+  readonly type?: unknown;
+  readonly auxiliaryCNIChainName?: unknown;
+  readonly clusterNetwork?: unknown;
+}
+
+/** The settings of Multus in a configuration that calls it: its daemon writes its own there, too. */
+function multusIn(config: Config): MultusConfiguration | undefined {
+  if (config.kind === "invalid") return undefined;
+  const at = config.types.findIndex((type) => MULTUS.includes(type));
+  if (at < 0) return undefined;
+  const value = JSON.parse(config.text);
+  return config.kind === "list" ? value.plugins[at] : value;
+}
+
+/**
+ * Why Multus does not call what lies in the folder of its auxiliary chain; undefined if it does.
+ * @param path of the configuration in force
+ * @param folder as a path on the node
+ */
+export function whyNoAuxiliary(config: Config, path: string, folder: string): string | undefined {
+  const multus = multusIn(config);
+  if (multus === undefined) return `${path} does not call Multus: set chaining to auto`;
+  const { auxiliaryCNIChainName: name, clusterNetwork, type } = multus;
+  if (typeof name !== "string" || name === "") {
+    return `Multus has no auxiliary chain, since ${path} has no auxiliaryCNIChainName: set it in Multus' configuration (Multus 4.2.2), update OpenShift to 4.22, ${OTHERWISE}`;
+  }
+  const network = typeof clusterNetwork === "string" ? clusterNetwork : "";
+  const directory = dirname(network.replace(DAEMON_ROOT, ""));
+  // A daemon may see the node's directories elsewhere; what is seen of them there says nothing.
+  const isKnown = network.startsWith("/") && (DAEMON_ROOT.test(network) || type === "multus");
+  const isThere = name === basename(folder) && (!isKnown || directory === dirname(folder));
+  if (isThere) return undefined;
+  const is = isKnown ? join(directory, name) : `a folder ${name}`;
+  return `Multus has its auxiliary chain in ${is} by ${path}, not in ${folder}: set multus.auxiliaryChainDir to it`;
 }
 
 /** The type of a drop-in's plugin; undefined if the file is not a plugin's configuration. */

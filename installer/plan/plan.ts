@@ -9,7 +9,15 @@ import { basename, dirname, join } from "../../system/path";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
-import { type Choice, choose, dropinsOf, isOursDropin, judgeNeighbours, type Neighbours } from "./chaining";
+import {
+  type Choice,
+  choose,
+  dropinsOf,
+  isOursDropin,
+  judgeNeighbours,
+  type Neighbours,
+  whyNoAuxiliary,
+} from "./chaining";
 import type { Change } from "./change";
 
 /** The wanted state of a node. */
@@ -61,7 +69,10 @@ export interface Plan {
   readonly findings: readonly Finding[];
 }
 
-/** A configuration as its owner wrote it, without our stanza. */
+/**
+ * A configuration as its owner wrote it, without our stanza. The functions that find it, down to {@link pristine}, serve
+ * edited lists. With a drop-in it is the file itself, unless an earlier edit is still to be undone.
+ */
 export interface Pristine {
   readonly name: string;
   readonly config: Config;
@@ -305,8 +316,8 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
 }
 
 /**
- * Plans the stanza in the active configuration, and removes our drop-in afterwards: for a moment the files have two
- * stanzas of ours, but never none, and containerd reads neither until it is triggered.
+ * Plans the stanza in the active configuration, for which originals are kept, and removes our drop-in afterwards: for a
+ * moment the files have two stanzas of ours, but never none, and containerd reads neither until it is triggered.
  */
 function chainEdited(context: Context, active: Pristine, stanza: StanzaJson): Chain {
   const chain =
@@ -356,7 +367,7 @@ function writtenBelow({ paths }: Context, folder: string, changes: readonly Chan
 /** Folders with our drop-in. */
 function foldersOfOurs({ state }: Context): readonly string[] {
   return [...state.dropins].flatMap(([folder, files]) =>
-    files.some(({ name }) => name === DROPIN_FILE) ? [folder] : [],
+    files.some(({ name, ignored }) => name === DROPIN_FILE && ignored !== true) ? [folder] : [],
   );
 }
 
@@ -520,16 +531,38 @@ function keptFolders(context: Context, { file, folder }: Chain, isListed: boolea
   return folder === undefined ? [] : [folder];
 }
 
+/** A name that our drop-in, or its folder, cannot have. */
+function occupiedName(config: Config, { names, dropins }: NodeState): string | undefined {
+  if (config.kind !== "list" || !names.includes(config.name)) return undefined;
+  const files = dropins.get(config.name);
+  if (files === undefined) return config.name;
+  return files.some((file) => file.name === DROPIN_FILE && file.ignored) ? join(config.name, DROPIN_FILE) : undefined;
+}
+
+/** Multus' auxiliary chain, if it has one there. */
+function auxiliaryChoice({ paths, state }: Context, active: Pristine | undefined): Choice {
+  const { netDir, auxiliary = "", mountPrefix } = paths;
+  const why = "chaining is auxiliary";
+  if (state.auxiliary?.ignored) return { way: "auxiliary", why, problem: `${auxiliary} is a directory: remove it` };
+  if (active === undefined) {
+    return { way: "auxiliary", why, problem: `no valid CNI configuration in ${netDir} yet: install Multus` };
+  }
+  const folder = dirname(auxiliary).slice(mountPrefix.length);
+  const whyNot = whyNoAuxiliary(active.config, join(netDir, active.name), folder);
+  return { way: "auxiliary", why, ...(whyNot === undefined ? {} : { problem: `${why}, but ${whyNot}` }) };
+}
+
 /** How pods are chained; undefined if they are not. */
-function chosen({ paths, state }: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
+function chosen(context: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
+  const { paths, state } = context;
   const { chained, chaining, runtime, unread = false } = wanted;
   if (!chained) return undefined;
-  if (chaining === "auxiliary") return { way: "auxiliary", why: "chaining is auxiliary" };
+  if (chaining === "auxiliary") return auxiliaryChoice(context, active);
   if (active === undefined) return undefined;
   const { config, name } = active;
-  const isOccupied = config.kind === "list" && state.names.includes(config.name) && !state.dropins.has(config.name);
+  const occupied = occupiedName(config, state);
   const stands = dropinsOf(config, state).some((file) => file.name === DROPIN_FILE && isOursDropin(file));
-  return choose({ chaining, runtime, unread, stands, path: join(paths.netDir, name), config, isOccupied });
+  return choose({ chaining, runtime, unread, stands, path: join(paths.netDir, name), config, occupied });
 }
 
 /** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
@@ -544,7 +577,8 @@ function chain(
   { choice, active }: { readonly choice: Choice | undefined; readonly active: Pristine | undefined },
 ): Chain {
   const { auxiliary: path } = context.paths;
-  if (path !== undefined) return { changes: stanzaFile(path, context.state.auxiliary, stanza) };
+  const { auxiliary } = context.state;
+  if (path !== undefined) return { changes: auxiliary?.ignored ? [] : stanzaFile(path, auxiliary, stanza) };
   if (choice === undefined || active === undefined) return { changes: [] };
   if (choice.problem !== undefined) return asItIs(active);
   return choice.way === "dropin" ? chainDropin(context, active, stanza) : chainEdited(context, active, stanza);
@@ -563,7 +597,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   /** Whether the runtime's configuration is chained. */
   const isListed = wanted.chained && wanted.chaining !== "auxiliary";
   const active = isListed ? activeOf(configs) : undefined;
-  const choice = active === undefined && isListed ? undefined : chosen(context, wanted, active);
+  const choice = chosen(context, wanted, wanted.chained ? activeOf(configs) : undefined);
   const chaining = chain(context, wanted, { choice, active });
   const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
     version: 1,
@@ -616,7 +650,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
       ],
     },
     ...(chaining.file === undefined ? {} : { chain: join(paths.netDir, chaining.file) }),
-    ...(paths.auxiliary === undefined ? {} : { chain: paths.auxiliary }),
+    ...(paths.auxiliary === undefined || choice?.problem !== undefined ? {} : { chain: paths.auxiliary }),
     ...(choice === undefined ? {} : { choice }),
     ...(chaining.folder === undefined
       ? {}
@@ -642,7 +676,9 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
     ...staleLists(context, undefined),
     ...restoreSetAside(context, () => true),
     ...withoutDropins(context),
-    ...(paths.auxiliary === undefined || state.auxiliary === undefined ? [] : [remove(paths.auxiliary)]),
+    ...(paths.auxiliary === undefined || state.auxiliary === undefined || state.auxiliary.ignored
+      ? []
+      : [remove(paths.auxiliary)]),
   ];
 }
 
@@ -652,6 +688,8 @@ export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean)
   const restored = planRestoration(state, paths);
   return [
     ...restored,
+    // A crash may have come between the removal of a drop-in and the runtime's reading.
+    ...(Object.keys(state.journal?.folders ?? {}).length === 0 ? [] : [{ do: "reread", path: paths.reread } as const]),
     remove(paths.kubeconfig),
     ...(keepPlugin ? [] : [remove(paths.plugin)]),
     ...staleOriginals(context, [], restored),

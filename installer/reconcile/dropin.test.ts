@@ -205,6 +205,19 @@ describe("with a runtime that reads drop-ins", () => {
     ]);
   });
 
+  test("one that is removed again and again comes back at growing intervals; nobody is looked for who writes it", async () => {
+    on({ [NAME]: LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    const waits = new Set<number | undefined>();
+    for (let round = 0; round < 20; round += 1, node.now += 100) {
+      rmSync(dropin(), { force: true });
+      waits.add((await installer.reconcile()).againInMs);
+    }
+    expect(Math.max(...[...waits].map((ms) => ms ?? 0))).toBeGreaterThan(100);
+    expect(node.lines.join("\n")).not.toContain("changed back");
+  });
+
   test("while the owner's list is missing, its drop-in stays", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
@@ -249,6 +262,18 @@ describe("with a runtime that reads drop-ins", () => {
     node.now += 2_000;
     expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
     expect(called()).toEqual(["bridge", "linkerd-cni"]);
+  });
+
+  test("where a directory has our file's name, the list is edited, and an uninstall leaves it alone", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(dropin(), { recursive: true });
+    const before = node.content();
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(node.choice?.why).toMatch(/^k\/99-linkerd-cni\.conf beside .* is a directory$/);
+    expect(node.types(NAME)).toEqual(["bridge", "linkerd-cni"]);
+    await installer.remove(false);
+    expect([node.content(), statSync(dropin()).isDirectory()]).toEqual([before, true]);
   });
 
   test.each([
@@ -449,8 +474,14 @@ test("the folders with our drop-in are watched, even during a problem", async ()
 
 describe("in the auxiliary chain of Multus", () => {
   const auxiliary = () => node.path("vendor", "99-linkerd-cni.conf");
-  const withMultus = () => {
-    on({ "00-multus.conf": SINGLE });
+  const multus = (settings: object = {}) =>
+    JSON.stringify({
+      ...{ cniVersion: "1.0.0", name: "multus-cni-network", type: "multus-shim" },
+      ...{ auxiliaryCNIChainName: "vendor", clusterNetwork: "/host/10-ovn-kubernetes.conf" },
+      ...settings,
+    });
+  const withMultus = (settings?: object) => {
+    on({ "00-multus.conf": multus(settings) });
     mkdirSync(node.path("vendor"));
     node.chaining = "auxiliary";
   };
@@ -461,11 +492,58 @@ describe("in the auxiliary chain of Multus", () => {
     const installer = node.installer();
     expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
     expect(JSON.parse(readFileSync(auxiliary(), "utf8")).type).toBe("linkerd-cni");
-    expect(node.read("00-multus.conf")).toBe(SINGLE);
+    expect(node.read("00-multus.conf")).toBe(multus());
     rmSync(auxiliary());
     expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
     await installer.remove(false);
     expect([node.content(), readdirSync(node.path("vendor"))]).toEqual([before, []]);
+  });
+
+  test.each([
+    ["is called by another path in the daemon's container", { clusterNetwork: "/entrypoint/10-ovn.conf" }],
+    ["has no path to its network", { clusterNetwork: "ovn" }],
+    ["is one program, in the folder itself", { type: "multus", clusterNetwork: "/10-ovn.conf" }],
+  ])("Multus may have the chain if it %s", async (_, settings) => {
+    withMultus(settings);
+    expect(await node.installer().reconcile()).toEqual({ chain: auxiliary() });
+  });
+
+  test.each([
+    [
+      "its name is missing",
+      { auxiliaryCNIChainName: undefined },
+      /00-multus\.conf has no auxiliaryCNIChainName: set it/,
+    ],
+    ["its name is empty", { auxiliaryCNIChainName: "" }, /has no auxiliaryCNIChainName/],
+    [
+      "it has another name",
+      { auxiliaryCNIChainName: "other" },
+      /auxiliary chain in \/other by .*, not in \/vendor: set/,
+    ],
+    ["it lies elsewhere", { clusterNetwork: "/host/etc/cni/net.d/10.conf" }, /in \/etc\/cni\/net\.d\/vendor by /],
+    ["the runtime calls another plugin", { type: "bridge" }, /00-multus\.conf does not call Multus/],
+  ])("pods are not chained where Multus has no such chain: %s", async (_, settings, problem) => {
+    withMultus(settings);
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ problem: expect.stringMatching(problem) });
+    writeFileSync(node.path("net.d", "00-multus.conf"), multus());
+    expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
+  });
+
+  test("a directory that has our file's name is a problem, and stays", async () => {
+    withMultus();
+    mkdirSync(auxiliary());
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ problem: `${auxiliary()} is a directory: remove it` });
+    await installer.remove(false);
+    expect(statSync(auxiliary()).isDirectory()).toBe(true);
+  });
+
+  test("pods are not chained before Multus has written its configuration", async () => {
+    on({});
+    mkdirSync(node.path("vendor"));
+    node.chaining = "auxiliary";
+    expect((await node.installer().reconcile()).problem).toMatch("no valid CNI configuration in ");
   });
 
   test("earlier edits are undone", async () => {
