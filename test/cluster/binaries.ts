@@ -69,18 +69,14 @@ const CONTAINERD = {
 export type BuiltContainerd = keyof typeof CONTAINERD;
 export const BUILT_CONTAINERDS = Object.keys(CONTAINERD) as BuiltContainerd[];
 
+/** Multus: as one program that the runtime calls, as a daemon with the shim that does so, and what its auxiliary chain begins with. */
 const MULTUS: GoProgram = {
   module: join(__dirname, "multus"),
-  packages: ["gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus"],
+  packages: ["multus", "multus-daemon", "multus-shim", "passthru-cni"].map(
+    (name) => `gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/${name}`,
+  ),
   linkerFlags: "",
   about: "Multus (once, 1 to 3 minutes)",
-};
-
-/** The plugin with which Multus' auxiliary chain begins. */
-const PASSTHRU: GoProgram = {
-  ...MULTUS,
-  packages: ["gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/passthru-cni"],
-  about: "Multus' passthru (once, a few seconds)",
 };
 
 /** Names under which the Kubernetes executable is called. */
@@ -99,16 +95,10 @@ export async function buildContainerd(
   return build(CONTAINERD[version], join(paths.binaries, `containerd-${version}`), progress, signal);
 }
 
-/** Builds the CNI plugin of Multus. @returns the executable */
+/** Builds Multus. @returns the directory that holds its executables */
 export async function buildMultus(progress: Progress): Promise<string> {
   await mkdir(paths.binaries, { recursive: true });
   return build(MULTUS, join(paths.binaries, "multus"), progress);
-}
-
-/** Builds the plugin with which Multus' auxiliary chain begins. @returns the executable */
-export async function buildPassthru(progress: Progress): Promise<string> {
-  await mkdir(paths.binaries, { recursive: true });
-  return build(PASSTHRU, join(paths.binaries, "passthru"), progress);
 }
 
 /** Builds what is not yet in the cache. */
@@ -130,7 +120,6 @@ export async function buildEverything(progress: Progress, signal: AbortSignal): 
   await buildBinaries(progress, signal);
   for (const version of BUILT_CONTAINERDS) await buildContainerd(version, progress, signal);
   await buildMultus(progress);
-  await buildPassthru(progress);
 }
 
 /** Builds a program unless its sources are those that the cached executable was made from. */

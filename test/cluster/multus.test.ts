@@ -1,12 +1,15 @@
-import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { root } from "../../build/paths";
+import { NodePath } from "../../cni/contract";
 import { differences } from "../../demo/snapshot";
+import { isFull } from "../support/rounds";
+import { API_PORT } from "./addresses";
 import { CertManager } from "./cert-manager";
-import { Admissions, AUXILIARY_DIR, definition, Multus, OPERATOR } from "./multus";
+import { Admissions, definition, Multus, type MultusKind, OPERATOR } from "./multus";
 import { onDisk } from "./paths";
-import { type Pod, pod, until } from "./pods";
-import { clusterSuite, NET_DIR } from "./suite";
+import { INJECTED, type Pod, pod, until } from "./pods";
+import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 const ENABLED = { "linkerd.io/multus": "enabled", "linkerd.io/inject": "enabled" };
 const NETWORKS = "k8s.v1.cni.cncf.io/networks";
@@ -214,45 +217,71 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
   });
 });
 
-clusterSuite("the auxiliary chain of the real Multus, without definitions, webhook and operator", (cluster) => {
+/** What linkerd's chart writes on a pod of its control plane: its connections to the ports of the API server are not redirected. */
+const component = (name: string) =>
+  pod(name, {
+    namespace: "linkerd",
+    proxy: "sidecar",
+    validator: true,
+    labels: { "linkerd.io/control-plane-component": name, "linkerd.io/control-plane-ns": "linkerd" },
+    annotations: { ...INJECTED, "config.linkerd.io/skip-outbound-ports": `443,${API_PORT}` },
+  });
+const COMPONENTS = ["destination", "identity", "proxy-injector"];
+
+const auxiliary = (kind: MultusKind) => (cluster: TestCluster) => {
   const multus = new Multus(cluster);
-  const file = join(onDisk(AUXILIARY_DIR), "99-linkerd-cni.conf");
+  const file = join(NodePath.auxiliaryChainDir, "99-linkerd-cni.conf");
   let before: Record<string, string>;
   let server: string;
   const dial = (from: string, address: string) => cluster.kubectl.dial(from, address);
+  const inside = (...command: string[]) => cluster.machine.run(command);
 
   beforeAll(async () => {
-    await multus.install({ auxiliary: true });
+    await multus.installAuxiliary(kind);
     before = await cluster.directories();
-    await cluster.install("--set=chaining=auxiliary", `--set=multus.auxiliaryChainDir=${AUXILIARY_DIR}`);
+    await cluster.install("--set=chaining=auxiliary");
     [server = ""] = await cluster.kubectl.start(pod("server"));
   }, 1_800_000);
 
   test("the stanza is in the chain, and neither Multus' nor the network's own configuration is touched", async () => {
-    expect(JSON.parse(await readFile(file, "utf8")).type).toBe("linkerd-cni");
+    expect(JSON.parse(await inside("cat", file)).type).toBe("linkerd-cni");
     const changed = differences(before, await cluster.directories());
-    expect(changed.filter((path) => path.endsWith(".conf") || path.endsWith(".conflist"))).toEqual([
-      "vendors/99-linkerd-cni.conf",
-    ]);
+    expect(changed.filter((path) => /\.(conf|conflist)$/.test(path))).toEqual([]);
   });
 
-  test("meshed pods are redirected both ways, those of the control plane, too; one that is not meshed is left alone", async () => {
-    const [meshed, destination, plain] = await cluster.kubectl.start(
-      pod("meshed", { proxy: "sidecar" }),
-      pod("destination", { proxy: "sidecar", labels: { "linkerd.io/control-plane-component": "destination" } }),
+  test("meshed pods are redirected both ways; one that is not meshed is left alone", async () => {
+    const [meshed, plain] = await cluster.kubectl.start(
+      pod("meshed", { proxy: "sidecar", validator: true }),
       pod("plain"),
     );
     expect(await dial("meshed", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
-    for (const address of [meshed, destination])
-      expect(await dial("server", `${address}:8080`)).toEqual(inbound(`${address}:8080`));
+    expect(await dial("server", `${meshed}:8080`)).toEqual(inbound(`${meshed}:8080`));
     expect(await dial("server", `${plain}:8080`)).toEqual(served(8080));
     expect(await cluster.additions("default/meshed")).toHaveLength(1);
-    expect(await multus.configs()).toEqual({});
+  });
+
+  test("linkerd's control plane starts, and is redirected but for the ports of the API server", async () => {
+    await multus.namespace("linkerd");
+    const [api, ...addresses] = await cluster.kubectl.start(
+      pod("api", { args: ["serve", String(API_PORT)] }),
+      ...COMPONENTS.map(component),
+    );
+    for (const [at, name] of COMPONENTS.entries()) {
+      expect(await dial("server", `${addresses[at]}:8080`)).toEqual(inbound(`${addresses[at]}:8080`));
+      const to = [`${server}:8080`, `${api}:${API_PORT}`];
+      const answers = await cluster.kubectl.dialAll(name, to, { namespace: "linkerd" });
+      expect(answers).toEqual([outbound(`${server}:8080`), served(API_PORT)]);
+    }
+  });
+
+  test("no definition and no webhook is there", async () => {
+    const everywhere = ["get", "net-attach-def,mutatingwebhookconfigurations", "--all-namespaces", "--output=name"];
+    expect(await cluster.kubectl.run(...everywhere)).toBe("");
   });
 
   test("a file that is gone, as all of /run after a boot, comes back", async () => {
-    await rm(file);
-    await until("the stanza", async () => (await readdir(onDisk(AUXILIARY_DIR))).includes("99-linkerd-cni.conf"));
+    await inside("rm", file);
+    await until("the stanza", async () => (await inside("ls", dirname(file))).includes(basename(file)));
   });
 
   test("an uninstall leaves only the plugin, which Multus calls to end pods from before it", async () => {
@@ -263,4 +292,8 @@ clusterSuite("the auxiliary chain of the real Multus, without definitions, webho
     expect(await dial("server", `${late}:8080`)).toEqual(served(8080));
     await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");
   });
-});
+};
+
+const AUXILIARY = "the auxiliary chain of the real Multus, without definitions, webhook and operator";
+clusterSuite(`${AUXILIARY}: as a daemon`, auxiliary("thick"));
+if (isFull) clusterSuite(`${AUXILIARY}: as one program`, auxiliary("thin"));

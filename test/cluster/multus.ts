@@ -1,9 +1,12 @@
-import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { Progress } from "../../build/progress";
+import { NodePath } from "../../cni/contract";
 import { CRD } from "../support/multus";
-import { buildMultus, buildPassthru } from "./binaries";
+import { buildMultus } from "./binaries";
 import { kubeconfig } from "./certificates";
+import { PROGRAMS_IMAGE } from "./images";
+import type { Machine } from "./machine";
 import { onDisk, paths } from "./paths";
 import { type Kubectl, until } from "./pods";
 import { BIN_DIR, NET_DIR, type TestCluster } from "./suite";
@@ -12,6 +15,8 @@ const CHART = "dist/charts/linkerd-multus";
 /** Name of the chart, of its release, of the namespace it is installed in, and of its Deployment. */
 export const OPERATOR = "linkerd-multus";
 const LOG = join(paths.logs, "multus");
+/** The configuration that the runtime calls Multus by. */
+const MULTUS_CONFIG = "00-multus.conf";
 
 /** A network to which Multus attaches a pod besides its own. */
 export const definition = (namespace: string, name: string, config: object) => ({
@@ -44,22 +49,140 @@ async function configuration(): Promise<object> {
   };
 }
 
-/** Name of the auxiliary chain, and its folder on the node: beside the file that clusterNetwork names. */
-const AUXILIARY_CHAIN = "vendors";
-export const AUXILIARY_DIR = join(NET_DIR, AUXILIARY_CHAIN);
+/** What is written into a file of the machine that lies in its own /run. */
+async function writeInside(machine: Machine, path: string, content: object): Promise<void> {
+  const script = 'mkdir -p "$(dirname "$0")" && cat >"$0"';
+  await machine.run(["sh", "-c", script, path], { input: JSON.stringify(content, undefined, 2) });
+}
+
+/** Name of the auxiliary chain. Its folder lies beside the file of the node's own network. */
+const AUXILIARY_CHAIN = basename(NodePath.auxiliaryChainDir);
+const NETWORK_DIR = dirname(NodePath.auxiliaryChainDir);
 
 /**
- * Multus' configuration with an auxiliary chain, for which the node's own network has to be named by its file. It is a
- * single plugin's, as on OpenShift: Multus 4.2.2 ends pods by a copy of a list without host-local's ranges, which fails
+ * Moves the node's own network to where Multus alone looks for it, as on OpenShift. It becomes a single plugin's: Multus
+ * 4.2.2 ends pods by a copy of a list without host-local's ranges, which fails
  * (https://github.com/k8snetworkplumbingwg/multus-cni/issues/1449).
+ * @returns its file
  */
-async function withAuxiliaryChain(): Promise<object> {
-  const { delegates, ...others } = (await configuration()) as { delegates: readonly [Network] };
-  const [{ cniVersion, name, plugins }] = delegates;
-  const clusterNetwork = join(NET_DIR, "20-cluster.conf");
-  await writeFile(onDisk(clusterNetwork), JSON.stringify({ cniVersion, name, ...plugins[0] }, undefined, 2));
-  return { ...others, clusterNetwork, auxiliaryCNIChainName: AUXILIARY_CHAIN };
+async function moveNetwork(machine: Machine): Promise<string> {
+  const list = join(onDisk(NET_DIR), "10-cluster.conflist");
+  const { cniVersion, name, plugins } = JSON.parse(await readFile(list, "utf8")) as Network;
+  const path = join(NETWORK_DIR, "10-cluster.conf");
+  await writeInside(machine, path, { cniVersion, name, ...plugins[0] });
+  await rm(list);
+  return path;
 }
+
+/** Where Multus' daemon sees directories of the node. */
+const HOST = "/host";
+const ROOT = "/hostroot";
+const DAEMON = "multus-daemon";
+const SOCKETS = "/run/multus/socket";
+const daemonLabels = { app: "multus" };
+const daemonMetadata = { name: "multus", namespace: "kube-system", labels: daemonLabels };
+
+/** The configuration of Multus' daemon, with the settings that OpenShift has. @param chain the auxiliary one's name */
+const daemonConfiguration = (chain: string | undefined) => ({
+  chrootDir: ROOT,
+  cniVersion: "1.0.0",
+  logLevel: "verbose",
+  logToStderr: true,
+  cniConfigDir: join(HOST, NET_DIR),
+  multusAutoconfigDir: join(HOST, NETWORK_DIR),
+  multusConfigFile: "auto",
+  // It empties that directory when it starts.
+  socketDir: join(HOST, SOCKETS),
+  daemonSocketDir: SOCKETS,
+  ...(chain === undefined ? {} : { auxiliaryCNIChainName: chain }),
+});
+
+const DAEMON_CONFIG = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { ...daemonMetadata, name: "multus-daemon-config" },
+};
+const configOf = (chain: string | undefined) => ({
+  ...DAEMON_CONFIG,
+  data: { "daemon-config.json": JSON.stringify(daemonConfiguration(chain)) },
+});
+
+const mounts = [
+  { name: "cni", path: NET_DIR, mountPath: join(HOST, NET_DIR) },
+  // Multus calls plugins below the node's root by the path that it sees itself.
+  { name: "bin", path: BIN_DIR, mountPath: BIN_DIR },
+  { name: "run", path: "/run", mountPath: join(HOST, "/run") },
+  { name: "cache", path: "/var/lib/cni/multus", mountPath: "/var/lib/cni/multus" },
+  { name: "kubelet", path: "/var/lib/kubelet", mountPath: "/var/lib/kubelet" },
+  // As containerd names it; the image has no link from /var/run to /run.
+  { name: "netns", path: "/run/netns", mountPath: "/var/run/netns" },
+  { name: "root", path: "/", mountPath: ROOT },
+];
+
+/** Multus' daemon, as its own manifest runs it; its executable is the node's. */
+const daemonObjects = [
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: "multus" },
+    rules: [
+      { apiGroups: ["k8s.cni.cncf.io"], resources: ["*"], verbs: ["*"] },
+      { apiGroups: [""], resources: ["pods", "pods/status"], verbs: ["get", "list", "update", "watch"] },
+      { apiGroups: ["", "events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "update"] },
+    ],
+  },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: "multus" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "multus" },
+    subjects: [{ kind: "ServiceAccount", name: "multus", namespace: "kube-system" }],
+  },
+  { apiVersion: "v1", kind: "ServiceAccount", metadata: daemonMetadata },
+  {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: daemonMetadata,
+    spec: {
+      selector: { matchLabels: daemonLabels },
+      template: {
+        metadata: { labels: daemonLabels },
+        spec: {
+          hostNetwork: true,
+          hostPID: true,
+          tolerations: [{ operator: "Exists" }],
+          serviceAccountName: "multus",
+          terminationGracePeriodSeconds: 10,
+          containers: [
+            {
+              name: "kube-multus",
+              image: PROGRAMS_IMAGE,
+              command: [join(BIN_DIR, DAEMON)],
+              env: [
+                { name: "MULTUS_NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
+                // It wants to know its user, and the image has no /etc/passwd.
+                { name: "USER", value: "root" },
+                { name: "HOME", value: "/" },
+              ],
+              securityContext: { privileged: true },
+              volumeMounts: [
+                ...mounts.map(({ name, mountPath }) => ({ name, mountPath, mountPropagation: "HostToContainer" })),
+                { name: "config", mountPath: "/etc/cni/net.d/multus.d", readOnly: true },
+              ],
+            },
+          ],
+          volumes: [
+            ...mounts.map(({ name, path }) => ({ name, hostPath: { path, type: "DirectoryOrCreate" } })),
+            { name: "config", configMap: { name: DAEMON_CONFIG.metadata.name } },
+          ],
+        },
+      },
+    },
+  },
+];
+
+/** How Multus runs: as one program that the runtime calls, or as a daemon with a shim that does. */
+export type MultusKind = "thin" | "thick";
 
 /** What Multus did to a pod. */
 export interface Attachment {
@@ -73,20 +196,62 @@ export interface Attachment {
 export class Multus {
   constructor(private readonly cluster: TestCluster) {}
 
-  /** @param auxiliary with an auxiliary chain, whose folder is empty */
-  async install({ auxiliary = false } = {}): Promise<void> {
-    const { kubectl } = this.cluster;
-    if (auxiliary) {
-      await mkdir(onDisk(AUXILIARY_DIR));
-      const passthru = await buildPassthru(new Progress(process.stdout));
-      await copyFile(passthru, join(onDisk(BIN_DIR), "passthru"));
+  async install(): Promise<void> {
+    await this.prepare("multus");
+    await this.configure(await configuration());
+  }
+
+  /** Installs Multus for which the node's own network lies where OpenShift's does, and that has an auxiliary chain, still empty. */
+  async installAuxiliary(kind: MultusKind): Promise<void> {
+    const { kubectl, machine } = this.cluster;
+    if (kind === "thin") {
+      await this.prepare("multus", "passthru");
+      const { delegates: _, ...others } = (await configuration()) as { delegates: unknown };
+      const clusterNetwork = await moveNetwork(machine);
+      await this.configure({ ...others, clusterNetwork, auxiliaryCNIChainName: AUXILIARY_CHAIN });
+      return;
     }
+    await this.prepare("multus-shim", DAEMON, "passthru");
+    await moveNetwork(machine);
+    await kubectl.apply(...daemonObjects, configOf(AUXILIARY_CHAIN));
+    await this.daemonReady();
+  }
+
+  /** Gives Multus' daemon another auxiliary chain, or none, and starts it again. */
+  async setAuxiliaryChain(chain: string | undefined = AUXILIARY_CHAIN): Promise<void> {
+    const { kubectl } = this.cluster;
+    await kubectl.apply(configOf(chain));
+    await kubectl.run("delete", "pods", "--namespace=kube-system", "--selector=app=multus", "--timeout=60s");
+    await this.daemonReady();
+  }
+
+  /** Waits until Multus' daemon has written the configuration that the runtime calls it by. */
+  private async daemonReady(): Promise<void> {
+    const { kubectl } = this.cluster;
+    const where = "--namespace=kube-system";
+    try {
+      await kubectl.run("rollout", "status", where, "daemonset/multus", "--timeout=90s");
+      await until("Multus' configuration", async () => (await readdir(onDisk(NET_DIR))).includes(MULTUS_CONFIG));
+    } catch (error) {
+      const log = await kubectl.run("logs", where, "daemonset/multus").catch(String);
+      throw new Error(`${await kubectl.run("events", where)}\n${log}`, { cause: error });
+    }
+  }
+
+  /** Puts programs of Multus on the node, and its definitions' kind into the cluster. */
+  private async prepare(...programs: readonly string[]): Promise<void> {
+    const { kubectl } = this.cluster;
     const built = await buildMultus(new Progress(process.stdout));
     await kubectl.apply(CRD);
     await kubectl.run("wait", "--for=condition=Established", `crd/${CRD.metadata.name}`, "--timeout=30s");
-    await copyFile(built, join(onDisk(BIN_DIR), "multus"));
-    const config = await (auxiliary ? withAuxiliaryChain() : configuration());
-    await writeFile(join(onDisk(NET_DIR), "00-multus.conf"), JSON.stringify(config, undefined, 2));
+    for (const program of programs) {
+      const from = program === "passthru" ? "passthru-cni" : program;
+      await copyFile(join(built, from), join(onDisk(BIN_DIR), program));
+    }
+  }
+
+  private async configure(config: object): Promise<void> {
+    await writeFile(join(onDisk(NET_DIR), MULTUS_CONFIG), JSON.stringify(config, undefined, 2));
   }
 
   /** Installs the chart by the README's command, and waits until its pods are ready. */

@@ -58,7 +58,13 @@ export class TestCluster {
   }
 
   async rolledOut(): Promise<void> {
-    await this.kubectl.run("rollout", "status", "--namespace=linkerd-cni", "daemonset/linkerd-cni", "--timeout=90s");
+    const [where, what] = ["--namespace=linkerd-cni", "daemonset/linkerd-cni"];
+    try {
+      await this.kubectl.run("rollout", "status", where, what, "--timeout=90s");
+    } catch (error) {
+      const log = await this.kubectl.run("logs", where, what, "--tail=20").catch(String);
+      throw new Error(`${(error as Error).message}\n${log}`, { cause: error });
+    }
     // The new pod comes first, and what the old one does when it ends belongs to the update.
     await until("the old pods' end", async () => {
       type Pods = { items: object[] };
