@@ -10,7 +10,7 @@ import { defaultStanza } from "../../demo/stanza";
 import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
 import { suite } from "../support/requirements";
-import { rounds } from "../support/rounds";
+import { isFull, rounds } from "../support/rounds";
 import {
   CONFIGURATION,
   MESHED,
@@ -58,6 +58,31 @@ const FACTS: Readonly<Record<RuntimeName, Facts>> = {
   "CRI-O 1.34": { calls: VERBS, heedsStatus: "when it starts", dropIns: ["ADD", "GC", "STATUS"], nri: true },
 };
 
+/** Meshed pods that start while something is done, at least. */
+const PODS = rounds(4, 20);
+
+/** Starts a pod, looks whether it is redirected, and ends it. */
+async function isRedirected(node: RuntimeNode, pod: string): Promise<boolean> {
+  const sandbox = await node.run(pod);
+  const is = await node.isRedirected(sandbox);
+  await node.remove(sandbox);
+  return is;
+}
+
+/** Starts meshed pods, one after another, while something is done. @returns whether each is redirected */
+async function whilePodsStart(node: RuntimeNode, work: () => Promise<unknown>): Promise<readonly boolean[]> {
+  const redirected: boolean[] = [];
+  let over = false;
+  const starting = (async () => {
+    while (!over || redirected.length < PODS) redirected.push(await isRedirected(node, MESHED));
+  })();
+  await work().finally(() => {
+    over = true;
+    return starting;
+  });
+  return redirected;
+}
+
 const verbs = (of: readonly Verb[]) => (of.length === 0 ? "no" : of.join(", "));
 
 test.each(RUNTIME_NAMES)("docs/hosts.md says what %s does", (name) => {
@@ -87,13 +112,7 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
     }, 300_000);
     afterAll(() => node?.close());
 
-    /** Starts a pod, looks whether it is redirected, and ends it. */
-    async function redirects(pod: string): Promise<boolean> {
-      const sandbox = await node.run(pod);
-      const is = await node.isRedirected(sandbox);
-      await node.remove(sandbox);
-      return is;
-    }
+    const redirects = (pod: string) => isRedirected(node, pod);
 
     /** What is called by a runtime in the life of a pod that it is restarted beside. */
     test(`calls a chain's plugins by ${facts.calls.join(", ")}`, async () => {
@@ -289,6 +308,23 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
       expect(differences(before, await content())).toEqual([]);
     });
 
+    test("loses no redirect in an upgrade, which an uninstallation then leaves no trace of", async () => {
+      await node.install({ CHAINING: "auto" });
+      const [lives, text] = [await node.run(MESHED), await ourStanza()];
+      const linkerd = { ...text.linkerd, "outbound-ports-to-ignore": ["5432"] };
+      const redirected = await whilePodsStart(node, () =>
+        node.upgrade({ CHAINING: "auto", CNI_NETWORK_CONFIG: JSON.stringify({ ...text, linkerd }) }),
+      );
+      expect(redirected).not.toContain(false);
+      const chain = readFileSync(readsFolder ? netDir(NETWORK, "99-linkerd-cni.conf") : netDir(CONFIGURATION), "utf8");
+      expect(chain).toContain("5432");
+      expect([await node.isRedirected(lives), await redirects(PLAIN)]).toEqual([true, false]);
+      await node.remove(lives);
+      await node.uninstall();
+      expect(await redirects(MESHED)).toBe(false);
+      expect(differences(before, await content())).toEqual([]);
+    });
+
     if (facts.nri) {
       test("has NRI: pods that run get their redirect in place, new ones as they start", async () => {
         const [plain, meshed] = [await node.run(PLAIN), await node.run(MESHED)];
@@ -313,6 +349,40 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
         await node.stopNri();
       });
     }
+  });
+});
+
+const [OLD, NEW] = ["containerd 1.6", "containerd 2.2"] as const;
+
+describe(`a node whose ${OLD} becomes ${NEW}`, () => {
+  suite("under the same installer", runtimeMissing(OLD) ?? runtimeMissing(NEW), () => {
+    let node: RuntimeNode;
+
+    beforeAll(async () => {
+      await buildPrograms();
+      node = await RuntimeNode.start(OLD);
+    }, 300_000);
+    afterAll(() => node?.close());
+
+    test("goes from an edit to a drop-in while pods start, all with their redirect, and gets its list back", async () => {
+      const [text, before] = [node.directories.read(CONFIGURATION), await snapshot(node.directories.netDir)];
+      const isEdited = () => node.directories.read(CONFIGURATION) !== text;
+      const hasDropin = () => existsSync(join(node.directories.netDir, NETWORK, "99-linkerd-cni.conf"));
+      await node.install({ CHAINING: "auto" });
+      expect([isEdited(), hasDropin()]).toEqual([true, false]);
+      const lives = await node.run(MESHED);
+      await node.replaceRuntime(NEW);
+      const redirected = await whilePodsStart(node, async () => {
+        // By itself it asks for the node's runtime once a minute.
+        if (!isFull) await node.upgrade({ CHAINING: "auto" });
+        await until("a drop-in instead of the edit", () => hasDropin() && !isEdited(), 180);
+      });
+      expect(redirected).not.toContain(false);
+      expect([await node.isRedirected(lives), await isRedirected(node, MESHED)]).toEqual([true, true]);
+      await node.remove(lives);
+      await node.uninstall();
+      expect(differences(before, await snapshot(node.directories.netDir))).toEqual([]);
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The program of ApiProcess. Takes `{ delayMs }`, answers the paths of the `{ requests }` and the number of TLS
+ * The program of ApiProcess. Takes `{ delayMs, runtime }`, answers the paths of the `{ requests }` and the number of TLS
  * `{ handshakes }` since the last one.
  */
 import { ApiStub, json } from "./api-server";
@@ -31,7 +31,7 @@ function podObject(path: string): object {
 }
 
 /** Container runtime of every node. */
-const [, , containerRuntimeVersion = ""] = process.argv;
+let [, , containerRuntimeVersion = ""] = process.argv;
 
 const nodeObject = (path: string): object => ({
   kind: "Node",
@@ -55,8 +55,9 @@ async function main(): Promise<void> {
     if (delayMs === 0) answer();
     else setTimeout(answer, delayMs);
   });
-  process.on("message", (message: { delayMs: number }) => {
+  process.on("message", (message: { delayMs: number; runtime?: string }) => {
     delayMs = message.delayMs;
+    containerRuntimeVersion = message.runtime ?? containerRuntimeVersion;
     process.send?.({ requests: stub.requests.splice(0), handshakes: stub.handshakes });
     stub.handshakes = 0;
   });

@@ -62,6 +62,11 @@ export class ApiProcess {
     return (await this.seen(delayMs)).requests;
   }
 
+  /** Gives every node another container runtime. @param runtime as `containerd://2.2.9` */
+  async replaceRuntime(runtime: string): Promise<void> {
+    await this.seen(0, runtime);
+  }
+
   /** Where it listens, and what its certificate is checked by. */
   async server(): Promise<{ readonly server: URL; readonly ca: string }> {
     const { clusters } = JSON.parse(await readFile(this.kubeconfig, "utf8"));
@@ -69,8 +74,8 @@ export class ApiProcess {
     return { server: new URL(server ?? ""), ca: Buffer.from(ca ?? "", "base64").toString() };
   }
 
-  private async seen(delayMs: number): Promise<Seen> {
-    this.child.send({ delayMs });
+  private async seen(delayMs: number, runtime?: string): Promise<Seen> {
+    this.child.send({ delayMs, ...(runtime === undefined ? {} : { runtime }) });
     const [seen] = (await once(this.child, "message")) as [Seen];
     return seen;
   }

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { outputs } from "../../build/paths";
 import { CALL_LOG, InstallerVariable, NodePath, NriVariable, PodVariable } from "../../cni/contract";
@@ -212,7 +212,7 @@ export const WITNESS = "witness";
 const RUNTIME = "runtime";
 const INSTALLER = "installer";
 const NRI = "nri";
-const HEALTH_PORT = "9990";
+const HEALTH_PORT = 9990;
 /** Seconds for what takes one or two on a machine with nothing else to do. */
 const PATIENCE_S = 60;
 export const NODE_NAME = "node-1";
@@ -227,6 +227,8 @@ export interface Sandbox {
 
 export class RuntimeNode {
   private started = 0;
+  /** Installers that an upgrade has started, since the last installation. */
+  private upgrades = 0;
 
   private constructor(
     /** Its directories. */
@@ -234,7 +236,8 @@ export class RuntimeNode {
     readonly machine: Machine,
     readonly api: ApiProcess,
     private readonly cgroup: string,
-    private readonly command: readonly string[],
+    private readonly layout: Layout,
+    private command: readonly string[],
     private client: ContainerRuntime,
   ) {}
 
@@ -248,11 +251,7 @@ export class RuntimeNode {
     const image = join(state, "pause.tar");
     await writeFile(image, await testImage(PAUSE));
     const layout = { root: join(state, "runtime"), netDir, binDir, socket: SOCKET, nriSocket: NRI_SOCKET, image };
-    const config = join(state, "runtime.config");
-    await writeFile(config, runtime.config(layout));
-    for (const program of runtime.programs === undefined ? [] : await readdir(runtime.programs)) {
-      await symlink(join(runtime.programs ?? "", program), join(state, "bin", program));
-    }
+    const command = await configure(runtime, layout, state);
     for (const type of ["host-local", "loopback"]) await copyFile(join(BUILT, type), join(binDir, type));
     await record(directories, "bridge", "bridge");
     await record(directories, WITNESS, "portmap");
@@ -263,13 +262,11 @@ export class RuntimeNode {
       await mountOwn(machine, state);
       const { when, command: load } = runtime.load(layout);
       if (when === "before") await machine.run(load);
-      const command = runtime.command(config);
       await machine.daemon(RUNTIME, command);
       const client = await connect(machine, cgroup);
       if (when === "after") await machine.run(load);
-      const version = await client.version();
-      const api = await ApiProcess.open(root, { beside: machine.pid, runtime: version.replace(/ v?/, "://") });
-      const node = new RuntimeNode(directories, machine, api, cgroup, command, client);
+      const api = await ApiProcess.open(root, { beside: machine.pid, runtime: await versionOf(client) });
+      const node = new RuntimeNode(directories, machine, api, cgroup, layout, command, client);
       await node.networkReady();
       return node;
     } catch (error) {
@@ -308,6 +305,16 @@ export class RuntimeNode {
     await this.machine.daemon(RUNTIME, this.command);
     this.client = await connect(this.machine, this.cgroup);
     if (isReadyThen) await this.networkReady();
+  }
+
+  /** Puts another runtime in the place of the one that runs, of the same kind; pods go on. */
+  async replaceRuntime(name: RuntimeName): Promise<void> {
+    const state = join(this.directories.root, "machine");
+    await this.machine.endDaemon(RUNTIME);
+    for (const program of await readdir(join(state, "bin"))) await rm(join(state, "bin", program));
+    this.command = await configure(RUNTIMES[name], this.layout, state);
+    await this.restart();
+    await this.api.replaceRuntime(await versionOf(this.client));
   }
 
   /** Starts a pod's sandbox. @param name {@link MESHED}, or that of a pod that is not meshed */
@@ -376,21 +383,40 @@ export class RuntimeNode {
 
   /** Starts the installer, and waits until it is ready. */
   async install(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.upgrades = 0;
+    await this.startInstaller(environment);
+  }
+
+  /** Starts the next installer, which takes the node from the one that runs, and then ends that, as a rollout does. */
+  async upgrade(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    const former = this.installer;
+    this.upgrades += 1;
+    await this.startInstaller(environment);
+    await this.machine.endDaemon(former);
+  }
+
+  private get installer(): string {
+    return this.upgrades === 0 ? INSTALLER : `${INSTALLER}-${this.upgrades}`;
+  }
+
+  private async startInstaller(environment: Readonly<Record<string, string>>): Promise<void> {
     const { netDir, binDir, imageDir, accountDir } = this.directories;
     const { server, ca } = await this.api.server();
     await writeFile(join(accountDir, "token"), "secret");
     await writeFile(join(accountDir, "ca.crt"), ca);
-    await this.daemon(INSTALLER, "install", {
+    const healthPort = String(HEALTH_PORT + this.upgrades);
+    await this.daemon(this.installer, "install", {
       [InstallerVariable.mountPrefix]: "",
       [InstallerVariable.netDir]: netDir,
       [InstallerVariable.binDir]: binDir,
       [InstallerVariable.pluginDir]: imageDir,
       [InstallerVariable.pluginLog]: CALL_LOG,
       [InstallerVariable.cniCacheDir]: NodePath.cniCacheDir,
-      [InstallerVariable.healthPort]: HEALTH_PORT,
+      [InstallerVariable.healthPort]: healthPort,
       [InstallerVariable.stopPolicy]: "always",
       [InstallerVariable.stanza]: await defaultStanza(outputs.manifests, false),
       [PodVariable.nodeName]: NODE_NAME,
+      [PodVariable.podName]: this.installer,
       // Whatever the runtime reads besides.
       CHAINING: "edit",
       SERVICE_ACCOUNT_DIR: accountDir,
@@ -398,12 +424,12 @@ export class RuntimeNode {
       KUBERNETES_SERVICE_PORT: server.port,
       ...environment,
     });
-    await this.becomesReady(INSTALLER);
+    await this.becomesReady(this.installer, healthPort);
   }
 
   /** Ends the installer, which puts back what it found. */
   uninstall(): Promise<void> {
-    return this.machine.endDaemon(INSTALLER);
+    return this.machine.endDaemon(this.installer);
   }
 
   /** Starts the NRI plugin. */
@@ -412,14 +438,14 @@ export class RuntimeNode {
       [NriVariable.socketDir]: NodePath.nriDir,
       [NriVariable.netnsDir]: NodePath.netnsDir,
       [NriVariable.index]: "10",
-      [NriVariable.port]: HEALTH_PORT,
+      [NriVariable.port]: String(HEALTH_PORT),
       [NriVariable.stanza]: await defaultStanza(outputs.manifests, false),
     });
   }
 
   /** Waits until the NRI plugin has looked at all pods. */
   nriReady(): Promise<void> {
-    return this.becomesReady(NRI);
+    return this.becomesReady(NRI, String(HEALTH_PORT));
   }
 
   stopNri(): Promise<void> {
@@ -428,7 +454,11 @@ export class RuntimeNode {
 
   /** What a program of ours has logged so far. */
   log(program: typeof INSTALLER | typeof NRI): Promise<string> {
-    return readFile(join(this.directories.root, "machine", "logs", program), "utf8");
+    return this.logOf(program === INSTALLER ? this.installer : program);
+  }
+
+  private logOf(daemon: string): Promise<string> {
+    return readFile(join(this.directories.root, "machine", "logs", daemon), "utf8");
   }
 
   /** Starts a program of the executable in the node, with nothing in its environment but what is given. */
@@ -437,20 +467,33 @@ export class RuntimeNode {
     await this.machine.daemon(name, ["env", "--ignore-environment", ...pairs, outputs.plugin, program]);
   }
 
-  private async becomesReady(program: typeof INSTALLER | typeof NRI): Promise<void> {
-    const ask = ["busybox", "wget", "-q", "-O", "-", `http://127.0.0.1:${HEALTH_PORT}/ready`];
+  private async becomesReady(program: string, port: string): Promise<void> {
+    const ask = ["busybox", "wget", "-q", "-O", "-", `http://127.0.0.1:${port}/ready`];
     const answers = () =>
       this.machine.run(ask).then(
         () => true,
         () => false,
       );
     await until(`${program} to be ready`, answers, PATIENCE_S).catch(async (error: Error) => {
-      throw new Error(`${error.message}:\n${await this.log(program)}`);
+      throw new Error(`${error.message}:\n${await this.logOf(program)}`);
     });
   }
 }
 
 const callsOf = ({ root }: TestNode, type: string) => join(root, `calls-${type}`);
+
+/** Writes a runtime's configuration, and puts its executables before the machine's. @returns what starts it */
+async function configure(runtime: Runtime, layout: Layout, state: string): Promise<readonly string[]> {
+  const config = join(state, "runtime.config");
+  await writeFile(config, runtime.config(layout));
+  for (const program of runtime.programs === undefined ? [] : await readdir(runtime.programs)) {
+    await symlink(join(runtime.programs ?? "", program), join(state, "bin", program));
+  }
+  return runtime.command(config);
+}
+
+/** As a kubelet has it in the Node. */
+const versionOf = async (client: ContainerRuntime): Promise<string> => (await client.version()).replace(/ v?/, "://");
 
 /** Puts one of the CNI project's plugins on the node, whose calls are recorded. */
 async function record(node: TestNode, type: string, plugin: string): Promise<void> {
