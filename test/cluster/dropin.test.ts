@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { differences } from "../../demo/snapshot";
 import { rounds } from "../support/rounds";
+import { startDaemon } from "./cluster";
 import { powerOff, powerOn, restartRuntimeAlone } from "./faults";
-import { CONFIGURATION, configure } from "./node";
+import { CONFIGURATION, configure, kubelet } from "./node";
 import { onDisk } from "./paths";
 import { pod, until } from "./pods";
 import { PodStream } from "./stream";
@@ -127,6 +128,20 @@ clusterSuite(
       await restartRuntimeAlone(cluster.machine);
       expect(await isRedirected("after-restart")).toBe(true);
       expect(await owners()).toEqual(owner);
+    });
+
+    test("pods that are under way when the kubelet starts again are redirected", async () => {
+      const pods = Array.from({ length: EARLY }, (_, index) => pod(`under-way-${index}`, { proxy: "sidecar" }));
+      await cluster.kubectl.apply(...pods);
+      await cluster.machine.endDaemon(kubelet.name, "KILL");
+      await startDaemon(cluster.machine, kubelet);
+      const addresses = await cluster.kubectl.start(...pods);
+      const answers = await cluster.kubectl.dialAll(
+        "client",
+        addresses.map((address) => `${address}:8080`),
+      );
+      expect(answers).toEqual(pods.map(() => expect.objectContaining({ port: 4143 })));
+      await cluster.kubectl.stop(...pods.map(({ metadata }) => metadata.name));
     });
 
     test.each([
