@@ -17,14 +17,15 @@ jest.setTimeout(60_000);
 let api: ApiStub;
 let node: TestNode;
 let installer: Installer;
-/** The API server's answers by path; otherwise 404. */
+/** The API server's answers by path without its query; otherwise 404. */
 let answers: Record<string, (request: IncomingMessage) => [number, object]>;
 
 beforeAll(buildPrograms);
 beforeEach(async () => {
   answers = { [POD]: () => [200, {}] };
   api = await ApiStub.start((request, response) => {
-    const [status, body] = answers[request.url ?? ""]?.(request) ?? [404, {}];
+    const [path = ""] = request.url?.split("?") ?? [];
+    const [status, body] = answers[path]?.(request) ?? [404, {}];
     json(status, body)(request, response);
   });
   node = new TestNode({ "10-k.conflist": LIST });
