@@ -122,7 +122,6 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
 
     const installer = node.start();
     await installer.says("ends in our stanza");
-    await sleep(200);
     expect(node.isChained("10-k.conflist")).toBe(true);
     expect(node.broken()).toEqual([]);
     expect(node.answers()).toBe(true);
