@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -744,6 +745,14 @@ static _Noreturn void switch_stack(uint8_t *top, void (*then)(void)) {
   __builtin_unreachable();
 }
 
+/* The usual limit is for programs that call select(): with 1,024, silent clients could take all descriptors. */
+static void raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void end_at_once(int number) {
   (void)number;
   _exit(0);
@@ -772,6 +781,7 @@ int main(int argc, char **argv) {
     program = find(programs + 1, argv[1]);
     if (program == NULL) refuse(argv[1]);
     arguments = argv + 2;
+    raise_descriptor_limit();
   }
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
   uint8_t *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -15,7 +15,7 @@ import {
 } from "../host/sockets";
 import { reasonOf } from "../host/tls-failure";
 import { host } from "./engine/host";
-import { inChild, ready } from "./engine/loop";
+import { inChild, onReadable, ready } from "./engine/loop";
 import type {
   Connection,
   ConnectOptions,
@@ -48,12 +48,14 @@ export class NetError extends Error {
 const STAGGER_MS = 250;
 /** Maximum addresses of a host to try. */
 const MOST_ADDRESSES = 8;
-/** Connections that a listener accepts before other work continues. */
-const BATCH = 32;
+/** Connections that a listener accepts before other work continues: about 5 ms. */
+const BATCH = 256;
 /** Milliseconds until a listener without a free descriptor or memory tries again. */
 const PAUSE_MS = 100;
-/** Maximum connections that have sent nothing yet, except in a rush; the oldest is closed for a new one. */
+/** Maximum connections of a listener that have not sent enough yet, except in a rush; the oldest is closed for a new one. */
 const MOST_SILENT = 512;
+/** Milliseconds within which a client must send enough. */
+const SILENT_MS = 10_000;
 /** Maximum handshakes in progress, which need 45 KiB each; the oldest is closed for a new one. */
 const MOST_HANDSHAKES = 256;
 /** Additional milliseconds for a child process to report its own timeout. */
@@ -63,8 +65,13 @@ const LOOKUP_MS = 5_000;
 const ECONNABORTED = 103;
 const SOL_SOCKET = 1;
 const SO_ERROR = 4;
+const SO_RCVLOWAT = 18;
 const ACCEPT_FLAGS = 0x80800; // SOCK_CLOEXEC, SOCK_NONBLOCK
 const MSG_NOSIGNAL = 0x4000;
+const MSG_PEEK = 2;
+/** The type of the first record of a TLS connection, and the size of a record's header (RFC 8446, section 5.1). */
+const TLS_HANDSHAKE = 22;
+const TLS_HEADER = 5;
 
 const codeOf = (errno: number) => new SystemError("", errno).code;
 
@@ -401,20 +408,92 @@ function taking(socket: number, taken: (socket: number) => void): () => void {
   };
 }
 
-async function listening(at: ListenAddress, taken: (socket: number) => void): Promise<Listener> {
-  const socket = await listenSocket(at);
-  const bound = new Uint8Array(28);
-  host.getsockname(socket, bound);
-  const accepted = (connection: number) => {
-    sendAtOnce(host, connection);
-    taken(connection);
-  };
-  return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close: taking(socket, accepted) };
+/** A connection whose client has not sent enough yet. */
+interface Silent {
+  readonly socket: number;
+  /** Stops waiting for more. */
+  stop: () => void;
 }
 
-/** @param taken receives each connection @throws SystemError if the port is in use */
+/** Bytes that a client must send before it is served; 0 if it is not served at all. */
+type Needed = (first: Uint8Array) => number;
+
+const anyByte: Needed = () => 1;
+/** A handshake costs memory and time: it begins once the client's first record is complete. */
+const firstRecord: Needed = (first) => {
+  if (first[0] !== TLS_HANDSHAKE) return 0;
+  return first.length < TLS_HEADER ? TLS_HEADER : TLS_HEADER + (first[3] ?? 0) * 256 + (first[4] ?? 0);
+};
+
+/** Makes a socket readable only with so many bytes, or at its end. */
+const readFrom = (socket: number, bytes: number) =>
+  host.setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, new Uint8Array(Int32Array.of(bytes).buffer));
+
+/**
+ * Holds connections until their clients have sent enough. Any client may open thousands: one that sends less, or resets
+ * the connection, costs some microseconds and a descriptor.
+ * @param begun receives each connection
+ */
+function whenBegun(needed: Needed, begun: (socket: number) => void) {
+  const silent = new Waiting<Silent>(MOST_SILENT, ({ socket, stop }) => {
+    stop();
+    host.close(socket);
+  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expire = () => {
+    const dueMs = silent.expire(SILENT_MS);
+    timer = dueMs === undefined ? undefined : setTimeout(expire, dueMs);
+  };
+  return {
+    take: (socket: number) => {
+      silent.makeRoom(silent.size);
+      let awaited = 1;
+      const look = () => {
+        const size = Math.max(0, host.receive(socket, received, MSG_PEEK));
+        const bytes = size === 0 ? 0 : needed(received.subarray(0, size));
+        // Readable with fewer bytes than requested: the connection has ended.
+        const isOver = bytes === 0 || size < awaited;
+        if (!isOver && size < bytes) {
+          awaited = bytes;
+          readFrom(socket, bytes);
+          one.stop = onReadable(socket, look);
+          return;
+        }
+        silent.delete(one);
+        if (isOver) return void host.close(socket);
+        if (awaited > 1) readFrom(socket, 1);
+        begun(socket);
+      };
+      const one: Silent = { socket, stop: onReadable(socket, look) };
+      silent.add(one);
+      timer ??= setTimeout(expire, SILENT_MS);
+    },
+    close: () => {
+      clearTimeout(timer);
+      silent.clear();
+    },
+  };
+}
+
+/** @param begun receives each connection once its client has sent enough */
+async function listening(at: ListenAddress, needed: Needed, begun: (socket: number) => void): Promise<Listener> {
+  const socket = await listenSocket(at);
+  // Accepted connections inherit it.
+  sendAtOnce(host, socket);
+  const bound = new Uint8Array(28);
+  host.getsockname(socket, bound);
+  const connections = whenBegun(needed, begun);
+  const stop = taking(socket, connections.take);
+  const close = () => {
+    stop();
+    connections.close();
+  };
+  return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close };
+}
+
+/** @param taken receives each connection once its client has sent something @throws SystemError if the port is in use */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
-  return listening(at, (socket) => taken(new EngineConnection(plainChannel(socket))));
+  return listening(at, anyByte, (socket) => taken(new EngineConnection(plainChannel(socket))));
 }
 
 const ROOT = 0;
@@ -452,40 +531,23 @@ export async function listenTls(
   taken: (connection: Connection) => void,
 ): Promise<TlsListener> {
   let identity = identityOf(pair);
-  const silent = new Waiting<AbortController>(MOST_SILENT, (end) => end.abort());
   const shaking = new Set<AbortController>();
-  const shakeHands = async (socket: number, { signal }: AbortController, begun: () => void) => {
-    const connection = await attempted({ deadlineMs: handshakeMs, signal }, "handshake", async (attempt) => {
-      try {
-        await ready(socket, "read", attempt.signal);
-      } catch (error) {
-        host.close(socket);
-        throw error;
-      }
-      begun();
-      return handshaken(socket, host.tlsAccept(socket, identity), attempt);
-    });
+  const shakeHands = async (socket: number, { signal }: AbortController) => {
+    const connection = await attempted({ deadlineMs: handshakeMs, signal }, "handshake", (attempt) =>
+      handshaken(socket, host.tlsAccept(socket, identity), attempt),
+    );
     taken(connection);
   };
-  const listener = await listening(at, (socket) => {
+  const listener = await listening(at, firstRecord, (socket) => {
+    const [oldest] = shaking;
+    if (oldest !== undefined && shaking.size >= MOST_HANDSHAKES) {
+      shaking.delete(oldest);
+      oldest.abort();
+    }
     const end = new AbortController();
-    silent.makeRoom(silent.size);
-    silent.add(end);
-    const begun = () => {
-      silent.delete(end);
-      const [oldest] = shaking;
-      if (oldest !== undefined && shaking.size >= MOST_HANDSHAKES) {
-        shaking.delete(oldest);
-        oldest.abort();
-      }
-      shaking.add(end);
-    };
-    const over = () => {
-      silent.delete(end);
-      shaking.delete(end);
-    };
-    shakeHands(socket, end, begun)
-      .finally(over)
+    shaking.add(end);
+    shakeHands(socket, end)
+      .finally(() => shaking.delete(end))
       .catch((error) => {
         if (!(error instanceof NetError)) throw error;
       });

@@ -317,7 +317,10 @@ async function listen(create: () => Server, { host, port }: ListenAddress): Prom
   }
 }
 
-/** @param taken receives each connection @throws Error if the port is in use */
+/**
+ * @param taken receives each connection; with the C host, once its client has sent something
+ * @throws Error if the port is in use
+ */
 export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
   return listen(() => createServer((socket) => taken(new SocketConnection(socket))), at);
 }

@@ -25,6 +25,21 @@ test("the connections that have waited longest make room, once they had their ti
   expect([made.has(1), made.size]).toEqual([true, 1]);
 });
 
+test("those that have waited too long are ended, and it is told when the next one is due", () => {
+  const { ended, made } = waiting(9);
+  for (const each of [1, 2, 3]) {
+    now = each;
+    made.add(each);
+  }
+  now = 12;
+  expect([made.expire(10), ended, made.size]).toEqual([1, [1, 2], 1]);
+  now = 13;
+  expect([made.expire(10), ended]).toEqual([undefined, [1, 2, 3]]);
+  for (const each of [4, 5]) made.add(each);
+  made.clear();
+  expect([ended, made.size]).toEqual([[1, 2, 3, 4, 5], 0]);
+});
+
 test("there is no room if none waits, and an end to patience if very many do", () => {
   const { ended, made } = waiting(2);
   expect(made.makeRoom(2)).toBe(false);

@@ -33,6 +33,23 @@ export class Waiting<T> {
     this.since.delete(each);
   }
 
+  /** Ends those that have waited for so many milliseconds. @returns milliseconds until that is due again; undefined: none waits */
+  expire(milliseconds: number): number | undefined {
+    const now = performance.now();
+    for (const [each, since] of this.since) {
+      if (now - since < milliseconds) return since + milliseconds - now;
+      this.since.delete(each);
+      this.end(each);
+    }
+    return undefined;
+  }
+
+  /** Ends all. */
+  clear(): void {
+    for (const each of this.since.keys()) this.end(each);
+    this.since.clear();
+  }
+
   /**
    * Ends up to two connections, so that their number decreases after a rush. @param open current connections, idle or
    * not @returns whether there is room for one more

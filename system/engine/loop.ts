@@ -12,8 +12,8 @@ export const setTimer = (run: () => void, milliseconds: number): Timer => timers
 export const clearTimer = (timer: Timer): void => timers.clear(timer);
 
 interface Waiting {
-  readonly resolve: () => void;
-  /** Its place in {@link table}. */
+  readonly happened: () => void;
+  /** Its index in {@link table}; -1 if it no longer waits. */
   slot: number;
 }
 
@@ -36,12 +36,31 @@ function add(one: Waiting, descriptor: number, events: number): void {
 }
 
 /** The last entry replaces it. */
-function remove({ slot }: Waiting): void {
+function remove(one: Waiting): void {
+  const { slot } = one;
+  if (slot < 0) return;
+  one.slot = -1;
   const last = waiting.pop() as Waiting;
-  if (last.slot === slot) return;
+  if (last === one) return;
   table.copyWithin(slot * 2, last.slot * 2, last.slot * 2 + 2);
   waiting[slot] = last;
   last.slot = slot;
+}
+
+/**
+ * Calls back once a descriptor is readable or its other side is closed.
+ * @returns stops waiting; call it before you close the descriptor
+ */
+export function onReadable(descriptor: number, callback: () => void): () => void {
+  const one: Waiting = {
+    slot: -1,
+    happened: () => {
+      remove(one);
+      callback();
+    },
+  };
+  add(one, descriptor, Poll.input);
+  return () => remove(one);
 }
 
 /**
@@ -56,8 +75,8 @@ export function ready(descriptor: number, events: "read" | "write", signal?: Abo
       reject(signal?.reason);
     };
     const one: Waiting = {
-      slot: 0,
-      resolve: () => {
+      slot: -1,
+      happened: () => {
         remove(one);
         signal?.removeEventListener("abort", abort);
         resolve();
@@ -131,7 +150,8 @@ function poll(milliseconds: number): void {
     const one = waiting[slot];
     if (one !== undefined) happened.push(one);
   }
-  for (const one of happened) one.resolve();
+  // One of them may end another.
+  for (const one of happened) if (one.slot >= 0) one.happened();
   host.runJobs();
   if (isSignalled) takeSignals();
 }

@@ -14,13 +14,6 @@ import { startProgram } from "../support/program";
 const LIST = '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}';
 const MS_A_TICK = 10;
 
-/** What an API server's kubeconfig names. */
-interface Kubeconfig {
-  readonly clusters: readonly {
-    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
-  }[];
-}
-
 /** The status of the probe; 0 without an answer. */
 function probe(port: number): Promise<number> {
   return new Promise((resolve) => {
@@ -44,32 +37,21 @@ export async function installerStarts(rounds: number): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "installer-bench-"));
   const api = await ApiProcess.open(directory);
   const plugin = await readFile(outputs.plugin);
-  const { clusters } = JSON.parse(await readFile(api.kubeconfig, "utf8")) as Kubeconfig;
-  const { server = "", "certificate-authority-data": ca = "" } = clusters[0]?.cluster ?? {};
   const times: number[] = [];
   let processor = 0;
   try {
     for (let round = 0; round < rounds; round++) {
       const node = new TestNode({ "10-k.conflist": LIST }, plugin);
       const port = await freePort();
-      await writeFile(join(node.accountDir, "ca.crt"), Buffer.from(ca, "base64"));
+      await writeFile(join(node.accountDir, "ca.crt"), api.ca);
       const begin = performance.now();
       const child = startProgram("install", {
         isSilent: true,
-        env: {
-          CONTAINER_MOUNT_PREFIX: "",
-          DEST_CNI_NET_DIR: node.netDir,
-          DEST_CNI_BIN_DIR: node.binDir,
-          CONTAINER_CNI_BIN_DIR: node.imageDir,
-          SERVICE_ACCOUNT_DIR: node.accountDir,
-          PLUGIN_LOG: join(node.root, "plugin.log"),
-          CNI_CACHE_DIR: node.cacheDir,
-          KUBERNETES_SERVICE_HOST: "127.0.0.1",
-          KUBERNETES_SERVICE_PORT: new URL(server).port,
+        env: node.environment({
+          KUBERNETES_SERVICE_PORT: String(api.port),
           NODE_NAME: "node-1",
           HEALTH_PORT: String(port),
-          CNI_NETWORK_CONFIG: '{"type":"linkerd-cni","kubernetes":{"kubeconfig":"__KUBECONFIG_FILEPATH__"}}',
-        },
+        }),
       });
       const ended = once(child, "close");
       while ((await probe(port)) !== 200) await sleep(1);

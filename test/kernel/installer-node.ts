@@ -157,6 +157,26 @@ export class TestNode {
     });
   }
 
+  /** What an installer of this node is started with. No API server is there unless the changes name one. */
+  environment(changes: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return {
+      CONTAINER_MOUNT_PREFIX: "",
+      DEST_CNI_NET_DIR: this.netDir,
+      DEST_CNI_BIN_DIR: this.binDir,
+      CONTAINER_CNI_BIN_DIR: this.imageDir,
+      SERVICE_ACCOUNT_DIR: this.accountDir,
+      PLUGIN_LOG: join(this.root, "plugin.log"),
+      CNI_CACHE_DIR: this.cacheDir,
+      KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      KUBERNETES_SERVICE_PORT: "1",
+      CNI_NETWORK_CONFIG: JSON.stringify({
+        type: "linkerd-cni",
+        kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
+      }),
+      ...changes,
+    };
+  }
+
   /** Starts an installer: that of the built executable, unless another is named. */
   start(environment: Readonly<Record<string, string>> = {}, executable?: string): Installer {
     return this.startAs([], environment, executable);
@@ -171,23 +191,7 @@ export class TestNode {
     const child = startProgram("install", {
       runner,
       executable,
-      env: {
-        CONTAINER_MOUNT_PREFIX: "",
-        DEST_CNI_NET_DIR: this.netDir,
-        DEST_CNI_BIN_DIR: this.binDir,
-        CONTAINER_CNI_BIN_DIR: this.imageDir,
-        SERVICE_ACCOUNT_DIR: this.accountDir,
-        PLUGIN_LOG: join(this.root, "plugin.log"),
-        CNI_CACHE_DIR: this.cacheDir,
-        KUBERNETES_SERVICE_HOST: "127.0.0.1",
-        KUBERNETES_SERVICE_PORT: "1",
-        UNINSTALL_ON_STOP: "always",
-        CNI_NETWORK_CONFIG: JSON.stringify({
-          type: "linkerd-cni",
-          kubernetes: { kubeconfig: "__KUBECONFIG_FILEPATH__" },
-        }),
-        ...environment,
-      },
+      env: this.environment({ UNINSTALL_ON_STOP: "always", ...environment }),
     });
     return new Installer(child);
   }

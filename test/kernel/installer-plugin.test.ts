@@ -6,6 +6,7 @@ import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
+import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { type Installer, SMALL_PLUGIN, TestNode } from "./installer-node";
@@ -164,7 +165,7 @@ suite("a slow disk", disk, () => {
     try {
       freeze("-f");
       installer = node.start({ HEALTH_PORT: String(PORT) });
-      await installer.says("linkerd-cni.journal\n");
+      await until("it to serve", async () => (await get("/live").catch(() => undefined))?.status === 200);
       for (let round = 0; round < 10; round += 1) {
         await sleep(50);
         expect(await get("/live")).toEqual({ status: 200, body: "live\n" });

@@ -56,20 +56,13 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       args,
       executable,
       isSilent: true,
-      env: {
-        CONTAINER_MOUNT_PREFIX: "",
-        DEST_CNI_NET_DIR: node.netDir,
-        DEST_CNI_BIN_DIR: node.binDir,
-        CONTAINER_CNI_BIN_DIR: node.imageDir,
-        SERVICE_ACCOUNT_DIR: node.accountDir,
-        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+      env: node.environment({
         KUBERNETES_SERVICE_PORT: String(api.port),
         NODE_NAME: "node-1",
         LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: "node-1",
         LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
         HEALTH_PORT: String(port),
-        CNI_NETWORK_CONFIG: '{"type":"linkerd-cni"}',
-      },
+      }),
     });
     const ask = askAt(port);
     await until("it to be ready", async () => (await ask("ready").catch(() => undefined))?.status === 200);

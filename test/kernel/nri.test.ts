@@ -505,7 +505,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     await together({}, async (runtime, daemon) => {
       await runtime.synchronized();
       // More than the server keeps: it ends the oldest for each new one, and they come again.
-      const crowd = new Crowd(daemon.port, sent, 700);
+      const crowd = new Crowd(daemon.port, sent, { size: 700 });
       try {
         await crowd.grown(700);
         for (let probe = 0; probe < 6; probe++) {

@@ -4,19 +4,26 @@ import { eventually } from "../../nri/runtime.testing";
 /** As many at once as one hostile client would open. */
 const SIZE = 64;
 
+interface CrowdOptions {
+  /** Clients at any time. */
+  readonly size?: number;
+  /** Each resets its connection once it is there. */
+  readonly isResetting?: boolean;
+}
+
 /** Clients that connect to a port, never finish a request, and connect again whenever they are thrown out. */
 export class Crowd {
   private readonly sockets = new Set<Socket>();
   private connections = 0;
   private isLeaving = false;
 
-  /** @param sent what each sends @param size how many there are at any time */
+  /** @param sent what each sends, each character a byte */
   constructor(
     private readonly port: number,
     private readonly sent: string,
-    size = SIZE,
+    private readonly options: CrowdOptions = {},
   ) {
-    for (let each = 0; each < size; each++) this.join();
+    for (let each = 0; each < (options.size ?? SIZE); each++) this.join();
   }
 
   /** Waits until so many connections were made. */
@@ -36,7 +43,8 @@ export class Crowd {
     socket.on("error", () => {});
     socket.once("connect", () => {
       this.connections++;
-      if (this.sent !== "") socket.write(this.sent);
+      if (this.options.isResetting) socket.resetAndDestroy();
+      else if (this.sent !== "") socket.write(this.sent, "latin1");
     });
     socket.once("close", () => {
       this.sockets.delete(socket);

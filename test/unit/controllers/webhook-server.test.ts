@@ -162,7 +162,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     await server.stop();
     server = await WebhookProcess.start(runtime, await certificates, { handshakeMs: 300_000, idleMs: 300_000 });
     // Without a handshake, with half of one, and with nothing behind it.
-    const crowds = [new Crowd(server.port, "", 2_000), new Crowd(server.port, "\x16\x03\x01", 500)];
+    const crowds = [new Crowd(server.port, "", { size: 2_000 }), new Crowd(server.port, "\x16\x03\x01", { size: 500 })];
     try {
       await Promise.all(crowds.map((crowd) => crowd.grown(500)));
       const silent = await Promise.all(Array.from({ length: 50 }, () => server.connect()));

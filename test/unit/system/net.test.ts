@@ -130,7 +130,7 @@ test("later connections get a new certificate, but not an unusable one", async (
 test("unfinished handshakes are closed for new ones", async () => {
   const { port } = await listenSecurely();
   // Not all of them have room, and those that are thrown out come back.
-  const crowd = new Crowd(port, "", 2_100);
+  const crowd = new Crowd(port, "", { size: 2_100 });
   try {
     await crowd.grown(2_500);
     const connection = await connectTls({ host: HOST, port, ca: right.cert }, options);
