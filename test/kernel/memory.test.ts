@@ -17,8 +17,9 @@ function memory(pid: number): Readonly<Record<string, number>> {
 
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
-/** In each half of the test that looks for leaks. */
+/** In each part of the test that looks for leaks, and how many parts there are at most. */
 const ROUNDS = 300;
+const MOST_PARTS = 5;
 
 jest.setTimeout(120_000);
 
@@ -105,9 +106,11 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       const pid = child?.pid ?? 0;
       return { kilobytes: memory(pid)["RssAnon"] ?? Number.NaN, descriptors: descriptors(pid) };
     };
-    const first = await rounds();
-    const second = await rounds();
+    let [first, second] = [await rounds(), await rounds()];
     process.stdout.write(`install: ${first.kilobytes} kB its own, then ${second.kilobytes} kB\n`);
+    // Garbage comes and goes; a leak grows in each part.
+    for (let part = 2; part < MOST_PARTS && second.kilobytes > first.kilobytes + 256; part += 1)
+      [first, second] = [second, await rounds()];
     expect(second.kilobytes).toBeLessThanOrEqual(first.kilobytes + 256);
     // Some come and go: files that it reads, connections that clients keep.
     expect(second.descriptors - first.descriptors).toBeLessThanOrEqual(8);
