@@ -10,7 +10,7 @@ const suite = (displayName, testMatch) => ({
       { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "commonjs" } },
     ],
   },
-  modulePathIgnorePatterns: ["<rootDir>/dist/"],
+  modulePathIgnorePatterns: ["<rootDir>/dist/", "<rootDir>/.cache/previous/"],
 });
 
 module.exports = {
