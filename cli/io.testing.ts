@@ -1,13 +1,13 @@
 import type { Ended, Io } from "./io";
 import { runProgram } from "./program";
 
-/** How a command line ended, and what it wrote. */
+/** The result and output of a command line. */
 export interface CliRun extends Ended {
   /** By path; `-` is standard output. */
   readonly written: ReadonlyMap<string, Buffer>;
 }
 
-/** The world of a test: what is not given is empty, and time passes only in sleep. */
+/** The environment of a test: inputs are empty by default, and time passes only in sleep. */
 export interface World {
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
@@ -18,11 +18,11 @@ export interface World {
   readonly columns?: number;
   /** Texts by URL. */
   readonly web?: Readonly<Record<string, string>>;
-  /** The name by which the program is called. */
+  /** The name of the called program. */
   readonly name?: string;
 }
 
-/** Runs a command line in such a world. */
+/** Runs a command line in this environment. */
 export async function runIn(world: World, args: readonly string[]): Promise<CliRun> {
   const { files = {}, env = {}, programs = {}, colour = false, watched = false, columns, web = {}, name } = world;
   const said = { out: "", err: "" };

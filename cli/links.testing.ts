@@ -3,14 +3,14 @@ import { join } from "node:path";
 
 const ROOT = join(__dirname, "..");
 
-/** As GitHub makes them of headings. */
+/** GitHub's anchors of headings. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
     .replace(/[^\w -]/g, "")
     .replaceAll(" ", "-");
 
-/** Whether a link to this project leads to a page that is there, and to a section of it. */
+/** Whether a link to this project leads to an existing page and section. */
 export function leadsSomewhere(link: string | undefined): boolean {
   const [, page = "", section] = /\/blob\/main\/([^#]+)(?:#(.+))?$/.exec(link ?? "") ?? [];
   const file = join(ROOT, page);

@@ -81,7 +81,7 @@ test("LINKERD_DOCKER_REGISTRY overrides --registry", async () => {
   expect(documents(out)).toEqual(expected({ image: { name: "from.env/linkerd-cni" } }));
 });
 
-test("--cni-namespace is where everything goes", async () => {
+test("--cni-namespace is the namespace of everything", async () => {
   const { out } = await run(["install-cni", "--cni-namespace", "mesh"]);
   expect(documents(out)).toEqual(expected({}, "mesh"));
 });
@@ -91,7 +91,7 @@ test("--output json is a list that kubectl reads", async () => {
   expect(JSON.parse(out)).toEqual({ apiVersion: "v1", kind: "List", items: expected({}) });
 });
 
-/** Command lines that fail, and what is said then. */
+/** Failing command lines and their messages. */
 const refused: readonly (readonly [string, string])[] = [
   ["--cni-log-level loud", 'l5d-cni: --cni-log-level: "loud" is not one of trace, debug, info, warn, error'],
   ["--inbound-port 0", 'l5d-cni: --inbound-port: "0" is less than 1\n'],
@@ -133,7 +133,7 @@ test.each([
   expect(err).toContain(message);
 });
 
-test("a registry from the environment is checked, too", async () => {
+test("a registry from the environment is also checked", async () => {
   const { code, err } = await run(["install-cni"], {}, { LINKERD_DOCKER_REGISTRY: "a b" });
   expect([code, err]).toEqual([1, expect.stringContaining('LINKERD_DOCKER_REGISTRY: "a b" is not a registry')]);
 });
@@ -163,7 +163,7 @@ test.each([
   expect(out.match(/^\S+/gm)?.sort()).toEqual([...names].sort());
 });
 
-test("values of an unknown name suggests one", async () => {
+test("values of an unknown name suggest a known one", async () => {
   const { code, err } = await run(["values", "proxyUid2"]);
   expect([code, err]).toEqual([1, "l5d-cni: proxyUid2 is not a value: did you mean proxyUID?\n"]);
 });
@@ -217,7 +217,7 @@ test("as a plugin of kubectl it has kubectl's name in its help, and completes fo
   expect([code, out]).toEqual([0, "check\n:4\n"]);
 });
 
-/** Words before the cursor, and what completes the last of them. */
+/** Words before the cursor, and the completions of the last one. */
 test.each<[readonly string[], string]>([
   [["chec"], "check\n:4\n"],
   [["install-cni", "--plat"], "--platform\n:4\n"],
@@ -245,7 +245,7 @@ test.each(["bash", "zsh", "fish"])("completion for %s asks the program", async (
   expect([code, out]).toEqual([0, expect.stringContaining("l5d-cni __complete ")]);
 });
 
-test("completion for an unknown shell says which are known", async () => {
+test("completion for an unknown shell names the known ones", async () => {
   const { code, err } = await run(["completion", "tcsh"]);
   expect([code, err]).toEqual([1, "l5d-cni: no completion for tcsh: known are bash, zsh, fish\n"]);
 });

@@ -18,7 +18,7 @@ async function printed(world: World, ...args: readonly string[]) {
 const everything = fieldsOf(values)
   .filter(({ type }) => type === "bool")
   .map(({ path }) => `${path.join(".")}=true`);
-/** What there is by other values than switches. */
+/** Objects that depend on values other than switches. */
 const requested = ["platform=openshift", "priorityClassName=system-node-critical", "resourceQuota.create=always"];
 const withPolicy = (version: string) => [
   "--set",
@@ -69,7 +69,7 @@ test.each(MUTATING_POLICY_VERSIONS)(
   },
 );
 
-test("an API that is down, as a broken metrics-server's, keeps nothing of ours from being named", async () => {
+test("an API that is down, such as a broken metrics-server's, does not hide our objects", async () => {
   const { manifests } = await printed({}, "install-cni", ...withPolicy("v1"));
   const err = "error: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale\n";
   const { world } = cluster(known, manifests, { code: 1, err });
@@ -81,14 +81,14 @@ test("an API that is down, as a broken metrics-server's, keeps nothing of ours f
   expect((await printed(without.world, "uninstall-cni")).err).toContain("unable to retrieve the complete list");
 });
 
-test("where the cluster knows no such kind, none is named, not even on request", async () => {
+test("objects of kinds unknown to the cluster are not named, even if enabled", async () => {
   const { asked, world } = cluster(["deployments.apps"], []);
   const { manifests, err } = await printed(world, "uninstall-cni", ...withPolicy("v1"));
   expect(manifests.filter(({ apiVersion }) => /admission|monitoring|policy/.test(apiVersion))).toEqual([]);
   expect([asked, err]).toEqual([[["api-resources", "--output=name"]], ""]);
 });
 
-test("what is there is named in the version that the cluster has it in, if it is of this installation", async () => {
+test("existing objects of this installation are named in the cluster's API version", async () => {
   const policy = (name: string): Manifest => ({
     apiVersion: `${ADMISSION}/v1`,
     kind: "MutatingAdmissionPolicy",
@@ -130,7 +130,7 @@ test("what is there is named in the version that the cluster has it in, if it is
   );
 });
 
-test("without kubectl it names what its values install, and says that there may be more", async () => {
+test("without kubectl it names the objects of the given values, and reports that there may be more", async () => {
   const { manifests, err } = await printed({}, "uninstall-cni", ...withPolicy("v1"));
   const before = manifests.slice(
     0,
@@ -149,7 +149,7 @@ test("without kubectl it names what its values install, and says that there may 
 });
 
 test.each(["linkerd-cni", "linkerd", "kube-system"])(
-  "no namespace is named, since %s may hold what is not ours",
+  "the namespace is not named, since %s may contain other objects",
   async (namespace) => {
     for (const world of [{}, cluster(known, []).world]) {
       const { manifests } = await printed(world, "uninstall-cni", "--cni-namespace", namespace);
@@ -170,7 +170,7 @@ test.each([
   expect(manifests.filter(({ kind }) => kind === "Namespace")).toHaveLength(count);
 });
 
-test("with --ignore-cluster nobody is asked", async () => {
+test("with --ignore-cluster the cluster is not asked", async () => {
   const { asked, world } = cluster(known, []);
   const { manifests, err } = await printed(world, "uninstall-cni", "--ignore-cluster");
   expect([asked, err]).toEqual([[], ""]);

@@ -25,11 +25,11 @@ test.each(cases)("--set %s", (text, expected) => {
   expect(withAssignments({}, text, typed)).toEqual(expected);
 });
 
-test("--set-string takes everything as text", () => {
+test("--set-string reads everything as text", () => {
   expect(withAssignments({ b: 1 }, "a=1,c=true", asText)).toEqual({ a: "1", b: 1, c: "true" });
 });
 
-test("--set-file takes the content of a file", () => {
+test("--set-file reads the content of a file", () => {
   expect(withFile({}, "a.b=/x", (path) => `content of ${path}`)).toEqual({ a: { b: "content of /x" } });
 });
 
@@ -51,7 +51,7 @@ test.each(refused)("--set %s is refused", (text, problem) => {
   expect(() => withAssignments({}, text, typed)).toThrow(problem);
 });
 
-test("the values given are left alone", () => {
+test("the given values do not change", () => {
   const values = { a: { b: [1] } };
   expect(withAssignments(values, "a.b[0]=2,a.c=3", typed)).toEqual({ a: { b: [2], c: 3 } });
   expect(values).toEqual({ a: { b: [1] } });

@@ -30,7 +30,7 @@ import type { CheckedPod } from "./objects";
 import { reportText } from "./report";
 import type { Snapshot } from "./snapshot";
 
-/** A node at its limit of pods, which takes none beside the old one. */
+/** A node at its limit of pods, without room for a second pod. */
 const surgeWithoutRoom: Partial<Snapshot> = {
   ...rolledOut({ updatedNumberScheduled: 1 }),
   pods: {
@@ -67,7 +67,7 @@ const AFFINITY = {
   },
 };
 
-/** What is other than well, and all that is said then. */
+/** Problems, and the complete findings. */
 const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[] = [
   ["nothing", {}, []],
   ["no namespace", { namespaceObject: { value: undefined } }, ["error: namespace linkerd-cni is not there"]],
@@ -89,7 +89,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ],
   ],
   [
-    "a stanza that is no object",
+    "a stanza that is not an object",
     { configMap: stanza("[]") },
     ["error: ConfigMap linkerd-cni/linkerd-cni-config: cni_network_config is not a JSON object"],
   ],
@@ -120,13 +120,13 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: DaemonSet linkerd-cni/linkerd-cni is not there"],
   ],
   [
-    "a change that is not acted on",
+    "a change that the controller has not processed",
     rolledOut({ observedGeneration: 0 }),
     ["error: its controller has not processed the last change"],
   ],
   ["old pods", rolledOut({ updatedNumberScheduled: 1 }), ["error: 1 of 2 pods are of an older version"]],
   [
-    "old pods that nobody replaces",
+    "old pods that are not replaced",
     rolledOut({ updatedNumberScheduled: 1 }, { updateStrategy: { type: "OnDelete" } }),
     ["error: 1 of 2 pods are of an older version, and are replaced only when they are deleted"],
   ],
@@ -136,7 +136,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: pod linkerd-cni-two is not ready: container install-cni: CrashLoopBackOff"],
   ],
   [
-    "an installer that says why",
+    "an installer with a reason in its log",
     {
       ...onTwo({ conditions: unready, containerStatuses: [{ name: "install-cni", state: { running: {} } }] }),
       warnings: new Map([["linkerd-cni-two", "linkerd-cni: error: no valid CNI configuration in /etc/cni/net.d"]]),
@@ -144,7 +144,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: pod linkerd-cni-two is not ready: it says: no valid CNI configuration in /etc/cni/net.d"],
   ],
   [
-    "an installer that says nothing",
+    "an installer without a reason in its log",
     onTwo({ conditions: unready }),
     ["error: pod linkerd-cni-two is not ready: containers with unready status: [install-cni]"],
   ],
@@ -201,7 +201,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: 1 of 2 pods are of an older version"],
   ],
   [
-    "an image that cannot be pulled, of which alone is told",
+    "an image that cannot be pulled, as the only finding",
     {
       ...rolledOut({ numberReady: 1 }),
       ...onTwo({
@@ -324,7 +324,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: node two is NotReady: container runtime network not ready: NetworkReady=false"],
   ],
   [
-    "a node whose kubelet is gone",
+    "a node whose kubelet does not report",
     {
       ...onTwo({ conditions: unready }),
       nodes: {
@@ -356,7 +356,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
           },
           {
             message: 'failed to find plugin "linkerd-cni" in path [/gone]',
-            involvedObject: { uid: "of a pod that is gone" },
+            involvedObject: { uid: "of a deleted pod" },
           },
         ],
       },
@@ -387,12 +387,12 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["warning: node two cannot reach the API server: API server 10.96.0.1:443: no connection within 2000 ms"],
   ],
   [
-    "what may not be read",
+    "parts that may not be read",
     { nodes: forbidden("nodes"), definitions: forbidden("customresourcedefinitions"), webhook: forbidden("webhooks") },
     ["warning: not allowed to read nodes, webhooks, customresourcedefinitions: what these show is not checked"],
   ],
   [
-    "nobody who may read anything",
+    "a user who may not read anything",
     {
       daemonSet: forbidden("daemonsets"),
       daemonSets: forbidden("daemonsets"),
@@ -453,7 +453,7 @@ describe("rights", () => {
       NAMESPACE,
     ).find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === name)?.rules;
 
-  test("are those of what runs in the pods", () => {
+  test("are those that the pods need", () => {
     expect(JSON.stringify(rules("linkerd-cni"))).toContain('"delete"');
     expect(JSON.stringify(rules("linkerd-cni"))).not.toContain("pods/eviction");
     expect(JSON.stringify(rules("linkerd-cni", true))).toContain("pods/eviction");
@@ -462,7 +462,7 @@ describe("rights", () => {
     expect(shared.map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");
   });
 
-  /** A role in place of the plugin's, and what is said. */
+  /** A role instead of the plugin's, and the finding. */
   test.each([
     [{ rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] }, []],
     [
@@ -500,7 +500,7 @@ describe("rights", () => {
   });
 });
 
-/** What is found, and what its remedy says. */
+/** A finding and its remedy. */
 test.each<readonly [string, Partial<Snapshot>, string]>([
   [
     "no room for a second pod",
@@ -583,7 +583,7 @@ test("the log to see is that of the container that is not ready", () => {
 describe("the report", () => {
   const findings = inspect(cluster(onTwo({ conditions: unready })));
 
-  test("has its facts below each other, and colours only where they are wanted", () => {
+  test("has aligned facts, and colours only if wanted", () => {
     const plain = reportText(findings, pc.createColors(false));
     const coloured = reportText(findings, pc.createColors(true));
     expect(plain).not.toContain("\u001b");
@@ -595,7 +595,7 @@ describe("the report", () => {
   });
 });
 
-test("how pods come to be chained is told, by node", () => {
+test("how pods are chained is reported by node", () => {
   const chainings = new Map([
     ["linkerd-cni-one", "dropin: containerd://2.2.9 reads drop-ins"],
     ["linkerd-cni-two", "edit: containerd://1.6.20 does not read drop-ins (containerd 2.1 and CRI-O 1.34 do)"],

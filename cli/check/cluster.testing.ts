@@ -17,7 +17,7 @@ export const node = (name: string, given: Partial<NodeObject> = {}): NodeObject 
 export const notReady = (message: string, status = "False") => ({
   status: { conditions: [{ type: "Ready", status, message }] },
 });
-/** A pod of the mesh, of which the validator ended with a code; 0 where it has not run. */
+/** A meshed pod whose validator ended with a code; 0 if it has not run. */
 export const validated = (name: string, exitCode: number): CheckedPod => ({
   metadata: { name, namespace: "shop", uid: name },
   status: {
@@ -30,7 +30,7 @@ export const validated = (name: string, exitCode: number): CheckedPod => ({
     ],
   },
 });
-/** A pod that the scheduler finds no node for. */
+/** A pod that cannot be scheduled. */
 export const waitingFor = (message: string): CheckedPod => ({
   metadata: { name: "web", namespace: "shop", uid: "web" },
   status: { conditions: [{ type: "PodScheduled", status: "False", message: `0/2 nodes are available: ${message}` }] },
@@ -65,7 +65,7 @@ export function daemonSet(
   };
 }
 
-/** A cluster where all is well, but for what is given. */
+/** A healthy cluster, except for the given parts. */
 export function cluster(given: Partial<Snapshot> = {}): Snapshot {
   const set = daemonSet();
   return {

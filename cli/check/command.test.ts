@@ -24,7 +24,7 @@ test.each([
   expect(out).toContain("kubectl get: The connection to the server was refused");
 });
 
-test.each(["<html>login</html>", "null"])("what answers %s is no API server", async (out) => {
+test.each(["<html>login</html>", "null"])("a server that answers %s is not an API server", async (out) => {
   const kubectl = () => ({ code: 0, out, err: "" });
   const ended = await runIn({ programs: { kubectl } }, ["check", "--output=json"]);
   expect([ended.code, ended.err]).toEqual([1, ""]);
@@ -34,7 +34,7 @@ test.each(["<html>login</html>", "null"])("what answers %s is no API server", as
   ]);
 });
 
-test("whoever watches sees what is waited for", async () => {
+test("a terminal shows what it waits for", async () => {
   const { err } = await runIn({ programs: { kubectl: () => refused }, watched: true }, ["check", "--wait=4"]);
   expect(err.split("\r\u001b[2K")).toEqual([
     "",
@@ -63,7 +63,7 @@ test.each([
   [["error: no valid CNI configuration", "warn: changed back by calico"], "no valid CNI configuration"],
   [["error: no valid CNI configuration", "error: plugin: verb=ADD code=7"], "no valid CNI configuration"],
   [["warn: changed back by calico", "error: plugin: verb=ADD code=7"], "changed back by calico"],
-])("of a log that holds %j, what ails the installer is told", async (lines, told) => {
+])("the installer's problem is reported from a log with %j", async (lines, told) => {
   const kubectl = withLog(lines.map((line) => `linkerd-cni: ${line}`));
   const { out } = await runIn({ programs: { kubectl } }, ["check"]);
   expect(out).toContain(`pod linkerd-cni-a is not ready: it says: ${told}\n`);

@@ -36,7 +36,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   ["the NRI plugin beside the chain", withNri([nriPod("one"), nriPod("two")]), []],
   ["the NRI plugin without a chain", withNri([nriPod("one"), nriPod("two")], { chained: false }), []],
   [
-    "a runtime without NRI, where nothing else redirects",
+    "a runtime without NRI, if nothing else redirects",
     { ...withNri([nriPod("one"), nriPod("two", unconnected)], noSocket), warnings },
     [`error: node two: pod linkerd-cni-nri-two is not ready: it says: ${NO_SOCKET}`],
   ],
@@ -46,7 +46,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     [`warning: node two: pod linkerd-cni-nri-two is not ready: it says: ${NO_SOCKET}`],
   ],
   [
-    "a pod of the NRI plugin that nothing is known about",
+    "a pod of the NRI plugin with an unknown problem",
     withNri([nriPod("one"), nriPod("two", unconnected)], noSocket),
     ["error: node two: pod linkerd-cni-nri-two is not ready: unready"],
   ],
@@ -64,12 +64,12 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ["error: violates PodSecurity"],
   ],
   [
-    "an NRI plugin that was taken away by hand",
+    "an NRI plugin that was removed by hand",
     { ...withNri([]), nri: { value: undefined } },
     ["error: DaemonSet linkerd-cni/linkerd-cni-nri is not there, and the installer expects it (nri.enabled)"],
   ],
   [
-    "a validator that has not run since the NRI plugin mended its pod",
+    "a validator that has not run since the NRI plugin repaired its pod",
     { ...withNri([nriPod("one"), nriPod("two")]), pending: { value: [broken("two")] } },
     [
       "warning: shop/web started without rules, which the NRI plugin sets in place: linkerd-network-validator has yet to run again",
@@ -89,7 +89,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   ],
 ];
 
-/** What the DaemonSets need, and have. */
+/** The permissions that the DaemonSets need and have. */
 const grantsOf = ({ daemonSet: set, nri }: Partial<Snapshot>): Pick<Snapshot, "grants"> => {
   const valueIn = (read: Snapshot["nri"] | undefined) =>
     read !== undefined && "value" in read ? read.value : undefined;
@@ -105,7 +105,7 @@ test.each(cases)("%s", (_, given, expected) => {
   }
 });
 
-test("what to do about a runtime without NRI, by its own words", () => {
+test("the remedy for a runtime without NRI", () => {
   const findings = inspect(cluster({ ...withNri([nriPod("two", unconnected)], noSocket), warnings }));
   expect(findings.find(({ problem = "" }) => problem.includes("no socket"))).toMatchObject({
     remedy:
@@ -114,7 +114,7 @@ test("what to do about a runtime without NRI, by its own words", () => {
   });
 });
 
-test("the mode is said", () => {
+test("the mode is reported", () => {
   const modeOf = (chained: boolean) =>
     inspect(cluster(withNri([nriPod("one"), nriPod("two")], { chained })))
       .filter(({ category }) => category === "linkerd-cni-nri")

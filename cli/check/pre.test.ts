@@ -62,7 +62,7 @@ const cilium = (data: Readonly<Record<string, string>>): Partial<Before> => ({
 const SOCKETS =
   "warning: Cilium's load balancing at sockets is on in pods: the proxy sees the address of one pod in place of the Service's, and does not balance its requests";
 
-/** A cluster, what is said of it, and the values for it. */
+/** A cluster, its findings, and its values. */
 test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   ["a usual one", {}, [], {}],
   ["GKE", nodes(node("gke-a", { kubeletVersion: "v1.31.5-gke.1" })), [], { platform: "gke" }],

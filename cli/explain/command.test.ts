@@ -27,7 +27,7 @@ test("a date is text, as for kubectl; and JSON is read as JSON", async () => {
   }
 });
 
-test("what a file leaves empty is absent, as for Kubernetes", async () => {
+test("empty fields of a file are absent, as in Kubernetes", async () => {
   const pod = (rest: string) =>
     `kind: Pod\nmetadata: {name: cart, namespace: shop, annotations: {linkerd.io/proxy-version: x}}\n${rest}\n`;
   const meshed = "spec: {containers: [{name: linkerd-proxy}]}";
@@ -52,7 +52,7 @@ test("a ConfigMap whose file names no namespace is called by its name alone", as
   expect(err).toContain("ConfigMap linkerd-cni-config: has no key");
 });
 
-/** Command lines that fail, and what is said then. */
+/** Failing command lines and their messages. */
 test.each([
   ["", "say which pod, [NAMESPACE/]POD, or give --file"],
   ["-f pod.yaml deploy/web", "deploy/web: of a file, name its pods: [NAMESPACE/]POD"],
@@ -74,7 +74,7 @@ test.each([
   expect(err).toContain(message);
 });
 
-/** A Deployment with pods, a CronJob with a Job, and what they are asked by. */
+/** A Deployment with pods, a CronJob with a Job, and the queries for them. */
 function withOwners() {
   const pod = (name: string) => ({
     apiVersion: "v1",
@@ -107,7 +107,7 @@ function withOwners() {
 }
 
 test.each(["deploy/web", "deployment.apps/web", "Deployment/web"])(
-  "explain %s explains its pods, the like ones once",
+  "explain %s explains its pods, equal ones once",
   async (owner) => {
     const { code, out } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", owner, "-n", "shop"]);
     expect(code).toBe(0);
@@ -132,7 +132,7 @@ test.each([
   expect([code, err]).toEqual([1, expect.stringContaining(message)]);
 });
 
-/** What explain says about a pod on a terminal. */
+/** The output of explain about a pod on a terminal. */
 async function explainedIn(columns: number): Promise<string> {
   const file = `${POD.trim()}\nspec: {containers: [{name: linkerd-proxy, image: i}]}\n---\n${OTHERS}data: {cni_network_config: '{"linkerd": {}}'}\n`;
   return (await runIn({ files: { file }, columns }, ["explain", "-f", "file"])).out;

@@ -12,7 +12,7 @@ const MARK = { "linkerd.io/proxy-version": "edge-26.5.1" };
 const INJECTED = { ...MARK, "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
 const PROXY = { containers: [{ name: "app" }, { name: "linkerd-proxy" }] };
 
-/** A pod, as meshed by hand unless annotations say otherwise. */
+/** A pod, by default meshed by hand. */
 const pod = (metadata: object = {}, spec: object = PROXY, status: object = {}) => ({
   apiVersion: "v1",
   kind: "Pod",
@@ -45,7 +45,7 @@ const text = (objects: readonly object[]) => objects.map((object) => stringify(o
 const explained = (objects: readonly object[], ...args: readonly string[]): Promise<CliRun> =>
   runIn({ files: { "-": text(objects) } }, ["explain", "-f", "-", ...args]);
 
-/** Objects, and how the first line of what is said about them ends. */
+/** Objects, and the end of the first line of their explanation. */
 const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   ["a meshed pod", [pod()], "redirected: it has a container linkerd-proxy"],
   [
@@ -60,7 +60,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
     "left alone: it has no annotation linkerd.io/proxy-version, which every injector writes",
   ],
   [
-    "no annotation, where the API server is always asked",
+    "no annotation, if the API server is always asked",
     [pod({ annotations: {} }), configMap({ podLookup: "api" })],
     "redirected: it has a container linkerd-proxy",
   ],
@@ -70,7 +70,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
     "left alone: its init container linkerd-init sets the rules",
   ],
   [
-    "linkerd-init, where the API server is asked about no injected pod",
+    "linkerd-init, if the API server is not asked about injected pods",
     [
       pod({ annotations: INJECTED }, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }),
       configMap({ podLookup: "annotations" }),
@@ -78,7 +78,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
     "redirected: it has a container linkerd-proxy",
   ],
   [
-    "linkerd-init, where the API server is asked about others",
+    "linkerd-init, if the API server is asked about others",
     [pod({}, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }), configMap({ podLookup: "annotations" })],
     "left alone: its init container linkerd-init sets the rules",
   ],
@@ -170,7 +170,7 @@ async function json(objects: readonly object[]): Promise<Json> {
 const rows = async (...objects: readonly object[]) =>
   (await json(objects)).settings?.map(({ what, value, from }) => `${what} ${value} (${from})`);
 
-describe("where everything comes from", () => {
+describe("the source of every setting", () => {
   test("the chart's defaults", async () => {
     expect(await rows(pod())).toEqual([
       "inbound TCP to any port, to the proxy's port 4143 (chart default)",
@@ -183,7 +183,7 @@ describe("where everything comes from", () => {
     ]);
   });
 
-  test("the ConfigMap, the namespace and the pod, each where it counts", async () => {
+  test("the ConfigMap, the namespace and the pod, each as a source", async () => {
     const map = configMap({
       inboundProxyPort: 5143,
       portsToRedirect: "80,443",
@@ -212,7 +212,7 @@ describe("where everything comes from", () => {
     ]);
   });
 
-  test("an id of root, or none, exempts nobody, as in the rules", async () => {
+  test("the id of root, or none, exempts no traffic, as in the rules", async () => {
     const own = pod({ annotations: { ...MARK, ...settings({ "proxy-uid": "0", "proxy-gid": "0" }) } });
     expect((await rows(own))?.filter((row) => row.startsWith("not of"))).toEqual([]);
   });
@@ -328,7 +328,7 @@ describe("notes", () => {
       ["fd00::/8 has no effect while the rules are for IPv4 only: set disableIPv6 to false"],
     ],
     [
-      "a namespace that an injected pod does not hear",
+      "a namespace whose annotations do not count for an injected pod",
       [map, around, pod({ annotations: INJECTED })],
       [
         "config.linkerd.io/skip-inbound-ports on namespace shop does not count: the injector copied the namespace's settings when it made the pod: recreate the pod",
@@ -372,7 +372,7 @@ describe("notes", () => {
   });
 });
 
-test("--rules prints what iptables-restore takes, for both families where both are redirected", async () => {
+test("--rules prints input for iptables-restore, for both families if both are redirected", async () => {
   const { out } = await explained([pod(), namespace(), configMap({ disableIPv6: false })], "--rules");
   const rules = out.slice(out.indexOf("# iptables"));
   expect(rules.match(/^(# \w+|\*nat|COMMIT)$/gm)).toEqual([
@@ -386,7 +386,7 @@ test("--rules prints what iptables-restore takes, for both families where both a
   expect(rules).toContain("-A PROXY_INIT_OUTPUT -m owner --uid-owner 2102");
 });
 
-test("a list is explained pod by pod, a named pod alone", async () => {
+test("a list is explained pod by pod, a named pod separately", async () => {
   const list = {
     apiVersion: "v1",
     kind: "PodList",
@@ -399,7 +399,7 @@ test("a list is explained pod by pod, a named pod alone", async () => {
   expect(one.out.match(/^\S+: redirected/gm)).toEqual(["shop/b: redirected"]);
 });
 
-test("who sets the rules, and how, where there is the NRI plugin", async () => {
+test("what sets the rules, and how, with the NRI plugin", async () => {
   const mode = configMap({ iptablesMode: "auto" });
   const lines = async (...objects: readonly object[]) =>
     (await explained([pod(), ...objects])).out.split("\n").filter((line) => /^ *(mode|set by) /.test(line));
@@ -415,7 +415,7 @@ test("who sets the rules, and how, where there is the NRI plugin", async () => {
   ]);
 });
 
-test("a validator that failed, where the NRI plugin mends its pod", async () => {
+test("a validator that failed, if the NRI plugin repairs its pod", async () => {
   const validator = { name: "linkerd-network-validator", lastState: { terminated: { exitCode: 95 } } };
   const { out } = await explained([pod({}, PROXY, { initContainerStatuses: [validator] }), nri(true)]);
   expect(out.replace(/\s+/g, " ")).toContain(

@@ -211,7 +211,7 @@ test("a node whose name is only the word node changes no sentence", async () => 
   expect(files.get("check.txt")).toContain("‼ node node has a ready pod");
 });
 
-test("what identifies a machine is left out", async () => {
+test("ids of the machine are left out", async () => {
   const ids = { machineID: "3d1219c7c4c5404a", systemUUID: "ec2a6f1d-0b54", bootID: "a1b94df2-b2e2" };
   const status = { nodeInfo: { kernelVersion: "6.1.0", ...ids } };
   const { files, text } = await report(cluster({ nodes: { value: [node("one", { status })] } }));
@@ -231,7 +231,7 @@ test("--names keeps them", async () => {
   expect(files.get("check.txt")).toContain("shop/cart-7d9f cannot start");
 });
 
-test("what cannot be read is listed, and is no failure", async () => {
+test("unreadable parts are listed, and are not a failure", async () => {
   const snapshot = cluster({ nodes: { problem: FORBIDDEN }, pods: { value: [ran("one")] } });
   const { code, out, files } = await report(snapshot);
   expect(code).toBe(0);
@@ -259,7 +259,7 @@ test("a user who may read nothing gets no archive", async () => {
   expect([...written.keys()]).toEqual([]);
 });
 
-test("--logs bounds whose logs are read: those that are not ready first", async () => {
+test("--logs limits the pods whose logs are read, unready ones first", async () => {
   const { files } = await report(
     cluster({ pods: { value: [ran("one"), pod("two", { conditions: unready, containerStatuses: [running] })] } }),
     { logs: brokenLogs },
@@ -271,13 +271,13 @@ test("--logs bounds whose logs are read: those that are not ready first", async 
 
 const running1 = (files: World["files"]): World => ({ programs: { kubectl: kubectl(cluster()) }, files: files ?? {} });
 
-test("a file that is there is not overwritten", async () => {
+test("an existing file is not overwritten", async () => {
   const { code, err, written } = await runIn(running1({ "a.tar.gz": "" }), ["report", "-o", "a.tar.gz"]);
   expect([code, err]).toEqual([1, "l5d-cni: --output: a.tar.gz already exists: choose another name\n"]);
   expect(written.size).toBe(0);
 });
 
-test("to standard output goes nothing but the archive", async () => {
+test("standard output gets only the archive", async () => {
   const { code, out, err, written } = await runIn(running1({}), ["report", "-o", "-"]);
   expect([code, out]).toEqual([0, ""]);
   expect(err).toContain("check.txt");
@@ -324,7 +324,7 @@ test("no secret survives in an archive, wherever it was", async () => {
   );
 });
 
-test("what is no secret stays", async () => {
+test("other texts stay", async () => {
   const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
   const log = [
     `linkerd-cni: info: image registry/linkerd-cni@${digest}`,

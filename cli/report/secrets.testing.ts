@@ -6,7 +6,7 @@ export const word = fc.stringMatching(/^[A-Za-z0-9_.~!%^*-]{8,40}$/);
 const bytes = fc.uint8Array({ minLength: 96, maxLength: 400 }).map((array) => Buffer.from(array).toString("base64"));
 const url = (text: string) => text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
-/** A secret, the text by which it came, and what of it must be nowhere. */
+/** A secret, the text with it, and the parts that must not appear. */
 export interface Seeded {
   readonly text: string;
   readonly secrets: readonly string[];
@@ -27,7 +27,7 @@ const jwt = fc
     [base64('{"alg":"RS256","typ":"JWT"}'), base64(JSON.stringify({ sub })), key].map(url).join("."),
   );
 
-/** Secrets of every form, as they come in logs, messages and configuration. */
+/** Secrets of every form, in logs, messages and configuration. */
 export const seeded: fc.Arbitrary<Seeded> = fc.oneof(
   pem,
   pem.map(({ text, secrets }) => ({ text: JSON.stringify({ key: text }), secrets })),

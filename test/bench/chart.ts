@@ -1,4 +1,4 @@
-/** One measured scenario: milliseconds of ours and, where it was there, of the peer. */
+/** One measured scenario: milliseconds of our plugin and, if measured, of the peer. */
 export interface Bar {
   readonly label: string;
   readonly ours: number;

@@ -1,4 +1,4 @@
-/** How long an installer takes from its start until it is ready, on a node that it has never seen, and what that costs. */
+/** Measures the time from an installer's start until it is ready on a new node, and its cost. */
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";

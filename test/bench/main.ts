@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: measures the plugin's executable and, where LINKERD_CNI_PEER names it, linkerd's, side by side.
+ * `npm run bench`: measures the plugin's executable and, if LINKERD_CNI_PEER names it, linkerd's, side by side.
  * `npm run bench -- --quick` calls everything a few times, to try it, and records nothing.
  */
 import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
@@ -183,7 +183,7 @@ async function save(results: PluginResults): Promise<void> {
   await updateBenchmarks();
 }
 
-/** Builds the executable and has it written to the disk, so that this does not go on while it is measured. */
+/** Builds the executable and syncs it to disk, so that the write does not disturb the measurement. */
 async function build(): Promise<void> {
   process.stderr.write("building the plugin\n");
   await buildPlugin();

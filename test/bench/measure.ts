@@ -7,7 +7,7 @@ import { Node } from "../support/netns";
 import { NodeInstaller } from "../support/node-installer";
 import { type Start, Starter } from "./starter";
 
-/** One way of calling: what is measured is the time from the start of the process to its end. */
+/** One way of calling, measured from the start of the process to its end. */
 export interface Scenario {
   readonly pod: "meshed" | "unmeshed";
   readonly delayMs: number;
@@ -64,7 +64,7 @@ export const stanza = {
 export class Bench {
   private constructor(
     private readonly node: Node,
-    /** Starts programs where the installer's socket is, and where none is. */
+    /** Starts programs with and without the installer's socket. */
     private readonly starters: { readonly beside: Starter; readonly alone: Starter },
     private readonly installer: NodeInstaller,
     private readonly api: ApiProcess,
@@ -91,7 +91,7 @@ export class Bench {
     return this.api.delay(delayMs);
   }
 
-  /** MiB that the installer takes. */
+  /** The installer's memory in MiB. */
   installerMiB(): number {
     return this.installer.residentMiB();
   }
@@ -136,7 +136,7 @@ export class Bench {
     return this.peakOf(executable, this.largeInput(call, mode), call.pod ?? "meshed", netns, call.verb);
   }
 
-  /** Makes a large call once. @throws where it ends in anything but success or a CNI error */
+  /** Makes a large call once. @throws if it ends in anything but success or a CNI error */
   async large(contestant: Contestant, call: LargeCall): Promise<Outcome> {
     const { executable, mode } = contestant;
     const netns = await this.prepared(contestant, call);
@@ -151,7 +151,7 @@ export class Bench {
     return { tookMs, outcome: `CNI error ${code}` };
   }
 
-  /** A namespace as it is when a large call is made. */
+  /** The state of the namespace for a large call. */
   private async prepared({ executable, mode }: Contestant, { verb, nft }: LargeCall): Promise<string> {
     const netns = await this.node.pod();
     if (verb === "CHECK") {
@@ -162,8 +162,8 @@ export class Bench {
   }
 
   /**
-   * Peak resident memory in MiB: of the process or, where that is more, of one that it starts. The kernel counts in what
-   * the starting process has, until the program takes its place: GNU time forks, and is smaller than any plugin.
+   * Peak resident memory in MiB, of the process or of a larger child. The kernel includes the starting process's memory
+   * until exec: GNU time forks, and is smaller than any plugin.
    */
   private async peakOf(
     executable: string,

@@ -1,4 +1,4 @@
-/** What pods with a great many labels and annotations cost the NRI plugin, beside a small one. */
+/** The NRI plugin's cost of pods with very many labels and annotations, compared with a small one. */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

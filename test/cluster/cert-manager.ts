@@ -27,7 +27,7 @@ interface Certificate {
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-/** Does by hand what cert-manager does: the cluster has its kinds of objects, and nobody who works on them. */
+/** Does cert-manager's work: the cluster has its kinds of objects, but no controller. */
 export class CertManager {
   constructor(private readonly kubectl: Kubectl) {}
 
@@ -38,7 +38,7 @@ export class CertManager {
     await this.kubectl.run("wait", "--for=condition=Established", ...names, "--timeout=30s");
   }
 
-  /** Makes the certificate that an object asks for, and has a webhook configuration trust the one it names. */
+  /** Makes the requested certificate, and sets the webhook configuration's caBundle. */
   async issue(configuration: string): Promise<void> {
     const { metadata, webhooks } = await this.kubectl.json<{
       metadata: { annotations: Record<string, string> };

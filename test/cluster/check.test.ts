@@ -19,7 +19,7 @@ interface Check {
   readonly remedy?: string;
 }
 
-/** What is broken, what the first failure then says, and what mends it. */
+/** A fault, its first failure, and the repair. */
 interface Breakage {
   readonly name: string;
   readonly breaks: () => Promise<unknown>;
@@ -74,7 +74,7 @@ class Breaker {
     await this.cluster.rolledOut();
   }
 
-  /** Takes an object away. @returns what puts it back */
+  /** Removes an object. @returns a function that restores it */
   async take(kind: string, name: string): Promise<() => Promise<void>> {
     const found = await this.cluster.kubectl.json<{ metadata: Record<string, unknown> }>("get", kind, name);
     const { resourceVersion, uid, creationTimestamp, ...metadata } = found.metadata;
@@ -97,7 +97,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
   }
   const failures = async (flags?: readonly string[]) => (await check(flags)).filter(({ result }) => result === "error");
 
-  /** A kubeconfig of the administrator who acts as somebody else. */
+  /** A kubeconfig of the administrator that impersonates another user. */
   async function actingAs(user: string): Promise<string> {
     const path = join(paths.kubeconfigs, user);
     const text = await cluster.kubectl.run("config", "view", "--raw", "--output=json");
@@ -107,7 +107,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     return path;
   }
 
-  /** Waits until a check fails first by what is broken: the cluster takes its time to notice. */
+  /** Waits until the fault is the first failure of a check, since the cluster notices it with a delay. */
   async function firstFailure({ problem, flags }: Breakage): Promise<Check | undefined> {
     let first: Check | undefined;
     for (const end = Date.now() + 60_000; Date.now() < end; await sleep(500)) {
@@ -238,7 +238,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       remedy: /kubectl label namespace linkerd-cni pod-security\.kubernetes\.io\/enforce=privileged/,
     },
     {
-      name: "the startup taint, which nobody removes",
+      name: "the startup taint, which nothing removes",
       breaks: async () => {
         await admin().run("taint", "node", NODE.name, `${KEY}=:NoSchedule`);
         await admin().apply(pod("waiting"));
@@ -317,7 +317,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     },
   );
 
-  test("helm test passes on a node whose chain is complete; where it is not, it fails and says so", async () => {
+  test("helm test passes on a node with a complete chain; otherwise it fails and reports it", async () => {
     const tested = () => cluster.helm("test", "linkerd-cni", "--namespace=linkerd-cni", "--logs");
     expect(await tested()).toContain("is redirected to the proxy's port 4140");
     await breaker.spec({ nodeSelector: { pool: "mesh" } });
@@ -372,7 +372,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     }
   });
 
-  test("what was mended is healthy again", async () => {
+  test("the repaired cluster is healthy again", async () => {
     await until("no failure", async () => (await failures()).length === 0, 60);
   });
 });

@@ -22,9 +22,8 @@ export const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet]
 const NEVER = new AbortController().signal;
 
 /**
- * Brings up a one-node cluster; builds its programs first where they are not cached. One that runs already is taken
- * where it is whole and what is asked for.
- * @param signal ends what has begun
+ * Starts a one-node cluster; first builds programs that are not cached. Reuses a running cluster if it is complete and
+ * as requested. @param signal ends a start in progress
  */
 export async function up(progress: Progress, version: ContainerdVersion = "1", signal = NEVER): Promise<Machine> {
   const running = await Machine.find();
@@ -53,7 +52,7 @@ export async function up(progress: Progress, version: ContainerdVersion = "1", s
   }
 }
 
-/** @throws where the cluster that runs is another one, or only a part of one */
+/** @throws if the running cluster is another one, or incomplete */
 async function asAskedFor(machine: Machine, version: ContainerdVersion): Promise<Machine> {
   const lacking = (await processes(machine)).filter(({ pid }) => pid === undefined).map(({ name }) => name);
   const found = await preparedContainerd();
@@ -87,7 +86,7 @@ async function start(progress: Progress, built: string | undefined, signal: Abor
       for (const daemon of controlPlane) await startDaemon(machine, daemon);
     }),
   ];
-  // None of them goes on where another has failed and all is removed.
+  // None of them continues if another has failed and everything is removed.
   await Promise.allSettled(steps);
   await Promise.all(steps);
   await progress.step("node ready", async () => {
@@ -131,7 +130,7 @@ async function removeRemains(): Promise<void> {
   await rm(paths.state, { recursive: true, force: true });
 }
 
-/** Every daemon with its process id inside the machine, where it runs. */
+/** Every running daemon with its process id inside the machine. */
 async function processes(machine: Machine): Promise<{ name: string; pid: number | undefined }[]> {
   return Promise.all(daemons.map(async ({ name }) => ({ name, pid: await machine.pidOf(name) })));
 }

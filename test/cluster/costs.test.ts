@@ -15,7 +15,7 @@ const MIB = 2 ** 20;
 
 const peer = process.env["LINKERD_CNI_PEER"];
 
-clusterSuite("what the plugin costs a cluster", (cluster) => {
+clusterSuite("the plugin's cost for a cluster", (cluster) => {
   const chains = new Map<string, string>();
 
   beforeAll(async () => {
@@ -81,11 +81,11 @@ clusterSuite("what the plugin costs a cluster", (cluster) => {
       );
     });
 
-    test("costs the API server nothing where the pod is not meshed", () => {
+    test("costs the API server nothing if the pod is not meshed", () => {
       expect(sentBy("ours", "not meshed")).toBeLessThan(0.5);
     });
 
-    test("costs the API server at most two requests where it is", () => {
+    test("costs the API server at most two requests if it is", () => {
       expect(sentBy("ours", "meshed")).toBeGreaterThan(0.5);
       expect(sentBy("ours", "meshed")).toBeLessThan(2.5);
     });

@@ -27,7 +27,7 @@ async function owners(): Promise<object> {
   return { text: await readFile(CONFIGURATION, "utf8"), inode: (await stat(CONFIGURATION)).ino };
 }
 
-/** Writes the owner's file again and again, in place and with what it holds, until told to stop. */
+/** Keeps rewriting the owner's file in place with the same content, until told to stop. */
 function rewrite(text: string): () => Promise<number> {
   let over = false;
   const writing = (async () => {
@@ -147,7 +147,7 @@ clusterSuite(
     test.each([
       ["edit", () => expect(existsSync(FOLDER)).toBe(false)],
       ["auto", async () => expect(await owners()).toEqual(owner)],
-    ])("chaining becomes %s while pods start: none is without its redirect", async (chaining, check) => {
+    ])("chaining becomes %s while pods start: all are redirected", async (chaining, check) => {
       const started = await whilePodsStart(() => cluster.upgrade("--reuse-values", `--set=chaining=${chaining}`));
       process.stdout.write(`to ${chaining}: ${started} meshed pods, 0 without a redirect\n`);
       expect(await cluster.chain()).toEqual(CHAIN);
@@ -199,7 +199,7 @@ clusterSuite(
       expect({ dropin, edit }).toEqual({ dropin: EARLY, edit: 0 });
     });
 
-    test("an uninstall removes the file and its folder, and the owner's list is what it was", async () => {
+    test("an uninstall removes the file and its folder, and the owner's list is unchanged", async () => {
       const last = await owners();
       await cluster.uninstall();
       expect(differences(before, await cluster.directories())).toEqual([]);

@@ -256,7 +256,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
   );
 
   fault(
-    "a namespace that is deleted takes everything away from the node, which starts and stops pods",
+    "deleting the namespace removes everything from the node, which starts and stops pods",
     "namespace deleted",
     async () => {
       await cluster.install();

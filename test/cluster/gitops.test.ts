@@ -169,7 +169,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
         expect(await changes(installs)).toEqual(changed);
       });
 
-      test("it finds what is changed by hand, and changes it back", async () => {
+      test("it detects manual changes, and reverts them", async () => {
         const corrected = await tool.corrections(LINKERD_CNI);
         const at = ["daemonset/linkerd-cni", "--namespace=linkerd-cni"];
         const read = () => cluster.kubectl.run("get", ...at, "--output=jsonpath={.spec.revisionHistoryLimit}");

@@ -3,13 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { paths } from "./paths";
 
-/** The environment in which `go` is the checkout's own, where there is one, and else the machine's. */
+/** The environment in which `go` is the checkout's, if any, or else the machine's. */
 export const goEnvironment = (): NodeJS.ProcessEnv => ({
   ...process.env,
   PATH: [paths.go, process.env["PATH"] ?? ""].join(delimiter),
 });
 
-/** What keeps this machine's Go from building a cluster's programs, and what to do about it. */
+/** Why this machine's Go cannot build a cluster's programs, with the remedy. */
 export function goProblems(): string[] {
   const asked = spawnSync("go", ["env", "GOVERSION", "GOTOOLCHAIN"], {
     cwd: "/",
@@ -27,7 +27,7 @@ export function judgeGo(needed: string, found: string | undefined): string[] {
   const remedy = ".ci/install-go fetches one into .cache";
   if (found === undefined) return [`Go ${needed} or later: apt-get install golang-go; where that is older, ${remedy}`];
   const [version = "", toolchain = ""] = found.replace(/^go/, "").split("\n");
-  // From 1.21 on Go fetches by itself what a module asks for, unless told not to.
+  // Since 1.21 Go fetches the version that a module requires, unless disabled.
   const suffices = !older(version, needed) || (!older(version, "1.21") && toolchain.endsWith("auto"));
   return suffices ? [] : [`Go ${needed} or later, which ${version || "what is here"} is not: ${remedy}`];
 }

@@ -36,7 +36,7 @@ function installation(cluster: TestCluster): void {
     expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
   });
 
-  test("what `linkerd check --pre --linkerd-cni-enabled` looks for is there", async () => {
+  test("everything that `linkerd check --pre --linkerd-cni-enabled` looks for exists", async () => {
     const { kubectl } = cluster;
     type Item = { kind: string; metadata: { name: string; namespace?: string } };
     const kinds = "configmaps,serviceaccounts,daemonsets,clusterroles,clusterrolebindings";
@@ -225,7 +225,7 @@ clusterSuite(
       return status.conditions.find(({ type }) => type === "Ready");
     };
 
-    test("the README's commands install, test, upgrade and uninstall it, and NOTES.txt says what to do next", async () => {
+    test("the README's commands install, test, upgrade and uninstall it, and NOTES.txt names the next steps", async () => {
       const readme = await readFile(join(root, "README.md"), "utf8");
       const blocks = ["Install it into a cluster", "Upgrade", "Uninstall"].map(
         (title) => new RegExp(`^##+ ${title}\n.*?^\`\`\`sh\n(.*?)^\`\`\``, "ms").exec(readme)?.[1] ?? "",
@@ -251,7 +251,7 @@ clusterSuite(
       expect(await cluster.directories()).toEqual(before);
     });
 
-    test("with strictStatus, a node without the plugin's kubeconfig says so until the installer has mended it", async () => {
+    test("with strictStatus, a node without the plugin's kubeconfig reports it until the installer has repaired it", async () => {
       await cluster.install("--set", "strictStatus=true");
       expect(await ready()).toMatchObject({ status: "True" });
       await signalInstaller(cluster.machine, "STOP");

@@ -70,7 +70,7 @@ suite("npm run cluster", lacks(), () => {
     expect(said).toMatch(/node\/node +Ready/);
   });
 
-  test("up takes the cluster that runs, unless another containerd is asked for", async () => {
+  test("up reuses the running cluster, unless another containerd is requested", async () => {
     const machine = await Machine.find();
     await succeeding("up");
     expect(await Machine.find()).toEqual(machine);
@@ -79,14 +79,14 @@ suite("npm run cluster", lacks(), () => {
     expect(other.said).toContain("a cluster runs here with containerd 1; end it first: npm run cluster -- down");
   });
 
-  test("a suite leaves a cluster alone that it has not started", async () => {
+  test("a suite does not stop a cluster that it has not started", async () => {
     const { code, said } = await run("npx", "jest", "test/cluster/dry-run.test.ts", "--selectProjects", "cluster");
     expect(code).not.toBe(0);
     expect(said).toContain("a cluster runs here: npm run cluster -- down");
     expect((await succeeding("status")).match(/pid \d+/g)).toHaveLength(6);
   });
 
-  test("up refuses a cluster of which a part has ended", async () => {
+  test("up refuses an incomplete cluster", async () => {
     await (await Machine.find())?.endDaemon("kubelet");
     const { code, said } = await cluster("up");
     expect(code).not.toBe(0);

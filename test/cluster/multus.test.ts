@@ -85,7 +85,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     expect(await dial("plain", `${server}:8080`)).toEqual(served(8080));
   });
 
-  test("networks that a pod has already stay, each with the interface that it asked for", async () => {
+  test("existing networks of a pod stay, each with its requested interface", async () => {
     const ipam = { type: "host-local", dataDir: "/run/lan", ranges: [[{ subnet: "10.245.0.0/24" }]] };
     await cluster.kubectl.apply(definition("shop", "lan", { type: "bridge", bridge: "lan0", ipam }));
     const options = { namespace: "shop", proxy: "native", annotations: { [NETWORKS]: "lan@lan1" } } as const;
@@ -144,13 +144,13 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
     expect(await cluster.failures()).toEqual(failures);
   });
 
-  test("the definition goes with the annotation", async () => {
+  test("the definition is deleted with the annotation", async () => {
     await annotate("other", "disabled");
     await until("the definition to go", async () => !("other" in (await multus.configs())));
     expect(Object.keys(await multus.configs()).sort()).toEqual(["linkerd", "ranged", "shop"]);
   });
 
-  test("chained and attached at once, a pod has the rules of one that is attached alone", async () => {
+  test("a pod that is both chained and attached has the rules of one that is only attached", async () => {
     const options = { namespace: "shop", proxy: "sidecar" } as const;
     await cluster.upgrade("--reuse-values", "--set-string=ignoreOutboundPorts=");
     await until("the definition to follow", async () => {

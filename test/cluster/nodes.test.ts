@@ -13,7 +13,7 @@ const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 /** How long the API server takes a token for good that it has just seen. */
 const REMEMBERED_MS = 12_000;
 
-clusterSuite("a node of which the DaemonSet changes its mind", (cluster) => {
+clusterSuite("a node that the DaemonSet no longer selects, and selects again", (cluster) => {
   let before: Record<string, string>;
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ clusterSuite("a node of which the DaemonSet changes its mind", (cluster) => {
     await cluster.install();
   });
 
-  test("keeps everything where the pod is deleted by force, and its token refused", async () => {
+  test("keeps everything if the pod is deleted by force and its token refused", async () => {
     const installed = Object.keys(await cluster.directories());
     await sleep(REMEMBERED_MS);
     const log = await followInstaller(cluster.machine);

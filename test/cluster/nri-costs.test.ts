@@ -45,7 +45,7 @@ interface Way {
 }
 
 clusterSuite(
-  "what the redirect by NRI costs",
+  "the cost of the redirect by NRI",
   (cluster) => {
     let runtime: ContainerRuntime;
     let plain: string;

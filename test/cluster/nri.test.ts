@@ -235,7 +235,7 @@ clusterSuite(
       }
     });
 
-    test("killed while a pod waits for it, it lets the pod start at once, and its successor mends it in place", async () => {
+    test("if it is killed while a pod waits for it, the pod starts at once, and its successor repairs it in place", async () => {
       const { kubectl, machine } = cluster;
       await plugin.signal("STOP");
       const running = () => machine.run(["ctr", "--namespace=k8s.io", "tasks", "ls", "--quiet"]);
@@ -268,7 +268,7 @@ clusterSuite(
       await kubectl.stop("restarted");
     });
 
-    test("required by the admission policy, pods wait for it where the runtime checks, and then start in place", async () => {
+    test("with the admission policy, pods wait for it if the runtime checks, and then start in place", async () => {
       const { kubectl, machine } = cluster;
       await cluster.upgrade("--reuse-values", "--set=nri.require.admissionPolicy=v1beta1");
       await until("the policy", async () => {

@@ -90,7 +90,7 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await cluster.uninstall();
   });
 
-  test("pods outside the mesh that serve are evicted as their budget allows, and only where they come back", async () => {
+  test("serving pods outside the mesh are evicted as their budget allows, and only if a controller replaces them", async () => {
     const { kubectl } = cluster;
     const uids = async (app: string) => (await podsOf(app)).map(({ metadata }) => metadata.uid);
     await kubectl.apply(deployment("serving", false), budget("serving", 2));

@@ -21,7 +21,7 @@ const prunedBy = (output: string) => output.split("\n").filter((line) => line.en
 const [PRUNE = ""] =
   /^kubectl apply --prune (.*\\\n)*.*$/m.exec(readFileSync(join(root, "docs", "gitops.md"), "utf8")) ?? [];
 
-clusterSuite("changing what is installed in a cluster", (cluster) => {
+clusterSuite("changing the installation in a cluster", (cluster) => {
   let before: Record<string, string>;
   const proxyUser = async () => {
     const { plugins } = await cluster.configuration();
@@ -90,7 +90,7 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
     expect(differences(before, await cluster.directories())).toEqual([]);
   });
 
-  test("the static manifests install, apply again without a difference, prune what is obsolete, and go", async () => {
+  test("the static manifests install, apply again without a difference, prune obsolete objects, and are removed", async () => {
     const apply = ["kubectl", "apply", "-f", MANIFEST];
     const at = { directory: root };
     await cluster.machine.run(apply, at);
@@ -111,7 +111,7 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
     expect(differences(before, await cluster.directories())).toEqual([]);
   });
 
-  test("what l5d-cni prints installs, prunes what a later print leaves out, and goes", async () => {
+  test("l5d-cni's manifests install, prune obsolete objects, and are removed", async () => {
     const sh = (script: string) =>
       cluster.machine.run(["sh", "-e", "-c", `PATH=$PWD/dist/bin:$PATH; ${script}`], { directory: root });
     const prune = PRUNE.replace(MANIFEST, "-");
@@ -134,7 +134,7 @@ clusterSuite("changing what is installed in a cluster", (cluster) => {
     expect(await proxyUser()).toBe(2102);
     await sh("l5d-cni uninstall-cni | kubectl delete --ignore-not-found --timeout=60s -f -");
     // The namespace stays, and with it nothing that kubectl waits for until the pods have ended.
-    await until("the node as it was", async () => differences(before, await cluster.directories()).length === 0);
+    await until("the node's original state", async () => differences(before, await cluster.directories()).length === 0);
     await cluster.kubectl.stop("by-cli");
   });
 });

@@ -39,7 +39,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     expect(images.map(({ platform }) => platform)).toEqual(["linux/amd64", "linux/arm64"]);
   });
 
-  test("holds one executable, what it is made of and its licences; no shell, nothing else", () => {
+  test("contains only one executable, its bill of materials and licences, and no shell", () => {
     const expected = ["licenses/LICENSE", "licenses/NOTICE", "licenses/sbom.cdx.json", "opt/cni/bin/linkerd-cni"];
     for (const { listing } of images) {
       const files = listing.filter((line) => !line.startsWith("d")).map((line) => line.split(" ").at(-1) as string);
@@ -47,7 +47,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     }
   });
 
-  test("holds what every container of the manifests runs, and begins as the installer's container does", async () => {
+  test("contains the programs of every container in the manifests, and starts as the installer's container", async () => {
     const containers: { readonly name: string; readonly command: readonly string[] }[] = [];
     for (const name of ["linkerd-cni.yaml", "linkerd-multus.yaml"]) {
       const documents = parseAllDocuments(await readFile(join(outputs.manifests, name), "utf8"));
@@ -83,7 +83,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     expect(await sha256(at("image.tar"))).toBe(await sha256(outputs.image));
   }, 120_000);
 
-  test("says by its labels what it is, where it is from and how it may be used", async () => {
+  test("has labels with description, source and licence", async () => {
     const { version, description, license } = await json(join(root, "package.json"));
     const project = "https://github.com/linkerd-cni-cdk8s/linkerd-cni";
     const labels = {

@@ -122,7 +122,7 @@ suite("the image in containerd", lacks, () => {
     );
   }
 
-  test("installs on a node directory and takes everything away again, with the chart's capability and no writable root", async () => {
+  test("installs on a node directory and removes everything again, with the chart's capability and no writable root", async () => {
     const node = join(directory, "node");
     const [netDir, binDir, account] = [join(node, "net.d"), join(node, "bin"), join(directory, "account")];
     for (const path of [netDir, binDir, account]) await mkdir(path, { recursive: true });

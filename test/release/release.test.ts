@@ -221,7 +221,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     expect(await readFile(join(again, "l5d-cni"))).toEqual(await readFile(outputs.cli));
   });
 
-  test("is what Helm, oras and npm take", async () => {
+  test("is accepted by Helm, oras and npm", async () => {
     const from = ["--plain-http", "--version", version];
     for (const name of ["linkerd2-cni", "linkerd-multus"]) {
       await tool("helm", "pull", `oci://${base}/charts/${name}`, ...from, "--untar", "--untardir", "pulled");
@@ -283,7 +283,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       await verify(reference);
     });
 
-    test("and pushed again under the version is neither verified nor released over, and what differs is named", async () => {
+    test("and pushed again under the version is neither verified nor overwritten, and the difference is named", async () => {
       const altered = join(work, "altered", "linkerd2-cni");
       await cp(join(outputs.charts, "linkerd2-cni"), altered, { recursive: true });
       await writeFile(join(altered, "values.yaml"), "logLevel: debug\n");
