@@ -15,7 +15,7 @@ export function base64(bytes: Uint8Array): string {
   return text;
 }
 
-/** The number that a character stands for; -1 if it stands for none. */
+/** The value of a character; -1 if it is not base64. */
 function digit(code: number): number {
   if (code >= 0x41 && code <= 0x5a) return code - 0x41;
   if (code >= 0x61 && code <= 0x7a) return code - 0x61 + 26;
@@ -24,10 +24,7 @@ function digit(code: number): number {
   return code === 0x2f ? 63 : -1;
 }
 
-/**
- * The bytes of a text in base64, padded or not. White space counts for nothing.
- * @throws Error that does not quote the text
- */
+/** Decodes base64, padded or not, and ignores white space. @throws Error that does not quote the text */
 export function fromBase64(text: string): Uint8Array {
   const digits = text.replace(/\s+/g, "");
   const padding = /={0,2}$/.exec(digits)?.[0].length ?? 0;

@@ -1,4 +1,4 @@
-/** Arrays of bytes, one after the other. */
+/** Concatenates arrays of bytes. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
   let size = 0;
   for (const part of parts) size += part.length;
@@ -11,7 +11,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** The bytes of a text that has ASCII characters only. */
+/** The bytes of an ASCII text. */
 export function ascii(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);

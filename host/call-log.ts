@@ -1,20 +1,20 @@
-/** The log of calls: what each call did, one line of JSON each. */
+/** The log of calls, one line of JSON for each call. */
 import { printable } from "../cni/errors";
 import { identify, identifyOpen, Open, openFile, sameFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
-/** How a pod is looked up. */
+/** The ways to look a pod up. */
 export type LookupWay = "installer" | "direct";
 
-/** One call: a line of the log that the installer follows for its own log and metrics. */
+/** One call: a line of the log, which the installer follows for its log and metrics. */
 export interface CallRecord {
   readonly time: string;
   readonly verb: string;
   readonly pod?: string;
   readonly decision?: "redirect" | "skip";
-  /** Why a pod was left alone, or was decided about without the API server. */
+  /** Why a pod was skipped, or decided without the API server. */
   readonly reason?: string;
-  /** How the rules were programmed. */
+  /** The mode of programming the rules. */
   readonly mode?: string;
   /** Milliseconds for the evidence, for the rules, and from the start of the process to the result. */
   readonly lookupMs?: number;
@@ -22,11 +22,11 @@ export interface CallRecord {
   readonly ms: number;
   /** Requests for objects of the API server. */
   readonly requests: number;
-  /** Who sent them: the installer of the node, or the plugin itself. */
+  /** The sender: the node's installer, or the plugin itself. */
   readonly lookup?: LookupWay;
-  /** Why the installer did not. */
+  /** Why the installer did not send them. */
   readonly fallback?: string;
-  /** The CNI error, if there was one. */
+  /** The CNI error, if any. */
   readonly code?: number;
   readonly error?: string;
 }
@@ -56,7 +56,7 @@ export class Recorder {
     this.requests++;
   }
 
-  /** Runs work and notes how long it took, also when it fails. */
+  /** Runs a function and notes its duration, even if it fails. */
   time<T>(member: "lookupMs" | "rulesMs", work: () => T): T {
     const begin = this.elapsed();
     try {
@@ -85,12 +85,14 @@ const LOCK_EX = 2;
 const LOCK_NB = 4;
 const FLAGS = Open.writeOnly | Open.append | Open.create | Open.nonBlocking;
 
-/** Whether a path still leads to an open file: another call may have renamed it. */
+/** Whether a path still leads to an open file, which another call may have renamed. */
 function leadsTo(host: Host, path: string, descriptor: number): boolean {
   return sameFile(identify(host, path), identifyOpen(host, descriptor));
 }
 
-/** Of several calls that find the log full one renames it; the others would rename the next one, and lose the first. */
+/**
+ * If several calls find the log full, only one may rename it: the others would rename the next log, and lose the first.
+ */
 function setAside(host: Host, path: string, descriptor: number): void {
   if (host.flock(descriptor, LOCK_EX | LOCK_NB) === 0 && leadsTo(host, path, descriptor)) {
     host.rename(path, `${path}.1`);
@@ -98,8 +100,8 @@ function setAside(host: Host, path: string, descriptor: number): void {
 }
 
 /**
- * Appends a line, if the installer's pod mounts the directory. A full log replaces the one that has `.1` at its name's
- * end. This never fails: a call's result does not depend on its record.
+ * Appends a line, if the installer's pod mounts the directory. A full log replaces the one with suffix `.1`. This never
+ * fails, since a call's result must not depend on its record.
  */
 export function appendLine(host: Host, path: string, line: string): void {
   let descriptor: number | undefined;
@@ -108,7 +110,7 @@ export function appendLine(host: Host, path: string, line: string): void {
     host.write(descriptor, host.encode(line));
     if (sizeOf(host, descriptor) >= MAX_BYTES) setAside(host, path, descriptor);
   } catch {
-    // No directory, no room, no permission: no record.
+    // Without the directory, space or permission there is no record.
   } finally {
     if (descriptor !== undefined) host.close(descriptor);
   }

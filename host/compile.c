@@ -1,4 +1,4 @@
-/* compile SCRIPT BYTECODE: a tool of the build. Bytecode belongs to the version of the engine that it was made by. */
+/* compile SCRIPT BYTECODE: a tool of the build. Bytecode is specific to the engine's version. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /** DER, the binary form of certificates and keys (X.690). */
 import { concat } from "./bytes";
 
-/** One element that was read. */
+/** One parsed element. */
 export interface Element {
   readonly tag: number;
   readonly body: Uint8Array;
-  /** With its tag and length. */
+  /** Including tag and length. */
   readonly whole: Uint8Array;
 }
 
@@ -30,7 +30,7 @@ export const malformed = (what: string): never => {
   throw new Error(`${what} is malformed`);
 };
 
-/** The elements that stand one after another. @throws Error if they are not whole */
+/** Consecutive elements. @throws Error if they are incomplete */
 export function elements(bytes: Uint8Array, what = "a certificate"): readonly Element[] {
   const found: Element[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -51,13 +51,13 @@ export function elements(bytes: Uint8Array, what = "a certificate"): readonly El
   return found;
 }
 
-/** The elements of the only sequence there is. */
+/** The elements of a sequence that must be the only element. */
 export function inside(bytes: Uint8Array, what: string): readonly Element[] {
   const [outer] = elements(bytes, what);
   return outer?.tag === Tag.sequence ? elements(outer.body, what) : malformed(what);
 }
 
-/** Writes one element; its body is what the parts are together, at most 65535 bytes. */
+/** Writes one element; its body is the concatenation of the parts, at most 65535 bytes. */
 export function element(tag: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const body = concat(parts);
   const { length } = body;

@@ -2,7 +2,7 @@
 export class SystemError extends Error {
   override readonly name = "SystemError";
   constructor(
-    /** The action that failed, with its object. */
+    /** The failed action with its object. */
     readonly operation: string,
     /** The kernel's number, positive. */
     readonly errno: number,
@@ -10,7 +10,7 @@ export class SystemError extends Error {
     super(`${operation}: ${errnoText(errno)}`);
   }
 
-  /** The name of the number, as Node's errors have it. */
+  /** The name of the number, as in Node's errors. */
   get code(): string {
     return errnoName(this.errno) ?? `error ${this.errno}`;
   }

@@ -1,4 +1,4 @@
-/** Files and descriptors as container runtimes give them: pipes, files, and ones that do not block. */
+/** Files and descriptors from container runtimes: pipes, files, and non-blocking ones. */
 import { shortened } from "../cni/errors";
 import { checked, Errno } from "./errno";
 import type { Host } from "./port";
@@ -22,7 +22,7 @@ const FIRST_CHUNK = 16384;
 const POLL = { input: 1, output: 4 } as const;
 const FOREVER = Number.POSITIVE_INFINITY;
 
-/** Opens a file; one that is created belongs to its owner alone. @throws SystemError */
+/** Opens a file; a created file is only for its owner. @throws SystemError */
 export function openFile(host: Host, path: string, flags: number): number {
   return checked(`open ${shortened(path)}`, host.open(path, flags | Open.closeOnExec, OWNER_ONLY));
 }
@@ -32,7 +32,7 @@ export function sizeOf(host: Host, descriptor: number): number {
   return checked(`seek in descriptor ${descriptor}`, host.seek(descriptor, 0, SEEK_END));
 }
 
-/** Repeats a call that a signal interrupted, or that found a descriptor not ready. */
+/** Repeats a call interrupted by a signal, or with a descriptor that was not ready. */
 function retried(host: Host, descriptor: number, events: number, call: () => number): number {
   for (;;) {
     const result = call();
@@ -41,7 +41,7 @@ function retried(host: Host, descriptor: number, events: number, call: () => num
   }
 }
 
-/** Everything up to the end of input. @throws SystemError */
+/** Reads up to the end of input. @throws SystemError */
 export function readAll(host: Host, descriptor: number): string {
   let buffer = new Uint8Array(FIRST_CHUNK);
   let size = 0;
@@ -91,7 +91,7 @@ export interface FileId {
 const STATX = { size: 256, inode: 0x20, deviceMajor: 0x88, deviceMinor: 0x8c };
 const STATX_INO = 0x100;
 
-/** Which file a path leads to. @throws SystemError */
+/** The file of a path. @throws SystemError */
 export function identify(host: Host, path: string): FileId {
   const found = new DataView(new ArrayBuffer(STATX.size));
   checked(`look at ${shortened(path)}`, host.statx(path, 0, STATX_INO, new Uint8Array(found.buffer)));
@@ -102,7 +102,7 @@ export function identify(host: Host, path: string): FileId {
   };
 }
 
-/** Which file is open. @throws SystemError */
+/** The file of a descriptor. @throws SystemError */
 export const identifyOpen = (host: Host, descriptor: number) => identify(host, `/proc/self/fd/${descriptor}`);
 
 /** Whether two paths lead to one file. */

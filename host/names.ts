@@ -1,9 +1,9 @@
-/** Addresses of host names, and which certificate authorities the machine trusts: as Go looks for them. */
+/** Addresses of host names, and the machine's trusted certificate authorities, found as by Go. */
 import { Errno } from "./errno";
 import { readText } from "./files";
 import type { Host } from "./port";
 
-/** Where distributions keep the certificate authorities they trust, as Go's crypto/x509 looks for them. */
+/** Paths of trusted certificate authorities in distributions, as in Go's crypto/x509. */
 const SYSTEM_AUTHORITIES = [
   "/etc/ssl/certs/ca-certificates.crt",
   "/etc/pki/tls/certs/ca-bundle.crt",
@@ -13,7 +13,7 @@ const SYSTEM_AUTHORITIES = [
   "/etc/ssl/cert.pem",
 ];
 
-/** PEM of the authorities that the machine trusts; empty if it has none. */
+/** PEM of the machine's trusted authorities; empty if it has none. */
 export function systemAuthorities(host: Host): string {
   const path = SYSTEM_AUTHORITIES.find((each) => host.access(each) === 0);
   return path === undefined ? "" : readText(host, path);
@@ -24,7 +24,7 @@ const isAddress = (name: string) => name.includes(":") || /^\d{1,3}(\.\d{1,3}){3
 const HOSTS = "/etc/hosts";
 const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
 
-/** The addresses of a name in /etc/hosts: the C library looks at 512 bytes of a line, and tells capital letters apart. */
+/** The addresses of a name in /etc/hosts. The C library reads only 512 bytes of a line, and is case-sensitive. */
 function listedAddresses(host: Host, name: string): readonly string[] {
   if (host.access(HOSTS) !== 0) return [];
   const lines = readText(host, HOSTS).split("\n");
@@ -34,7 +34,7 @@ function listedAddresses(host: Host, name: string): readonly string[] {
   });
 }
 
-/** Addresses of IPv4 and IPv6 in turn: if one family does not work, the other is tried early. */
+/** Alternates IPv4 and IPv6 addresses, so that the other family is tried early if one does not work. */
 function mixed(addresses: readonly string[]): readonly string[] {
   const [v4, v6] = [false, true].map((wanted) => addresses.filter((each) => each.includes(":") === wanted));
   return Array.from(addresses, (_, at) => [v4?.[at], v6?.[at]])
@@ -42,15 +42,14 @@ function mixed(addresses: readonly string[]): readonly string[] {
     .filter((each) => each !== undefined);
 }
 
-/** Addresses of a host name that no name server has to be asked for: its own, or those in /etc/hosts. */
+/** Addresses of a host name without a name server: an address itself, or those in /etc/hosts. */
 export function knownAddresses(host: Host, name: string): readonly string[] {
   return isAddress(name) ? [name] : mixed(listedAddresses(host, name));
 }
 
 /**
- * Addresses that {@link Host.resolve} gave, those of IPv4 and IPv6 in turn.
- * @param limitMs what it was given
- * @throws Error if there are none
+ * Addresses from {@link Host.resolve}, alternating IPv4 and IPv6. @param limitMs its time limit @throws Error without
+ * addresses
  */
 export function resolvedAddresses(
   name: string,

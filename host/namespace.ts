@@ -1,17 +1,16 @@
-/** Network namespaces of pods: what is entered is what was checked, whatever its path leads to meanwhile. */
+/** Network namespaces of pods: the entered namespace is the checked one, even if its path changes meanwhile. */
 import { shortened } from "../cni/errors";
 import { checked } from "./errno";
 import { identify, identifyOpen, Open, openFile } from "./files";
 import type { Host } from "./port";
 
-/** The network namespace that the process is in. */
+/** The process's network namespace. */
 export const OWN_NAMESPACE = "/proc/self/ns/net";
 export const CLONE_NEWNET = 0x40000000;
 
 /**
- * Opens a network namespace that is not the process's own: rules there would redirect the whole node. A path that leads
- * to a pipe or a device does not block.
- * @throws an Error that names the path
+ * Opens a network namespace other than the process's own, where rules would redirect the whole node. A path to a pipe
+ * or a device does not block. @throws an Error that names the path
  */
 export function openNamespace(host: Host, path: string): number {
   const descriptor = openFile(host, path, Open.readOnly | Open.nonBlocking);
@@ -27,7 +26,7 @@ export function openNamespace(host: Host, path: string): number {
   }
 }
 
-/** Enters an open namespace. @throws SystemError, which names the path, if it is one of another kind */
+/** Enters an open namespace. @throws SystemError with the path, if it is of another kind */
 export function enterNamespace(host: Host, descriptor: number, path: string): void {
   checked(`enter network namespace ${shortened(path)}`, host.setns(descriptor, CLONE_NEWNET));
 }

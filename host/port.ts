@@ -2,23 +2,23 @@
  * The interface of a program to its machine: system calls, TLS, keys, programs. The executable's C part
  * (host/*.c) provides it as the global `host`; tests provide a fake.
  *
- * A call that fails returns a negated errno. Texts cross as UTF-8: what is not well-formed becomes U+FFFD.
+ * A failed call returns a negated errno. Texts are passed as UTF-8; malformed parts become U+FFFD.
  */
 export interface Host {
   /** The value of an environment variable; undefined if it is not set. */
   env(name: string): string | undefined;
-  /** Milliseconds since the process started, with fractions, by a clock that only goes forward. */
+  /** Milliseconds since the process started, with fractions, of a monotonic clock. */
   elapsed(): number;
   encode(text: string): Uint8Array;
   decode(bytes: Uint8Array): string;
-  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL if it is none. */
+  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL if it is invalid. */
   base64(text: string): Uint8Array | number;
 
-  /** Descriptor, or negated errno. `mode` is for a file that is created. */
+  /** Descriptor, or negated errno. `mode` is for a created file. */
   open(path: string, flags: number, mode: number): number;
-  /** Bytes that were read, 0 at the end. */
+  /** Bytes read, 0 at the end. */
   read(descriptor: number, into: Uint8Array): number;
-  /** Bytes that were written. */
+  /** Bytes written. */
   write(descriptor: number, bytes: Uint8Array): number;
   /** The new offset. */
   seek(descriptor: number, offset: number, whence: number): number;
@@ -28,7 +28,7 @@ export interface Host {
   rename(from: string, to: string): number;
   /** unlinkat(2): a file, or with AT_REMOVEDIR an empty directory. */
   unlink(path: string, flags: number): number;
-  /** access(2) with F_OK: 0 if the path leads to something. */
+  /** access(2) with F_OK: 0 if the path exists. */
   access(path: string): number;
   /** statx(2): fills `into` (256 bytes, the kernel's `struct statx`). */
   statx(path: string, flags: number, mask: number, into: Uint8Array): number;
@@ -44,46 +44,42 @@ export interface Host {
   /** send(2) and recv(2). */
   send(socket: number, bytes: Uint8Array, flags: number): number;
   receive(socket: number, into: Uint8Array, flags: number): number;
-  /** poll(2) of one descriptor; of none (-1) it sleeps. The events that happened, 0 when the time is over. */
+  /** poll(2) of one descriptor; sleeps with -1. Returns the events, 0 at the timeout. */
   poll(descriptor: number, events: number, milliseconds: number): number;
-  /** poll(2) of an array of `struct pollfd` that is aligned as they are; `revents` are filled in. How many have any. */
+  /** poll(2) of an aligned array of `struct pollfd`; fills in `revents`. Returns the number of entries with events. */
   pollAll(descriptors: Uint8Array, milliseconds: number): number;
 
-  /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: its name servers do not say. */
+  /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: no answer from its name servers. */
   resolve(name: string, milliseconds: number): readonly string[] | number;
   /**
-   * Connects to a server and completes a verified TLS handshake; at most one connection is open at a time.
-   * Undefined if it succeeded.
+   * Connects to a server and completes a verified TLS handshake; only one connection can be open. Undefined on success.
    */
   tlsConnect(server: TlsServer, milliseconds: number): TlsFailure | undefined;
-  /** Bytes that were sent, at least one. */
+  /** Bytes sent, at least one. */
   tlsSend(bytes: Uint8Array, milliseconds: number): number;
-  /** Bytes that were received; 0 if the server closed the connection. */
+  /** Bytes received; 0 if the server closed the connection. */
   tlsReceive(into: Uint8Array, milliseconds: number): number;
   tlsClose(): void;
 
-  /** Runs a program (an absolute path) with that environment and nothing else; ended by SIGKILL when the time is over. */
+  /** Runs a program (an absolute path) with only this environment; SIGKILL ends it at the timeout. */
   run(program: string, args: readonly string[], input: string, env: readonly string[], milliseconds: number): HostRun;
-  /** The exports of a script that is embedded beside the main one: its modules are loaded on demand. */
+  /** The exports of a script embedded beside the main one, for modules loaded on demand. */
   load<Name extends keyof Scripts>(name: Name): Scripts[Name];
   /** Ends the process at once. */
   exit(status: number): never;
 }
 
-/**
- * Calls for programs other than the plugin, which starts without them. The calls without a comment are
- * those of the kernel.
- */
+/** Calls for programs other than the plugin, which starts without them. Calls without a comment are system calls. */
 export interface LastingHost extends Host, TlsHost {
   /** The arguments after the program's name. */
   args(): readonly string[];
   /** Each environment variable, as `NAME=value`. */
   environment(): readonly string[];
-  /** Ends the program with a message once the engine's memory takes more bytes. @default 256 MiB */
+  /** Ends the program with a message if the engine's memory exceeds this number of bytes. @default 256 MiB */
   limitMemory(bytes: number): void;
-  /** Whether bytes are the same. */
+  /** Whether bytes are equal. */
   isEqual(left: Uint8Array, right: Uint8Array): boolean;
-  /** Runs what promises have made ready. @throws what a promise was rejected with that nothing handles */
+  /** Runs ready jobs of promises. @throws the reason of an unhandled rejection */
   runJobs(): void;
   /** fork(2): 0 in the child. */
   fork(): number;
@@ -93,7 +89,7 @@ export interface LastingHost extends Host, TlsHost {
   fsync(descriptor: number): number;
   fchmod(descriptor: number, mode: number): number;
   closeRange(first: number, last: number): number;
-  /** pipe2(2): `into` takes two numbers of 32 bits, the end to read and the one to write. */
+  /** pipe2(2): `into` receives two 32-bit numbers, the read end and the write end. */
   pipe(into: Uint8Array, flags: number): number;
   /** access(2) */
   accessAs(path: string, mode: number): number;
@@ -102,7 +98,7 @@ export interface LastingHost extends Host, TlsHost {
   mkdir(path: string, mode: number): number;
   symlink(target: string, path: string): number;
   link(existing: string, path: string): number;
-  /** How many bytes of the link's target are in `into`. */
+  /** Number of bytes of the link's target in `into`. */
   readlink(path: string, into: Uint8Array): number;
   chown(path: string, uid: number, gid: number): number;
   chdir(path: string): number;
@@ -132,25 +128,25 @@ export interface Scripts {
 /** TLS connections of an event loop, and keys. */
 export interface TlsHost {
   /**
-   * A TLS client on a connected socket that does not block, which the connection takes over; a failure leaves the
-   * socket to the caller. `addresses`, `port` and `judge` of the server do not matter here. The connection ends when
-   * nothing holds it any more.
+   * A TLS client on a connected non-blocking socket, which the connection takes over; after a failure the caller keeps
+   * the socket. `addresses`, `port` and `judge` of the server are ignored. The connection ends when it is
+   * garbage-collected.
    */
   tlsClient(socket: number, server: Omit<TlsServer, "addresses" | "port" | "judge">): TlsConnection | TlsFailure;
-  /** A certificate (PEM: the server's first, then those that lead to its authority) with its key; or why it cannot be shown. */
+  /** A certificate (PEM: the server's first, then intermediates) with its key; or why it cannot be used. */
   tlsServer(certificate: string, key: string): TlsIdentity | string;
-  /** A TLS server on a connection that was accepted and does not block, which it takes over. It needs the identity from now on. */
+  /** A TLS server on an accepted non-blocking connection, which it takes over. It refers to the identity. */
   tlsAccept(socket: number, identity: TlsIdentity): TlsConnection;
   /**
-   * Goes on with a handshake: undefined once it is complete, what the socket has to be ready for first, or why it failed.
+   * Continues a handshake: undefined once it is complete, the event to wait for, or why it failed.
    * @param judge see {@link TlsServer.judge}; a server's connection needs none
    */
   tlsHandshake(connection: TlsConnection, judge?: TlsServer["judge"]): undefined | TlsWants | TlsFailure;
-  /** Bytes that were sent, at least one; if it waits, the next call has to be for the same bytes. */
+  /** Bytes sent, at least one; if it must wait, the next call must have the same bytes. */
   tlsWrite(connection: TlsConnection, bytes: Uint8Array): number | TlsWants;
-  /** Bytes that were received; 0 if the other end ended the connection. Read until it waits before polling the socket. */
+  /** Bytes received; 0 if the other end ended the connection. Read until it must wait before polling the socket. */
   tlsRead(connection: TlsConnection, into: Uint8Array): number | TlsWants;
-  /** Ends a connection, and says so to the other end as far as the socket takes it at once. */
+  /** Ends a connection, and notifies the other end if the socket accepts that at once. */
   tlsEnd(connection: TlsConnection): void;
 
   /** SHA-2 of that many bits: 256, 384 or 512. */
@@ -161,7 +157,7 @@ export interface TlsHost {
   keyPublic(key: string): Uint8Array;
   /** Signs the SHA-2 of some bytes: ECDSA (DER) or RSA (PKCS#1 v1.5). */
   keySign(key: string, bytes: Uint8Array, bits: number): Uint8Array;
-  /** Whether the signature is one of the bytes; false if the public key cannot be read. */
+  /** Whether the signature matches the bytes; false for an unreadable public key. */
   keyVerify(publicKey: Uint8Array, bytes: Uint8Array, signature: Uint8Array, bits: number): boolean;
 }
 
@@ -174,12 +170,12 @@ export interface TlsConnection {
 export interface TlsIdentity {
   readonly [handle]: "identity";
 }
-/** The event that a socket waits for before a call can go on. */
+/** The event that the socket must wait for before the next call. */
 export type TlsWants = "read" | "write";
 
-/** Where to connect, and what to trust there. */
+/** The address and trust of a server. */
 export interface TlsServer {
-  /** IPv4 and IPv6 addresses, a line each: the first that takes the connection is used. At most eight are tried. */
+  /** IPv4 and IPv6 addresses, one per line: the first that accepts is used. At most eight are tried. */
   readonly addresses: string;
   readonly port: number;
   /** The host name or address that the certificate must be for. */
@@ -192,23 +188,23 @@ export interface TlsServer {
   /** Do not verify the server's certificate. */
   readonly insecure: boolean;
   /**
-   * Says what is wrong with a chain that the TLS library trusts, empty if nothing is: asked when the chain has
-   * extensions that the library does not check. DER, the server's certificate first.
+   * Returns the problem of a chain that the TLS library trusts, or an empty text. Called if the chain has extensions
+   * that the library does not check. DER, the server's certificate first.
    */
   judge(chain: readonly Uint8Array[]): string;
 }
 
-/** Why there is no connection. */
+/** Why a connection failed. */
 export interface TlsFailure {
-  /** Which step failed: reading the PEM texts, connecting, the handshake, or verifying the certificate. */
+  /** The failed step: reading the PEM texts, connecting, the handshake, or verifying the certificate. */
   readonly step: "ca" | "certificate" | "connect" | "handshake" | "verify";
-  /** Negated errno (ETIMEDOUT when the time is over), or 0 if `text` says why. */
+  /** Negated errno (ETIMEDOUT at the timeout), or 0 if `text` has the reason. */
   readonly error: number;
-  /** In the TLS library's words; for `verify`, everything that is wrong with the certificate. */
+  /** The TLS library's message; for `verify`, all problems of the certificate. */
   readonly text: string;
 }
 
-/** How a program ended. */
+/** The end of a program. */
 export interface HostRun {
   /** Exit status; null if a signal ended it or it did not start. */
   readonly status: number | null;

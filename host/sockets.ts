@@ -1,4 +1,4 @@
-/** Sockets that wait for connections, and that connect on the same machine. */
+/** Listening sockets, and connections on the same machine. */
 import { checked, Errno, SystemError } from "./errno";
 import type { Host, LastingHost } from "./port";
 
@@ -18,9 +18,9 @@ const TCP_USER_TIMEOUT = 18;
 const EINPROGRESS = 115;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
-/** Connections that wait to be accepted: a further client tries again after a second. */
+/** Length of the accept queue; further clients try again after a second. */
 const BACKLOG = 4096;
-/** What stands for a user id that there is not. */
+/** Represents an unknown user id. */
 const NO_UID = 2 ** 32 - 1;
 /** Bytes of `sun_path`, one of them for the zero at its end. */
 const LONGEST_PATH = 107;
@@ -28,7 +28,7 @@ const LONGEST_PATH = 107;
 const OFF = new Uint8Array(Int32Array.of(0).buffer);
 const ON = new Uint8Array(Int32Array.of(1).buffer);
 
-/** Runs work on a new socket, which is closed if it throws. No call on it waits. */
+/** Runs a function on a new non-blocking socket, which is closed after an error. */
 function opened(host: Host, family: number, work: (socket: number) => void): number {
   const socket = checked("open a socket", host.socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   try {
@@ -56,11 +56,11 @@ export function connectUnix(host: Host, path: string): number {
   return opened(host, AF.unix, (socket) => checked(`connect to ${path}`, host.connect(socket, address)));
 }
 
-/** Listens on a path that is not there yet. @param mode of the socket's file, from the beginning @throws SystemError */
+/** Listens on a new path. @param mode of the socket's file, from the beginning @throws SystemError */
 export function listenUnix(host: LastingHost, path: string, mode: number): number {
   const address = unixName(host, path);
   return opened(host, AF.unix, (socket) => {
-    // The kernel gives the file the mode that the socket has when it is bound.
+    // The file gets the socket's mode at bind.
     checked(`set the mode of ${path}`, host.fchmod(socket, mode));
     checked(`listen on ${path}`, host.bind(socket, address));
     checked(`listen on ${path}`, host.listen(socket, BACKLOG));
@@ -91,8 +91,8 @@ function nameOf(address: Uint8Array, port: number): Uint8Array {
 }
 
 /**
- * Begins a connection, which is complete once the socket can be written to and has no SO_ERROR. An IPv4-mapped
- * address is the IPv4 address. @throws SystemError
+ * Begins a connection, which is complete once the socket is writable and has no SO_ERROR. An IPv4-mapped address is the
+ * IPv4 address. @throws SystemError
  */
 export function beginConnection(host: Host, address: Uint8Array, port: number): number {
   const isMapped = address.length > MAPPED.length && MAPPED.every((byte, at) => address[at] === byte);
@@ -104,12 +104,12 @@ export function beginConnection(host: Host, address: Uint8Array, port: number): 
   });
 }
 
-/** Has a socket not wait for more to send. */
+/** Disables Nagle's algorithm. */
 export function sendAtOnce(host: Host, socket: number): void {
   host.setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, ON);
 }
 
-/** Ends a connection whose other end does not acknowledge what is sent within so many milliseconds. */
+/** Ends a connection whose other end does not acknowledge sent data within a number of milliseconds. */
 export function limitAcknowledgement(host: Host, socket: number, milliseconds: number): void {
   host.setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, new Uint8Array(Int32Array.of(milliseconds).buffer));
 }
@@ -137,9 +137,7 @@ function listenOn(host: Host, address: Uint8Array, port: number): number {
 }
 
 /**
- * Listens on a port.
- * @param address 4 or 16 bytes; default: every address, of IPv4 alone if there is no IPv6
- * @throws SystemError
+ * Listens on a port. @param address 4 or 16 bytes. @default every address, only IPv4 without IPv6 @throws SystemError
  */
 export function listenTcp(host: Host, port: number, address?: Uint8Array): number {
   if (address !== undefined) return listenOn(host, address, port);

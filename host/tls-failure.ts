@@ -1,4 +1,4 @@
-/** Why there is no TLS connection, in words for those who operate the server or issue its certificate. */
+/** Explains a failed TLS connection for operators of the server and issuers of its certificate. */
 import { Errno } from "./errno";
 import type { TlsFailure } from "./port";
 
@@ -7,7 +7,7 @@ const refusals: Readonly<Record<number, string>> = {
   [Errno.ECONNRESET]: "the connection was reset",
   [Errno.ENETUNREACH]: "no route to it",
   [Errno.EHOSTUNREACH]: "no route to it",
-  // The error of a route of type `blackhole`.
+  // The error of a route with type `blackhole`.
   [Errno.EINVAL]: "no route to it",
   [Errno.EACCES]: "the node forbids the connection",
   [Errno.EPERM]: "the node forbids the connection",
@@ -29,7 +29,7 @@ function explained(text: string): string {
   return hint === undefined ? text : `${text}; ${hint}`;
 }
 
-/** @param limitMs the time that there was for the connection */
+/** @param limitMs the time limit of the connection */
 export function reasonOf({ step, error, text: given }: TlsFailure, limitMs: number): string {
   const text = explained(given);
   if (error === -Errno.ETIMEDOUT) return `no connection within ${limitMs} ms`;

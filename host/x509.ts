@@ -1,4 +1,4 @@
-/** The parts of a certificate (RFC 5280, section 4.1): read, not judged. */
+/** Parses the parts of a certificate (RFC 5280, section 4.1), without checking them. */
 import { hex } from "./bytes";
 import { type Element, elements, inside, malformed, Tag } from "./der";
 
@@ -28,7 +28,7 @@ export interface CertificateParts {
   /** The signed bytes. */
   readonly signed: Uint8Array;
   readonly issuer: Uint8Array;
-  /** When it begins and ends to be valid. */
+  /** Begin and end of validity. */
   readonly validity: readonly Element[];
   readonly subject: Uint8Array;
   /** SubjectPublicKeyInfo. */
@@ -50,11 +50,11 @@ function extensionOf({ body }: Element): ExtensionPart {
   };
 }
 
-/** @throws Error if a part is missing, or its bytes are not whole */
+/** @throws Error if a part is missing or incomplete */
 export function certificateParts(der: Uint8Array): CertificateParts {
   const [body, algorithm, signature] = inside(der, WHAT);
   const all = elements(body?.body ?? malformed(WHAT));
-  // The version is left out of certificates without extensions.
+  // Certificates without extensions have no version.
   const [, , issuer, validity, subject, publicKey] = all[0]?.tag === Tag.version ? all.slice(1) : all;
   const lists = all.filter(({ tag }) => tag === Tag.extensions);
   return {

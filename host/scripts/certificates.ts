@@ -1,7 +1,7 @@
 /**
- * Checks of a certificate chain that the TLS library lacks: name constraints, policies, the purposes of
- * authorities, and unknown critical extensions (RFC 5280, RFC 9618). Judges as Go's crypto/x509 does, which
- * linkerd's plugin trusts. A script of its own: few chains have any of it.
+ * Checks of a certificate chain that the TLS library lacks: name constraints, policies, extended key usages of
+ * authorities, and unknown critical extensions (RFC 5280, RFC 9618). Equals Go's crypto/x509, which linkerd's plugin
+ * uses. A separate script, since few chains need it.
  */
 import { quoted } from "../../cni/errors";
 import { parseAddress } from "../../cni/subnets";
@@ -9,14 +9,14 @@ import { hex } from "../bytes";
 import { type Element, elements, inside, malformed, Tag } from "../der";
 import { certificateParts, Extension } from "../x509";
 
-/** An integer of any tag; what is larger than any that counts stays large. */
+/** An integer with any tag; too large ones stay large. */
 function integerOf({ body }: Element): number {
   const sign = (body[0] ?? 0) & 0x80 ? -1 : 0;
   return body.reduce((value, byte) => (Math.abs(value) > 0xffffff ? value : value * 256 + byte), sign);
 }
 
 const KNOWN: readonly string[] = Object.values(Extension);
-/** RFC 5280 says that these are not critical; Go reads no certificate if one is. */
+/** RFC 5280 requires these to be non-critical; Go refuses a certificate with a critical one. */
 const NEVER_CRITICAL: readonly string[] = [Extension.subjectKeyId, Extension.authorityKeyId];
 
 interface Certificate {
@@ -42,9 +42,9 @@ function certificateOf(der: Uint8Array): Certificate {
   return { isSelfIssued: hex(issuer) === hex(subject), extensions, critical };
 }
 
-// Names, and what constrains them.
+// Names and their constraints.
 
-/** Kinds of names that are constrained, by their number among a GeneralName's choices. */
+/** Constrained kinds of names, by their number among a GeneralName's choices. */
 const KINDS = { 1: "email", 2: "dns", 6: "uri", 7: "ip" } as const;
 type Kind = (typeof KINDS)[keyof typeof KINDS];
 type Names = Readonly<Record<Kind, readonly Uint8Array[]>>;
@@ -86,7 +86,7 @@ interface Mailbox {
   readonly domain: string;
 }
 
-/** Control characters are allowed but NUL, tab and line ends; and a tab behind a backslash. */
+/** Control characters are allowed except NUL, tab and line ends, and a tab after a backslash. */
 const QUOTED = /^"((?:[^\0\t\n\r"\\]|\\[^\0\n\r])*)"@(.*)$/s;
 const ATOMS = /^((?:[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~.]|\\[\s\S])+)@(.*)$/s;
 
@@ -119,10 +119,10 @@ function network(value: Uint8Array): Network {
   return isMapped(address) ? { size, address: address.slice(12), mask: mask.slice(12) } : { size, address, mask };
 }
 
-/** Whether a name lies in a subtree; `isExcluded` matters for wildcards alone. */
+/** Whether a name is in a subtree; `isExcluded` matters only for wildcards. */
 type Match = (constraint: Uint8Array, name: Uint8Array, isExcluded: boolean) => boolean;
 
-/** A subtree holds the name itself and all below it; one that begins with a dot, only what is below. */
+/** A subtree contains the name itself and all subdomains; one that begins with a dot, only subdomains. */
 function isBelow(constraint: string, name: string): boolean {
   const [wanted, given] = [constraint.toLowerCase(), name.toLowerCase()];
   if (wanted === "") return true;
@@ -134,7 +134,7 @@ const withoutFirst = (name: string) => (name.includes(".") ? name.slice(name.ind
 
 function matchesDomain(constraint: string, name: string, isExcluded: boolean): boolean {
   if (isBelow(constraint, name)) return true;
-  // A wildcard stands for names of an excluded subtree, too.
+  // A wildcard also matches names of an excluded subtree.
   const parent = withoutFirst(constraint.toLowerCase());
   return isExcluded && name.startsWith("*") && parent !== "" && parent === withoutFirst(name.toLowerCase());
 }
@@ -171,7 +171,7 @@ const MATCHES: Readonly<Record<Kind, Match>> = {
   },
 };
 
-/** Each constraint has to be one, whether or not there is a name of its kind. */
+/** Each constraint must be valid, even without a name of its kind. */
 const CHECKS: Readonly<Record<Kind, (constraint: Uint8Array) => boolean>> = {
   dns: (constraint) => isDomainConstraint(textOf(constraint)),
   uri: (constraint) => isDomainConstraint(textOf(constraint)) && parseAddress(textOf(constraint)) === undefined,
@@ -212,9 +212,9 @@ function shown(kind: Kind, name: Uint8Array): string {
   return `${WORDS[kind]} ${kind === "ip" ? hex(name) : quoted(textOf(name))}`;
 }
 
-/** Every name has to be allowed, not only that which the server is asked by. */
+/** Every name must be allowed, not only the requested one. */
 function checkNames(names: Names, { permitted, excluded }: Constraints): void {
-  // A URI or an e-mail address that cannot be read is not allowed by any constraint.
+  // No constraint allows an unreadable URI or e-mail address.
   for (const uri of names.uri) hostOf(textOf(uri));
   for (const email of names.email)
     if (mailbox(textOf(email)) === undefined) malformed("a certificate's e-mail address");
@@ -253,7 +253,7 @@ function checkConstraints(chain: readonly Certificate[]): void {
 const ANY_PURPOSE = "551d2500";
 const SERVER = "2b06010505070301";
 
-/** An authority that names purposes may issue for these alone. */
+/** An authority with extended key usages may issue only for these. */
 function checkPurposes(chain: readonly Certificate[]): void {
   for (const { extensions } of chain) {
     const value = extensions.get(Extension.purposes);
@@ -290,7 +290,7 @@ function mappingsIn(value: Uint8Array | undefined): readonly (readonly [string, 
   });
 }
 
-/** How many more certificates may come until a rule holds; undefined if the certificate says nothing of it. */
+/** Number of certificates before a rule applies; undefined if the certificate does not set it. */
 interface Limits {
   readonly explicit: number | undefined;
   readonly mapping: number | undefined;
@@ -381,7 +381,7 @@ function checkPolicies(chain: readonly Certificate[]): void {
 }
 
 /**
- * The problem of a chain that the TLS library has verified; empty if nothing is.
+ * The problem of a chain that the TLS library has verified, or an empty text.
  * @param chain DER, the server's certificate first, the authority last
  */
 export function problemOf(chain: readonly Uint8Array[]): string {

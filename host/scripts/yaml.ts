@@ -1,2 +1,2 @@
-/** A script of its own: only a kubeconfig that is not JSON needs it. */
+/** A separate script: only a kubeconfig that is not JSON needs it. */
 export { parse as parseYaml } from "yaml";
