@@ -228,7 +228,7 @@ function hasNri({ status }: NodeObject): boolean {
 }
 
 /** The repair of pods that start before the plugin is installed. */
-function mendingFindings(nodes: readonly NodeObject[]): readonly Finding[] {
+function repairFindings(nodes: readonly NodeObject[]): readonly Finding[] {
   if (!nodes.some(({ status }) => status?.nodeInfo?.containerRuntimeVersion !== undefined)) return [];
   if (!nodes.every(hasNri)) {
     const how = "add --set repairController.enabled=true";
@@ -377,7 +377,7 @@ export function prepare(before: Before): Preparation {
       ...ciliumFindings(before),
       ...socketFindings(before),
       ...sandboxFindings(before),
-      ...mendingFindings(possible),
+      ...repairFindings(possible),
       ...namespaceFindings(before),
       ...installedFindings(before),
       ...multus.findings,

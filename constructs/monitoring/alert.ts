@@ -17,11 +17,11 @@ export interface Alert {
 /** The value as a whole number. */
 export const VALUE = '{{ printf "%.0f" $value }}';
 
-function rule({ alert, severity, expr, for: patience, summary, description }: Alert, runbooks: Input<string>) {
+function rule({ alert, severity, expr, for: duration, summary, description }: Alert, runbooks: Input<string>) {
   return {
     alert,
     expr,
-    for: patience,
+    for: duration,
     labels: { severity },
     annotations: { summary, description, runbook_url: concat(runbooks, `/${alert}.md`) },
   };

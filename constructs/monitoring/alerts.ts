@@ -44,7 +44,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       alert: "LinkerdCNIConfigContested",
       severity: "warning",
       expr: concat(contested, " >= ", contests),
-      summary: "Another program fights over a node's CNI configuration",
+      summary: "Another program keeps changing a node's CNI configuration",
       description: `${ON_NODE} {{ $labels.writer }} has taken the plugin out of {{ $labels.file }} ${VALUE} times in 15 minutes.`,
     },
     {

@@ -6,7 +6,7 @@ beforeEach(() => {
 });
 
 /** Writes so often that it has to wait. @returns the pauses */
-function fight(rounds: number): number[] {
+function undoneWrites(rounds: number): number[] {
   let now = 0;
   return Array.from({ length: rounds }, () => {
     const pause = backoff.wait("shop", "{}", now);
@@ -17,11 +17,11 @@ function fight(rounds: number): number[] {
 }
 
 test("three corrections in a row are immediate, then each waits longer, up to a minute", () => {
-  expect(fight(12)).toEqual([0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
+  expect(undoneWrites(12)).toEqual([0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
 });
 
 test("other namespaces and another text do not wait", () => {
-  fight(5);
+  undoneWrites(5);
   expect(backoff.wait("other", "{}", 0)).toBe(0);
   expect(backoff.wait("shop", "{ }", 0)).toBe(0);
   backoff.forget("shop");
@@ -47,7 +47,7 @@ test("the state of deleted namespaces is not kept", () => {
 
 test("a delayed write is noted once", () => {
   expect(backoff.defer("shop")).toBe(false);
-  fight(4);
+  undoneWrites(4);
   expect([backoff.defer("shop"), backoff.defer("shop")]).toEqual([true, false]);
   backoff.wrote("shop", "{}", 1_000);
   expect(backoff.defer("shop")).toBe(true);

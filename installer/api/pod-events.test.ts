@@ -23,7 +23,7 @@ test.each([
 });
 
 const time = "2026-01-01T00:00:00.000Z";
-const occasion = `nri-${Date.parse(time).toString(16)}`;
+const suffix = `nri-${Date.parse(time).toString(16)}`;
 
 test("a pod that the NRI plugin repaired is published, once for each repair", () => {
   const mended = { time, verb: "NRI", pod: "shop/cart", decision: "redirect", mode: "native", reason: "no rules" };
@@ -33,7 +33,7 @@ test("a pod that the NRI plugin repaired is published, once for each repair", ()
     type: "Normal",
     reason: "LinkerdCNIRedirectMended",
     note: "The pod ran without its redirect. The rules were set in place; no restart is needed",
-    occasion,
+    suffix,
   });
 });
 
@@ -43,7 +43,7 @@ test.each([
   ["that could not be looked up", 11, "LinkerdCNIApiUnreachable"],
   ["whose rules were refused", 101, "LinkerdCNIRedirectFailed"],
 ])("the NRI plugin also publishes a pod %s", (_, code, reason) => {
-  const told = { namespace: "shop", name: "cart", type: "Warning", reason, note: "why", occasion };
+  const told = { namespace: "shop", name: "cart", type: "Warning", reason, note: "why", suffix };
   expect(eventOf({ time, verb: "NRI", pod: "shop/cart", code, error: "why" })).toEqual(told);
 });
 

@@ -16,7 +16,7 @@ export interface PodEvent {
   readonly reason: Reason;
   readonly note: string;
   /** Identifies the occurrence, however often it is read. */
-  readonly occasion?: string;
+  readonly suffix?: string;
 }
 
 type Reason =
@@ -69,7 +69,7 @@ export function eventOf(entry: Entry): PodEvent | undefined {
   if (found === undefined || name === "") return undefined;
   const at = timeOf(entry);
   const isOnce = verb === NRI_VERB && !Number.isNaN(at);
-  return { namespace, name, ...found, ...(isOnce ? { occasion: `nri-${at.toString(16)}` } : {}) };
+  return { namespace, name, ...found, ...(isOnce ? { suffix: `nri-${at.toString(16)}` } : {}) };
 }
 
 interface PodEventsDeps {
@@ -157,12 +157,12 @@ export class PodEvents {
   }
 
   /** Logs a refusal and does not retry it; throws without an answer, and the Event stays queued. */
-  private async publishOne({ namespace, name, type, reason, note, occasion }: PodEvent): Promise<void> {
+  private async publishOne({ namespace, name, type, reason, note, suffix }: PodEvent): Promise<void> {
     const uid = await this.uidOf(namespace, name);
     if (uid === undefined) return;
     try {
       const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, uid };
-      await this.recorder.record(regarding, { type, reason, action: "Redirecting", note }, occasion);
+      await this.recorder.record(regarding, { type, reason, action: "Redirecting", note }, suffix);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.deps.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);

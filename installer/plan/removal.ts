@@ -86,8 +86,8 @@ export class Removal {
       ...dropinsInForce(state).map((name) => ({ name, is: "calls" as const })),
     ];
     // An owner may be writing a file under our name: one look remains to remove ours.
-    const isPatient = this.looks < MOST_LOOKS - 1;
-    if (isPatient && files.some(({ is }) => is === "unfinished")) return { changes: [], pauseMs: PAUSE_MS };
+    const canWait = this.looks < MOST_LOOKS - 1;
+    if (canWait && files.some(({ is }) => is === "unfinished")) return { changes: [], pauseMs: PAUSE_MS };
     const unsettled = files.filter(({ is }) => is !== "fine");
     const isLast = this.looks >= MOST_LOOKS;
     if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };

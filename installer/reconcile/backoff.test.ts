@@ -1,7 +1,7 @@
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
 
 /** Undoes each repair at once for some time. Returns when repairs were made. */
-function fight(forMs: number, stepMs: number): readonly number[] {
+function undoneRepairs(forMs: number, stepMs: number): readonly number[] {
   const repairs: number[] = [];
   let backoff: Backoff = NO_BACKOFF;
   for (let now = 0; now < forMs; now += stepMs) {
@@ -14,14 +14,14 @@ function fight(forMs: number, stepMs: number): readonly number[] {
 }
 
 test("the first two repairs are immediate, later ones wait longer and longer, at most half a minute", () => {
-  const repairs = fight(300_000, 50);
+  const repairs = undoneRepairs(300_000, 50);
   const waits = repairs.slice(1).map((at, index) => at - (repairs[index] ?? 0));
   expect(waits.slice(0, 9)).toEqual([50, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000]);
   expect(Math.max(...waits)).toBe(30_000);
 });
 
 test("a minute of stripping every 100 ms costs few repairs", () => {
-  expect(fight(60_000, 100).length).toBeLessThanOrEqual(10);
+  expect(undoneRepairs(60_000, 100).length).toBeLessThanOrEqual(10);
 });
 
 test.each([2, 3, 4, 30])("if an owner rewrites a file every %i s, each repair is immediate", (seconds) => {

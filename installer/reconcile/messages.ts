@@ -11,16 +11,16 @@ export function hiddenMessage(path: string, reason: string, remedy: string): str
 }
 
 const BLOCKS = "containerd does not use the files after it, and keeps the node NotReady while it cannot load it";
-const MEND = "correct the file or move it out of the directory";
+const REMEDY = "correct the file or move it out of the directory";
 
 /** A broken file comes first, and the runtime does not skip it. */
 export function blockedMessage(path: string, reason: string): string {
-  return `${path} ${reason}: it comes first; ${BLOCKS}: ${MEND}`;
+  return `${path} ${reason}: it comes first; ${BLOCKS}: ${REMEDY}`;
 }
 
 /** A broken file comes before the configuration in force. */
 export function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
-  return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${MEND}` : ""}`;
+  return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${REMEDY}` : ""}`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { Poll } from "../../host/poll";
 import type { Host } from "../../host/port";
 import { connectUnix } from "../../host/sockets";
 import { type HttpResponse, ResponseReader } from "../../system/http/message";
-import { patiently } from "./request";
+import { withRetry } from "./request";
 
 /** The header with the maximum milliseconds that a caller waits. */
 export const DEADLINE_HEADER = "x-deadline-ms";
@@ -93,7 +93,7 @@ export function getByInstaller(
   const { silenceMs = SILENCE_MS, meanwhile = () => undefined } = options;
   const begin = host.elapsed();
   const left = () => Math.max(1, deadlineMs - (host.elapsed() - begin));
-  return patiently(host, left, () => answerOf(host, path, left(), silenceMs, meanwhile));
+  return withRetry(host, left, () => answerOf(host, path, left(), silenceMs, meanwhile));
 }
 
 function answerOf(

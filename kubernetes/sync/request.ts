@@ -74,7 +74,7 @@ const asksToWait = ({ status, retryAfter }: HttpResponse) =>
 /**
  * An answer, with one retry after the requested pause if the server is overloaded. @param remaining milliseconds left
  */
-export function patiently(host: Host, remaining: () => number, request: () => HttpResponse): HttpResponse {
+export function withRetry(host: Host, remaining: () => number, request: () => HttpResponse): HttpResponse {
   const response = request();
   const pause = pauseOf(response.retryAfter);
   if (!asksToWait(response) || pause >= remaining()) return response;
@@ -103,7 +103,7 @@ export function get(host: Host, server: ApiServer, path: string, deadlineMs: num
     }
   };
   try {
-    return patiently(host, remaining, request);
+    return withRetry(host, remaining, request);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ApiUnreachable(authority(server), reason, { cause: error });

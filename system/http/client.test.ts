@@ -152,7 +152,7 @@ test("no more connections are made than allowed; requests wait for one, up to th
 
 test("a request that has waited long gets a connection beyond the usual ones", async () => {
   const held: Socket[] = [];
-  await start((socket) => void held.push(socket), { usual: 1, most: 2, patienceMs: 1 });
+  await start((socket) => void held.push(socket), { usual: 1, most: 2, maxWaitMs: 1 });
   const all = ["/first", "/second", "/third"].map(get);
   while (held.length < 2) await new Promise(setImmediate);
   held[1]?.write(OK);

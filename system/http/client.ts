@@ -38,12 +38,12 @@ export interface HttpClientOptions {
   /** Connections for requests; streams have their own. Further requests wait. @default 4 */
   readonly usual?: number;
   /**
-   * Maximum connections: a request that has waited for {@link HttpClientOptions.patienceMs} also gets one. @default the
+   * Maximum connections: a request that has waited for {@link HttpClientOptions.maxWaitMs} also gets one. @default the
    * usual number
    */
   readonly most?: number;
   /** Milliseconds. @default 20 */
-  readonly patienceMs?: number;
+  readonly maxWaitMs?: number;
   /** Maximum bytes of all current answers; an answer beyond it fails. @default 8 MiB for each */
   readonly answerBytes?: number;
   /** Milliseconds for which an idle connection is kept. @default 10 s */
@@ -74,7 +74,7 @@ export interface StreamLimits {
 /** Safe methods (RFC 9110, section 9.2.1), whose requests may be repeated, as Go's client and browsers do. */
 const SAFE: readonly string[] = ["GET", "HEAD"];
 const USUAL = 4;
-const PATIENCE_MS = 20;
+const MAX_WAIT_MS = 20;
 const IDLE_MS = 10_000;
 const LINE_FEED = 10;
 
@@ -327,7 +327,7 @@ export class HttpClient {
   }
 
   private async enter(signal: AbortSignal): Promise<void> {
-    const { usual = USUAL, most = usual, patienceMs = PATIENCE_MS } = this.options;
+    const { usual = USUAL, most = usual, maxWaitMs = MAX_WAIT_MS } = this.options;
     if (this.queue.length === 0 && (this.idle.size > 0 || this.open < usual)) {
       this.open += 1;
       return;
@@ -355,7 +355,7 @@ export class HttpClient {
         withdraw();
         resolve();
       };
-      const timer = setTimeout(more, patienceMs);
+      const timer = setTimeout(more, maxWaitMs);
       this.queue.push(turn);
       signal.addEventListener("abort", late, { once: true });
     });

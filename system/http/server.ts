@@ -310,17 +310,17 @@ export class HttpServer {
   }
 
   /**
-   * Accepts no more connections, ends idle ones, and finishes the others. @param patienceMs milliseconds for the
+   * Accepts no more connections, ends idle ones, and finishes the others. @param graceMs milliseconds for the
    * answers, after which their connections end
    */
-  async close(patienceMs: number): Promise<void> {
+  async close(graceMs: number): Promise<void> {
     this.isDraining = true;
     this.isClosed = true;
-    for (const session of [...this.sessions]) if (this.waiting.has(session) || patienceMs === 0) session.close();
+    for (const session of [...this.sessions]) if (this.waiting.has(session) || graceMs === 0) session.close();
     if (this.sessions.size === 0) return;
     const timer = setTimeout(() => {
       for (const session of [...this.sessions]) session.close();
-    }, patienceMs);
+    }, graceMs);
     await new Promise<void>((resolve) => {
       this.emptied = resolve;
     });

@@ -23,7 +23,7 @@ interface Check {
 interface Breakage {
   readonly name: string;
   readonly breaks: () => Promise<unknown>;
-  readonly mends: () => Promise<unknown>;
+  readonly repair: () => Promise<unknown>;
   readonly problem: RegExp;
   readonly remedy: RegExp;
   /** Flags of the check. */
@@ -149,7 +149,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         const text = await admin().run("config", "view", "--raw", "--output=json");
         await writeFile(join(paths.kubeconfigs, "nowhere"), text.replace(`:${API_PORT}`, ":1"), { mode: 0o600 });
       },
-      mends: nothing,
+      repair: nothing,
       problem: /refused/,
       remedy: /kubectl version; --context and --kubeconfig/,
     },
@@ -157,7 +157,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       name: "a wrong namespace",
       flags: ["--cni-namespace", "default"],
       breaks: nothing,
-      mends: nothing,
+      repair: nothing,
       problem: /found in linkerd-cni/,
       remedy: /^use -n linkerd-cni$/,
     },
@@ -165,7 +165,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       name: "a user who may read nothing",
       flags: [`--kubeconfig=${join(paths.kubeconfigs, "nobody")}`],
       breaks: () => actingAs("nobody"),
-      mends: nothing,
+      repair: nothing,
       problem: /^not allowed to read .*daemonsets/,
       remedy: /^ask as a user who may read it$/,
     },
@@ -174,7 +174,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       breaks: async () => {
         putBack = await breaker.take("clusterrolebinding", "linkerd-cni-plugin");
       },
-      mends: () => putBack(),
+      repair: () => putBack(),
       problem: /^ClusterRoleBinding linkerd-cni-plugin is not there$/,
       remedy: /apply the chart again/,
     },
@@ -192,35 +192,35 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         putBack = () => patch(text);
         await patch(text.replace(/"proxy-uid":\s*2102/, '"proxy-uid": "root"'));
       },
-      mends: () => putBack(),
+      repair: () => putBack(),
       problem: /^linkerd\.proxy-uid: "root" is not/,
       remedy: /ConfigMap linkerd-cni\/linkerd-cni-config/,
     },
     {
       name: "an image that cannot be pulled",
       breaks: () => breaker.image("registry.invalid/linkerd-cni:1"),
-      mends: () => breaker.restore(),
+      repair: () => breaker.restore(),
       problem: /container install-cni: (ErrImagePull|ImagePullBackOff)/,
       remedy: /can pull registry\.invalid\/linkerd-cni:1: values image\.name, image\.version and imagePullSecrets/,
     },
     {
       name: "linkerd's image",
       breaks: () => breaker.image("cr.l5d.io/linkerd/cni-plugin:v1.6.7"),
-      mends: () => breaker.restore(),
+      repair: () => breaker.restore(),
       problem: /cr\.l5d\.io\/linkerd\/cni-plugin:v1\.6\.7 is the image of linkerd's own chart/,
       remedy: /take `image` out of your values/,
     },
     {
       name: "a foreign image under a mirror's name",
       breaks: () => breaker.image(PROGRAMS_IMAGE),
-      mends: () => breaker.restore(),
+      repair: () => breaker.restore(),
       problem: /is not this project's: .* it may be linkerd's own under another name/,
       remedy: /set image\.name and image\.version/,
     },
     {
       name: "a priority class that is not there",
       breaks: () => breaker.spec({ priorityClassName: "mesh" }),
-      mends: () => breaker.restore(),
+      repair: () => breaker.restore(),
       problem: /no PriorityClass with name mesh was found/,
       remedy: /^create PriorityClass mesh, or set priorityClassName/,
     },
@@ -230,7 +230,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         await admin().run("label", "namespace", "linkerd-cni", "pod-security.kubernetes.io/enforce=baseline");
         await breaker.spec({ terminationGracePeriodSeconds: 31 });
       },
-      mends: async () => {
+      repair: async () => {
         await admin().run("label", "namespace", "linkerd-cni", "pod-security.kubernetes.io/enforce-");
         await breaker.restore();
       },
@@ -243,7 +243,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         await admin().run("taint", "node", NODE.name, `${KEY}=:NoSchedule`);
         await admin().apply(pod("waiting"));
       },
-      mends: async () => {
+      repair: async () => {
         await admin().run("taint", "node", NODE.name, `${KEY}-`);
         await admin().stop("waiting");
       },
@@ -253,7 +253,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     {
       name: "a broken file that comes first",
       breaks: () => writeFile(file("05-broken.conflist"), '{ "plugins": ['),
-      mends: async () => {
+      repair: async () => {
         await rm(file("05-broken.conflist"));
         await cluster.rolledOut();
         await admin().run("wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s");
@@ -264,7 +264,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     {
       name: "a dangling link that comes first",
       breaks: () => symlink("/nowhere/at/all.conflist", file("04-dangling.conflist")),
-      mends: async () => {
+      repair: async () => {
         await rm(file("04-dangling.conflist"));
         await cluster.rolledOut();
         await admin().run("wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s");
@@ -275,7 +275,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     {
       name: "a selector that no node fits",
       breaks: () => breaker.spec({ nodeSelector: { pool: "mesh" } }),
-      mends: async () => {
+      repair: async () => {
         await cluster.installerGone();
         // It starts while nothing is chained, for the next one.
         await admin().apply(pod("early", { proxy: "sidecar", validator: true }));
@@ -290,7 +290,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     {
       name: "a pod that started before the chain",
       breaks: nothing,
-      mends: () => admin().stop("early"),
+      repair: () => admin().stop("early"),
       problem: /^default\/early started before the chain: linkerd-network-validator ended with code 95$/,
       remedy: /^delete it: kubectl delete pod -n default early; or switch repairController\.enabled on/,
     },
@@ -300,7 +300,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         await mkdir(onDisk(OTHER.bin), { recursive: true });
         await moveCniDirectories(cluster.machine, OTHER.bin, OTHER.conf);
       },
-      mends: () => moveCniDirectories(cluster.machine, BIN_DIR, NET_DIR),
+      repair: () => moveCniDirectories(cluster.machine, BIN_DIR, NET_DIR),
       problem: /no valid CNI configuration in \S*\/etc\/cni\/net\.d/,
       remedy: /^set destCNINetDir to the directory from which the node's container runtime reads/,
     },
@@ -311,7 +311,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     async (_, breakage) => {
       await breakage.breaks();
       const first = await firstFailure(breakage);
-      await breakage.mends();
+      await breakage.repair();
       expect(first?.error).toMatch(breakage.problem);
       expect(first?.remedy).toMatch(breakage.remedy);
     },

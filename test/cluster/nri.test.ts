@@ -75,7 +75,7 @@ class Questions {
   }
 
   /** Expects that pods, which ran without rules, were mended in place. @param uids what they had then */
-  async expectMended(names: readonly string[], uids: readonly string[]): Promise<void> {
+  async expectRepaired(names: readonly string[], uids: readonly string[]): Promise<void> {
     for (const [index, name] of names.entries()) {
       const address = await this.cluster.kubectl.ready(name);
       expect(await this.answers(address)).toEqual({ port: 4143, original: `${address}:8080` });
@@ -203,7 +203,7 @@ clusterSuite(
       await nft("native", "add rule ip linkerd-cni outbound ip daddr 192.0.2.9 return");
       const rules = await Promise.all(["foreign", "native"].map((name) => nft(name, "list", "ruleset")));
       await plugin.bringBack();
-      await ask.expectMended(["absent"], uids);
+      await ask.expectRepaired(["absent"], uids);
       expect(await ask.answers(bare)).toEqual({ port: 4143, original: `${bare}:8080` });
       expect(await ask.retries("absent")).toBeGreaterThan(0);
       expect(await plugin.metric("mended_pods_total")).toBe(2);
@@ -227,7 +227,7 @@ clusterSuite(
         const later = await ask.startUnredirected("later");
         await plugin.signal("CONT");
         expect(await took("later")).toBeLessThan(STALL_MS);
-        await ask.expectMended(["stalled", "later"], [...stalled, ...later]);
+        await ask.expectRepaired(["stalled", "later"], [...stalled, ...later]);
         const waited = await took("stalled");
         await cluster.kubectl.stop("stalled", "later");
         if (waited > STALL_MS) break;
@@ -248,7 +248,7 @@ clusterSuite(
       await until("the sandbox's start", async () => (await sandboxTimes()).has("killed"), 5);
       expect((await sandboxTimes()).get("killed")).toBeLessThan(STALL_MS);
       const { metadata } = await ask.pod("killed");
-      await ask.expectMended(["killed"], [metadata.uid]);
+      await ask.expectRepaired(["killed"], [metadata.uid]);
       await plugin.ready();
       await kubectl.stop("killed");
     });
@@ -262,7 +262,7 @@ clusterSuite(
       await restartRuntime(machine);
       await kubectl.start(pod("restarted", VALIDATED));
       expect(await ask.retries("restarted")).toBe(0);
-      await ask.expectMended(["sidecar", "restarted"], [uid, (await ask.pod("restarted")).metadata.uid]);
+      await ask.expectRepaired(["sidecar", "restarted"], [uid, (await ask.pod("restarted")).metadata.uid]);
       expect((await ask.pod("sidecar")).status.podIP).toBe(status.podIP);
       expect(await counts()).toEqual([connections + 1, mended]);
       await kubectl.stop("restarted");
@@ -285,7 +285,7 @@ clusterSuite(
       expect(await ask.events("required")).toMatch(/linkerd-cni/);
       const { uid } = (await ask.pod("required")).metadata;
       await plugin.bringBack();
-      await ask.expectMended(["required"], [uid]);
+      await ask.expectRepaired(["required"], [uid]);
       expect(await ask.retries("required")).toBe(0);
       await restartRuntime(machine);
       await kubectl.stop("required", "not-meshed");

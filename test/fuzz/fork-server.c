@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REQUESTS = 3, ANSWERS = 4, PATIENCE_SECONDS = 60 };
+enum { REQUESTS = 3, ANSWERS = 4, TIMEOUT_SECONDS = 60 };
 
 extern char **environ;
 static volatile pid_t child;
@@ -57,8 +57,8 @@ static void give_up(int number) {
 
 /* Returns in the process of a call. */
 static void serve(void) {
-  struct sigaction impatience = {.sa_handler = give_up, .sa_flags = SA_RESTART};
-  sigaction(SIGALRM, &impatience, NULL);
+  struct sigaction on_timeout = {.sa_handler = give_up, .sa_flags = SA_RESTART};
+  sigaction(SIGALRM, &on_timeout, NULL);
   for (;;) {
     uint32_t lengths[3];
     transfer(REQUESTS, lengths, sizeof lengths, 1);
@@ -82,7 +82,7 @@ static void serve(void) {
       return;
     }
     int status = 0;
-    alarm(PATIENCE_SECONDS);
+    alarm(TIMEOUT_SECONDS);
     if (child < 0 || waitpid(child, &status, 0) < 0) abort();
     alarm(0);
     for (int i = 0; i < 3; i++) free(texts[i]);

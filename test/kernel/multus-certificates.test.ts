@@ -272,7 +272,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     await until("the caBundle", async () => (await api.caBundle()) === ours);
     let theirs = 0;
     let isOver = false;
-    const fight = async () => {
+    const undoCorrections = async () => {
       while (!isOver) {
         if ((await api.caBundle()) === ours) {
           const webhooks = (await api.configuration()).webhooks.map(({ name }) => ({
@@ -291,18 +291,22 @@ suite("the webhook's certificates with a real API server, with the chart's right
       }
     };
     const begin = performance.now();
-    const fighting = fight();
+    const undoing = undoCorrections();
     await until("eight corrections of theirs", () => theirs >= 8, 60).finally(() => {
       isOver = true;
     });
-    await fighting;
+    await undoing;
     // Two were corrected at once, and each later one after a pause twice as long.
     const pausesMs = (1 + 2 + 4 + 8 + 16) * 1_000;
     expect((performance.now() - begin) * SPEED).toBeGreaterThan(pausesMs);
     expect(metric(one, "ca_bundle_contested")).toBe(1);
     expect(metric(one, "ca_bundle_corrections_total")).toBeGreaterThanOrEqual(7);
     expect(warnings(one)).toEqual([expect.stringContaining("a caBundle that their-operator keeps changing")]);
-    await until("peace", async () => (await api.caBundle()) === ours && metric(one, "ca_bundle_contested") === 0, 60);
+    await until(
+      "an uncontested caBundle",
+      async () => (await api.caBundle()) === ours && metric(one, "ca_bundle_contested") === 0,
+      60,
+    );
   });
 
   test("a caBundle that an annotation has cert-manager set is left alone", async () => {
@@ -316,7 +320,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     expect([await api.caBundle(), metric(one, "ca_bundle_corrections_total")]).toEqual([before, 0]);
     await api.cluster.merge(path, { metadata: { annotations: { "cert-manager.io/inject-ca-from": null } } });
     await until("the caBundle", async () => (await api.caBundle()) === (await secret())["ca.crt"]);
-    await until("peace", () => metric(one, "ca_bundle_contested") === 0);
+    await until("an uncontested caBundle", () => metric(one, "ca_bundle_contested") === 0);
   });
 
   test("one that has expired is replaced at once", async () => {
@@ -337,15 +341,15 @@ suite("the webhook's certificates with a real API server, with the chart's right
     await until("theirs", () => one?.shown === short(own.cert));
     await until("the caBundle", async () => (await bundle()).join() === short(own.ca));
 
-    const stranger = await issue(["other.example"], 30);
-    await api.cluster.merge(SECRET, { data: withoutCaKey(stranger) });
+    const foreign = await issue(["other.example"], 30);
+    await api.cluster.merge(SECRET, { data: withoutCaKey(foreign) });
     await until(
       "the log",
       () => one?.log.some((line) => line.includes(`tls.crt is not valid for ${NAMES[0]}`)) === true,
     );
     await until("another", () => one?.used.length === 3);
     await settled("the end");
-    expect(one?.shown).not.toBe(short(stranger.cert));
+    expect(one?.shown).not.toBe(short(foreign.cert));
   });
 
   test("a later webhook configuration gets its caBundle, and keeps everything else", async () => {

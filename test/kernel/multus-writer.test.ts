@@ -147,7 +147,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     expect(errors).toEqual(['linkerd_multus_errors_total{operation="apply"} 2']);
   });
 
-  test("an Event of one occasion is published once", async () => {
+  test("an Event of one suffix is published once", async () => {
     const { uid } = await created("told");
     const regarding = {
       apiVersion: "k8s.cni.cncf.io/v1",
@@ -157,7 +157,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
       uid,
     };
     const spec = { reason: "Test", action: "Testing", type: "Warning", note: "x".repeat(2_000) } as const;
-    for (const occasion of ["a", "a", "b"]) await writer.publish(regarding, spec, occasion);
+    for (const suffix of ["a", "a", "b"]) await writer.publish(regarding, spec, suffix);
     expect((await cluster.events("told")).map(({ note }) => note.length)).toEqual([1_024, 1_024]);
   });
 

@@ -18,7 +18,7 @@ const FIRST_USER = 200_000;
 const FIRST_PORT = 10_000;
 
 /** The kubelet and the DaemonSet's controller have time. */
-const patient = { deadlineMs: 120_000 };
+const longDeadline = { deadlineMs: 120_000 };
 
 /** What the chart's ConfigMap and DaemonSet say, as all nodes have it. */
 export interface Rollout {
@@ -71,7 +71,7 @@ export class ScaleNode {
     const { api, daemonSet } = this.rollout;
     const name = `${DAEMON_SET}-${suffix(this.index * 100 + this.pods++)}`;
     const made = await api.json<{ metadata: { uid: string } }>({
-      ...patient,
+      ...longDeadline,
       method: "POST",
       path: `/api/v1/namespaces/${NAMESPACE}/pods`,
       body: {
@@ -92,7 +92,7 @@ export class ScaleNode {
     const { uid } = made.metadata;
     const bound = { kind: "Pod", apiVersion: "v1", name, uid };
     const { status } = await api.json<{ status: { token: string } }>({
-      ...patient,
+      ...longDeadline,
       method: "POST",
       path: `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${ACCOUNT}/token`,
       body: { spec: { expirationSeconds: 7200, boundObjectRef: bound } },
@@ -119,7 +119,7 @@ export class ScaleNode {
     if (pod === undefined) return;
     await Promise.all(pod.children.map(ended));
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod.name}`;
-    await this.rollout.api.request({ ...patient, method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
+    await this.rollout.api.request({ ...longDeadline, method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
   }
 
   kill(): void {

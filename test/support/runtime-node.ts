@@ -214,7 +214,7 @@ const INSTALLER = "installer";
 const NRI = "nri";
 const HEALTH_PORT = 9990;
 /** Seconds for what takes one or two on a machine with nothing else to do. */
-const PATIENCE_S = 60;
+const TIMEOUT_S = 60;
 export const NODE_NAME = "node-1";
 
 /** A pod's sandbox that runs. */
@@ -287,7 +287,7 @@ export class RuntimeNode {
 
   /** Waits until the runtime has a network, as a kubelet does before it starts pods. */
   async networkReady(): Promise<void> {
-    await until("the node's network", async () => (await this.client.networkProblem()) === undefined, PATIENCE_S);
+    await until("the node's network", async () => (await this.client.networkProblem()) === undefined, TIMEOUT_S);
   }
 
   /** Why the runtime would have the node NotReady; undefined if it would not. */
@@ -532,7 +532,7 @@ async function connect(machine: Machine, cgroup: string): Promise<ContainerRunti
       else tried.close();
       return answers;
     },
-    PATIENCE_S,
+    TIMEOUT_S,
   );
   return client as ContainerRuntime;
 }

@@ -89,8 +89,8 @@ export class DefinitionWriter {
   }
 
   /** Publishes an Event, once per cause. @throws WriteFailed */
-  async publish(regarding: ObjectReference, spec: EventSpec, occasion: string): Promise<void> {
-    await this.attempt("event", () => this.recorder.record(regarding, spec, occasion));
+  async publish(regarding: ObjectReference, spec: EventSpec, suffix: string): Promise<void> {
+    await this.attempt("event", () => this.recorder.record(regarding, spec, suffix));
   }
 
   /** The applied object: we own only these fields. */

@@ -18,7 +18,7 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet
 
 interface Course {
   /** When the NRI plugin sets the pod's rules, in seconds. @default never */
-  readonly mendedAt?: number;
+  readonly repairedAt?: number;
   /** When the validator runs for the first time, and how long the kubelet waits after that, in seconds. */
   readonly firstRun?: number;
   readonly backoff?: number;
@@ -31,7 +31,7 @@ const LONGEST = 300;
 const at = (seconds: number) => new Date(seconds * SECOND).toISOString();
 
 /** How a kubelet runs the validator of a pod again and again. @returns when the pod was deleted, in seconds */
-async function course({ mendedAt = NEVER, firstRun = 0, backoff = 10, waitForNri = true }: Course) {
+async function course({ repairedAt = NEVER, firstRun = 0, backoff = 10, waitForNri = true }: Course) {
   const clock = new VirtualClock();
   const stopping = new AbortController();
   const deletions: number[] = [];
@@ -62,7 +62,7 @@ async function course({ mendedAt = NEVER, firstRun = 0, backoff = 10, waitForNri
   const run = (pause: number) => {
     const started = clock.now() / SECOND;
     tell({ running: {} });
-    const passes = started >= mendedAt;
+    const passes = started >= repairedAt;
     clock.after((passes ? 1 : RUN) * SECOND, () => {
       const terminated = { exitCode: passes ? 0 : 95, finishedAt: at(clock.now() / SECOND) };
       tell({ terminated });
@@ -88,12 +88,12 @@ test.each([
   ["before the second run", 12],
   ["before the third", 45],
   ["just before the run that would have been the last", 99],
-])("a pod that the NRI plugin repairs %s is not deleted", async (_, mendedAt) => {
-  expect(await course({ mendedAt })).toEqual([]);
+])("a pod that the NRI plugin repairs %s is not deleted", async (_, repairedAt) => {
+  expect(await course({ repairedAt })).toEqual([]);
 });
 
 test("a pod that waits long for its next run is not deleted until then", async () => {
-  expect(await course({ backoff: LONGEST, mendedAt: 11 })).toEqual([]);
+  expect(await course({ backoff: LONGEST, repairedAt: 11 })).toEqual([]);
   expect(await course({ backoff: LONGEST })).toEqual([10 + LONGEST + RUN]);
 });
 
@@ -103,7 +103,7 @@ test("a pod without repair is deleted once a run has failed a minute after the f
 });
 
 /** When pods without a validator are reported whose connections are redirected from a time on, in seconds. */
-async function audits(waitForNri: boolean, mendedAt: number) {
+async function audits(waitForNri: boolean, repairedAt: number) {
   const clock = new VirtualClock();
   const stopping = new AbortController();
   const pods = new PodStore({ now: () => clock.now(), changed: quiet, ended: quiet, overflow: quiet });
@@ -114,7 +114,7 @@ async function audits(waitForNri: boolean, mendedAt: number) {
     pods,
     client: new KubernetesClient(async () => ({ status: 200, body: '{"metadata":{}}' })),
     stanza: parseStanza({ type: PLUGIN_TYPE, linkerd: { "incoming-proxy-port": 4143 } }, PLUGIN_TYPE),
-    probe: async (_, port) => (port === 4143 || clock.now() >= mendedAt * SECOND ? "open" : "refused"),
+    probe: async (_, port) => (port === 4143 || clock.now() >= repairedAt * SECOND ? "open" : "refused"),
     waitForNri,
     found: async () => void found.push(clock.now() / SECOND),
     clock,
