@@ -1,8 +1,8 @@
-/** Processors that the product is built for, as Node names them. */
+/** Supported processor architectures, with Node's names. */
 export const ARCHITECTURES = ["x64", "arm64"] as const;
 export type Architecture = (typeof ARCHITECTURES)[number];
 
-/** This machine's architecture. @throws if the product is not built for it */
+/** This machine's architecture. @throws if it is not supported */
 export function hostArchitecture(): Architecture {
   const found = ARCHITECTURES.find((architecture) => architecture === process.arch);
   if (found === undefined) throw new Error(`cannot build on ${process.arch}: known are ${ARCHITECTURES.join(", ")}`);

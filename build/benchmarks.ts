@@ -7,47 +7,47 @@ interface Numbers {
   /** Milliseconds. */
   readonly medianMs: number;
   readonly p99Ms: number;
-  /** Requests to the API server, a call. */
+  /** Requests to the API server per call. */
   readonly requests: number;
 }
 
-/** A part of the peer's time. */
+/** A fraction of the peer's time. */
 interface Ratio {
   readonly median: number;
   readonly p99: number;
 }
 
-/** One way of calling, measured; `ratio` is ours in parts of the peer's. */
+/** One measured way of calling; `ratio` is our time divided by the peer's. */
 export interface ScenarioResult {
   readonly pod: "meshed" | "unmeshed";
   /** Milliseconds until the API server answers. */
   readonly delayMs: number;
-  /** How many calls are started at once. */
+  /** Number of calls started at once. */
   readonly parallel: number;
-  /** How many times that is done. */
+  /** Number of repetitions. */
   readonly rounds: number;
   readonly ours: Numbers;
-  /** Ours if the installer does not answer. */
+  /** Our time if the installer does not answer. */
   readonly direct?: Numbers;
   readonly peer?: Numbers;
   readonly ratio?: Ratio;
   readonly directRatio?: Ratio;
 }
 
-/** An executable, and how long a call of VERSION takes. */
+/** An executable, and the time of a VERSION call. */
 export interface ExecutableResult {
   readonly name: "ours" | "peer";
   readonly bytes: number;
-  /** How many times it was started. */
+  /** Number of starts. */
   readonly starts: number;
   /** Milliseconds, the median. */
   readonly startMs: number;
 }
 
-/** What look-ups through the installer cost. */
+/** The cost of look-ups through the installer. */
 export interface LookupCost {
   readonly calls: number;
-  /** What the API server saw of these calls. */
+  /** The API server's view of these calls. */
   readonly requests: number;
   readonly handshakes: number;
   /** Resident memory of the installer. */
@@ -55,7 +55,7 @@ export interface LookupCost {
   readonly afterMiB: number;
 }
 
-/** The cost of an ADD besides time. */
+/** The cost of an ADD, except time. */
 export interface CallCost {
   readonly name: "ours" | "peer";
   readonly pod: "meshed" | "unmeshed";
@@ -65,7 +65,7 @@ export interface CallCost {
   readonly peakMiB?: number;
 }
 
-/** A call of ours that is as large as a cluster could make it. */
+/** A call with maximum input. */
 export interface LimitResult {
   readonly what: string;
   readonly medianMs: number;
@@ -176,14 +176,14 @@ export function pluginTable(results: PluginResults): string {
 const PAGE = join(root, "docs", "benchmarks.md");
 const [BEGIN, END] = ["<!-- bench:begin -->", "<!-- bench:end -->"];
 
-/** A page with these tables between its marks. @throws if a mark is missing */
+/** Replaces the tables between the marks of a page. @throws if a mark is missing */
 export function withTables(page: string, tables: string): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`docs/benchmarks.md needs ${BEGIN} and after it ${END}`);
   return `${page.slice(0, begin + BEGIN.length)}\n${tables}\n${page.slice(end)}`;
 }
 
-/** docs/benchmarks.md with the tables of the last benchmark. */
+/** Renders docs/benchmarks.md with the tables of the last benchmark. */
 export async function currentPage(page: string): Promise<string> {
   const { plugin } = JSON.parse(await readFile(RESULTS, "utf8")) as { plugin: PluginResults };
   return withTables(page, pluginTable(plugin));

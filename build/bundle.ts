@@ -2,9 +2,9 @@ import { rename } from "node:fs/promises";
 import { type BuildOptions, build } from "esbuild";
 import { root } from "./paths";
 
-/** How every bundle is made: a single CommonJS file; for Node. */
+/** Options of every bundle: a single CommonJS file for Node. */
 const COMMON = {
-  // Comments in bundles name sources by their paths from here.
+  // Comments in bundles name sources relative to this directory.
   absWorkingDir: root,
   bundle: true,
   platform: "node",
@@ -15,14 +15,14 @@ const COMMON = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
-/** Bundles one entry into one file. Who reads the file meanwhile has the former one, or all of it. */
+/** Bundles one entry into one file, which is replaced atomically. */
 export async function bundle(entry: string, outfile: string, options: BuildOptions = {}): Promise<void> {
   const part = `${outfile}.${process.pid}.part`;
   await build({ ...COMMON, entryPoints: [entry], outfile: part, ...options });
   await rename(part, outfile);
 }
 
-/** Folders of the npm packages whose code the bundles of these entries hold, relative to the root and sorted. */
+/** Folders of the npm packages in the bundles of these entries, relative to the root and sorted. */
 export async function bundledPackages(entries: readonly string[], options: BuildOptions = {}): Promise<string[]> {
   const { metafile } = await build({
     ...COMMON,

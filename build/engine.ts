@@ -13,16 +13,19 @@ import { cache, root } from "./paths";
 const run = promisify(execFile);
 const resolve = createRequire(__filename).resolve;
 
-/** The npm package that has the C sources, as their authors published them, and where in it they are. */
+/** The npm package with the C sources as published by their authors, and their folder in it. */
 export const SOURCES = {
   package: "@scriptc/runtime",
   engine: "vendor/quickjs-ng",
   tls: "vendor/mbedtls",
-  /** Of the names and bytes of its C files, when they were last looked at: docs/engine.md says how. */
+  /** Digest of the names and bytes of its C files at the last review, see docs/engine.md. */
   digest: "7a89a6c869740d27dffd1db6ab5000483257af02ffb470d758dc54b41c8e5d0f",
 } as const;
 
-/** The package is not of those who wrote the sources: what changes in it is looked at before it is compiled. @throws Error */
+/**
+ * The package is not from the authors of the sources, so changes in it are reviewed before they are compiled. @throws
+ * Error
+ */
 export function requireDigest(digest: string): void {
   if (digest === SOURCES.digest) return;
   throw new Error(
@@ -42,9 +45,9 @@ export function compilerFolder(): string {
   }
 }
 
-/** The files of the engine that are needed: the rest are programs. */
+/** The required files of the engine; the others are programs. */
 const ENGINE_FILES = ["quickjs", "libregexp", "libunicode", "dtoa"];
-/** The files of TLS of which nothing is linked: certificates are made by scripts, and nothing is stored. */
+/** Unused files of TLS: scripts make certificates, and nothing is stored. */
 const UNUSED_TLS_FILES =
   "bignum_mod bignum_mod_raw block_cipher ctr_drbg debug ecp_curves_new entropy entropy_poll hkdf hmac_drbg lmots lms \
 memory_buffer_alloc mps_reader mps_trace net_sockets padlock pkcs7 psa_crypto_random psa_crypto_se psa_crypto_storage \
@@ -54,7 +57,7 @@ const HOST = join(root, "host");
 const HOST_FILES = ["main.c", "arena.c", "keys.c", "trust.c"];
 const TLS = join(HOST, "tls.c");
 
-/** One way to compile C: each has a library of its own. */
+/** One way to compile C, with its own library. */
 interface Toolchain {
   readonly name: string;
   readonly version: string;
@@ -64,9 +67,9 @@ interface Toolchain {
 }
 
 const OPTIMIZE = ["-O2", "-g0", "-ffunction-sections", "-fdata-sections", "-DNDEBUG"];
-/** A process of root reads what comes from the network: its addresses are random, and its stack is guarded. */
+/** A root process reads data from the network, so use random addresses and stack protection. */
 const HARDENED = ["-fPIC", "-fvisibility=hidden", "-fstack-protector-strong"];
-// Only the link: an object file is of neither kind, for this compiler.
+// Only for the linker: this compiler does not distinguish object files.
 const HARDENED_LINK = ["-fPIE"];
 const TARGETS = { x64: "x86_64-linux-musl", arm64: "aarch64-linux-musl" } as const;
 
@@ -83,10 +86,10 @@ function npmToolchain(architecture: Architecture): Toolchain {
   };
 }
 
-/** The compiler's own cache stays in this project, too; nothing else of the environment may change what it makes. */
+/** The compiler's cache is also in this project; nothing else of the environment may change its output. */
 const COMPILER_CACHE = { ZIG_GLOBAL_CACHE_DIR: join(cache, "zig"), ZIG_LOCAL_CACHE_DIR: join(cache, "zig") };
 
-/** The machine's compiler, for tests alone: reports what touches memory it must not, and what C leaves undefined. */
+/** The machine's compiler, only for tests: reports invalid memory accesses and undefined behaviour. */
 async function sanitizingToolchain(): Promise<Toolchain> {
   return {
     name: "sanitized",
@@ -102,7 +105,7 @@ async function execute([program = "", ...args]: readonly string[], cwd: string):
   await run(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** Path of what is made from these inputs, and made only if it is not there yet. */
+/** Path of the output for these inputs, which is built only if missing. */
 async function cached(name: string, inputs: readonly string[], make: (path: string) => Promise<void>): Promise<string> {
   const digest = createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
   const path = join(cache, "engine", `${name}-${digest.slice(0, 32)}`);
@@ -125,7 +128,7 @@ interface Sources {
   readonly digest: string;
 }
 
-/** The folder of the C sources, and a digest of them all. */
+/** The folder of the C sources, and their digest. */
 async function foreignSources(): Promise<Sources> {
   const directory = sourcesFolder();
   const files: string[] = [];
@@ -140,10 +143,10 @@ async function foreignSources(): Promise<Sources> {
   return { directory, files, digest };
 }
 
-/** How many of them compile at a time. */
+/** Number of concurrent compilations. */
 const JOBS = 2;
 
-/** Tells how far it is: a line that is replaced on a terminal, else a line at the beginning and each quarter. */
+/** Reports progress: a line that is overwritten on a terminal, else a line at the beginning and at each quarter. */
 function progress(what: string, total: number): () => void {
   let done = 0;
   process.stderr.write(`${what}: 0 of ${total}${process.stderr.isTTY ? "" : "\n"}`);
@@ -176,10 +179,10 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
     const include = [`-I${SOURCES.tls}/include`, `-I${SOURCES.tls}/library`];
     const compile = async (source: string) => {
       const object = join(objects, `${basename(source, ".c")}.o`);
-      // Run there and named by relative paths: the path of the checkout is not part of what is compiled.
+      // Run there with relative paths, so that the checkout's path does not affect the output.
       await execute([...compiler, ...FOREIGN, ...MBEDTLS_CONFIG, ...include, "-c", source, "-o", object], directory);
     };
-    // The compiler makes its C library when it links for the first time: half as much work as all the rest.
+    // The compiler builds its C library at the first link, which takes half as long as everything else.
     const linkAnything = async () => {
       await writeFile(join(objects, "empty.c"), "int main(void) { return 0; }\n");
       await execute([...compiler, ...toolchain.link, "empty.c", "-o", "empty"], objects);
@@ -202,17 +205,17 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
   });
 }
 
-/** Which module an import means in the executable. */
+/** Resolves an import in the executable. */
 export const RESOLVED = {
   platform: "neutral",
   mainFields: ["module", "main"],
-  // A module of system/ that is by Node's has a twin beside it that is by the host.
+  // A module of system/ for Node has a twin beside it for the host.
   resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
-  // Neither executable has flags, so nothing reaches the code that reads them.
+  // Executables have no flags, so the code that reads them is unused.
   external: ["node:util"],
 } as const satisfies BuildOptions;
 
-/** The wrapper of a script, which makes its exports the completion value. */
+/** Wraps a script so that its exports are the completion value. */
 const WRAPPED: BuildOptions = {
   ...RESOLVED,
   absWorkingDir: root,
@@ -239,7 +242,7 @@ export async function scriptsIn(folder: string): Promise<string[]> {
 /** Globals of every JavaScript runtime, which programs other than the plugin have. */
 const LASTING: BuildOptions = { inject: [join(root, "system", "engine", "globals.ts")] };
 
-/** The bytecode of a script, by a compiler of the same engine that runs here. */
+/** The bytecode of a script, compiled by the same engine, built for this machine. */
 async function compileScript(entry: string, compiler: string, options: BuildOptions = {}): Promise<Buffer> {
   const { outputFiles } = await build({ ...WRAPPED, ...options, entryPoints: [entry] });
   const text = outputFiles?.[0]?.text ?? "";
@@ -290,13 +293,13 @@ export interface ExecutableOptions {
   readonly scripts?: string;
   /** @default this machine's */
   readonly architecture?: Architecture;
-  /** The C file that stands in the place of host/tls.c: for tests. @default host/tls.c */
+  /** The C file that replaces host/tls.c in tests. @default host/tls.c */
   readonly tls?: string;
-  /** By the machine's own compiler, which checks memory and what C leaves undefined: a tool of tests. @default false */
+  /** Use the machine's compiler with sanitizers, for tests. @default false */
   readonly sanitized?: boolean;
 }
 
-/** Builds an executable of scripts for the host in host/. */
+/** Builds an executable of scripts with the host in host/. */
 export async function buildExecutable(path: string, options: ExecutableOptions): Promise<void> {
   const { main, programs = {}, scripts, architecture = hostArchitecture(), tls = TLS, sanitized = false } = options;
   const foreign = await foreignSources();

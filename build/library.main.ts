@@ -1,4 +1,4 @@
-/** Builds what takes longest of a first build: it runs while npm installs, and needs of npm this workspace alone. */
+/** Builds the slowest part of a first build. It runs while npm installs, and needs only this workspace of npm. */
 import { buildBytecodeCompiler } from "./engine";
 
 buildBytecodeCompiler().catch((error: unknown) => {

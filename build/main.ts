@@ -21,16 +21,16 @@ async function buildLib(): Promise<void> {
   await run(process.execPath, [join(dirname(manifest), "bin", "tsc"), "--project", "tsconfig.lib.json"], { cwd: root });
 }
 
-/** Steps in order, each of which may say what it made. `npm run build -- plugin image` builds a part. */
+/** Steps in order, each with an optional description of its output. `npm run build -- plugin image` builds parts. */
 type Steps = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** The image, and what it is made of. */
+/** The image and its inputs. */
 const image: Steps = {
   plugin: () => buildPlugin(),
   image: () => buildImage(),
 };
 
-/** The rest: none of it needs the other's results, so that they are made side by side. */
+/** The other parts, which are independent and so built concurrently. */
 const rest: Steps = {
   charts: () => synthesize(root),
   benchmarks: updateBenchmarks,
@@ -38,7 +38,7 @@ const rest: Steps = {
   cli: () => buildCli(),
 };
 
-/** Parts that are made only if they are named. */
+/** Parts that are built only if named. */
 const extras: Steps = {
   "plugin-sanitized": () => buildSanitizedPlugin(),
   "image-size": () => recordImageSize(),

@@ -6,7 +6,7 @@ import { cache, outputs, root } from "./paths";
 const PLUGIN_ENTRY = join(root, "plugin", "main.ts");
 const SCRIPTS = join(root, "host", "scripts");
 
-/** The executable: the CNI plugin, and the programs that its first argument names. */
+/** The executable: the CNI plugin, and the programs chosen by its first argument. */
 export const PRODUCT = {
   main: PLUGIN_ENTRY,
   programs: {
@@ -19,7 +19,7 @@ export const PRODUCT = {
   scripts: SCRIPTS,
 } as const satisfies ExecutableOptions;
 
-/** The sources that the scripts of the executable begin with. */
+/** The entries of the executable's scripts. */
 export async function entries(): Promise<readonly string[]> {
   return [PRODUCT.main, ...Object.values(PRODUCT.programs), ...(await scriptsIn(PRODUCT.scripts))];
 }
@@ -29,7 +29,7 @@ export function buildPlugin(path: string = outputs.plugin, architecture: Archite
   return buildExecutable(path, { ...PRODUCT, architecture });
 }
 
-/** Builds it for tests that look for errors of its C part: it ends with a report if one is made. */
+/** Builds it with sanitizers for tests of its C part: it ends with a report after an error. */
 export async function buildSanitizedPlugin(path: string = join(cache, "sanitized", "linkerd-cni")): Promise<string> {
   await buildExecutable(path, { ...PRODUCT, sanitized: true });
   return path;

@@ -6,7 +6,7 @@ export interface Step {
   readonly milliseconds: number;
 }
 
-/** Tells what is being done and how long each step took; a terminal sees a step while it runs. */
+/** Reports steps and their durations; a terminal also shows running steps. */
 export class Progress {
   constructor(
     private readonly stream: NodeJS.WriteStream,
@@ -19,7 +19,7 @@ export class Progress {
       const waited = Math.floor((performance.now() - start) / 1000);
       this.stream.write(`\r\u001b[2K${pc.dim("…")} ${title}${waited === 0 ? "" : pc.dim(` ${waited} s`)}`);
     };
-    // A build may take a minute: the seconds show that it goes on.
+    // A build may take a minute; the seconds show progress.
     const ticks = this.stream.isTTY ? setInterval(show, 1000) : undefined;
     if (this.stream.isTTY) show();
     try {

@@ -7,7 +7,7 @@ const chart = new Chart(app, "linkerd-cni", { namespace: "linkerd-cni" });
 // An annotation of the pods is a value.
 const cni = new LinkerdCni(chart, "cni", { podAnnotations: { "example.com/team": "platform" } });
 
-// A sidecar with a volume, and what its token may read.
+// A sidecar with a volume, and its read permissions.
 cni.addContainer({
   name: "audit",
   image: "ghcr.io/example/audit:1",
@@ -16,7 +16,7 @@ cni.addContainer({
 cni.addVolume({ name: "log", hostPath: { path: "/var/log/pods" } });
 cni.addRule({ apiGroups: [""], resources: ["events"], verbs: ["list"] });
 
-// Resources are members: here an annotation of the DaemonSet itself.
+// Resources are members: here an annotation of the DaemonSet.
 cni.daemonSet.metadata.addAnnotation("example.com/owner", "platform");
 
 /** In a subclass the same parts are fields, which can be spread and indexed. */

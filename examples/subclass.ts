@@ -3,7 +3,7 @@ import { LinkerdCni, LinkerdNamespace } from "linkerd-cni-cdk8s";
 
 /** The platform team's plugin: the same for all clusters, and stricter than the default. */
 class PlatformCni extends LinkerdCni {
-  /** Every change of the plugin's own configuration in one place. */
+  /** Every change of the plugin's configuration in one place. */
   protected override stanza() {
     return { ...super.stanza(), "strict-status": true };
   }
@@ -21,10 +21,10 @@ const cni = new PlatformCni(chart, "cni", {
   commonLabels: { team: "platform" },
 });
 
-// What your own plugin reads, beside what linkerd's does.
+// Configuration for your own plugin, beside linkerd's.
 cni.addStanza({ "example.com/audit": { enabled: true } });
 
-// And for everything else, a patch.
+// A patch for everything else.
 cni.daemonSet.addJsonPatch(JsonPatch.add("/spec/template/spec/dnsPolicy", "Default"));
 
 process.stdout.write(app.synthYaml());

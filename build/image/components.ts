@@ -6,7 +6,7 @@ import { compilerFolder, RESOLVED, SOURCES, sourcesFolder } from "../engine";
 import { root } from "../paths";
 import { entries } from "../programs";
 
-/** A piece of software by others that is in the image. */
+/** Third-party software in the image. */
 export interface Component {
   readonly name: string;
   readonly version: string;
@@ -14,7 +14,7 @@ export interface Component {
   readonly license: string;
   /** Package URL. */
   readonly purl: string;
-  /** The texts that its licence requires: copyright notices and the licence's text. */
+  /** The texts required by its licence: copyright notices and the licence. */
   readonly licenseText: string;
 }
 
@@ -46,7 +46,7 @@ async function mbedtls(): Promise<Component> {
     version,
     license: "Apache-2.0",
     purl: `pkg:github/mbed-tls/mbedtls@mbedtls-${version}`,
-    // Its own LICENSE holds the text of the other licence, too, which was not chosen.
+    // Its LICENSE also contains the text of the other licence, which was not chosen.
     licenseText:
       "Copyright The Mbed TLS Contributors\n\n" +
       "Mbed TLS is offered under Apache-2.0 or GPL-2.0-or-later. It is used here under Apache-2.0: see LICENSE beside this file.\n",
@@ -65,7 +65,7 @@ async function musl(): Promise<Component> {
   };
 }
 
-/** Arithmetic that a processor has no instruction for: the compiler links it. */
+/** Arithmetic without processor instructions, linked by the compiler. */
 async function compilerRuntime(): Promise<Component> {
   const { version } = JSON.parse(await readFile(join(compilerFolder(), "package.json"), "utf8")) as PackageManifest;
   return {
@@ -83,7 +83,7 @@ interface PackageManifest {
   readonly license: string;
 }
 
-/** An npm package whose code is in a bundle. @throws if it has no file with its licence */
+/** An npm package in a bundle. @throws if it has no licence file */
 async function npmPackage(folder: string): Promise<Component> {
   const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as PackageManifest;
   const { name, version, license } = manifest;

@@ -11,7 +11,7 @@ export const MEDIA = {
   empty: "application/vnd.oci.empty.v1+json",
 } as const;
 
-/** Names content by its digest. */
+/** Identifies content by its digest. */
 export interface Descriptor {
   readonly mediaType: string;
   /** `sha256:` and 64 hexadecimal digits. */
@@ -30,13 +30,13 @@ export interface Manifest {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The annotation by which an image layout names what `index.json` lists. */
+/** The annotation with the name of an entry of `index.json`. */
 export const REF_NAME = "org.opencontainers.image.ref.name";
 
 export const sha256 = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
 export const blobPath = ({ digest }: Pick<Descriptor, "digest">): string => `blobs/${digest.replace(":", "/")}`;
 
-/** An OCI image layout held in memory: blobs by their digest. */
+/** An OCI image layout in memory: blobs by digest. */
 export class Layout {
   private readonly entries: TarEntry[] = [];
 

@@ -4,12 +4,12 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** A program that may be on a machine and takes an image's archive. */
+/** A program that can load an image's archive. */
 interface Loader {
   readonly program: string;
-  /** Prints something if there is what would hold the image: a daemon that answers, a store, a cluster. */
+  /** Prints something if a target exists: a daemon that answers, a store, a cluster. */
   readonly ask: readonly string[];
-  /** Takes the archive that is named after these. */
+  /** Loads the archive given after these arguments. */
   readonly load: readonly string[];
 }
 
@@ -29,7 +29,7 @@ interface LoadOutcome {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A daemon that has not answered by then does not answer. */
+/** Timeout for a daemon's answer. */
 const TIMEOUT_MS = 30_000;
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1) ?? "";
@@ -53,9 +53,8 @@ async function load({ program, ask, load }: Loader, archive: string, env: Enviro
 }
 
 /**
- * Hands an image's archive to every container runtime of this machine that answers.
- * @returns a line for each
- * @throws if there is none, one refuses it, or none takes it
+ * Loads an image's archive into every container runtime of this machine that answers. @returns a line for each @throws
+ * without an archive, if one refuses it, or if none accepts it
  */
 export async function loadImage(archive: string, environment: Environment): Promise<string> {
   if (!existsSync(archive)) throw new Error("there is no image yet: npm run image");

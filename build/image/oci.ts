@@ -24,7 +24,7 @@ export interface PlatformFiles {
   readonly files: readonly TarEntry[];
 }
 
-/** The one time that stands in the image. */
+/** The only time in the image. */
 const EPOCH = new Date(0).toISOString();
 
 /** One platform's image in a layout. */

@@ -21,7 +21,7 @@ const IMAGE: Product = { type: Enums.ComponentType.Container, name: "linkerd-cni
 /** The command line. */
 export const CLI: Product = { type: Enums.ComponentType.Application, name: "l5d-cni", purl: "pkg:oci/l5d-cni" };
 
-/** CycloneDX 1.6 as JSON, without a time or a random number: the same components give the same text. */
+/** CycloneDX 1.6 as JSON, without times and random numbers, so that the same components give the same text. */
 export async function billOfMaterials(parts: readonly Component[], product = IMAGE): Promise<string> {
   const component = (type: Enums.ComponentType, part: Omit<Component, "licenseText">) =>
     new Models.Component(type, part.name, {

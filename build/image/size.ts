@@ -40,7 +40,7 @@ export function sizesInWords(sizes: Readonly<Record<string, ImageSize>>): string
   return words.join(", ");
 }
 
-/** Writes the size of the image that was built among what was measured. */
+/** Adds the size of the built image to the measurements. */
 export async function recordImageSize(archive: string = outputs.image, results: string = RESULTS): Promise<void> {
   await recordResult("image", await imageSizes(archive), results);
 }

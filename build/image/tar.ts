@@ -23,7 +23,7 @@ export function directories(entries: readonly TarEntry[]): string[] {
   return [...found].sort();
 }
 
-/** A tar archive whose bytes depend on nothing but its entries: sorted, owned by root, dated 1970-01-01. */
+/** A tar archive whose bytes depend only on its entries: sorted, owned by root, dated 1970-01-01. */
 export async function tarArchive(entries: readonly TarEntry[]): Promise<Buffer> {
   const archive = pack();
   const common = { uid: 0, gid: 0, mtime: new Date(0) };

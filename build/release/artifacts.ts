@@ -52,17 +52,17 @@ export interface Artifact {
   readonly archive: string;
   /** Content by digest. */
   readonly blobs: ReadonlyMap<string, Buffer>;
-  /** CycloneDX of what is one piece. @default none */
+  /** CycloneDX of an artifact without platforms. @default none */
   readonly billOfMaterials?: Buffer;
   /** The platforms of an image. @default none */
   readonly platforms?: readonly PlatformImage[];
 }
 
-/** Where what is released lies. */
+/** The files to release. */
 export interface Sources {
   /** Archive of the image. */
   readonly image: string;
-  /** Folder of a folder a chart. */
+  /** Folder with one folder per chart. */
   readonly charts: string;
   /** The command line's executable. */
   readonly cli: string;
@@ -74,10 +74,7 @@ const unreadable =
     throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? error}): run ${remedy}`);
   };
 
-/**
- * The image, from the archive that the build made.
- * @throws if it is not for every architecture, or of another version
- */
+/** The image from the built archive. @throws if an architecture is missing, or the version differs */
 export async function imageArtifact(archive: string, version: string): Promise<Artifact> {
   const { manifests, blobs } = await readLayout(archive).catch(unreadable(archive, "npm run image"));
   const [image] = manifests;
@@ -190,7 +187,7 @@ async function writeArtifact(layout: Layout, work: string, { manifest, ...named 
   return { ...named, digest: descriptor.digest, archive, blobs };
 }
 
-/** Everything that goes into the registry. @param work where artifacts are written */
+/** Everything for the registry. @param work directory for artifacts */
 export async function artifacts(sources: Sources, version: string, work: string): Promise<readonly Artifact[]> {
   const charts = await readdir(sources.charts).catch(unreadable(sources.charts, "npm run build -- charts"));
   const making = [

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execute } from "./execute";
 
-/** Types of what is signed, as cosign names them. */
+/** Types of attestations, with cosign's names. */
 export const SIGNATURE = "https://sigstore.dev/cosign/sign/v1";
 export const BILL_OF_MATERIALS = "cyclonedx";
 export const PROVENANCE = "slsaprovenance1";
@@ -12,7 +12,7 @@ export const PROVENANCE = "slsaprovenance1";
 export interface Signing {
   /** A private key: a file, or whatever else cosign takes (`awskms://…`). Without it the signature is keyless. */
   readonly key?: string;
-  /** Keyless: whom the certificate names, and who vouched for it. */
+  /** Keyless: the certificate's identity and issuer. */
   readonly identity?: string;
   readonly issuer?: string;
   /** A Sigstore other than the public one, or none at all. */
@@ -20,7 +20,7 @@ export interface Signing {
   readonly trustedRoot?: string;
 }
 
-/** Signs, and looks whether something is signed. */
+/** Signs and verifies artifacts. */
 export class Cosign {
   private constructor(
     private readonly signs: readonly string[],
@@ -80,7 +80,7 @@ export class Cosign {
     await this.expect(reference, type);
   }
 
-  /** Verifies a new signature as a user would: otherwise each release would sign again. */
+  /** Verifies a new signature as a user would; otherwise each release would sign again. */
   private async expect(reference: string, type: string): Promise<void> {
     await execute("cosign", ["verify-attestation", "--type", type, ...this.verifies, reference]);
   }

@@ -20,7 +20,7 @@ export async function differingFiles(ours: Buffer, theirs: Buffer): Promise<read
     return content === undefined || before === undefined || !content.equals(before);
   };
   const found = [...names].filter(differs).sort();
-  // The same files, but packed in another way.
+  // The same files, packed differently.
   return found.length > 0 ? found : ["compression"];
 }
 

@@ -3,10 +3,10 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** How a program is run. */
+/** Options for running a program. */
 export interface Options {
   readonly cwd?: string;
-  /** Where its output is cut off. @default 16 MiB */
+  /** Limit of its output. @default 16 MiB */
   readonly maxBuffer?: number;
 }
 
@@ -25,10 +25,10 @@ export class ProgramError extends Error {
   }
 }
 
-/** Runs a program to its end. @returns what it wrote @throws a {@link ProgramError} if it fails */
+/** Runs a program to its end. @returns its output @throws a {@link ProgramError} if it fails */
 export async function execute(program: string, args: readonly string[], options: Options = {}): Promise<Buffer> {
   const running = run(program, [...args], { maxBuffer: 1 << 24, ...options, encoding: "buffer" });
-  // No program may ask a question: its output is not shown.
+  // Programs must not ask questions, since their output is not shown.
   running.child.stdin?.end();
   try {
     return (await running).stdout;
@@ -38,7 +38,7 @@ export async function execute(program: string, args: readonly string[], options:
   }
 }
 
-/** Where each program that a release runs comes from. */
+/** The source of each program for a release. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   oras: "https://oras.land/docs/installation",
   cosign: "https://docs.sigstore.dev/cosign/system_config/installation, version 3 or later",

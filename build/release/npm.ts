@@ -5,7 +5,7 @@ import { root } from "../paths";
 import { differingFiles } from "./difference";
 import { execute, ProgramError } from "./execute";
 
-/** Where the npm package goes. */
+/** The target of the npm package. */
 export type NpmTarget = { readonly directory: string } | { readonly registry: string };
 
 /** The packed npm package. */
@@ -16,14 +16,14 @@ export interface NpmPackage {
   readonly path: string;
   /** Of the tarball: `sha256:…`. */
   readonly digest: string;
-  /** As npm's registries have it. */
+  /** In the form of npm's registries. */
   readonly integrity: string;
 }
 
 /** Folders of the npm packages that are published. */
 export const PACKAGES: readonly string[] = [join(root, "helm"), root];
 
-/** Packs an npm package, for which it builds what that holds. @param into a directory */
+/** Builds and packs an npm package. @param into a directory */
 export async function packNpm(folder: string, into: string): Promise<NpmPackage> {
   // The build's output precedes the JSON.
   const said = (await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder })).toString();
@@ -84,7 +84,7 @@ async function fetchNpm(
   }
 }
 
-/** Puts the package to its target. */
+/** Publishes the package to its target. */
 export async function publishNpm(target: NpmTarget, packed: NpmPackage): Promise<void> {
   if ("directory" in target) {
     await mkdir(target.directory, { recursive: true });

@@ -1,6 +1,6 @@
 import { repository } from "../../constructs/version";
 
-/** The sources that a build began with. */
+/** The sources of a build. */
 export interface Source {
   /** Of git. */
   readonly commit: string;
@@ -10,7 +10,7 @@ export interface Source {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How GitHub's own tools describe a build by one of its workflows. */
+/** GitHub's description of a build by one of its workflows. */
 const WORKFLOW = "https://actions.github.io/buildtypes/workflow/v1";
 const MANUAL = `${repository}/blob/main/docs/release.md`;
 

@@ -32,13 +32,13 @@ export class Registry {
     return `${this.base}/${repository}`;
   }
 
-  /** The artifact that has this name and version; undefined if there is none. */
+  /** The artifact with this name and version; undefined if absent. */
   async find(artifact: Artifact): Promise<Descriptor | undefined> {
     const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
     try {
       return JSON.parse((await this.oras("manifest", "fetch", "--descriptor", reference)).toString()) as Descriptor;
     } catch (error) {
-      // oras has one exit code for all that fails.
+      // oras has one exit code for all failures.
       if (error instanceof ProgramError && /: not found$/m.test(error.stderr)) return undefined;
       throw this.explained(error, reference);
     }
@@ -54,7 +54,7 @@ export class Registry {
     });
   }
 
-  /** Pushes an artifact under its version, and what it consists of. */
+  /** Pushes an artifact and its content under its version. */
   async push(artifact: Artifact): Promise<void> {
     const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
     const from = ["--from-oci-layout", `${artifact.archive}:${artifact.tag}`];

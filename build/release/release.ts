@@ -21,7 +21,7 @@ export interface ReleaseOptions {
   /** @default the npm package is not released */
   readonly npm?: NpmTarget;
   readonly signing: Signing;
-  /** Say what would be done, and do nothing. */
+  /** Only report what would be done. */
   readonly dryRun: boolean;
   /** Release although files differ from the commit, which the provenance then says. */
   readonly allowDirty: boolean;
@@ -54,7 +54,7 @@ export interface Row {
   readonly provenance?: PushOutcome;
 }
 
-/** Something to be signed, and what is to be attested of it. */
+/** A subject to sign, with its attestations. */
 interface Subject {
   readonly row: Pick<Row, "name" | "reference" | "digest">;
   readonly artifact: Artifact;
@@ -64,9 +64,8 @@ interface Subject {
 }
 
 /**
- * Publishes a version: what is there already stays as it is. Nothing is pushed if something else is under the same
- * version, and nothing twice.
- * @throws with all problems that are found before the first push
+ * Publishes a version. Existing artifacts do not change. Nothing is pushed if the version has different content, and
+ * nothing twice. @throws with all problems found before the first push
  */
 export async function release(options: ReleaseOptions, progress: Progress): Promise<readonly Row[]> {
   const { dryRun, plainHttp, work } = options;
@@ -107,7 +106,7 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
   return rows;
 }
 
-/** Checks what a release needs. @returns the commit that it is made from */
+/** Checks the requirements of a release. @returns its commit */
 async function prepare({ allowDirty, npm, dryRun, version, env, signing }: ReleaseOptions): Promise<Source> {
   const signs = !dryRun || signing.key !== undefined || signing.identity !== undefined;
   const names = ["git", "oras", ...(npm === undefined ? [] : ["npm"]), ...(signs ? ["cosign"] : [])];
@@ -129,7 +128,7 @@ interface Missing {
   readonly packages: ReadonlySet<NpmPackage>;
 }
 
-/** Looks for each version. @returns what is not there @throws if something else is there, naming what differs */
+/** Looks each version up. @returns missing ones @throws if one has different content, with the differences */
 async function compare(
   { npm, work }: ReleaseOptions,
   registry: Registry,
@@ -164,7 +163,7 @@ async function compare(
   return { artifacts: missing, packages };
 }
 
-/** As many as are of help. */
+/** Maximum number of useful lines. */
 const SHOWN = 12;
 
 function conflict(reference: string, theirs: string, ours: string, what: readonly string[]): string {
@@ -198,14 +197,14 @@ async function subjects(
   return found;
 }
 
-/** Signs one subject if that was not done yet. */
+/** Signs one subject unless it is already signed. */
 class Signer {
   private readonly reference: string;
 
   constructor(
     private readonly cosign: Cosign | undefined,
     private readonly dryRun: boolean,
-    /** Not in the registry, which a dry run leaves so. */
+    /** Not in the registry, since a dry run does not push. */
     private readonly absent: boolean,
     private readonly progress: Progress,
     private readonly subject: Subject,
