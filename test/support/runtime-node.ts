@@ -474,7 +474,7 @@ export class RuntimeNode {
         () => true,
         () => false,
       );
-    await until(`${program} to be ready`, answers, PATIENCE_S).catch(async (error: Error) => {
+    await until(`${program} to be ready`, answers, TIMEOUT_S).catch(async (error: Error) => {
       throw new Error(`${error.message}:\n${await this.logOf(program)}`);
     });
   }
