@@ -100,7 +100,7 @@ const silentOnOld = (old: number) => {
 test("a kept connection over which nothing comes leaves half the time to a new one, and those beside it are not used", async () => {
   await start(silentOnOld(2));
   await Promise.all([get("/one"), get("/other")]);
-  expect(await client.request({ method: "GET", path: "/again" }, 20_000)).toEqual({ status: 200, body: "ok" });
+  expect(await client.request({ method: "GET", path: "/again" }, 8_000)).toEqual({ status: 200, body: "ok" });
   expect([connections, asked.slice(2)]).toEqual([3, ["GET /again", "GET /again"]]);
   await get("/next");
   expect(connections).toBe(3);
@@ -116,7 +116,7 @@ test("a slow answer over a kept connection counts though a new one was tried", a
     else answerFirst();
   });
   await get();
-  expect(await client.request({ method: "GET", path: "/slow" }, 2_000)).toEqual({ status: 200, body: "ok" });
+  expect(await client.request({ method: "GET", path: "/slow" }, 8_000)).toEqual({ status: 200, body: "ok" });
   expect(asked).toEqual(["GET /", "GET /slow", "GET /slow"]);
 }, 60_000);
 
