@@ -82,8 +82,8 @@ const SOCKETS = "/run/multus/socket";
 const daemonLabels = { app: "multus" };
 const daemonMetadata = { name: "multus", namespace: "kube-system", labels: daemonLabels };
 
-/** The configuration of Multus' daemon, with the settings that OpenShift has. @param chain the auxiliary one's name */
-const daemonConfiguration = (chain: string | undefined) => ({
+/** The configuration of Multus' daemon, with the settings that OpenShift has. */
+const daemonConfiguration = {
   chrootDir: ROOT,
   cniVersion: "1.0.0",
   logLevel: "verbose",
@@ -94,18 +94,15 @@ const daemonConfiguration = (chain: string | undefined) => ({
   // It empties that directory when it starts.
   socketDir: join(HOST, SOCKETS),
   daemonSocketDir: SOCKETS,
-  ...(chain === undefined ? {} : { auxiliaryCNIChainName: chain }),
-});
+  auxiliaryCNIChainName: AUXILIARY_CHAIN,
+};
 
 const DAEMON_CONFIG = {
   apiVersion: "v1",
   kind: "ConfigMap",
   metadata: { ...daemonMetadata, name: "multus-daemon-config" },
+  data: { "daemon-config.json": JSON.stringify(daemonConfiguration) },
 };
-const configOf = (chain: string | undefined) => ({
-  ...DAEMON_CONFIG,
-  data: { "daemon-config.json": JSON.stringify(daemonConfiguration(chain)) },
-});
 
 const mounts = [
   { name: "cni", path: NET_DIR, mountPath: join(HOST, NET_DIR) },
@@ -213,15 +210,7 @@ export class Multus {
     }
     await this.prepare("multus-shim", DAEMON, "passthru");
     await moveNetwork(machine);
-    await kubectl.apply(...daemonObjects, configOf(AUXILIARY_CHAIN));
-    await this.daemonReady();
-  }
-
-  /** Gives Multus' daemon another auxiliary chain, or none, and starts it again. */
-  async setAuxiliaryChain(chain: string | undefined = AUXILIARY_CHAIN): Promise<void> {
-    const { kubectl } = this.cluster;
-    await kubectl.apply(configOf(chain));
-    await kubectl.run("delete", "pods", "--namespace=kube-system", "--selector=app=multus", "--timeout=60s");
+    await kubectl.apply(DAEMON_CONFIG, ...daemonObjects);
     await this.daemonReady();
   }
 
