@@ -1,5 +1,5 @@
 /** Argo CD and Flux, the real ones, install both charts from a Git repository and keep them. */
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { differences } from "../../demo/snapshot";
 import { CRD } from "../support/multus";
@@ -15,7 +15,6 @@ import {
   LINKERD_MULTUS,
   MANIFESTS,
 } from "./gitops";
-import { linkerdChart } from "./linkerd-chart";
 import { importNextImage } from "./next-image";
 import { pod, until } from "./pods";
 import { PodStream } from "./stream";
@@ -28,11 +27,6 @@ const argocdMissing =
   argocd === undefined
     ? "ARGOCD_PEER: a directory with argocd"
     : ["redis-server", "git"].find((program) => which(program) === undefined);
-
-const [installer, plugin] = [process.env["LINKERD_CNI_INSTALL_PEER"], process.env["LINKERD_CNI_PEER"]];
-const linkerds = installer === undefined || plugin === undefined ? undefined : { installer, plugin };
-/** Where linkerd's chart is in the Git repository. */
-const LINKERDS_PATH = "linkerd/linkerd2-cni";
 
 const RECONCILIATIONS = 10;
 /** Meshed pods that start during an upgrade and its revert, at least. */
@@ -65,8 +59,6 @@ interface Case<Tool extends GitOps> {
   readonly make: (cluster: TestCluster, git: GitRepository) => Tool;
   /** What it installs, in this order. */
   readonly installs: readonly Installation[];
-  /** More tests, before it has installed anything. */
-  readonly before?: (tool: () => Tool) => void;
   /** More tests, of what it has installed. */
   readonly installed?: (tool: () => Tool) => void;
 }
@@ -105,10 +97,6 @@ clusterSuite("both charts by GitOps", (cluster) => {
     before = await cluster.directories();
     await cluster.kubectl.apply(CRD);
     next = await importNextImage(cluster.machine, "next");
-    if (linkerds !== undefined) {
-      const chart = await linkerdChart(cluster.machine, linkerds);
-      await git.commit("linkerd's chart", () => cp(chart, join(git.path, LINKERDS_PATH), { recursive: true }));
-    }
     await cluster.kubectl.start(pod("client"));
   });
 
@@ -140,7 +128,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
   const scenario = <Tool extends GitOps>(
     name: string,
     lacks: string | undefined,
-    { make, installs, before: first, installed }: Case<Tool>,
+    { make, installs, installed }: Case<Tool>,
   ) =>
     suite(name, lacks, () => {
       let tool: Tool;
@@ -149,8 +137,6 @@ clusterSuite("both charts by GitOps", (cluster) => {
         await tool.start();
       });
       afterAll(() => tool.stop());
-
-      first?.(() => tool);
 
       test("it installs, and ten reconciliations find nothing to change", async () => {
         for (const what of installs) {
@@ -213,27 +199,6 @@ clusterSuite("both charts by GitOps", (cluster) => {
       expect((await stanza())["inbound-ports-to-ignore"]).toContain("25");
     });
 
-  const sourceTest = (tool: () => ChartTool) =>
-    (linkerds === undefined ? test.skip : test)(
-      "another path of the source goes from linkerd's chart to ours (needs LINKERD_CNI_PEER, LINKERD_CNI_INSTALL_PEER)",
-      async () => {
-        const theirs = { ...LINKERD_CNI, path: LINKERDS_PATH };
-        await tool().install(theirs);
-        await tool().settled(theirs);
-        await cluster.rolledOut();
-        expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
-        const [executable] = await cluster.executables();
-        await tool().install(LINKERD_CNI);
-        await tool().settled(LINKERD_CNI);
-        await cluster.rolledOut();
-        expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
-        expect(await cluster.executables()).not.toEqual([executable]);
-        const { started, notRedirected } = await new PodStream(cluster.kubectl, "client").stop();
-        expect([started > 0, notRedirected]).toEqual([true, []]);
-      },
-      300_000,
-    );
-
   const streamTest = (tool: () => GitOps) =>
     test(`a commit with another image and its revert, while ${PODS} meshed pods start: none fails, all are redirected`, async () => {
       const present = await cluster.executables();
@@ -278,7 +243,6 @@ clusterSuite("both charts by GitOps", (cluster) => {
   scenario("Flux, by HelmRelease", fluxMissing, {
     make: (cluster, git) => new FluxHelm(cluster, git, flux ?? ""),
     installs: charts,
-    before: sourceTest,
     installed: chartTests,
   });
   scenario("Flux, by Kustomization of dist/manifests", fluxMissing, {
@@ -290,7 +254,6 @@ clusterSuite("both charts by GitOps", (cluster) => {
     scenario(`Argo CD, ${serverSide ? "server-side" : "client-side"}`, argocdMissing, {
       make: (cluster, git) => new ArgoCd(cluster, git, argocd ?? "", serverSide),
       installs: charts,
-      before: sourceTest,
       installed: chartTests,
     });
   }
