@@ -165,7 +165,6 @@ export class Service {
       const redirects = settings.nriEvents ? "the NRI plugin redirects pods" : "Multus has to call the plugin";
       log.info(`the node's CNI configuration is left alone: ${redirects}`);
     }
-    this.reconciler.prepare();
     await Promise.all([this.credentials.renew(), this.learn()]);
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();

@@ -110,7 +110,6 @@ export class Reconciler {
   private readonly announce: (messages: readonly string[]) => void;
   private readonly tries = new Map<Attempt, Try>();
   private readonly changer: Changer;
-  private prepared: Promise<void> | undefined;
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
   private readonly reads: RuntimeReads;
@@ -129,23 +128,9 @@ export class Reconciler {
   }
 
   /**
-   * Copies the plugin to the node under a temporary name and runs it there, while the API server is asked. What fails is
-   * tried again when the node is reconciled.
-   */
-  prepare(): void {
-    const { log, paths } = this.deps;
-    const stage = async () => movedFrom(paths) ?? (await this.changer.stage());
-    this.prepared = stage().then(
-      () => undefined,
-      (error) => log.debug(reasonOf(error)),
-    );
-  }
-
-  /**
    * Observes the node and applies the necessary changes. Never throws. `now` is in milliseconds of a monotonic clock.
    */
   async reconcile(now: number): Promise<Status> {
-    await this.prepared;
     const status = await this.look(now);
     this.complain(status.problem === undefined ? [] : [status.problem]);
     const { chain, choice } = status;
@@ -159,7 +144,6 @@ export class Reconciler {
    */
   async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
-    await this.prepared;
     const removal = new Removal(paths, keepPlugin, attachments);
     let first: string | undefined;
     for (;;) {
@@ -178,7 +162,6 @@ export class Reconciler {
    */
   async leave(handOver?: HandOver): Promise<void> {
     const { paths, plugin, owner } = this.deps;
-    await this.prepared;
     const state = observe(paths, plugin);
     if (handOver !== undefined) await this.handOver(state, handOver === "certain");
     if (state.journal?.owner === owner) await this.changer.run(planLeaving(observe(paths, plugin), paths));
