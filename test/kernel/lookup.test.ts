@@ -39,6 +39,7 @@ const podOf = (annotations: object, more: object = {}) => ({
   metadata: { name: "cart-1", uid: "u", annotations, ...more },
   spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
 });
+const CART = "/api/v1/namespaces/shop/pods/cart-1";
 const namespace = { kind: "Namespace", metadata: { name: "shop", annotations: {} } };
 /** The installer asks for its own pod, to see whether it can. */
 const isOwnPod = (url = "") => url.split("?")[0]?.endsWith("/pods/linkerd-cni") === true;
@@ -117,7 +118,7 @@ suite("a look-up", missing, () => {
     const managedFields = Array.from({ length: 1500 }, (_, at) => ({ [`f:${at}`]: "x".repeat(1000) }));
     answer = json(200, podOf(injected, { managedFields }));
     expect(await addUnhurried()).toMatchObject(byInstaller);
-    const { status, size } = await asked("/api/v1/namespaces/shop/pods/cart-1");
+    const { status, size } = await asked(CART);
     expect(status).toBe(200);
     expect(size).toBeLessThan(1000);
   });
@@ -148,6 +149,20 @@ suite("a look-up", missing, () => {
 
   it("waits for a slow API server as long as the installer reports progress", async () => {
     answer = (request, response) => void setTimeout(() => meshed(request, response), 1500);
+    expect(await addUnhurried()).toMatchObject(byInstaller);
+  });
+
+  it("leaves callers beyond sixteen look-ups to themselves", async () => {
+    const held: (() => void)[] = [];
+    answer = (request, response) => void held.push(() => meshed(request, response));
+    const callers = Array.from({ length: 16 }, () => exchange(`GET ${CART} HTTP/1.1\r\nconnection: close\r\n\r\n`));
+    while (held.length < callers.length) await new Promise((resolve) => setTimeout(resolve, 20));
+    answer = meshed;
+    const called = await addUnhurried();
+    for (const end of held) end();
+    // The refusal may arrive before the request has left.
+    expect(called).toMatchObject(directly(/busy with 16 look-ups|the connection was closed/));
+    for (const text of await Promise.all(callers)) expect(text).toContain("HTTP/1.1 200 OK");
     expect(await addUnhurried()).toMatchObject(byInstaller);
   });
 
@@ -423,7 +438,7 @@ suite("a look-up", missing, () => {
   it("does not grow the installer's memory", async () => {
     const many = async (count: number) => {
       for (let left = count; left > 0; left -= 50) {
-        await Promise.all(Array.from({ length: 50 }, () => asked("/api/v1/namespaces/shop/pods/cart-1")));
+        await Promise.all(Array.from({ length: 50 }, () => asked(CART)));
       }
       return installer.residentMiB();
     };
