@@ -87,12 +87,16 @@ export function planValidation(stanza: Stanza, addresses: readonly string[]): Va
   };
 }
 
+/** The client sends something first: a listener serves no connection that is silent. */
+const QUESTION = new TextEncoder().encode("\n");
+
 /** Answers every connection to a port with a text. @throws if the port is in use */
 function answering(port: number, text: string): Promise<Listener> {
   const bytes = new TextEncoder().encode(text);
   return listenTcp({ port }, (connection) => {
+    const answered = connection.read().then(() => connection.write(bytes));
     const close = () => connection.close();
-    connection.write(bytes).then(close, close);
+    answered.then(close, close);
   });
 }
 
@@ -114,6 +118,7 @@ async function answerOf(target: Target): Promise<string> {
   }, deadlineMs);
   const received = new Gathered();
   try {
+    await connection.write(QUESTION);
     for (let bytes = await connection.read(); bytes !== undefined; bytes = await connection.read()) {
       received.add(bytes);
       if (received.size > LONGEST_ANSWER) throw new Error("another host answered");
