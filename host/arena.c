@@ -1,8 +1,8 @@
 /*
- * The memory of engine and TLS: one mapping whose pages the kernel makes at once, handed out from its front; what does
- * not fit is malloc's. Most calls need no more, and with it none of malloc's system calls and none of the page faults:
- * a fourth of a millisecond, and one for a TLS handshake. Only its last block can grow. One that is given back is
- * handed out again for the same size.
+ * The memory of engine and TLS: one mapping whose pages the kernel populates at once, allocated from its start. malloc
+ * serves what does not fit. Most calls fit, and save malloc's system calls and all page faults: a fourth of a
+ * millisecond, and a whole one if there is a TLS handshake. Only the last block can grow. A block that was freed is
+ * allocated again for the same size.
  */
 #include "arena.h"
 
@@ -15,12 +15,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* As much as every call needs that asks the API server. No huge page fits into it, of which most were not used. */
+/* Enough for every call that asks the API server. Less than a huge page, which would stay mostly unused. */
 #define ARENA_SIZE ((size_t)1536 << 10)
-/* What the kernel makes at once: as much as most other calls need; what is not used costs, too. */
+/* What the kernel populates at once: enough for most other calls. Unused pages cost time, too. */
 #define READY_SIZE ((size_t)768 << 10)
 
-/* A sanitizer is told what no block holds: the heads of blocks, what was freed, what was not handed out yet. */
+/* Tells a sanitizer what is not in use: the headers of blocks, and memory that was freed or not yet allocated. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #define READS_HEADS __attribute__((no_sanitize_address))
@@ -34,12 +34,12 @@ static uint8_t *arena, *next, *end;
 
 struct Block {
   size_t size;
-  /* While it is free: the next of its size. */
+  /* While the block is free: the next free block of its size. */
   struct Block *other;
   _Alignas(16) uint8_t bytes[];
 };
 
-/* Blocks that were given back, by their size: in steps of 16 bytes at first, then of 256; larger ones are left. */
+/* Free blocks by size: in steps of 16 bytes at first, then of 256; larger ones are not reused. */
 #define SIZES 192
 static struct Block *given_back[SIZES];
 
@@ -60,7 +60,7 @@ static struct Block *block_of(const void *bytes) {
   return (struct Block *)((uint8_t *)bytes - offsetof(struct Block, bytes));
 }
 
-/* Whether a block that begins there has room for so many bytes; then it is the last. */
+/* Makes this the last block if there is room for so many bytes; false otherwise. */
 READS_HEADS static bool place(struct Block *block, size_t size) {
   if (size > ARENA_SIZE || sizeof *block + rounded(size) > (size_t)(end - (uint8_t *)block)) return false;
   block->size = rounded(size);
@@ -69,7 +69,7 @@ READS_HEADS static bool place(struct Block *block, size_t size) {
   return true;
 }
 
-/* A block of the arena; NULL where there is none. */
+/* A block of the arena; NULL if none is free. */
 READS_HEADS static void *take(size_t size) {
   struct Block **others = size > ARENA_SIZE ? NULL : others_of(rounded(size)), *block = (struct Block *)next;
   if (others == NULL || *others == NULL) return place(block, size) ? block->bytes : NULL;
@@ -121,8 +121,8 @@ READS_HEADS static size_t arena_usable_size(const void *bytes) {
 }
 
 /*
- * The same, counted: the engine makes an exception of what exceeds its own limit, and a program that catches every
- * error would go on without memory.
+ * The same, counted: the engine throws when its own limit is exceeded, and a program that catches every error would
+ * go on without memory.
  */
 static size_t held, allowed = SIZE_MAX;
 
@@ -159,7 +159,7 @@ static const JSMallocFunctions
     counting = {counted_calloc, counted_malloc, counted_free, counted_realloc, arena_usable_size};
 static const JSMallocFunctions *functions = &plain;
 
-/* The memory of TLS. */
+/* Memory for TLS. */
 void *tls_calloc(size_t count, size_t size) {
   return functions->js_calloc(NULL, count, size);
 }

@@ -4,7 +4,7 @@
 
 #include "quickjs.h"
 
-/* An engine whose memory begins in an arena; NULL where there is no memory. Counted: limit_memory holds for it. */
+/* An engine whose memory begins in an arena; NULL if memory is short. If it is counted, limit_memory limits it. */
 JSRuntime *new_runtime(bool is_counted);
-/* Ends the process with a message once a counted engine takes more. */
+/* A counted engine that takes more ends the process with a message. */
 void limit_memory(size_t bytes);

@@ -1,4 +1,4 @@
-/* compile SCRIPT BYTECODE: a tool of the build. Bytecode is specific to the engine's version. */
+/* compile SCRIPT BYTECODE: a build tool. Bytecode is specific to the engine's version. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
   if (in == NULL || out == NULL || fseek(in, 0, SEEK_END) != 0) return 2;
   size_t size = (size_t)ftell(in), written;
   rewind(in);
-  char *text = calloc(1, size + 1); /* the engine wants a NUL at the end */
+  char *text = calloc(1, size + 1); /* the engine needs a NUL at the end */
   if (text == NULL || fread(text, 1, size, in) != size) return 2;
   JSContext *ctx = JS_NewContext(JS_NewRuntime());
   JSValue code = JS_Eval(ctx, text, size, "linkerd-cni", JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY);

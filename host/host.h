@@ -1,4 +1,4 @@
-/* What the C files of the plugin's executable share. port.ts describes the functions that they provide. */
+/* Declarations that the C files of the plugin's executable share. port.ts describes the functions they provide. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -6,16 +6,16 @@
 
 #include "quickjs.h"
 
-/* Milliseconds of a clock that only goes forward. */
+/* Milliseconds of the monotonic clock. */
 double now(void);
-/* Milliseconds from now until then, as poll(2) takes them. */
+/* Milliseconds from now until then, for poll(2). */
 int until(double then);
-/* Whether it is a number, and which; throws where it is none. Runs no script. */
+/* Reads a number; throws if the value is not one. Runs no script. */
 bool number_of(JSContext *ctx, JSValueConst value, double *number);
-/* A text in UTF-8, ended by NUL (and it may hold others); NULL where it threw. JS_FreeCString frees it. */
+/* A string in UTF-8 that ends with a NUL and may contain others; NULL if it threw. Free it with JS_FreeCString. */
 const char *utf8_of(JSContext *ctx, JSValueConst value, size_t *size);
 
-/* An object of these members, which it takes; throws where making one of them did. */
+/* An object with these members, which it takes over; throws if making one of them threw. */
 JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *values);
 
 extern const JSCFunctionListEntry tls_functions[];

@@ -1,4 +1,4 @@
-/* Keys, hashes and signatures by Mbed TLS. What certificates and keys look like inside is the scripts' business. */
+/* Keys, hashes and signatures by Mbed TLS. The formats of certificates and keys are left to the scripts. */
 #include <errno.h>
 #include <mbedtls/error.h>
 #include <mbedtls/pk.h>
@@ -8,9 +8,9 @@
 
 #include "host.h"
 
-/* Bytes of the largest public key: RSA of 16384 bits, the most that the library takes. */
+/* Bytes of the largest public key: RSA with 16384 bits, the library's maximum. */
 #define PUBLIC_SIZE 2600
-/* Bytes of a key of P-256, and of its point. */
+/* Bytes of a P-256 private key and of its public point. */
 #define PRIVATE 32
 #define POINT 65
 
@@ -31,7 +31,7 @@ static JSValue failed(JSContext *ctx, int error) {
   return JS_ThrowTypeError(ctx, "%s", text);
 }
 
-/* The hash of so many bits; its size, 0 where it threw. */
+/* Computes the hash with so many bits; returns its size, 0 if it threw. */
 static size_t hash_of(JSContext *ctx, JSValueConst value, JSValueConst bits_value, uint8_t *hash,
                       mbedtls_md_type_t *type) {
   double bits;
@@ -55,7 +55,7 @@ static JSValue key_hash(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   return size == 0 ? JS_EXCEPTION : JS_NewUint8ArrayCopy(ctx, hash, size);
 }
 
-/* keyGenerate(): a key of P-256, and behind it its point */
+/* keyGenerate(): a P-256 private key, followed by its public point */
 static JSValue key_generate(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc, (void)argv;
   uint8_t bytes[PRIVATE + POINT];
@@ -72,13 +72,13 @@ static JSValue key_generate(JSContext *ctx, JSValueConst self, int argc, JSValue
   return is_made ? JS_NewUint8ArrayCopy(ctx, bytes, sizeof bytes) : JS_ThrowInternalError(ctx, "cannot make a key");
 }
 
-/* Reads a private key in PEM; false where it threw. mbedtls_pk_free frees it in either case. */
+/* Reads a private key in PEM; false if it threw. Free it with mbedtls_pk_free in either case. */
 static bool read_key(JSContext *ctx, JSValueConst value, mbedtls_pk_context *key) {
   size_t size;
   mbedtls_pk_init(key);
   const char *pem = utf8_of(ctx, value, &size);
   if (pem == NULL) return false;
-  /* The size counts the NUL: only then PEM is looked for. */
+  /* The library looks for PEM only if the size includes the NUL. */
   int error = psa_crypto_init() != PSA_SUCCESS
                   ? MBEDTLS_ERR_ERROR_GENERIC_ERROR
                   : mbedtls_pk_parse_key(key, (const uint8_t *)pem, size + 1, NULL, 0, mbedtls_psa_get_random,
@@ -95,7 +95,7 @@ static JSValue key_public(JSContext *ctx, JSValueConst self, int argc, JSValueCo
   uint8_t der[PUBLIC_SIZE];
   JSValue made = JS_EXCEPTION;
   if (read_key(ctx, argv[0], &key)) {
-    int size = mbedtls_pk_write_pubkey_der(&key, der, sizeof der); /* at the end */
+    int size = mbedtls_pk_write_pubkey_der(&key, der, sizeof der); /* writes to the end of the buffer */
     made = size < 0 ? failed(ctx, size) : JS_NewUint8ArrayCopy(ctx, der + sizeof der - size, (size_t)size);
   }
   mbedtls_pk_free(&key);

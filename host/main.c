@@ -1,6 +1,6 @@
 /*
- * An executable of programs: an engine, their scripts, and the global `host` by which they reach the machine. The first
- * program is the CNI plugin, which makes do with less of the engine; the first argument names another.
+ * One executable with several programs: an engine, their scripts, and the global `host`, through which they reach the
+ * machine. The first program is the CNI plugin, which uses less of the engine; the first argument names another one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,20 +25,20 @@
 #include "scripts.h"
 
 #define MEMORY_LIMIT ((size_t)256 << 20)
-/* Collecting costs more than the memory of one call is worth; only one that holds much is worth it. */
+/* In one call, collecting garbage costs more time than the memory is worth, unless there is much of it. */
 #define GC_THRESHOLD ((size_t)64 << 20)
-/* Of a program that stays: at first, then half as much again as is in use. */
+/* For programs that keep running: at first; later, one and a half times what is in use. */
 #define LASTING_GC_THRESHOLD ((size_t)1 << 20)
-/* A stack of its own, so that the caller's RLIMIT_STACK does not matter. A guard fits every page size. */
+/* A separate stack, so that the caller's RLIMIT_STACK does not matter. The guard fits every page size. */
 #define STACK_SIZE ((size_t)8 << 20)
 #define STACK_GUARD ((size_t)64 << 10)
-/* Of the stack, what C functions may need that a script calls: those of TLS, most of all. */
+/* The part of the stack that is left for C functions that a script calls, above all those of TLS. */
 #define STACK_OF_C ((size_t)256 << 10)
-/* What a program may print; it is ended when it prints more. */
+/* Bytes that a child process may print; it is killed if it prints more. */
 #define OUTPUT_LIMIT ((size_t)4 << 20)
-/* Milliseconds that a process that was killed has to end. */
+/* Milliseconds to wait for the end of a process that was killed. */
 #define AFTER_KILL 500
-/* Milliseconds that the addresses of one family wait for those of the other. */
+/* Milliseconds to wait for addresses of the other family once there are addresses of one. */
 #define OTHER_FAMILY_MS 50
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
@@ -57,7 +57,7 @@ int until(double then) {
   return left > 0 ? left < INT_MAX - 1 ? (int)left + 1 : INT_MAX : 0;
 }
 
-/* An argument of a system call: what no long holds is none of any, and to convert it would be undefined. */
+/* An argument of a system call; -1 if a long cannot hold it, because the conversion would be undefined. */
 static long integer_of(double number) {
   return number > -0x1p62 && number < 0x1p62 ? (long)number : -1;
 }
@@ -71,14 +71,14 @@ bool number_of(JSContext *ctx, JSValueConst value, double *number) {
 const char *utf8_of(JSContext *ctx, JSValueConst value, size_t *size) {
   if (!JS_IsString(value)) return JS_ThrowTypeError(ctx, "not a string"), NULL;
   char *text = (char *)JS_ToCStringLen(ctx, size, value);
-  /* The engine encodes half a surrogate pair as any other character, in a copy: only ASCII is not copied. */
+  /* The engine encodes half a surrogate pair like any other character, in a copy: only ASCII is not copied. */
   char *end = text + (text == NULL ? 0 : *size);
   for (char *at = text; at != NULL && (at = memchr(at, 0xed, (size_t)(end - at))) != NULL; at++)
     if ((uint8_t)at[1] >= 0xa0) memcpy(at, REPLACEMENT, 3);
   return text;
 }
 
-/* Length of the well-formed sequence at hand, or negated that of what one U+FFFD stands for: WHATWG Encoding. */
+/* Length of the next sequence if it is well-formed; negated, of what one U+FFFD replaces: WHATWG Encoding. */
 static int sequence(const uint8_t *at, const uint8_t *end) {
   uint8_t first = at[0];
   if (first < 0x80) return 1;
@@ -91,7 +91,7 @@ static int sequence(const uint8_t *at, const uint8_t *end) {
   return length;
 }
 
-/* The text of bytes in UTF-8. */
+/* Decodes UTF-8. */
 static JSValue text_of(JSContext *ctx, const uint8_t *at, size_t size) {
   const uint8_t *end = at + size, *bad = at;
   for (int length; bad < end && (length = sequence(bad, end)) > 0;) bad += length;
@@ -110,7 +110,7 @@ static JSValue text_of(JSContext *ctx, const uint8_t *at, size_t size) {
 }
 
 JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *values) {
-  /* Not by JS_NewObjectFrom: in this version of the engine it changes a shape that other empty objects share. */
+  /* JS_NewObjectFrom, in this version of the engine, changes a shape that other empty objects share. */
   JSValue object = JS_NewObject(ctx);
   bool is_whole = !JS_IsException(object);
   for (int i = 0; i < count; i++) {
@@ -123,9 +123,9 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
 }
 
 /*
- * System calls: the name, how arguments become the kernel's, the kernel's name. `n` is a number, `p` a text without
- * NUL, `b` bytes and their length, `a` bytes and a pointer to their length, `s` 8 bytes, `x` 256 bytes, for a struct
- * statx or statfs; `d` and `0` are AT_FDCWD and 0, and no argument.
+ * System calls: the name, how arguments are passed to the kernel, the kernel's name. `n` is a number, `p` a string
+ * without NUL, `b` bytes and their length, `a` bytes and a pointer to their length, `s` 8 bytes, `x` 256 bytes, for a
+ * struct statx or statfs; `d` and `0` pass AT_FDCWD and 0, and take no argument.
  */
 #define SYSTEM_CALLS(CALL)                  \
   CALL(open, "dpnn", SYS_openat)            \
@@ -148,7 +148,7 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(send, "nbn00", SYS_sendto)           \
   CALL(receive, "nbn00", SYS_recvfrom)      \
   CALL(exit, "n", SYS_exit_group)
-/* Those that the plugin does without. */
+/* System calls that the plugin does not use. */
 #define LASTING_CALLS(CALL)                        \
   CALL(closeRange, "nn0", SYS_close_range)         \
   CALL(pread, "nbn", SYS_pread64)                  \
@@ -219,7 +219,7 @@ static JSValue host_system_call(JSContext *ctx, JSValueConst self, int argc, JSV
     }
   }
   if (is_whole && result == 0) {
-    /* A descriptor is closed even where close was interrupted. */
+    /* A descriptor is closed even if close was interrupted. */
     do result = syscall(system_calls[index].number, native[0], native[1], native[2], native[3], native[4], native[5]);
     while (result < 0 && errno == EINTR && index != CALL_close);
     if (result < 0) result = -errno;
@@ -244,7 +244,7 @@ static JSValue host_poll(JSContext *ctx, JSValueConst self, int argc, JSValueCon
   return JS_NewInt32(ctx, ready < 0 ? -errno : ready == 0 ? 0 : one.revents);
 }
 
-/* pollAll(descriptors, milliseconds): an array of struct pollfd, whose `revents` are filled in */
+/* pollAll(descriptors, milliseconds): descriptors is an array of struct pollfd, and `revents` is set in it */
 static JSValue host_poll_all(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   size_t size;
@@ -274,7 +274,7 @@ static JSValue host_env(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   return value == NULL ? JS_UNDEFINED : text_of(ctx, (const uint8_t *)value, strlen(value));
 }
 
-/* An array of texts that a NULL ends. */
+/* An array of the strings in a NULL-terminated list. */
 static JSValue array_of(JSContext *ctx, char **texts) {
   JSValue made = JS_NewArray(ctx);
   for (uint32_t i = 0; texts[i] != NULL && !JS_IsException(made); i++) {
@@ -318,7 +318,7 @@ static JSValue host_fork(JSContext *ctx, JSValueConst self, int argc, JSValueCon
   return JS_NewInt32(ctx, child < 0 ? -errno : child);
 }
 
-/* A promise that was rejected before anything handles it. */
+/* A promise that was rejected, and whose rejection is not handled yet. */
 struct Rejection {
   JSValue promise, reason;
   struct Rejection *next;
@@ -336,7 +336,7 @@ static void track_rejection(JSContext *ctx, JSValueConst promise, JSValueConst r
     **at = (struct Rejection){JS_DupValue(ctx, promise), JS_DupValue(ctx, reason), NULL};
 }
 
-/* Runs what promises have made ready. Throws what a rejection says that nothing handles by then. */
+/* Runs the pending jobs of promises. Throws the reason of a rejection that is still not handled. */
 static JSValue host_run_jobs(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc, (void)argv;
   JSContext *same;
@@ -364,7 +364,7 @@ static JSValue host_decode(JSContext *ctx, JSValueConst self, int argc, JSValueC
   return bytes == NULL ? JS_EXCEPTION : text_of(ctx, bytes, size);
 }
 
-/* base64(text): its bytes, in either alphabet, padded or not; -EINVAL */
+/* base64(text): the decoded bytes, from either alphabet, padded or not; -EINVAL */
 static JSValue host_base64(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   static const char alphabets[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
@@ -390,14 +390,14 @@ static JSValue host_base64(JSContext *ctx, JSValueConst self, int argc, JSValueC
   return made;
 }
 
-/* What a child process writes into a pipe. */
+/* The output of a child process, through a pipe. */
 struct Output {
   int fd;
   uint8_t *bytes;
   size_t size, room;
 };
 
-/* Takes what there is; 0 at the end, negated errno. The engine's limit on memory holds for it, too. */
+/* Reads once; 0 at the end, negated errno. The engine's memory limit applies, too. */
 static ssize_t take(JSContext *ctx, struct Output *output) {
   if (output->size >= OUTPUT_LIMIT) return -EFBIG;
   if (output->size == output->room) {
@@ -411,9 +411,9 @@ static ssize_t take(JSContext *ctx, struct Output *output) {
 }
 
 /*
- * Waits for the end of a child that has closed its outputs, or kills its process group: at once after an error, else when
- * the time is over. Negated errno; its status. What the kernel does for a process may go on after SIGKILL, on a broken
- * disk for ever: a moment later it is left alone.
+ * Waits for a child that has closed its outputs, or kills its process group: at once after an error, else when the time
+ * is over. Returns a negated errno and the child's status. A system call on a broken disk may last forever in spite of
+ * SIGKILL, so the wait ends soon after it.
  */
 static int reap(pid_t child, int error, double end, int *status) {
   double killed = 0;
@@ -430,7 +430,7 @@ static int reap(pid_t child, int error, double end, int *status) {
   return error;
 }
 
-/* Takes a child's outputs until it ends, or kills it when the time is over. Negated errno; its status. */
+/* Reads a child's outputs until it ends, or kills it when the time is over. Returns a negated errno and its status. */
 static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int count, double end, int *status) {
   int error = 0;
   for (int open = count; open > 0 && error == 0;) {
@@ -452,10 +452,10 @@ static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int 
   return error;
 }
 
-/* Writes the addresses of a name in one family, a line each, and ends the process with an errno. */
+/* Writes the addresses of a name in one family, one per line, and exits with an errno. */
 static _Noreturn void look_up(const char *name, int family, int out) {
   setpgid(0, 0);
-  /* It keeps nothing open but its answer: others wait for the end of a pipe, a socket's port, or a namespace. */
+  /* Keeps nothing else open: other processes wait for the end of a pipe, a socket's port, or a namespace. */
   if (dup2(out, 0) < 0) _exit(errno);
   if (syscall(SYS_close_range, 1, ~0U, 0) < 0)
     for (int fd = 1; fd < 1024; fd++) close(fd); /* before Linux 5.9 */
@@ -470,8 +470,8 @@ static _Noreturn void look_up(const char *name, int family, int out) {
 }
 
 /*
- * resolve(name, milliseconds): in a child for each family, for getaddrinfo knows no deadline, and a name server that
- * does not answer about one family must not take away the other. Once there are addresses, the rest has little time.
+ * resolve(name, milliseconds): in one child per family, because getaddrinfo has no deadline, and a name server that
+ * does not answer about one family must not cost the other. Once there are addresses, the other family has little time.
  */
 static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
@@ -530,12 +530,12 @@ static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValue
   }
   if (JS_IsException(made) || count > 0) return made;
   JS_FreeValue(ctx, made);
-  /* That one has no address says little while the other was not answered. */
+  /* If one family has no address and the other was not answered, the other's error counts. */
   int error = errors[0] == 0 || errors[0] == -ENOENT ? errors[1] : errors[0];
   return JS_NewInt32(ctx, error == 0 ? -ENOENT : error);
 }
 
-/* Texts of a list after room for one, ended by NULL; false where it threw. free_texts frees them in either case. */
+/* A NULL-terminated list of strings, the first left free; false if it threw. Free it with free_texts in either case. */
 static bool texts_of(JSContext *ctx, JSValueConst list, const char ***texts, int *error) {
   int64_t count;
   if (JS_GetLength(ctx, list, &count) < 0) return false;
@@ -557,7 +557,7 @@ static void free_texts(JSContext *ctx, const char **texts) {
   js_free(ctx, texts);
 }
 
-/* Runs a program whose input is a file in memory; negated errno. */
+/* Runs a program with a memory file as its input; negated errno. */
 static int run(JSContext *ctx, char **args, const char *input, size_t size, char **environment, double end,
                struct Output *outputs, int *status) {
   int in = memfd_create("input", MFD_CLOEXEC), out[2][2] = {{-1, -1}, {-1, -1}}, error = 0;
@@ -634,7 +634,7 @@ static const struct Script *find(const struct Script *among, const char *name) {
   return among->name == NULL ? NULL : among;
 }
 
-/* The completion value of an embedded script. */
+/* Runs an embedded script; returns its completion value. */
 static JSValue evaluate(JSContext *ctx, const struct Script *script) {
   JSValue code = JS_ReadObject(ctx, script->bytecode, script->size, JS_READ_OBJ_BYTECODE);
   return JS_IsException(code) ? code : JS_EvalFunction(ctx, code);
@@ -666,7 +666,7 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("load", 1, host_load),
 };
 
-/* What the plugin does without. */
+/* Functions that the plugin does not use. */
 static const JSCFunctionListEntry lasting_functions[] = {
     LASTING_CALLS(ENTRY)
     JS_CFUNC_DEF("args", 0, host_args),
@@ -678,8 +678,8 @@ static const JSCFunctionListEntry lasting_functions[] = {
 };
 
 /*
- * Ends the process after what the scripts did not catch; a CNI runtime gets its one document. Where memory is short
- * there may be no exception, no text.
+ * Ends the process after an error that the scripts did not catch. A CNI runtime gets a CNI error. If memory is short,
+ * there may be no exception and no text.
  */
 static _Noreturn void give_up(JSContext *ctx) {
   const char *text = NULL, *quoted = NULL;
@@ -697,7 +697,7 @@ static _Noreturn void give_up(JSContext *ctx) {
   _exit(1);
 }
 
-/* What programs have besides the plugin's part of the engine. */
+/* Adds what the other programs need and the plugin does not. */
 static bool add_lasting(JSContext *ctx, JSValueConst host) {
   JSRuntime *runtime = JS_GetRuntime(ctx);
   JS_SetGCThreshold(runtime, LASTING_GC_THRESHOLD);
@@ -732,10 +732,10 @@ static _Noreturn void run_main(void) {
   give_up(ctx);
 }
 
-/* Goes on with a function on another stack, for good. */
+/* Continues in a function on another stack; does not return. */
 static _Noreturn void switch_stack(uint8_t *top, void (*then)(void)) {
 #if defined(__SANITIZE_ADDRESS__)
-  (void)top; /* the sanitizer knows only the stacks that it made */
+  (void)top; /* the sanitizer knows only its own stacks */
   then();
 #elif defined(__x86_64__)
   __asm__ volatile("mov %0, %%rsp\n\txor %%ebp, %%ebp\n\tcall *%1" ::"r"(top), "r"(then) : "memory");
@@ -745,7 +745,7 @@ static _Noreturn void switch_stack(uint8_t *top, void (*then)(void)) {
   __builtin_unreachable();
 }
 
-/* The usual limit is for programs that call select(): with 1,024, silent clients could take all descriptors. */
+/* The usual limit, 1,024, is for programs that call select(); silent clients could use up that many descriptors. */
 static void raise_descriptor_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -767,12 +767,12 @@ static _Noreturn void refuse(const char *name) {
 
 int main(int argc, char **argv) {
   started = now();
-  /* The first process of a container gets no signal that it does not handle. */
+  /* The kernel does not deliver a signal to a container's first process unless it has a handler. */
   if (getpid() == 1) signal(SIGTERM, end_at_once), signal(SIGINT, end_at_once);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN); /* a file beyond the caller's limit is an error of write */
-  signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would take away how programs ended */
-  /* What is opened later must not become an input or output that the caller left closed. */
+  signal(SIGXFSZ, SIG_IGN); /* write then fails if a file exceeds the caller's limit */
+  signal(SIGCHLD, SIG_DFL); /* if the caller ignored it, the status of child processes would be lost */
+  /* Files opened later must not become a standard input or output that the caller closed. */
   struct pollfd standard[3] = {{.fd = 0}, {.fd = 1}, {.fd = 2}};
   poll(standard, 3, 0);
   for (int i = 0; i < 3; i++)

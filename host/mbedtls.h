@@ -1,23 +1,23 @@
-/* How our TLS differs from the configuration that Mbed TLS comes with. */
+/* How our TLS differs from the default configuration of Mbed TLS. */
 
-/* Random bytes are the kernel's: see mbedtls_psa_external_get_random in keys.c. */
+/* Random bytes come from the kernel: see mbedtls_psa_external_get_random in keys.c. */
 #define MBEDTLS_PSA_CRYPTO_EXTERNAL_RNG
 #undef MBEDTLS_ENTROPY_C
 #undef MBEDTLS_CTR_DRBG_C
 #undef MBEDTLS_HMAC_DRBG_C
 #undef MBEDTLS_ECDSA_DETERMINISTIC
 
-/* No files: certificates come as texts, keys are not stored. */
+/* No files: certificates are passed as strings, keys are not stored. */
 #undef MBEDTLS_FS_IO
 #undef MBEDTLS_PSA_CRYPTO_STORAGE_C
 #undef MBEDTLS_PSA_ITS_FILE_C
 
-/* Certificates are read by a function of the host, which takes the place of this one: see trust.c. */
+/* The host replaces this function with its own: see trust.c. */
 #ifndef HOST_PARSES_CERTIFICATES
 #pragma weak mbedtls_x509_crt_parse_der
 #endif
 
-/* Connections over a stream, none of which goes on with the session of another. */
+/* Connections over a stream; sessions are not resumed. */
 #undef MBEDTLS_SSL_SESSION_TICKETS
 #undef MBEDTLS_SSL_CACHE_C
 #undef MBEDTLS_SSL_COOKIE_C
@@ -25,7 +25,7 @@
 #undef MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_ENABLED
 #undef MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL_ENABLED
 
-/* What was sent stays secret when a server's key does not: keys are agreed on by curves alone, as with Go. */
+/* Forward secrecy: keys are agreed on by elliptic curves alone, as in Go. */
 #undef MBEDTLS_KEY_EXCHANGE_PSK_ENABLED
 #undef MBEDTLS_KEY_EXCHANGE_DHE_PSK_ENABLED
 #undef MBEDTLS_KEY_EXCHANGE_ECDHE_PSK_ENABLED
@@ -47,7 +47,7 @@
 #undef MBEDTLS_DEBUG_C
 #undef MBEDTLS_SELF_TEST
 
-/* Ciphers that authenticate what they encrypt: AES-GCM and ChaCha20. */
+/* Authenticated ciphers only: AES-GCM and ChaCha20. */
 #undef MBEDTLS_CIPHER_MODE_CBC
 #undef MBEDTLS_CIPHER_MODE_CFB
 #undef MBEDTLS_CIPHER_MODE_OFB
@@ -57,7 +57,7 @@
 #undef MBEDTLS_CAMELLIA_C
 #undef MBEDTLS_DES_C
 
-/* Memory is the engine's: see arena.c. */
+/* Memory comes from the engine's allocator: see arena.c. */
 #include <stddef.h>
 #define MBEDTLS_PLATFORM_MEMORY
 #define MBEDTLS_PLATFORM_CALLOC_MACRO tls_calloc

@@ -1,4 +1,4 @@
-/* The scripts that the build embeds, as bytecode. */
+/* The scripts that the build embeds as bytecode. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +9,6 @@ struct Script {
   size_t size;
 };
 
-/* Both ended by one without a name. The first program is the CNI plugin; programs load scripts by their names. */
+/* An entry without a name ends each list. The first program is the CNI plugin; programs load scripts by name. */
 extern const struct Script programs[];
 extern const struct Script scripts[];

@@ -1,4 +1,4 @@
-/* TLS by Mbed TLS: the one connection of the plugin, whose calls block until a deadline, and those of an event loop. */
+/* TLS by Mbed TLS: the plugin's one connection, whose calls block until a deadline, and those of an event loop. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <mbedtls/error.h>
@@ -19,22 +19,22 @@
 #include "host.h"
 #include "trust.h"
 
-/* How many addresses of a server are tried at most, and how many milliseconds one has before the next is tried, too. */
+/* How many addresses of a server to try at most, and how many milliseconds later to try the next one as well. */
 #define DIALLED 8
 #define STAGGER 250
 
-/* How many milliseconds one call of the event loop takes at most for what the other end sends. */
+/* How many milliseconds one call of the event loop may spend on what the other end sends. */
 #define SLICE 20
-/* How many milliseconds other paths to an authority are looked for. */
+/* How many milliseconds to look for other paths to an authority. */
 #define VERIFY 1000
 
-/* How connections are made: each client has its own, those of a server share one. */
+/* Settings of connections: each client has its own, and a server's connections share one. */
 struct Settings {
   int users;
   mbedtls_ssl_config config;
   mbedtls_x509_crt own;
   mbedtls_pk_context key;
-  /* Of a client alone. */
+  /* Only for clients. */
   struct Trust trust;
 };
 
@@ -42,19 +42,19 @@ struct Connection {
   int fd;
   /* Negated errno of the socket's last failure. */
   int error;
-  /* When the call at hand has to be over. */
+  /* Deadline of the current call. */
   double end;
-  /* Of the record at hand, and the number of an alert that came unencrypted. */
+  /* The current record's header, and the number of an unencrypted alert. */
   uint8_t header[5];
   int alert;
   mbedtls_ssl_context ssl;
   struct Settings *settings;
 };
 
-/* The plugin's. */
+/* The plugin's connection. */
 static struct Connection *only;
 
-/* The socket failed, or the time is over: connection->error says how. */
+/* The socket failed, or the time is over: see connection->error. */
 enum { BROKEN = MBEDTLS_ERR_NET_CONN_RESET };
 
 static int broken(struct Connection *connection, int error) {
@@ -63,8 +63,8 @@ static int broken(struct Connection *connection, int error) {
 }
 
 /*
- * Mbed TLS reads on within one call while the other end sends what means nothing: this is where the time is looked at.
- * What wants to go on after it waits for the socket, for as long as it may.
+ * Mbed TLS keeps reading within one call while the other end sends records without content, so the deadline is checked
+ * here. The caller then waits for the socket, if it has time left.
  */
 static int on_send(void *context, const unsigned char *bytes, size_t size) {
   struct Connection *connection = context;
@@ -79,7 +79,7 @@ static int on_receive(void *context, unsigned char *into, size_t size) {
   uint8_t *header = connection->header;
   if (until(connection->end) == 0) return MBEDTLS_ERR_SSL_WANT_READ;
   ssize_t got = recv(connection->fd, into, size, 0);
-  /* The library asks for the five bytes of a record's header first, and does not tell the number of an alert. */
+  /* The library reads the five bytes of a record's header first, and does not report the number of an alert. */
   if (got == sizeof connection->header && size == sizeof connection->header) memcpy(header, into, (size_t)got);
   else if (got == 2 && size == 2 && header[0] == MBEDTLS_SSL_MSG_ALERT) connection->alert = into[1];
   if (got >= 0) return (int)got;
@@ -94,7 +94,7 @@ static int wait_for(struct Connection *connection, short events) {
   return ready > 0 ? 0 : broken(connection, ready == 0 ? ETIMEDOUT : errno);
 }
 
-/* Whether a call of Mbed TLS is to be made again: waits for what it wants. Else its result is the last. */
+/* Waits until a call of Mbed TLS can continue; true to call it again, false if the result is final. */
 static bool goes_on(struct Connection *connection, int *result) {
   if (*result != MBEDTLS_ERR_SSL_WANT_READ && *result != MBEDTLS_ERR_SSL_WANT_WRITE) return false;
   int failure = wait_for(connection, *result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT);
@@ -102,7 +102,7 @@ static bool goes_on(struct Connection *connection, int *result) {
   return failure == 0;
 }
 
-/* NULL where there is no memory. */
+/* NULL if there is no memory. */
 static struct Settings *new_settings(void) {
   struct Settings *settings = tls_calloc(1, sizeof *settings);
   if (settings == NULL) return NULL;
@@ -121,7 +121,7 @@ static void leave(struct Settings *settings) {
   tls_free(settings);
 }
 
-/* A connection without a socket yet, whose settings it takes; NULL where there is no memory. */
+/* A connection without a socket, which takes over the settings; NULL if there is no memory. */
 static struct Connection *new_connection(struct Settings *settings) {
   struct Connection *connection = settings == NULL ? NULL : tls_calloc(1, sizeof *connection);
   if (connection == NULL) {
@@ -157,7 +157,7 @@ static bool fail(struct Failure *failure, const char *step, int error) {
 static bool fail_on(const struct Connection *connection, struct Failure *failure, const char *step, int error) {
   fail(failure, step, error);
   size_t length = strlen(failure->text);
-  /* The number of the alert is all that the other end says. */
+  /* The other end sends only the number of the alert. */
   if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE && connection->alert > 0)
     snprintf(failure->text + length, sizeof failure->text - length, " (alert %d)", connection->alert);
   failure->error = error == BROKEN ? connection->error : error == MBEDTLS_ERR_SSL_CONN_EOF ? -ECONNRESET : 0;
@@ -165,7 +165,7 @@ static bool fail_on(const struct Connection *connection, struct Failure *failure
   return false;
 }
 
-/* Begins a connection; its descriptor, or negated errno. An IPv4-mapped address is the IPv4 address. */
+/* Starts connecting; returns the descriptor, or a negated errno. Unwraps IPv4-mapped addresses. */
 static int begin_connection(const char *address, const char *port) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
   if (getaddrinfo(address, port, &hints, &found) != 0) return -EINVAL;
@@ -188,8 +188,8 @@ static int begin_connection(const char *address, const char *port) {
 }
 
 /*
- * Connects to the first of the addresses, a line each, that takes the connection. The next one is tried beside those
- * before when one has failed, or has not answered for a while (RFC 8305).
+ * Connects to the first address that accepts; addresses are one per line. It also tries the next one if one has failed
+ * or has not answered for a while (RFC 8305).
  */
 static bool dial(struct Connection *connection, const char *addresses, const char *port, struct Failure *failure) {
   struct pollfd tried[DIALLED];
@@ -237,7 +237,7 @@ static int configure(struct Settings *settings, int role, int verification) {
   return error;
 }
 
-/* A certificate with those that lead to its authority, and its key: what this end shows. Sizes do not count the NUL. */
+/* Sets this end's certificate, with intermediate certificates, and its key. Sizes do not include the NUL. */
 static int use_pair(struct Settings *settings, const char *certificate, size_t certificate_size, const char *key,
                     size_t key_size) {
   int (*random)(void *, unsigned char *, size_t) = mbedtls_psa_get_random;
@@ -249,7 +249,7 @@ static int use_pair(struct Settings *settings, const char *certificate, size_t c
   return error == 0 ? mbedtls_ssl_conf_own_cert(&settings->config, &settings->own, &settings->key) : error;
 }
 
-/* How a handshake failed. */
+/* Says how a handshake failed. */
 static bool fail_handshake(const struct Connection *connection, int result, struct Failure *failure) {
   uint32_t wrong = mbedtls_ssl_get_verify_result(&connection->ssl);
   bool is_unverified = result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == MBEDTLS_ERR_SSL_BAD_CERTIFICATE;
@@ -278,19 +278,19 @@ static bool prepare(struct Connection *connection, const char **text, const size
   if (error != 0) return fail(failure, "handshake", error);
   mbedtls_ssl_conf_ca_chain(&settings->config, &trust->authorities, NULL);
   if (!is_insecure) mbedtls_ssl_conf_verify(&settings->config, trust_certificate, trust);
-  /* The sizes count the NUL: only then PEM is looked for. One authority that can be read is enough. */
+  /* The library looks for PEM only if the size includes the NUL. One authority that can be read is enough. */
   if (size[CA] > 0) error = mbedtls_x509_crt_parse(&trust->authorities, (const uint8_t *)text[CA], size[CA] + 1);
   if (error < 0) return fail(failure, "ca", error);
   error = 0;
   if (size[CERTIFICATE] > 0) error = use_pair(settings, text[CERTIFICATE], size[CERTIFICATE], text[KEY], size[KEY]);
   if (error != 0) return fail(failure, "certificate", error);
   error = mbedtls_ssl_setup(&connection->ssl, &settings->config);
-  /* An address is no name to ask a server for (RFC 6066). */
+  /* An address must not be sent as the server's name (RFC 6066). */
   if (error == 0) error = mbedtls_ssl_set_hostname(&connection->ssl, trust->address_size > 0 ? NULL : trust->name);
   return error == 0 || fail(failure, "handshake", error);
 }
 
-/* Texts that are members of an object; false where one threw. They are freed by free_members in either case. */
+/* String members of an object; false if one threw. Free them with free_members in either case. */
 static bool members_of(JSContext *ctx, JSValueConst object, const char *const *names, int count, const char **text,
                        size_t *size, bool *is_terminated) {
   for (int i = 0; i < count; i++) {
@@ -298,7 +298,7 @@ static bool members_of(JSContext *ctx, JSValueConst object, const char *const *n
     text[i] = JS_IsException(value) ? NULL : utf8_of(ctx, value, &size[i]);
     JS_FreeValue(ctx, value);
     if (text[i] == NULL) return false;
-    /* Names and addresses end at a NUL for whoever reads them here. */
+    /* C code would read names and addresses only to their first NUL. */
     if (strlen(text[i]) != size[i]) *is_terminated = false;
   }
   return true;
@@ -309,7 +309,7 @@ static void free_members(JSContext *ctx, const char **text, int count) {
     if (text[i] != NULL) JS_FreeCString(ctx, text[i]);
 }
 
-/* A client's connection to a TlsServer; NULL where it threw, or failed: then the failure has a step. */
+/* A client's connection to a TlsServer; NULL if it threw, or if it failed: then failure->step is set. */
 static struct Connection *client_of(JSContext *ctx, JSValueConst server, struct Failure *failure) {
   const char *text[TEXTS] = {NULL};
   size_t size[TEXTS];
@@ -336,7 +336,7 @@ static JSValue failure_of(JSContext *ctx, const struct Failure *failure) {
   return object_of(ctx, 3, names, values);
 }
 
-/* A result of reading or writing; negated errno where it is an error. */
+/* The result of reading or writing; a negated errno if it is an error. */
 static int outcome_of(const struct Connection *connection, int result, bool is_send) {
   if (result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || result == MBEDTLS_ERR_SSL_CONN_EOF) return is_send ? -EPIPE : 0;
   return result >= 0 ? result : result == BROKEN ? connection->error : -EPROTO;
@@ -393,7 +393,7 @@ static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValue
   return JS_NewInt32(ctx, outcome_of(only, result, is_send));
 }
 
-/* Says that it ends, as far as the socket takes it, and ends. */
+/* Sends close_notify if the socket accepts it, and closes. */
 static void part(struct Connection *connection) {
   if (connection == NULL) return;
   connection->end = now() + SLICE;
@@ -407,7 +407,7 @@ static JSValue tls_close(JSContext *ctx, JSValueConst self, int argc, JSValueCon
   return JS_UNDEFINED;
 }
 
-/* Objects of the scripts: a connection, and the settings that a server's connections share. */
+/* Classes of objects for scripts: a connection, and the settings that a server's connections share. */
 static JSClassID connections, servers;
 
 static void finalize_connection(JSRuntime *runtime, JSValueConst object) {
@@ -420,7 +420,7 @@ static void finalize_server(JSRuntime *runtime, JSValueConst object) {
   leave(JS_GetOpaque(object, servers));
 }
 
-/* An object that has what it is given, or frees it where there is no memory. */
+/* An object that holds `opaque`; an exception if there is no memory. */
 static JSValue handle_of(JSContext *ctx, JSClassID *class, const JSClassDef *definition, void *opaque) {
   JSRuntime *runtime = JS_GetRuntime(ctx);
   JS_NewClassID(runtime, class);
@@ -438,7 +438,7 @@ static JSValue connection_handle(JSContext *ctx, struct Connection *connection) 
   return object;
 }
 
-/* tlsClient(socket, server): a connection, which takes the socket, or a failure */
+/* tlsClient(socket, server): a connection, which takes over the socket, or a failure */
 static JSValue tls_client(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   double socket;
@@ -450,7 +450,7 @@ static JSValue tls_client(JSContext *ctx, JSValueConst self, int argc, JSValueCo
   return connection_handle(ctx, connection);
 }
 
-/* Whether the last certificate of a PEM text has no end: the library passes over it. */
+/* Whether the last certificate of a PEM text has no end, which the library ignores. */
 static bool is_cut_off(const char *text, const mbedtls_x509_crt *chain) {
   int left = 0;
   while ((text = strstr(text, "-----BEGIN CERTIFICATE-----")) != NULL) left++, text++;
@@ -458,7 +458,7 @@ static bool is_cut_off(const char *text, const mbedtls_x509_crt *chain) {
   return left > 0;
 }
 
-/* tlsServer(certificate, key): what tlsAccept takes, or what is wrong with them */
+/* tlsServer(certificate, key): a server for tlsAccept, or what is wrong with the pair */
 static JSValue tls_server(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   static const JSClassDef definition = {.class_name = "TlsServer", .finalizer = finalize_server};
@@ -484,7 +484,7 @@ static JSValue tls_server(JSContext *ctx, JSValueConst self, int argc, JSValueCo
   return made;
 }
 
-/* tlsAccept(socket, server): a connection, which takes the socket */
+/* tlsAccept(socket, server): a connection, which takes over the socket */
 static JSValue tls_accept(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   double socket;
@@ -500,13 +500,13 @@ static JSValue tls_accept(JSContext *ctx, JSValueConst self, int argc, JSValueCo
   return connection_handle(ctx, connection);
 }
 
-/* What a call waits for: "read" or "write"; undefined where it does not. */
+/* What a call waits for: "read" or "write"; undefined if it does not wait. */
 static JSValue wanted(JSContext *ctx, int result) {
   if (result == MBEDTLS_ERR_SSL_WANT_READ) return JS_NewString(ctx, "read");
   return result == MBEDTLS_ERR_SSL_WANT_WRITE ? JS_NewString(ctx, "write") : JS_UNDEFINED;
 }
 
-/* tlsHandshake(connection, judge): undefined once it is complete, what it waits for, or a failure */
+/* tlsHandshake(connection, judge): undefined once it is complete; otherwise what it waits for, or a failure */
 static JSValue tls_handshake(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   struct Failure failure;
@@ -522,14 +522,14 @@ static JSValue tls_handshake(JSContext *ctx, JSValueConst self, int argc, JSValu
     fail_handshake(connection, result, &failure);
     return failure_of(ctx, &failure);
   }
-  /* A client needs neither authorities nor its own key any more. */
+  /* After the handshake a client needs neither authorities nor its own key. */
   mbedtls_x509_crt_free(&settings->trust.authorities);
   if (mbedtls_ssl_conf_get_endpoint(&settings->config) == MBEDTLS_SSL_IS_CLIENT)
     mbedtls_x509_crt_free(&settings->own), mbedtls_pk_free(&settings->key);
   return JS_UNDEFINED;
 }
 
-/* tlsWrite(connection, bytes), tlsRead(connection, into): how many, or what it waits for */
+/* tlsWrite(connection, bytes), tlsRead(connection, into): the number of bytes, or what it waits for */
 static JSValue tls_move(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int is_send) {
   (void)self, (void)argc;
   size_t size;
@@ -543,7 +543,7 @@ static JSValue tls_move(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   return JS_IsUndefined(waits) ? JS_NewInt32(ctx, outcome_of(connection, result, is_send)) : waits;
 }
 
-/* tlsEnd(connection): it is none any more, and its socket is closed */
+/* tlsEnd(connection): closes the connection and its socket; the object cannot be used again */
 static JSValue tls_end(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   struct Connection *connection = JS_GetOpaque2(ctx, argv[0], connections);

@@ -1,6 +1,6 @@
 /*
- * Whether to trust a server's certificate. Mbed TLS verifies signatures, validity, authorities and path lengths; here is
- * which path it verifies, and which name. What its parser does not know of a certificate, a script judges.
+ * Decides whether to trust a server's certificate. Mbed TLS verifies signatures, validity, authorities, path lengths;
+ * this file chooses the path to verify, and compares the name. A script judges extensions that Mbed TLS does not parse.
  */
 #define HOST_PARSES_CERTIFICATES
 #include "trust.h"
@@ -14,23 +14,23 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where the first path does not do: how many are verified at most, and how many certificates put into one in all. */
+/* If the first path fails: how many more to verify at most, and how many certificates to try in all of them. */
 #define PATHS 16
 #define LINKS 1000
 
-/* An extension that the library's parser does not know is left to the judge, critical or not. */
+/* Leaves extensions that the library's parser does not know to the judge, critical or not. */
 static int leave_extension(void *context, const mbedtls_x509_crt *certificate, const mbedtls_x509_buf *id, int is_critical,
                            const unsigned char *at, const unsigned char *end) {
   (void)context, (void)certificate, (void)id, (void)is_critical, (void)at, (void)end;
   return 0;
 }
 
-/* In place of the library's, which its TLS and its reader of PEM call (see mbedtls.h). */
+/* Replaces the library's function, which its TLS and its PEM parser call (see mbedtls.h). */
 int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *bytes, size_t size) {
   return mbedtls_x509_crt_parse_der_with_ext_cb(chain, bytes, size, 1, leave_extension, NULL);
 }
 
-/* The size of an address, whose bytes it writes; 0 where it is none. An IPv4-mapped address is the IPv4 address. */
+/* Writes the bytes of an address; returns their number, 0 if it is not an address. Unwraps IPv4-mapped addresses. */
 static size_t address_of(const char *text, uint8_t *address) {
   if (inet_pton(AF_INET, text, address) == 1) return 4;
   if (inet_pton(AF_INET6, text, address) != 1) return 0;
@@ -48,7 +48,7 @@ static bool is_equal(const mbedtls_x509_buf *one, const mbedtls_x509_buf *other)
   return one->len == other->len && memcmp(one->p, other->p, one->len) == 0;
 }
 
-/* Whether it is a host name whose labels can be compared one by one; a pattern may begin with a label `*`. */
+/* Whether the text is a host name whose labels can be compared one by one; a pattern may begin with the label `*`. */
 static bool is_host_name(const char *text, size_t size, bool is_pattern) {
   size_t label = 0;
   bool is_wild = is_pattern && size > 1 && text[0] == '*' && text[1] == '.';
@@ -60,7 +60,7 @@ static bool is_host_name(const char *text, size_t size, bool is_pattern) {
   return label > 0;
 }
 
-/* Whether a DNS name of a certificate is this name: RFC 6125, as Go's crypto/x509 does it. */
+/* Whether a certificate's DNS name matches this name: RFC 6125, as in Go's crypto/x509. */
 static bool matches(const char *pattern, size_t size, const char *name) {
   size_t length = strlen(name), plain = length > 0 && name[length - 1] == '.' ? length - 1 : length;
   if (!is_host_name(name, plain, false) || !is_host_name(pattern, size, true))
@@ -80,7 +80,7 @@ static bool is_named(const struct Trust *trust, const mbedtls_x509_crt *certific
     if (kind == MBEDTLS_X509_SAN_DNS_NAME && trust->address_size == 0 && matches((const char *)bytes, size, trust->name))
       return true;
     if (kind != MBEDTLS_X509_SAN_IP_ADDRESS || trust->address_size == 0) continue;
-    struct in6_addr address; /* a certificate's own bytes are not aligned */
+    struct in6_addr address; /* the certificate's own bytes are not aligned */
     if (size == sizeof address && IN6_IS_ADDR_V4MAPPED((struct in6_addr *)memcpy(&address, bytes, size)))
       bytes += 12, size = 4;
     if (size == trust->address_size && memcmp(bytes, trust->address, size) == 0) return true;
@@ -88,14 +88,14 @@ static bool is_named(const struct Trust *trust, const mbedtls_x509_crt *certific
   return false;
 }
 
-/* Whether a certificate is itself one of the authorities: then nothing else has to vouch for it. */
+/* Whether a certificate is itself one of the authorities, and needs no issuer. */
 static bool is_authority(const struct Trust *trust, const mbedtls_x509_crt *certificate) {
   for (const mbedtls_x509_crt *each = &trust->authorities; each != NULL; each = each->next)
     if (is_equal(&each->raw, &certificate->raw)) return true;
   return false;
 }
 
-/* The last numbers of extensions 2.5.29: those that the library checks, and those that others say something of. */
+/* The last numbers of extensions 2.5.29.x that needs_judge tells apart. */
 enum { KEY_IDENTIFIER = 14, KEY_USAGE = 15, BASIC = 19, CONSTRAINTS = 30, POLICIES = 32, MAPPINGS = 33 };
 enum { AUTHORITY_KEY = 35, POLICY_CONSTRAINTS = 36, PURPOSES = 37, INHIBIT_ANY_POLICY = 54 };
 
@@ -124,7 +124,7 @@ static bool needs_judge(const mbedtls_x509_crt *certificate, bool is_server) {
     case PURPOSES:
       if (!is_server) return true;
       break;
-    default: /* alternative names, too: critical ones may be of no kind that counts */
+    default: /* also alternative names: critical ones may all be of kinds that the library does not compare */
       if (is_critical) return true;
     }
     at = next;
@@ -132,7 +132,7 @@ static bool needs_judge(const mbedtls_x509_crt *certificate, bool is_server) {
   return false;
 }
 
-/* Asks the script about the path at hand: whether nothing is wrong with it. */
+/* Asks the script whether the current path is valid. */
 static bool is_approved(struct Trust *trust) {
   bool is_needed = false;
   for (int i = 0; i < trust->length; i++) is_needed |= needs_judge(trust->path[i], i == 0);
@@ -165,8 +165,8 @@ static int collect(void *context, mbedtls_x509_crt *certificate, int depth, uint
 }
 
 /*
- * Looks for a path that verifies among the certificates that the server sent, whatever their order: Mbed TLS takes the
- * first issuer by its name, and looks for it only behind what it issued. `links` is the path so far.
+ * Looks for a valid path among the certificates that the server sent, in any order: Mbed TLS takes the first issuer
+ * with the right name, and looks for it only after the certificate that it issued. `links` is the path so far.
  */
 static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, const mbedtls_x509_crt *sent) {
   mbedtls_x509_crt *last = &links[length - 1];
@@ -183,7 +183,7 @@ static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, 
     bool is_used = !is_equal(&last->issuer_raw, &each->subject_raw);
     for (int i = 0; i < length && !is_used; i++) is_used = is_equal(&links[i].raw, &each->raw);
     if (is_used) continue;
-    /* A server may send many certificates of one name: there are more paths than can be tried in years. */
+    /* A server may send many certificates with one name, so that trying all paths would take years. */
     if (trust->paths <= 0 || trust->links-- <= 0) return false;
     links[length] = *each, last->next = &links[length];
     if (find_path(trust, links, length + 1, sent)) return true;
@@ -192,7 +192,7 @@ static bool find_path(struct Trust *trust, mbedtls_x509_crt *links, int length, 
 }
 
 int trust_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
-  /* Those of the server's certificate alone, not of what vouches for it. */
+  /* Flags of the server's certificate alone, not of its issuers. */
   const uint32_t own = MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE | MBEDTLS_X509_BADCERT_BAD_PK |
                        MBEDTLS_X509_BADCERT_BAD_KEY;
   struct Trust *trust = context;
