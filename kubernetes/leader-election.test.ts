@@ -87,7 +87,7 @@ test("one leads and releases the lease; the other takes over at once", async () 
   await processes.pass(3_000);
   expect(other.election.leading).toBe(true);
   expect([one.elected.length, other.elected.length]).toEqual([1, 1]);
-  expect(processes.lines.join("")).toMatch(/one: info: gave the lease back lease=l\nother: info: leads: /);
+  expect(processes.lines.join("")).toMatch(/one: info: released the lease lease=l\nother: info: leads: /);
   await other.end();
 });
 

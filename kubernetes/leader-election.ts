@@ -124,9 +124,9 @@ export class LeaderElection implements Leadership {
     const spec = released(lease?.spec ?? {}, clock.date());
     try {
       await client.replace(resources.leases, { ...lease, metadata: { ...lease?.metadata, name, namespace }, spec });
-      log.info("gave the lease back", this.fields);
+      log.info("released the lease", this.fields);
     } catch (error) {
-      log.warn(`the lease could not be given back: ${reasonOf(error)}`, this.fields);
+      log.warn(`could not release the lease: ${reasonOf(error)}`, this.fields);
     }
   }
 

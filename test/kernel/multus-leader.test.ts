@@ -87,7 +87,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
   test("when the leader is stopped, it releases the lease, and the other takes over at once", async () => {
     const [leader, successor] = await pair();
     expect(await leader.end("SIGTERM")).toBe(0);
-    expect(leader.said("gave the lease back")).toBe(true);
+    expect(leader.said("released the lease")).toBe(true);
     await remove();
     await tookOver(successor);
     await made();

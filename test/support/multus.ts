@@ -219,10 +219,10 @@ export class OperatorProcess {
     return metricIn((await this.ask("/metrics")).text, `linkerd_multus_${name}`);
   }
 
-  /** Ends it once it has given the lease back, without waiting for its webhook to drain. */
+  /** Ends it once it has released the lease, without waiting for its webhook to drain. */
   async retire(): Promise<void> {
     this.child.kill("SIGTERM");
-    await until("the lease to be given back", () => this.said("gave the lease back"));
+    await until("the lease to be released", () => this.said("released the lease"));
     await this.end("SIGKILL");
   }
 
