@@ -22,7 +22,7 @@ function bar(y: number, value: number, scale: number, color: string): string {
   ].join("\n");
 }
 
-/** A bar chart as SVG, on a page of its own so that it reads on light and on dark pages. Lower is better. */
+/** A bar chart as SVG, with a background so that it is readable on light and on dark pages. Lower is better. */
 export function chart(title: string, bars: readonly Bar[]): string {
   const most = Math.max(...bars.map(({ ours, peer = 0 }) => Math.max(ours, peer)));
   const scale = (WIDTH - LEFT - RIGHT) / most;

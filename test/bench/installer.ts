@@ -26,13 +26,13 @@ function probe(port: number): Promise<number> {
   });
 }
 
-/** Milliseconds of the processor that a process and its children have used. */
+/** Milliseconds of CPU time that a process and its children have used. */
 async function processorMs(pid: number): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_A_TICK;
 }
 
-/** The least and the median time of some starts, and the mean of the processor's, as a line of text. */
+/** The minimum and median time of some starts, and their mean CPU time, as a line of text. */
 export async function installerStarts(rounds: number): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "installer-bench-"));
   const api = await ApiProcess.open(directory);

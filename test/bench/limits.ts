@@ -5,7 +5,7 @@ import { injected, type LargeCall, stanza } from "./measure";
 const count = <T>(length: number, make: (at: number) => T): T[] => Array.from({ length }, (_, at) => make(at));
 
 const route = (at: number) => ({ dst: `10.${at >> 8}.${at & 255}.0/24`, gw: "10.0.0.1" });
-/** Bytes of a route, its comma included, at the shortest. */
+/** Bytes of the shortest route, including its comma. */
 const ROUTE_BYTES = JSON.stringify(route(0)).length + 1;
 
 const digits = (at: number) => `${at}`.padStart(5, "0");
@@ -15,7 +15,7 @@ const annotations = (length: number) =>
 const annotated = (more: Readonly<Record<string, string>>) => ({
   runtimeConfig: { [POD_ANNOTATIONS]: { ...more, ...injected } },
 });
-/** As many as are read; they are merged. */
+/** As many as the plugin accepts; it merges them. */
 const network = (at: number) => `10.0.${at >> 8}.${at & 255}/32`;
 const networks = ["10.0.0.0/8", ...count(4999, network)];
 

@@ -25,7 +25,7 @@ import { largeCalls } from "./limits";
 import { Bench, type Contestant, type Scenario } from "./measure";
 import { nriCosts } from "./nri";
 
-/** Everything a few times only, and nothing is recorded. */
+/** Calls everything only a few times, and records nothing. */
 const isQuick = process.argv.includes("--quick");
 const rounds = (many: number) => (isQuick ? Math.min(many, 2) : many);
 const parallel = (many: number) => (isQuick ? Math.min(many, 4) : many);
@@ -63,7 +63,7 @@ function numbers(times: readonly number[], requests: number): ScenarioResult["ou
   };
 }
 
-/** Rounds that do not count: the API server here is a young process, and answers faster and faster at first. */
+/** Rounds that do not count: the API server has just started, and its answers get faster at first. */
 const WARM_UP = rounds(20);
 /** How often each executable is started, and each large call is made. */
 const STARTS = rounds(100);
@@ -71,7 +71,7 @@ const LARGE_CALLS = rounds(20);
 /** The shortest deadline of a caller: an NRI plugin's, by containerd's default. */
 const DEADLINE_MS = 2000;
 
-/** Runs the contestants in turn, so that whatever else the machine does hits both. */
+/** Runs both plugins in turn, so that other load affects both. */
 async function run(bench: Bench, contestants: readonly Contestant[], scenario: Scenario): Promise<ScenarioResult> {
   const times: Record<string, number[]> = {};
   const requests: Record<string, number> = {};
@@ -99,7 +99,7 @@ async function run(bench: Bench, contestants: readonly Contestant[], scenario: S
   return { ...scenario, ours, ...alone, peer, ratio: ratioOf(ours), ...directRatio };
 }
 
-/** ADDs one after the other, for what they cost the API server and the installer. */
+/** Sequential ADDs, to measure their cost for the API server and the installer. */
 const LOOKUPS = rounds(1000);
 
 async function lookups(bench: Bench, ours: Contestant): Promise<LookupCost> {

@@ -23,16 +23,16 @@ export interface Contestant {
   readonly mode: string;
 }
 
-/** A call that is as large as a cluster could make it, for a meshed pod. */
+/** The largest call that a cluster could make, for a meshed pod. */
 export interface LargeCall {
   readonly what: string;
   /** Name of the pod. @default "meshed" */
   readonly pod?: string;
-  /** Replaces members of what is sent otherwise. */
+  /** Replaces members of the input. */
   readonly config?: object;
   /** How deep the arrays of one more member are nested. @default 0 */
   readonly depth?: number;
-  /** What is called; CHECK follows an ADD. @default "ADD" */
+  /** The verb; CHECK follows an ADD. @default "ADD" */
   readonly verb?: "ADD" | "CHECK";
   /** Commands that a program of the pod gives to nft before the call. */
   readonly nft?: string;
@@ -45,7 +45,7 @@ export interface Outcome {
   readonly outcome: string;
 }
 
-/** What linkerd's injector writes. */
+/** Annotations that linkerd's injector writes. */
 export const injected = {
   "linkerd.io/proxy-version": "edge-26.7.1",
   "linkerd.io/created-by": "linkerd/proxy-injector",
@@ -199,7 +199,7 @@ export class Bench {
     return started.length - 1;
   }
 
-  /** What containerd sends: the peer does not ask for annotations and overlooks them. */
+  /** The input that containerd sends: the peer does not request annotations, and ignores them. */
   private input(pod: Scenario["pod"], mode: string, config: object = {}): string {
     return JSON.stringify({
       cniVersion: "1.0.0",

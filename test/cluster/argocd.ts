@@ -83,7 +83,7 @@ export class ArgoCd implements ChartTool {
   private async startDaemons(): Promise<void> {
     const state = join(paths.state, "argocd");
     await mkdir(state, { recursive: true });
-    // What renders a kustomization is in kubectl.
+    // kubectl contains kustomize.
     const kustomize = join(paths.programs, "kustomize");
     await writeFile(kustomize, '#!/bin/sh\n[ "$1" = build ] && shift && exec kubectl kustomize "$@"\necho v5.7.1\n');
     await chmod(kustomize, 0o755);

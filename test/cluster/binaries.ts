@@ -18,7 +18,7 @@ interface GoProgram {
   readonly module: string;
   readonly packages: readonly string[];
   readonly linkerFlags: string;
-  /** What to expect, for whoever waits. */
+  /** What a build does and how long it takes, for the user who waits. */
   readonly about: string;
 }
 
@@ -61,7 +61,7 @@ const containerdModule = (directory: string, version: string): GoProgram => ({
   about: `containerd ${version} and the CNI plugins (once, 1 to 3 minutes)`,
 });
 
-/** A containerd that is built here. 2.3 tells NRI plugins of a sandbox by a call of its own, 2.2 by a general one. */
+/** A containerd that is built here. 2.3 reports a sandbox to NRI plugins by a separate call, 2.2 by a general one. */
 const CONTAINERD = {
   "2": containerdModule("containerd", "2.2"),
   "2.3": containerdModule("containerd-2.3", "2.3"),

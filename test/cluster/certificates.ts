@@ -5,7 +5,7 @@ import { authority } from "../../system/certificates.testing";
 import { API_SERVER, API_SERVICE, NODE } from "./addresses";
 import { paths } from "./paths";
 
-/** Who speaks to the API server, and the groups that say what each may do. */
+/** Users of the API server, and the groups that give them their rights. */
 const USERS = {
   admin: { name: "admin", groups: ["system:masters"] },
   "controller-manager": { name: "system:kube-controller-manager", groups: ["system:masters"] },
@@ -14,7 +14,7 @@ const USERS = {
 } as const;
 
 export const credentials = {
-  /** The API server's own certificate, which is what its clients trust. */
+  /** The API server's own certificate, which its clients trust. */
   certificate: join(paths.certificates, "api-server.crt"),
   key: join(paths.certificates, "api-server.key"),
   /** Users by token, as the API server reads them. */

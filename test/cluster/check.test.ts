@@ -31,7 +31,7 @@ interface Breakage {
 }
 
 const nothing = async () => undefined;
-/** A value that a user gives the installer, and that is nobody else's business. */
+/** A value that a user sets for the installer, and that must not be published. */
 const VAULT_TOKEN = "hvs.of-the-vault";
 const OTHER = { bin: "/var/lib/cni/bin", conf: "/var/lib/cni/net.d" };
 const KEY = "linkerd.io/cni-not-ready";
@@ -42,7 +42,7 @@ class Breaker {
 
   constructor(private readonly cluster: TestCluster) {}
 
-  /** Remembers what is to be put back. */
+  /** Saves the state to restore. */
   async learn(): Promise<void> {
     type DaemonSet = { spec: { template: NonNullable<Breaker["template"]> } };
     const where = ["daemonset", "linkerd-cni", "--namespace=linkerd-cni"];
@@ -334,7 +334,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     const kubeconfig = file("ZZZ-linkerd-cni-kubeconfig");
     const good = await readFile(kubeconfig, "utf8");
     const [token = ""] = /ey[\w-]+\.[\w-]+\.[\w-]+/.exec(good) ?? [];
-    // The right claims, signed by nobody.
+    // The right claims, without a valid signature.
     const refused = token.replace(/[^.]+$/, (signature) => [...signature].reverse().join(""));
     const archive = join(paths.kubeconfigs, "report.tar.gz");
     await admin().apply(namespace("shop"));

@@ -35,7 +35,7 @@ export async function up(progress: Progress, version: ContainerdVersion = "1", s
   await removeRemains();
   let ending: Promise<void> | undefined;
   const end = () => {
-    // Whoever waits for something in the machine need not wait any longer.
+    // Functions that wait for something in the machine must stop waiting.
     ending = Machine.find().then((machine) => machine?.stop());
   };
   signal.addEventListener("abort", end);
@@ -135,7 +135,7 @@ async function processes(machine: Machine): Promise<{ name: string; pid: number 
   return Promise.all(daemons.map(async ({ name }) => ({ name, pid: await machine.pidOf(name) })));
 }
 
-/** What runs: daemons, and what the API server knows. Whole: nothing is missing. */
+/** The running daemons, and the API server's state. Whole: nothing is missing. */
 export async function status(): Promise<{ readonly text: string; readonly whole: boolean }> {
   const machine = await Machine.find();
   if (machine === undefined) return { text: "no cluster runs here: npm run cluster -- up\n", whole: false };

@@ -7,7 +7,7 @@ import { withPeer } from "./peer";
 import { type PodOptions, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
-/** Rounds, and pods of each kind in a round: every chain takes its turn, so that what else the machine does hits all. */
+/** Rounds, and pods of each kind in a round: every chain takes its turn, so that other load affects all of them. */
 const ROUNDS = rounds(2, 4);
 const PODS = 5;
 const KINDS: Readonly<Record<string, PodOptions>> = { "not meshed": {}, meshed: { proxy: "sidecar" } };

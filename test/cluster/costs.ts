@@ -5,7 +5,7 @@ import type { Machine } from "./machine";
 import { paths } from "./paths";
 import { Kubectl, type PodOptions, pod } from "./pods";
 
-/** What the start of one kind of pod costs. */
+/** The cost of starting one kind of pod. */
 export interface Cost {
   /** Time that the container runtime took to make each pod's sandbox, its network included. */
   readonly sandboxMs: readonly number[];
@@ -53,7 +53,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
 }
 
-/** Starts so many pods, one after the other, and tells what each cost. */
+/** Starts so many pods, one after the other. @returns the cost of each */
 export async function measure(machine: Machine, name: string, count: number, options: PodOptions): Promise<Cost> {
   const kubectl = new Kubectl(machine);
   const names = Array.from({ length: count }, (_, index) => `${name}-${index}`);

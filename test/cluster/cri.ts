@@ -12,7 +12,7 @@ export interface SandboxConfig {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What a runtime knows of a sandbox. */
+/** A runtime's state of a sandbox. */
 export interface SandboxStatus {
   readonly isReady: boolean;
   /** The pod's address; empty if the runtime has none, or let go of it. */
@@ -24,8 +24,8 @@ export interface SandboxStatus {
 const DEADLINE_MS = 60_000;
 
 /**
- * A container runtime by its own interface, in place of a kubelet: a pod's sandbox and nothing else.
- * A kubelet that runs would end sandboxes of which it knows nothing.
+ * Calls a container runtime through CRI instead of a kubelet: makes a pod's sandbox and nothing else.
+ * A running kubelet would end sandboxes that it does not know.
  */
 export class ContainerRuntime {
   private readonly session: ClientHttp2Session;
@@ -98,7 +98,7 @@ export class ContainerRuntime {
     };
   }
 
-  /** A call of gRPC. @throws what the runtime answers, but for success */
+  /** A gRPC call. @throws the runtime's error */
   private call(method: string, request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const stream = this.session.request({

@@ -3,7 +3,7 @@ import { startDaemon } from "./cluster";
 import type { Machine } from "./machine";
 import { CONTAINERD_CONFIG, containerd } from "./node";
 
-/** Restarts the container runtime with other CNI directories, and moves there what the usual ones hold. */
+/** Restarts the container runtime with other CNI directories, and moves the files of the usual ones there. */
 export async function moveCniDirectories(machine: Machine, bin: string, conf: string): Promise<void> {
   await machine.endDaemon(containerd.name);
   let config = await readFile(CONTAINERD_CONFIG, "utf8");

@@ -1,4 +1,4 @@
-/** The plugin in a file of its own beside the owner's list, on a node whose runtime reads it: whatever happens to the list. */
+/** The plugin as a drop-in beside the owner's list, on a node whose runtime reads drop-ins, while the list changes. */
 import { existsSync } from "node:fs";
 import { open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -40,7 +40,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     process.stdout.write(`${table.toString()}\n`);
   });
 
-  /** A test with a row of the table. @param work tells what was seen */
+  /** A test with a row of the table. @param work returns the result for the row */
   const fault = (name: string, row: string, work: () => Promise<string>) => {
     seen.set(row, "not tried");
     test(name, async () => {
@@ -97,7 +97,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
       const [old, calls] = [await sandboxesNow(), await cluster.additions(/./)];
       expect(old.length).toBeGreaterThan(3);
       await restartRuntimeAlone(cluster.machine);
-      // A pod that starts now tells that the kubelet has looked at those before it.
+      // When a pod that is created now starts, the kubelet has seen the earlier ones.
       await cluster.kubectl.start(pod("after-restart"));
       const added = (await cluster.additions(/./)).slice(calls.length);
       expect(added.map((record) => record.pod)).toEqual(["default/after-restart"]);

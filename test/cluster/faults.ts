@@ -29,7 +29,7 @@ export async function restartRuntimeAlone(machine: Machine): Promise<void> {
   });
 }
 
-/** Ids of the sandboxes that the container runtime has, but for those of these pods. */
+/** Ids of the container runtime's sandboxes, except those of these pods. */
 export async function sandboxes(machine: Machine, but: readonly string[]): Promise<string[]> {
   const others = but.map((name) => `labels."io.kubernetes.pod.name"!=${name}`);
   const filter = ['labels."io.cri-containerd.kind"==sandbox', ...others].join(",");
@@ -126,7 +126,7 @@ export async function reboot(machine: Machine): Promise<void> {
 /** Ends the node, its control plane apart: no process, no mount, no cgroup and nothing in /run outlives it. */
 export async function powerOff(machine: Machine): Promise<void> {
   const pids = await Promise.all(controlPlane.map(({ name }) => machine.pidOf(name)));
-  // First those that would tidy up after, or start again, what is killed next.
+  // First the processes that would clean up after, or restart, the ones that are killed next.
   for (const { name } of [kubelet, containerd]) await machine.endDaemon(name, "KILL");
   await machine.run(["sh", "-c", KILL_OTHERS, "sh", ...pids.map(String)]);
   await removeCgroups();
@@ -136,7 +136,7 @@ export async function powerOff(machine: Machine): Promise<void> {
   await machine.run(["ip", "link", "delete", NODE.podBridge]);
 }
 
-/** Starts the node. @param flags given to the kubelet besides its own */
+/** Starts the node. @param flags additional flags for the kubelet */
 export async function powerOn(machine: Machine, ...flags: string[]): Promise<void> {
   const started = { ...kubelet, command: [...kubelet.command, ...flags] };
   for (const daemon of [containerd, started]) await startDaemon(machine, daemon);

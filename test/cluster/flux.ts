@@ -22,7 +22,7 @@ import type { TestCluster } from "./suite";
 const execute = promisify(execFile);
 
 const NAMESPACE = "flux-system";
-/** Where artifacts lie, and where the controllers get them. */
+/** Directory of the artifacts, and the address from which the controllers get them. */
 const ARTIFACTS = { directory: join(paths.state, "artifacts"), port: 9790 } as const;
 const REQUESTED = "reconcile.fluxcd.io/requestedAt";
 
@@ -134,7 +134,7 @@ class Sources {
 const isPublished = ({ metadata, status }: FluxObject, revision: string) =>
   status?.observedGeneration === metadata.generation && status.artifact?.revision === revision;
 
-/** What the two ways of Flux have in common. */
+/** Common part of Flux's HelmRelease and Kustomization. */
 abstract class Flux implements GitOps {
   private requests = 0;
   protected readonly sources: Sources;

@@ -54,12 +54,12 @@ interface Stanza {
   readonly "inbound-ports-to-ignore"?: readonly string[];
 }
 
-/** What a tool is run with. */
+/** Options of a tool's tests. */
 interface Case<Tool extends GitOps> {
   readonly make: (cluster: TestCluster, git: GitRepository) => Tool;
-  /** What it installs, in this order. */
+  /** Installations, in this order. */
   readonly installs: readonly Installation[];
-  /** More tests, of what it has installed. */
+  /** More tests of the installations. */
   readonly installed?: (tool: () => Tool) => void;
 }
 
@@ -80,7 +80,7 @@ async function release(cluster: TestCluster, git: GitRepository): Promise<void> 
       "--kube-version=1.34.0",
     ];
     const manifest = join(git.path, MANIFESTS, "linkerd-cni.yaml");
-    // Helm makes no namespace of its own.
+    // Helm makes no namespace.
     const [namespaceObject = ""] = (await readFile(manifest, "utf8")).split(/^---$/m);
     await writeFile(manifest, `${namespaceObject}---\n${await cluster.helm(...render)}`);
   });

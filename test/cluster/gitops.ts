@@ -1,4 +1,4 @@
-/** What GitOps tools have in common: a Git repository, and installations that they keep as it says. */
+/** Common parts of GitOps tools: a Git repository, and installations that they keep in its state. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const execute = promisify(execFile);
 
 const AUTHOR = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
 
-/** A Git repository with what a release of the project holds for GitOps, and what tests commit on top. */
+/** A Git repository with the files that a release of the project has for GitOps, and the tests' commits on top. */
 export class GitRepository {
   readonly path = join(paths.state, "git");
   readonly url = `file://${this.path}`;
@@ -47,7 +47,7 @@ export class GitRepository {
     return this.git("rev-parse", "HEAD");
   }
 
-  /** Replaces what a pattern finds in a file. @throws where it finds nothing */
+  /** Replaces the matches of a pattern in a file. @throws if there are none */
   async replace(file: string, pattern: RegExp, by: string): Promise<void> {
     const path = join(this.path, file);
     const text = await readFile(path, "utf8");
@@ -59,7 +59,7 @@ export class GitRepository {
 const CHARTS = "dist/charts";
 export const MANIFESTS = "dist/manifests";
 
-/** What a tool installs. */
+/** An installation by a tool. */
 export interface Installation {
   /** Its name in the tool, and that of the release. */
   readonly name: string;
@@ -88,9 +88,9 @@ export interface GitOps {
   settled(what: Installation): Promise<void>;
   /** Has the tool compare the cluster with Git once more, and waits until it has done so. */
   reconcile(what: Installation): Promise<void>;
-  /** Each time that the tool found the cluster to differ from what it had installed, so far. */
+  /** Each time so far that the tool found a difference between the cluster and its installation. */
   corrections(what: Installation): Promise<readonly string[]>;
-  /** Deletes the tool's object, and with it what it has installed. */
+  /** Deletes the tool's object, and with it the installation. */
   uninstall(what: Installation): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ export interface ChartTool extends GitOps {
 
 export type Values = Readonly<Record<string, unknown>>;
 
-/** An object of an example, of which tests change a part. */
+/** An example's object, which tests change in part. */
 export interface Example {
   readonly kind: string;
   metadata: { name: string; namespace?: string };

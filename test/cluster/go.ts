@@ -21,7 +21,7 @@ export function goProblems(): string[] {
 
 /**
  * @param needed version that the modules ask for
- * @param found what `go env GOVERSION GOTOOLCHAIN` printed; undefined where there is no Go
+ * @param found the output of `go env GOVERSION GOTOOLCHAIN`; undefined if there is no Go
  */
 export function judgeGo(needed: string, found: string | undefined): string[] {
   const remedy = ".ci/install-go fetches one into .cache";

@@ -24,7 +24,7 @@ const DIRECTORIES: Readonly<Record<string, number>> = {
   "/var/log/pods": 1,
 };
 
-/** What a cluster could leave on its host. */
+/** Things that a cluster could leave on its host. */
 const TRACES: Readonly<Record<string, () => Promise<string[]>>> = {
   processes,
   mounts: async () => lines("cat", "/proc/self/mounts"),
@@ -42,13 +42,13 @@ const TRACES: Readonly<Record<string, () => Promise<string[]>>> = {
     ),
 };
 
-/** What there is on the host of the kinds that a cluster could leave, by kind. */
+/** Everything on the host of the kinds that a cluster could leave, by kind. */
 export async function hostState(): Promise<Record<string, string[]>> {
   const kinds = Object.entries(TRACES).map(async ([kind, list]) => [kind, await list()] as const);
   return Object.fromEntries(await Promise.all(kinds));
 }
 
-/** What has come since, other than what anybody's work on the host brings along. */
+/** What has appeared since, except for what other work on the host causes. */
 export async function addedSince(before: Record<string, string[]>): Promise<string[]> {
   const after = Object.entries(await hostState());
   return after.flatMap(([kind, found]) => {

@@ -18,7 +18,7 @@ function rules(count: number): string {
   return chain + Array.from({ length: count }, (_, at) => rule(at)).join("");
 }
 
-/** What a tenant of the node does to others. */
+/** Attacks of one tenant of the node on others. */
 export class HostileNeighbour {
   constructor(private readonly machine: Machine) {}
 

@@ -33,7 +33,7 @@ export async function importTestImages(machine: Machine): Promise<void> {
   }
 }
 
-/** Gives an OCI archive to the node's container runtime: there is no registry. */
+/** Imports an OCI archive into the node's container runtime, because there is no registry. */
 export async function importImage(machine: Machine, archive: string): Promise<void> {
   await machine.run(["ctr", "--namespace=k8s.io", "images", "import", archive]);
 }

@@ -10,7 +10,7 @@ import { onDisk } from "./paths";
 import { namespace, pod, podAnnotations, podSpec, until } from "./pods";
 import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
-/** What the proxy answers to a connection that it caught, and the application to one that went through. */
+/** The proxy's answer to a redirected connection, and the application's answer to one that was not. */
 const outbound = (original: string) => ({ port: 4140, original });
 const inbound = (original: string) => ({ port: 4143, original });
 const served = (port: number) => ({ served: port });
@@ -205,7 +205,7 @@ clusterSuite("a node whose CNI directories are not the usual ones", (cluster) =>
     await moveCniDirectories(machine, destCNIBinDir, destCNINetDir);
     const contents = async () => [await listing(machine, destCNIBinDir), await listing(machine, destCNINetDir)];
     const before = await contents();
-    // There is no Multus here whose auxiliary chain could be used.
+    // There is no Multus here with an auxiliary chain.
     await cluster.install("--values", values, "--set=chaining=edit");
     const [address] = await kubectl.start(pod(`meshed-${name}`, { proxy: "sidecar" }));
     expect(await kubectl.dial("client", `${address}:8080`)).toEqual(inbound(`${address}:8080`));

@@ -12,7 +12,7 @@ import { lacks } from "./suite";
 const execute = promisify(execFile);
 const CLUSTER = ["run", "--silent", "cluster", "--"];
 
-/** Runs a command to its end, also where it fails. @returns its exit code and all that it printed */
+/** Runs a command to its end, even if it fails. @returns its exit code and all its output */
 async function run(program: string, ...args: string[]): Promise<{ code: number; said: string }> {
   const { stdout, stderr, code } = await execute(program, args, { cwd: root, env: environment() }).then(
     (output) => ({ ...output, code: 0 }),
@@ -21,21 +21,21 @@ async function run(program: string, ...args: string[]): Promise<{ code: number; 
   return { code, said: stdout + stderr };
 }
 
-/** Without what jest tells its own workers. */
+/** Without the variables that jest sets for its workers. */
 function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("JEST")));
 }
 
 const cluster = (...args: string[]) => run("npm", ...CLUSTER, ...args);
 
-/** Runs a command that has to succeed. @returns what it printed */
+/** Runs a command that must succeed. @returns its output */
 async function succeeding(...args: string[]): Promise<string> {
   const { code, said } = await cluster(...args);
   if (code !== 0) throw new Error(said);
   return said;
 }
 
-/** Begins to bring a cluster up, and interrupts it as a terminal does. @returns what it said */
+/** Starts a cluster, and interrupts the start as a terminal does. @returns its output */
 async function interrupted(moment: (said: string) => boolean): Promise<string> {
   const up = spawn("npm", [...CLUSTER, "up"], { cwd: root, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
@@ -61,7 +61,7 @@ suite("npm run cluster", lacks(), () => {
     // The first time this builds Kubernetes.
     await succeeding("up");
   }, 1_800_000);
-  // Nothing but what these tests have started can run by now.
+  // By now nothing runs that these tests have not started.
   afterAll(() => (host === undefined ? undefined : cluster("down")));
 
   test("status names every daemon, and the node", async () => {

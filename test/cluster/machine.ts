@@ -60,7 +60,7 @@ export class Machine {
     throw new Error("unshare made no namespaces: the kernel must allow mount, network and PID namespaces");
   }
 
-  /** The cluster's machine, which an earlier command started, where it still runs. */
+  /** The cluster's machine, which an earlier command started, if it still runs. */
   static async find(): Promise<Machine | undefined> {
     const text = await readFile(Machine.pidFile, "utf8").catch(() => "");
     const [pid = 0, parent = 0] = text.split(" ").map(Number);
@@ -72,7 +72,7 @@ export class Machine {
     return holds(this.pid, this.state);
   }
 
-  /** Where a path inside, such as that of a socket, can be reached from the host. */
+  /** The path on the host of a path inside, such as a socket's. */
   outside(path: string): string {
     return join(`/proc/${this.pid}/root`, path);
   }
@@ -92,7 +92,7 @@ export class Machine {
   async run(command: readonly string[], options: RunOptions = {}): Promise<string> {
     const [program, ...args] = this.enter(command, options.directory) as [string, ...string[]];
     const running = execute(program, args, { maxBuffer: 1 << 26 });
-    // A command may end without reading what it is given.
+    // A command may end without reading its input.
     running.child.stdin?.on("error", () => undefined).end(options.input ?? "");
     try {
       return (await running).stdout;
@@ -112,7 +112,7 @@ export class Machine {
     closeSync(log);
   }
 
-  /** Process id that a daemon has inside, where it runs. */
+  /** Process id of a daemon inside the machine, if it runs. */
   async pidOf(name: string): Promise<number | undefined> {
     const pid = Number(await readFile(join(this.state, "pids", name), "utf8").catch(() => "0"));
     return (await dead(`/proc/${this.pid}/root/proc/${pid}`)) ? undefined : pid;
@@ -135,7 +135,7 @@ export class Machine {
     try {
       process.kill(this.pid, "SIGKILL");
     } catch {
-      // It has ended by itself.
+      // It has already ended.
     }
     for (let tries = 0; tries < 500 && !(await dead(`/proc/${this.parent}`)); tries++) await sleep(20);
   }

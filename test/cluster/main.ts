@@ -10,10 +10,10 @@ import { CONTAINERD_VERSIONS, type ContainerdVersion } from "./node";
 
 const progress = new Progress(process.stdout);
 
-/** Starts a cluster; a signal that interrupts this ends what has begun. */
+/** Starts a cluster; a signal that interrupts this ends everything that was started. */
 async function start({ containerd }: { containerd: ContainerdVersion }): Promise<void> {
   const interruption = new AbortController();
-  // Each as often as it comes: npm passes on once more what a terminal sends to all.
+  // Signals may come twice: npm passes on a signal that the terminal sends to all processes.
   for (const name of ["SIGINT", "SIGTERM"]) process.on(name, () => interruption.abort());
   await up(progress, containerd, interruption.signal).catch((error) => {
     throw interruption.signal.aborted ? new Error("interrupted: what had begun is ended") : error;

@@ -1,4 +1,4 @@
-/** From linkerd's chart to ours and back, on a real cluster, while meshed pods start: who is lost, and who is mended. */
+/** From linkerd's chart to ours and back, on a real cluster, while meshed pods start: which are lost, and which mended. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "../support/requirements";
 import { isFull, rounds } from "../support/rounds";
@@ -16,11 +16,11 @@ const SIZE = 10;
 /** Pods of one way, at least. */
 const PODS = rounds(30, 100);
 /**
- * Pods that may start without their redirect where linkerd's installer ends: it takes the chain away, and ours puts it
+ * Pods that may start without their redirect when linkerd's installer ends: it takes the chain away, and ours puts it
  * back at once. How many fall into that moment depends on the machine.
  */
 const LINKERDS_GAP = 3;
-/** What linkerd-network-validator, and that of the tests, ends with in a pod that is not redirected. */
+/** Exit code of linkerd-network-validator, and of the tests' validator, in a pod that is not redirected. */
 const NOT_REDIRECTED = 95;
 
 interface ContainerState {
@@ -68,14 +68,14 @@ class ValidatedStream {
   private stopping = false;
   private readonly running: Promise<unknown>;
   started = 0;
-  /** Pods that are redirected, and whose proxy did not answer all the same. */
+  /** Pods that are redirected, but whose proxy did not answer. */
   unanswered = 0;
   /** Names of pods that started without their redirect. */
   readonly lost = new Set<string>();
   /** Names of batches. */
   readonly names: string[] = [];
 
-  /** @param mended whether somebody replaces pods that are lost */
+  /** @param mended whether a controller replaces pods that are lost */
   constructor(
     private readonly kubectl: Kubectl,
     private readonly mended: boolean,
@@ -84,7 +84,7 @@ class ValidatedStream {
     this.running.catch(() => undefined);
   }
 
-  /** Waits until so many pods have started. @throws what has ended the stream before its time */
+  /** Waits until so many pods have started. @throws the error that has ended the stream early */
   async until(pods: number): Promise<void> {
     while (this.started < pods) {
       if (this.stopping) await this.running;
@@ -121,7 +121,7 @@ class ValidatedStream {
     await this.kubectl.run("delete", "replicaset", name, "--wait=false");
   }
 
-  /** Waits until each pod is ready, or lost for good. @returns addresses of those that are ready */
+  /** Waits until each pod is ready, or finally lost. @returns addresses of the ready pods */
   private async settled(name: string): Promise<string[]> {
     let items: readonly MeshedPod[] = [];
     for (const end = Date.now() + 120_000; Date.now() < end; await sleep(1000)) {
@@ -135,7 +135,7 @@ class ValidatedStream {
   }
 }
 
-/** What came of one way. */
+/** The result of one way. */
 interface Row {
   readonly way: string;
   readonly by: string;
@@ -153,7 +153,7 @@ interface Way {
   readonly way: string;
   readonly by: string;
   readonly change: () => Promise<unknown>;
-  /** Whose installer runs afterwards. */
+  /** The installer that runs afterwards: ours or linkerd's. */
   readonly to: "ours" | "linkerd's";
   /** The repair controller runs afterwards, and may replace pods. */
   readonly repairs?: boolean;
@@ -168,7 +168,7 @@ async function reported({ kubectl }: TestCluster): Promise<readonly string[]> {
   return items.map(({ involvedObject }) => involvedObject.name);
 }
 
-/** Changes what is installed while pods start. */
+/** Changes the installation while pods start. */
 async function measure(cluster: TestCluster, { way, by, change, repairs = false }: Way): Promise<Row> {
   const stream = new ValidatedStream(cluster.kubectl, repairs);
   // Some are there, and others under way, when the change begins.
@@ -181,7 +181,7 @@ async function measure(cluster: TestCluster, { way, by, change, repairs = false 
   expect(stream.unanswered).toBe(0);
   const batchOf = (pod: string) => stream.names.find((batch) => pod.startsWith(`${batch}-`));
   const lost = [...new Set([...stream.lost, ...(await reported(cluster))])].filter((name) => batchOf(name));
-  // What came of it is whole.
+  // The result is complete.
   expect(lost.filter((name) => !before.has(batchOf(name) ?? ""))).toEqual([]);
   return { way, by, pods: stream.started, lost: lost.length, mended: repairs ? lost.length : 0 };
 }

@@ -6,7 +6,7 @@ import { DISK, onDisk, paths } from "./paths";
 /** Directories that the machine may write in without the host seeing it. */
 const OVERLAID = ["/etc", "/opt", "/var"] as const;
 
-/** What the kubelet sets for the whole host, unless it finds it so: inside the machine it does. */
+/** Settings of the whole host that the kubelet changes unless they are right; inside the machine they are. */
 export const SYSCTLS: Readonly<Record<string, number>> = {
   "vm/overcommit_memory": 1,
   "vm/panic_on_oom": 0,
@@ -42,7 +42,7 @@ export async function mountRun(machine: Machine): Promise<void> {
   await machine.run(["mkdir", "-p", "/run/lock"]);
 }
 
-/** Unmounts what is mounted in the machine at paths of some form, the last first. */
+/** Unmounts everything in the machine whose path matches, the last mount first. */
 export async function unmount(machine: Machine, form: RegExp): Promise<void> {
   const mounted = (await machine.run(["cat", "/proc/mounts"])).split("\n").map((line) => line.split(" ")[1] ?? "");
   const paths = mounted.filter((path) => form.test(path)).reverse();

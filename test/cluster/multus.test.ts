@@ -14,7 +14,7 @@ import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
 const ENABLED = { "linkerd.io/multus": "enabled", "linkerd.io/inject": "enabled" };
 const NETWORKS = "k8s.v1.cni.cncf.io/networks";
 
-/** What the proxy answers to a connection that it caught, and the application to one that went through. */
+/** The proxy's answer to a redirected connection, and the application's answer to one that was not. */
 const outbound = (original: string) => ({ port: 4140, original });
 const inbound = (original: string) => ({ port: 4143, original });
 const served = (port: number) => ({ served: port });

@@ -18,7 +18,7 @@ const LOG = join(paths.logs, "multus");
 /** The configuration that the runtime calls Multus by. */
 const MULTUS_CONFIG = "00-multus.conf";
 
-/** A network to which Multus attaches a pod besides its own. */
+/** An additional network to which Multus attaches a pod. */
 export const definition = (namespace: string, name: string, config: object) => ({
   apiVersion: "k8s.cni.cncf.io/v1",
   kind: "NetworkAttachmentDefinition",
@@ -49,7 +49,7 @@ async function configuration(): Promise<object> {
   };
 }
 
-/** What is written into a file of the machine that lies in its own /run. */
+/** Writes a file in the machine's own /run. */
 async function writeInside(machine: Machine, path: string, content: object): Promise<void> {
   const script = 'mkdir -p "$(dirname "$0")" && cat >"$0"';
   await machine.run(["sh", "-c", script, path], { input: JSON.stringify(content, undefined, 2) });
@@ -74,7 +74,7 @@ async function moveNetwork(machine: Machine): Promise<string> {
   return path;
 }
 
-/** Where Multus' daemon sees directories of the node. */
+/** Paths at which Multus' daemon sees directories of the node. */
 const HOST = "/host";
 const ROOT = "/hostroot";
 const DAEMON = "multus-daemon";
@@ -181,7 +181,7 @@ const daemonObjects = [
 /** How Multus runs: as one program that the runtime calls, or as a daemon with a shim that does. */
 export type MultusKind = "thin" | "thick";
 
-/** What Multus did to a pod. */
+/** A call of Multus for a pod. */
 export interface Attachment {
   readonly verb: string;
   /** The network, as Multus names it. */
@@ -189,7 +189,7 @@ export interface Attachment {
   readonly interface: string;
 }
 
-/** A cluster in which Multus is what the container runtime calls. */
+/** A cluster whose container runtime calls Multus. */
 export class Multus {
   constructor(private readonly cluster: TestCluster) {}
 
@@ -317,13 +317,13 @@ export class Multus {
     return (await this.log()).split("\n").filter((line) => line.includes("[error]") && !again.test(line));
   }
 
-  /** Sandboxes for whose removal Multus keeps what it called. */
+  /** Sandboxes whose delegates Multus has saved for their removal. */
   async sandboxes(): Promise<readonly string[]> {
     const entries = await readdir(onDisk("/var/lib/cni/multus"), { withFileTypes: true });
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   }
 
-  /** What Multus did to a pod, in order. */
+  /** The calls of Multus for a pod, in order. */
   async attachments(namespace: string, pod: string): Promise<readonly Attachment[]> {
     const line = new RegExp(`\\[verbose\\] (Add|Del): ${namespace}:${pod}:[^:]*:(.*?):(\\S+) \\{`, "g");
     const found = (await this.log()).matchAll(line);
@@ -338,12 +338,12 @@ export class Multus {
   }
 }
 
-/** What the API server answered. */
+/** The API server's answers. */
 export class Admissions<T> {
   readonly admitted: T[] = [];
   readonly refused: string[] = [];
 
-  /** Asks the API server over and over what would become of an object, for as long as something else takes. */
+  /** Keeps creating an object by dry runs while `work` lasts. */
   static async during<T>(kubectl: Kubectl, object: object, work: () => Promise<void>): Promise<Admissions<T>> {
     const admissions = new Admissions<T>();
     let over = false;

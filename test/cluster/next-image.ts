@@ -12,7 +12,7 @@ import { paths } from "./paths";
 
 /**
  * Gives the node's container runtime an image as a next version would be: its plugin is another executable.
- * @returns what will stand on the node for that executable
+ * @returns the entry for that executable in the node's list
  */
 export async function importNextImage(machine: Machine, tag: string): Promise<string> {
   const [entry, executable, archive] = ["next.ts", "next", "next.tar"].map((name) => join(paths.images, name)) as [

@@ -36,7 +36,7 @@ const kubeletConfig = {
   kind: "KubeletConfiguration",
   apiVersion: "kubelet.config.k8s.io/v1beta1",
   containerRuntimeEndpoint: `unix://${RUNTIME_SOCKET}`,
-  // Whoever reaches the kubelet is in the machine's own network.
+  // Only processes in the machine's own network reach the kubelet.
   authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
   authorization: { mode: "AlwaysAllow" },
   cgroupDriver: "cgroupfs",
@@ -49,7 +49,7 @@ const kubeletConfig = {
   resolvConf: "",
   // No pod asks, but without an address the kubelet warns about every one of them.
   clusterDNS: [DNS_SERVICE],
-  // A pod whose state could not be told while the API server was away is told of soon after.
+  // The kubelet soon reports pods whose state it could not report while the API server was away.
   syncFrequency: "10s",
   serializeImagePulls: false,
   staticPodPath: "/etc/kubernetes/manifests",
@@ -60,7 +60,7 @@ const kubeletConfig = {
   imageGCHighThresholdPercent: 100,
 };
 
-/** What differs between container runtimes. */
+/** Differences between container runtimes. */
 interface Runtime {
   readonly config: string;
   /** Version of the node's CNI configuration: from 1.1.0 on, containerd 2 asks the chain for its STATUS. */
@@ -139,7 +139,7 @@ export const kubelet: Daemon = {
 };
 
 /**
- * Writes what a node has on its disk before Kubernetes starts: configuration, and a network of its own.
+ * Writes the files that a node has before Kubernetes starts: configuration, and its own network.
  * @param built directory with a containerd and CNI plugins; without it the distribution's are used
  */
 export async function prepareNode(built: string | undefined): Promise<void> {

@@ -16,10 +16,10 @@ import { withPeer } from "./peer";
 import { INJECTED, pod, until } from "./pods";
 import { clusterSuite } from "./suite";
 
-/** Rounds, there and back, and pods of each kind in a round: what else the machine does hits every way. */
+/** Rounds, there and back, and pods of each kind in a round, so that other load affects every way. */
 const ROUNDS = asked(2, 10);
 const PODS = 3;
-/** What is not counted of a turn: the runtime has just read another configuration. */
+/** Pods of a turn that are not counted: the runtime has just read another configuration. */
 const WARM = 1;
 /** Sandboxes after which the plugin's memory is looked at, and how many start at once; a played runtime makes 1,000. */
 const SANDBOXES = asked(100, 1000);
@@ -66,9 +66,9 @@ clusterSuite(
         ways.push({ name: "linkerd's chain", configuration: await withPeer(peer, plain), nri: false });
       await cluster.kubectl.run("delete", "daemonset", "linkerd-cni", "--namespace=linkerd-cni");
       await cluster.installerGone();
-      // It would end sandboxes of which it knows nothing.
+      // It would end sandboxes that it does not know.
       await cluster.machine.endDaemon(kubelet.name);
-      // What the chained plugins look up.
+      // The chained plugins look this up.
       await cluster.kubectl.apply(...Object.values(KINDS));
       runtime = new ContainerRuntime(cluster.machine.outside(RUNTIME_SOCKET));
     });

@@ -49,7 +49,7 @@ clusterSuite(
       await kubectl.create(long);
       const stream = new PodStream(kubectl, "client", { validator: true, annotations: INJECTED });
       let pods = await hostile(0);
-      // It connects again, and is told of the pods that run: the kubelet ends those of which it knows nothing later.
+      // It connects again, and the runtime names the running pods: the kubelet ends unknown ones later.
       await plugin.restart();
       await plugin.rolledOut();
       const crowd = await neighbour.crowd(await plugin.address(), ADMIN_PORT);

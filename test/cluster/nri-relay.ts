@@ -2,13 +2,13 @@ import { mkdir, rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 
-/** Bytes of one read, and who sent them. */
+/** Bytes of one read, and their sender. */
 export interface RelayedBytes {
   readonly from: "runtime" | "plugin";
   readonly bytes: Buffer;
 }
 
-/** Stands between an NRI plugin and the container runtime, passes on what either sends and keeps it in order. */
+/** Relays between an NRI plugin and the container runtime, and records what either sends, in order. */
 export class NriRelay {
   readonly relayed: RelayedBytes[] = [];
   private readonly server: Server;

@@ -1,4 +1,4 @@
-/** The NRI plugin under real containerds: what it promises while it runs, while it does not, and pod by pod after. */
+/** The NRI plugin under real containerds: while it runs, while it does not, and afterwards for each pod. */
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildCli } from "../../build/cli";
@@ -12,7 +12,7 @@ import { clusterSuite, type TestCluster } from "./suite";
 
 /** Containers of a pod that requires the plugin are refused while it is not connected, if the runtime checks that. */
 const REQUIRED = "required-plugins.noderesource.dev";
-/** What linkerd-network-validator, and that of the tests, ends with in a pod that is not redirected. */
+/** Exit code of linkerd-network-validator, and of the tests' validator, in a pod that is not redirected. */
 const NOT_REDIRECTED = '"exitCode":95';
 /** How long containerd waits for a plugin, and somewhat less. */
 const STALL_MS = 1900;
@@ -37,7 +37,7 @@ const replicaSet = (name: string, replicas: number) => ({
 
 const configuration = () => readFile(CONFIGURATION, "utf8");
 
-/** What the tests of this file ask of the cluster. */
+/** Helpers of this file's tests. */
 class Questions {
   constructor(private readonly cluster: TestCluster) {}
 
@@ -49,7 +49,7 @@ class Questions {
     return (await this.cluster.kubectl.json<{ items: Pod[] }>("get", "pods", `--selector=app=${app}`)).items;
   }
 
-  /** How often the init containers of a pod, of which the validator is the first, were started again. */
+  /** How often a pod's init containers, the validator first, were restarted. */
   async retries(name: string): Promise<number> {
     return retriesOf(await this.pod(name));
   }
@@ -62,7 +62,7 @@ class Questions {
     });
   }
 
-  /** Who answers a connection to a pod from outside: 4143 is the proxy, 8080 the application itself. */
+  /** The port that answers a connection to a pod from outside: 4143 is the proxy, 8080 the application itself. */
   async answers(address: string): Promise<object> {
     return this.cluster.kubectl.dial("client", `${address}:8080`);
   }
@@ -74,7 +74,7 @@ class Questions {
     return Promise.all(names.map(async (name) => (await this.pod(name)).metadata.uid));
   }
 
-  /** Expects that pods, which ran without rules, were mended in place. @param uids what they had then */
+  /** Expects that pods, which ran without rules, were mended in place. @param uids their UIDs before */
   async expectRepaired(names: readonly string[], uids: readonly string[]): Promise<void> {
     for (const [index, name] of names.entries()) {
       const address = await this.cluster.kubectl.ready(name);
@@ -154,7 +154,7 @@ clusterSuite(
         pod("client"),
         pod("sidecar", VALIDATED),
         pod("native", { ...VALIDATED, proxy: "native" }),
-        // What the plugin has to ask the API server about: nothing says who injected it.
+        // The plugin must look this pod up: it has no annotation of the injector.
         pod("unknown", { proxy: "sidecar", validator: true }),
       );
       expect(await ask.answers(plain)).toEqual({ served: 8080 });

@@ -23,13 +23,13 @@ export const paths = {
   images: join(state, "images"),
   /** How containerd reaches registries, a directory each; without one it would speak TLS. */
   registries: join(state, "registries"),
-  /** HOME of what runs in the machine: caches of kubectl and helm. */
+  /** HOME of processes in the machine: caches of kubectl and helm. */
   home: join(state, "home"),
   /** Directories that stand at the usual places inside the machine. */
   disk: join(state, "disk"),
 } as const;
 
-/** Where a directory of the machine, such as `/etc/cni/net.d`, lies outside of it. */
+/** The path outside of a directory of the machine, such as `/etc/cni/net.d`. */
 export const onDisk = (directory: string) => join(paths.disk, directory);
 
 /** Directories of the machine that outlive its mount namespace, at their usual places. */

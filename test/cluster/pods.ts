@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PROGRAMS_IMAGE } from "./images";
 import type { Machine } from "./machine";
 
-/** What a pod is made of; all that matters to the redirect, and nothing else. */
+/** The parts of a pod that matter to the redirect. */
 export interface PodOptions {
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -11,10 +11,10 @@ export interface PodOptions {
   readonly proxy?: "sidecar" | "native";
   /** Init containers by name: each dials an address as a user. */
   readonly dialers?: Readonly<Record<string, { readonly uid: number; readonly address: string }>>;
-  /** With an init container that fails, as linkerd's does, where connections are not redirected. */
+  /** With an init container that fails, as linkerd's does, if connections are not redirected. */
   readonly validator?: boolean;
   readonly hostNetwork?: boolean;
-  /** What the application's container runs. @default serves on port 8080 */
+  /** Command of the application's container. @default serves on port 8080 */
   readonly args?: readonly string[];
 }
 
@@ -38,16 +38,16 @@ const container = (name: string, args: readonly string[], uid?: number) => ({
   args,
   ...(uid === undefined ? {} : { securityContext: { runAsUser: uid } }),
 });
-/** Listens where linkerd's proxy does, runs as its user, and tells clients whom they wanted to reach. */
+/** Listens on the ports of linkerd's proxy, runs as its user, and tells clients the address they connected to. */
 const PROXY = container("linkerd-proxy", ["proxy"], 2102);
 
-/** An address that nobody has. */
+/** An address that no host has. */
 const VALIDATOR = container("linkerd-network-validator", ["validate", "192.0.2.1:20001"], 65534);
 
-/** What linkerd's injector writes besides: a pod with it is known to be injected, without a look at its containers. */
+/** linkerd's injector also writes this: it marks a pod as injected, without a look at its containers. */
 export const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
 
-/** The specification of a pod, also for what makes pods. */
+/** The specification of a pod, also for controllers. */
 export function podSpec(options: PodOptions) {
   const dialers = Object.entries(options.dialers ?? {}).map(([name, { uid, address }]) =>
     container(name, ["dial", address], uid),
@@ -64,7 +64,7 @@ export function podSpec(options: PodOptions) {
   };
 }
 
-/** What every injector writes on the pods that it meshes. */
+/** Annotations that every injector writes on the pods that it meshes. */
 export const podAnnotations = ({ proxy, annotations = {} }: PodOptions) => ({
   ...(proxy === undefined ? {} : { "linkerd.io/proxy-version": "edge-26.5.1" }),
   ...annotations,
@@ -112,7 +112,7 @@ export class Kubectl {
     await this.machine.run(["kubectl", "apply", "-f", "-"], { input: list });
   }
 
-  /** Has the API server say what would become of an object that is created. */
+  /** Creates an object by a dry run. @returns the API server's result */
   async dryRun<T>(object: object): Promise<T> {
     const command = ["kubectl", "create", "--dry-run=server", "--output=json", "-f", "-"];
     return JSON.parse(await this.machine.run(command, { input: JSON.stringify(object) })) as T;
@@ -137,7 +137,7 @@ export class Kubectl {
     return status.podIP ?? "";
   }
 
-  /** Connects to an address from a container. @returns what answered: an application, or the proxy that caught it */
+  /** Connects to an address from a container. @returns the answer of the application, or of the proxy */
   async dial(from: string, address: string, where: { namespace?: string; container?: string } = {}): Promise<object> {
     const [answer = {}] = await this.dialAll(from, [address], where);
     return answer;

@@ -1,5 +1,5 @@
 /**
- * Records what a real containerd and an NRI plugin say to each other, as fixtures of the unit tests in nri:
+ * Records the messages between a real containerd and an NRI plugin, as fixtures of the unit tests in nri:
  * Configure, Synchronize with a pod that runs, and the start and the end of a meshed pod.
  *
  *     npx tsx test/cluster/record-nri.ts VERSION FILE PLUGIN [ARGUMENT…]

@@ -117,7 +117,7 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
 
   test("a Deployment that can never work is suspended after three rounds", async () => {
     const { kubectl } = cluster;
-    // Exempts what its validator connects to.
+    // Exempts the address that its validator connects to.
     await kubectl.apply(
       deployment("never", true, { annotations: { "config.linkerd.io/skip-outbound-ports": "20001" } }),
     );
@@ -128,11 +128,11 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
       return text.filter((event) => event.includes("never-")).length;
     };
     const before = await deletions();
-    // Three rounds of its two pods, of which one may be seen before the other.
+    // Three rounds of its two pods; the controller may see one before the other.
     expect(before).toBeGreaterThanOrEqual(4);
     expect(before).toBeLessThanOrEqual(6);
     const pods = (await podsOf("never")).map(({ metadata }) => metadata.uid);
-    // The pods crash on, and nobody deletes them.
+    // The pods keep crashing, and the controller does not delete them.
     await until(
       "more failures",
       async () => {

@@ -16,7 +16,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   nsenter: "util-linux",
   unshare: "util-linux",
 };
-/** Where Debian puts the reference CNI plugins. */
+/** Debian's directory of the reference CNI plugins. */
 export const CNI_PLUGINS = "/usr/lib/cni";
 
 /** Directories that the machine sees through a layer of its own: a checkout below them would be hidden from it. */
@@ -31,7 +31,7 @@ const present = (path: string) => {
   }
 };
 
-/** Everything that a cluster needs and this machine lacks, each with what to do about it. */
+/** Everything that a cluster needs and this machine lacks, each with a remedy. */
 export function missing(): string[] {
   const packages = Object.entries(PACKAGES).flatMap(([program, name]) => (which(program) ? [] : [name]));
   if (!present(`${CNI_PLUGINS}/bridge`)) packages.push("containernetworking-plugins");

@@ -2,17 +2,17 @@ import { type Kubectl, type Pod, pod } from "./pods";
 
 /** How a stream's pods are made. */
 export interface StreamOptions {
-  /** With an init container that fails where the pod is not redirected. @default false */
+  /** With an init container that fails if the pod is not redirected. @default false */
   readonly validator?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What came of a stream of pod starts. */
+/** The result of a stream of pod starts. */
 export interface StreamResult {
   readonly started: number;
   /** Answers of the pods to a connection from outside that are not the proxy's. */
   readonly notRedirected: readonly object[];
-  /** Names of pods whose validator failed before it passed: their redirect came late. */
+  /** Names of pods whose validator failed before it passed, because their redirect was set late. */
   readonly late: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export class PodStream {
     private readonly options: StreamOptions = {},
   ) {
     this.running = Promise.all(Array.from({ length: LANES }, () => this.run()));
-    // Whoever stops the stream learns of its failure.
+    // stop() throws the error.
     this.running.catch(() => undefined);
   }
 
@@ -52,12 +52,12 @@ export class PodStream {
     return { started: this.count, notRedirected: this.notRedirected, late: this.late };
   }
 
-  /** @throws what has ended the stream before its time */
+  /** @throws the error that has ended the stream early */
   async check(): Promise<void> {
     if (this.stopping) await this.running;
   }
 
-  /** Where one lane fails, the others end, too. */
+  /** If one lane fails, the others end, too. */
   private async run(): Promise<void> {
     try {
       await this.startBatches();

@@ -16,12 +16,12 @@ import { missing } from "./requirements";
 export const NET_DIR = "/etc/cni/net.d";
 export const BIN_DIR = "/opt/cni/bin";
 const CHART = "dist/charts/linkerd2-cni";
-/** What containerd says where it cannot make a pod's sandbox, cannot end one, or has no CNI configuration to do it by. */
+/** containerd's messages if it cannot make or end a pod's sandbox, or has no CNI configuration for it. */
 const FAILURE = /(Run|Stop)PodSandbox|network for sandbox|cni/i;
 /** What it says of a container that ended while it read its figures, by the cluster's own cgroup, whose name holds "cni". */
 const METRICS = 'msg="collecting metrics';
 
-/** What the tests of one file share: a cluster of their own, and the ways to work with it. */
+/** Shared by the tests of one file: their own cluster, and functions to work with it. */
 export class TestCluster {
   machine!: Machine;
   kubectl!: Kubectl;
@@ -65,7 +65,7 @@ export class TestCluster {
       const log = await this.kubectl.run("logs", where, what, "--tail=20").catch(String);
       throw new Error(`${(error as Error).message}\n${log}`, { cause: error });
     }
-    // The new pod comes first, and what the old one does when it ends belongs to the update.
+    // The new pod comes first, and the end of the old one is part of the update.
     await until("the old pods' end", async () => {
       type Pods = { items: object[] };
       type DaemonSet = { status: { desiredNumberScheduled: number } };
@@ -103,7 +103,7 @@ export class TestCluster {
     return { ...net, ...bin };
   }
 
-  /** What stands on the node for each of the plugin's executables, its digest included. */
+  /** The plugin's executables on the node, each with its digest. */
   async executables(): Promise<string[]> {
     const found = Object.entries(await this.directories());
     return found.flatMap(([path, what]) => (path === "linkerd-cni" ? [what] : []));
@@ -131,14 +131,14 @@ export class TestCluster {
   }
 }
 
-/** What a suite with a cluster needs and this machine lacks, in words. @param programs that it needs besides */
+/** What a suite with a cluster needs and this machine lacks, in words. @param programs additional programs that it needs */
 export function lacks(programs: readonly string[] = []): string | undefined {
   const problems = [...missing(), ...programs.filter((program) => which(program) === undefined)];
   if (!existsSync(outputs.image)) problems.push("the built image: npm run build");
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/** A suite with a cluster of its own, which is gone afterwards. @param programs that it needs besides */
+/** A suite with its own cluster, which is gone afterwards. @param programs additional programs that it needs */
 export function clusterSuite(
   name: string,
   body: (cluster: TestCluster) => void,
@@ -147,7 +147,7 @@ export function clusterSuite(
 ): void {
   suite(name, lacks(programs), () => {
     const cluster = new TestCluster();
-    // A cluster that somebody else started stays.
+    // A cluster that was running before stays.
     let ours = false;
     jest.setTimeout(240_000);
     beforeAll(async () => {

@@ -8,7 +8,7 @@ import { PodStream } from "./stream";
 import { clusterSuite } from "./suite";
 
 const MANIFEST = join("dist", "manifests", "linkerd-cni.yaml");
-/** What an earlier version of the manifests could have held. */
+/** Objects that an earlier version of the manifests could have had. */
 const obsolete = {
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -67,7 +67,7 @@ clusterSuite("changing the installation in a cluster", (cluster) => {
       expect(await proxyUser()).toBe(2102);
       expect(await cluster.executables()).toEqual(present);
     }
-    // Those still under way come on top.
+    // Pods that are still starting come on top.
     expect(stream.started).toBeGreaterThanOrEqual(100);
     const { started, notRedirected } = await stream.stop();
     const starts = await startsDuring();

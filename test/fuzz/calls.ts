@@ -1,4 +1,4 @@
-/** Calls of the plugin that fast-check makes up: likely ones, and ones that nobody would send. */
+/** Calls of the plugin that fast-check generates: likely ones, and absurd ones. */
 import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { VERBS } from "../../cni/verbs";
@@ -6,7 +6,7 @@ import { VERSIONS } from "../../cni/versions";
 import { response } from "../../host/fake.testing";
 import type { Call } from "./fork-server";
 
-/** What a worker has for its calls. */
+/** A worker's resources for its calls. */
 export interface Surroundings {
   /** Namespaces that ADD changes, and that nothing ever changes. */
   readonly used: string;
@@ -292,7 +292,7 @@ const answer = fc.oneof(
   { weight: 1, arbitrary: anyText },
 );
 
-/** Calls with what the API server answers to them. */
+/** Calls with the API server's answers to them. */
 export function calls(surroundings: Surroundings): fc.Arbitrary<MadeUp> {
   return fc.record({ env: environment(surroundings), stdin: input(surroundings), response: answer });
 }

@@ -1,10 +1,10 @@
-/** What the same modules answer under Node. */
+/** The answers of the same modules under Node. */
 
 import { FakeHost } from "../../host/fake.testing";
 import { dispatch } from "../../plugin/dispatch";
 import type { Answer, Call } from "./fork-server";
 
-/** Stands for the words in which an engine says what is wrong with JSON: each has its own. */
+/** Stands for an engine's message about invalid JSON: each engine has its own. */
 const WORDS = "(WORDS OF JSON.parse)";
 
 const parse = JSON.parse;
@@ -16,7 +16,7 @@ JSON.parse = (text: string, reviver?: (this: unknown, key: string, value: unknow
   }
 };
 
-/** The machine of a call: what both sides are given. */
+/** The machine of a call, the same for both sides. */
 export interface Machine {
   readonly files: Readonly<Record<string, string>>;
   readonly namespaces: readonly string[];
@@ -37,7 +37,7 @@ export function expected(
   return { status, stdout: stdout === "" ? "" : `${stdout}\n`, stderr: host.stderr + stderr, requests };
 }
 
-/** Whether a text is what was expected, but for the words of engines. */
+/** Whether a text is as expected, except for messages of engines. */
 export function agrees(wanted: string, found: string): boolean {
   if (!wanted.includes(WORDS)) return wanted === found;
   const parts = wanted.split(WORDS);

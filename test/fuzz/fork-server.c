@@ -1,7 +1,7 @@
 /*
- * Answers many calls of the plugin by one start of its sanitized executable, which takes twenty times as long as a call.
- * It is preloaded: where the plugin first asks for its environment, everything of the call is still to come, so each
- * call goes on from there in a process of its own, with an environment, an input and outputs of its own.
+ * Answers many calls of the plugin with one start of its sanitized executable, which takes twenty times as long as a
+ * call. It is preloaded: when the plugin first reads its environment, it has done nothing of the call yet, so each call
+ * continues from there in a separate process, with its own environment, input and outputs.
  *
  * Read from descriptor 3: lengths (uint32) of a path, of an environment as execve(2) knows it, and of an input, then
  * these. With a path the call is a real start of that executable. Written to descriptor 4: status as wait(2) gives it
@@ -22,7 +22,7 @@ enum { REQUESTS = 3, ANSWERS = 4, TIMEOUT_SECONDS = 60 };
 extern char **environ;
 static volatile pid_t child;
 
-/* Ends where the other side is gone. */
+/* Ends if the other side is gone. */
 static void transfer(int fd, void *bytes, size_t size, int is_read) {
   for (size_t done = 0; done < size;) {
     ssize_t moved = is_read ? read(fd, (char *)bytes + done, size - done) : write(fd, (char *)bytes + done, size - done);
@@ -39,7 +39,7 @@ static int file_of(const void *bytes, size_t size) {
   return fd;
 }
 
-/* What a child wrote there. */
+/* Reads a child's output. */
 static char *content_of(int fd, uint32_t *size) {
   struct stat found;
   if (fstat(fd, &found) != 0) abort();

@@ -1,8 +1,8 @@
-/** Calls of the plugin's sanitized executable, each in a process of its own without the cost of a start. */
+/** Calls of the plugin's sanitized executable, each in a separate process without the cost of a start. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 
-/** What one process is given. */
+/** Input of one process. */
 export interface Call {
   /** Values as bytes: not every environment is UTF-8. */
   readonly env: Readonly<Record<string, Buffer>>;
@@ -10,7 +10,7 @@ export interface Call {
 }
 
 export interface Answer {
-  /** Exit status; null where a signal ended it. */
+  /** Exit status; null if a signal ended it. */
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -18,7 +18,7 @@ export interface Answer {
 
 const HEADER = 12;
 
-/** Reports leave with a status of their own; what C gives back to its system at the end is nobody's leak. */
+/** Reports of the sanitizer have their own exit status; memory that is not freed at the end is not a leak. */
 const SANITIZERS = {
   ASAN_OPTIONS:
     "exitcode=99:detect_leaks=0:malloc_context_size=4:quarantine_size_mb=8:thread_local_quarantine_size_kb=64",

@@ -20,7 +20,7 @@ const PROGRESS_MS = 10_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/** A worker in a process of its own: its tally so far, and the last one. */
+/** A worker in a separate process: its tally so far, and the last one. */
 function start(what: Work, tell: (tally: Tally) => void): Promise<void> {
   const child = fork(__filename, ["worker", JSON.stringify(what)], { execArgv: process.execArgv });
   child.on("message", (tally: Tally) => tell(tally));

@@ -1,4 +1,4 @@
-/** One of the processes that fuzz: makes up calls, and compares what the executable answers with what Node does. */
+/** One of the fuzzing processes: generates calls, and compares the executable's answers with Node's. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export interface Work {
   /** After how long it makes no other call. @default never */
   readonly seconds?: number;
   readonly seed: number;
-  /** The sanitized executable and what is preloaded to it. */
+  /** The sanitized executable and the library that is preloaded into it. */
   readonly executable: string;
   readonly library: string;
   /** The one that is shipped: each {@link REAL_STARTS}th call is made by it, too. */
@@ -42,7 +42,7 @@ const BATCHES_A_SERVER = 8;
 const REAL_STARTS = 20;
 const ENOUGH_PROBLEMS = 20;
 
-/** What must hold of every call, whatever Node says. */
+/** Must be true of every call, whatever Node answers. */
 function problemOf({ status, stdout, stderr }: Answer): string | undefined {
   if (status === null) return "a signal ended it";
   if (status !== 0 && status !== 1) return `status ${status}`;

@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 
-/** What is written about each request: when it came, from whom, and what it was answered. */
+/** Audit record of a request: its time, its user, and the answer. */
 export const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

@@ -1,6 +1,6 @@
 /**
- * `npm run scale`: the programs of many nodes, each a process, against one real API server and etcd. Prints what they ask
- * for and what it costs. Needs root, and runs in a network namespace of its own, which package.json makes.
+ * `npm run scale`: the programs of many nodes, each a process, against one real API server and etcd. Prints their requests
+ * and the cost. Needs root, and runs in its own network namespace, which package.json makes.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -64,7 +64,7 @@ async function until(what: string, condition: () => boolean, seconds: number): P
   throw new Error(`waited ${seconds} s for ${what}`);
 }
 
-/** What went over the API server's port so far, as the kernel counts it. */
+/** Traffic of the API server's port so far, as the kernel counts it. */
 class Traffic {
   constructor(port: number) {
     const rules = `table inet scale {
@@ -144,7 +144,7 @@ class Simulation {
       connections: after.connections - before.connections,
       asked: after.asked - before.asked,
       answered: after.answered - before.answered,
-      // One that was started anew has begun at 0.
+      // The counter of a process that was restarted began at 0.
       apiServerCpu: cpuSeconds(pids.apiServer) - (pids.apiServer === apiServer ? before.cpu : 0),
       apiServerMiB: residentMiB(pids.apiServer),
       etcdMiB: residentMiB(pids.etcd),
@@ -212,7 +212,7 @@ const json = (phases: readonly Phase[], requests: readonly Request[]): string =>
 
 const RIGHTS = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
-/** Gives the API server what the chart makes, and nodes with meshed pods. @returns the UID of the DaemonSet */
+/** Creates the chart's objects, and nodes with meshed pods. @returns the UID of the DaemonSet */
 async function prepare(api: RealApi): Promise<string> {
   const chart = new Chart(new App(), "chart");
   new LinkerdCni(chart, "cni", { namespace: NAMESPACE, repairController: { enabled: true } });
@@ -303,7 +303,7 @@ async function renewals(simulation: Simulation, nodes: readonly ScaleNode[], sta
   });
 }
 
-/** What the table has no place for. */
+/** Results that have no place in the table. */
 async function tell(api: RealApi, nodes: readonly ScaleNode[]): Promise<void> {
   const { body } = await api.request({ path: "/metrics" });
   const refused = body.split("\n").filter((line) => /^apiserver_flowcontrol_rejected_requests_total/.test(line));
@@ -329,7 +329,7 @@ async function main(): Promise<void> {
   const api = await RealApi.start("nobody", [
     `--audit-policy-file=${policy}`,
     `--audit-log-path=${log}`,
-    // It finds none by itself where there is no default route.
+    // It finds none if there is no default route.
     "--advertise-address=192.0.2.1",
   ]);
   const nodes: ScaleNode[] = [];

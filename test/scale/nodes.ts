@@ -12,15 +12,15 @@ const ACCOUNT = "linkerd-cni";
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 /** Characters of the names that Kubernetes makes. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
-/** Each node's processes run as a user of their own: the kernel counts what they watch by their user. */
+/** Each node's processes run as a separate user: the kernel counts inotify watches per user. */
 const FIRST_USER = 200_000;
-/** Below those that the kernel gives to clients. */
+/** Below the ports that the kernel gives to clients. */
 const FIRST_PORT = 10_000;
 
 /** The kubelet and the DaemonSet's controller have time. */
 const longDeadline = { deadlineMs: 120_000 };
 
-/** What the chart's ConfigMap and DaemonSet say, as all nodes have it. */
+/** Settings from the chart's ConfigMap and DaemonSet, the same for all nodes. */
 export interface Rollout {
   readonly api: RealApi;
   readonly stanza: string;
@@ -45,7 +45,7 @@ export class ScaleNode {
   private pod: RunningPod | undefined;
   private pods = 0;
 
-  /** @param place where all nodes' directories are */
+  /** @param place parent of all nodes' directories */
   constructor(
     private readonly index: number,
     place: string,
@@ -59,14 +59,14 @@ export class ScaleNode {
     this.own("account/ca.crt", (path) => writeFileSync(path, rollout.api.admin.ca ?? ""));
   }
 
-  /** Makes what the node's own user may change. */
+  /** Creates the files that the node's own user may change. */
   private own(name: string, make: (path: string) => void): void {
     const path = join(this.directory, name);
     make(path);
     chownSync(path, this.user, this.user);
   }
 
-  /** Starts a pod, as the DaemonSet's controller and the kubelet do; the former one goes on. */
+  /** Starts a pod, as the DaemonSet's controller and the kubelet do; the former one keeps running. */
   async start(): Promise<void> {
     const { api, daemonSet } = this.rollout;
     const name = `${DAEMON_SET}-${suffix(this.index * 100 + this.pods++)}`;
@@ -150,7 +150,7 @@ export class ScaleNode {
     return (this.pod?.children ?? []).some(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null);
   }
 
-  /** What the programs have written. */
+  /** The programs' output. */
   get log(): string {
     return PROGRAMS.map((program) => this.read(`${program}.log`)).join("");
   }

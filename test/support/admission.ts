@@ -16,7 +16,7 @@ export interface Webhooks {
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** What the API server answers to a pod. */
+/** The API server's answer to a pod. */
 export interface Created {
   readonly status: number;
   readonly warnings: readonly string[];
@@ -25,7 +25,7 @@ export interface Created {
   readonly text: string;
 }
 
-/** Hands connections to the replicas in turn, as a Service does. */
+/** Distributes connections among the replicas in turn, as a Service does. */
 export class ServiceStub {
   private readonly server: Server;
   private next = 0;

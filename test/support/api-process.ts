@@ -1,4 +1,4 @@
-/** An API server for tests in a process of its own, which answers while this one starts many plugins. */
+/** An API server for tests in a separate process, which answers while this one starts many plugins. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -26,7 +26,7 @@ export class ApiProcess {
   ) {}
 
   /**
-   * @param directory where its program and the kubeconfig are put
+   * @param directory directory for its program and the kubeconfig
    * @param options.beside a process in whose network namespace it listens. @default this one
    * @param options.runtime container runtime of every node, as `containerd://2.2.9`
    */
@@ -42,7 +42,7 @@ export class ApiProcess {
     return new ApiProcess(child, kubeconfig, message.port, message.ca);
   }
 
-  /** Lets those that are started here not take its processor, as if it were another machine's. */
+  /** Keeps the processes that are started here off its processor, as if it were another machine's. */
   prefer(): void {
     try {
       setPriority(this.child.pid as number, -10);
@@ -67,7 +67,7 @@ export class ApiProcess {
     await this.seen(0, runtime);
   }
 
-  /** Where it listens, and what its certificate is checked by. */
+  /** Its address, and the CA of its certificate. */
   async server(): Promise<{ readonly server: URL; readonly ca: string }> {
     const { clusters } = JSON.parse(await readFile(this.kubeconfig, "utf8"));
     const { server, "certificate-authority-data": ca } = clusters[0].cluster as Record<string, string>;

@@ -1,4 +1,4 @@
-/** Run in a namespace: prints what answers at an address. Arguments: host, port, user, group, address to come from. */
+/** Runs in a namespace: prints the answer of an address. Arguments: host, port, user, group, source address. */
 import { connect } from "node:net";
 
 const [, , host = "", port = "0", user = "0", group = "0", from = ""] = process.argv;

@@ -45,7 +45,7 @@ export const shopPod = (name: string, metadata: object, containers: readonly str
   spec: { containers: containers.map((each) => ({ name: each, image: IMAGE })) },
 });
 
-/** Annotations that change the redirect, by what follows their prefix. */
+/** Annotations that change the redirect, without their prefix. */
 export const settings = (given: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(given).map(([name, value]) => [`config.linkerd.io/${name}`, value]));
 
@@ -54,7 +54,7 @@ export class CliCluster {
   readonly folder = mkdtempSync(join(tmpdir(), "cli-"));
   private readonly cli = join(this.folder, "l5d-cni");
   readonly admin = join(this.folder, "admin.kubeconfig");
-  /** Of a user `reader`, who has no rights. */
+  /** Kubeconfig of a user `reader` without rights. */
   readonly reader = join(this.folder, "reader.kubeconfig");
 
   private constructor(readonly api: RealApi) {
@@ -86,7 +86,7 @@ export class CliCluster {
     return (await this.start("kubectl", args, {})).out;
   }
 
-  /** Runs the command, and hands what it prints to kubectl. */
+  /** Runs the command, and passes its output to kubectl. */
   async piped(args: readonly string[], ...kubectl: readonly string[]): Promise<Ended> {
     const { out } = await this.run(args);
     return this.start("kubectl", kubectl, { input: out });

@@ -14,7 +14,7 @@ import { metricIn } from "./metrics";
 import { freePort } from "./ports";
 import { type ProgramOptions, startProgram } from "./program";
 
-/** Waits for what a test needs next. @throws after so many seconds */
+/** Waits for a condition. @throws after so many seconds */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 25): Promise<void> {
   for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
     if (await condition()) return;

@@ -17,7 +17,7 @@ export class Crowd {
   private connections = 0;
   private isLeaving = false;
 
-  /** @param sent what each sends, each character a byte */
+  /** @param sent the bytes that each sends, one per character */
   constructor(
     private readonly port: number,
     private readonly sent: string,

@@ -101,15 +101,15 @@ interface Container {
 /** How often the chart's readiness probe fails in a row before a pod is no longer ready: the default of Kubernetes. */
 const FAILURE_THRESHOLD = 3;
 
-/** Does for pods of a DaemonSet what scheduler and kubelets do. */
+/** Acts as scheduler and kubelets for pods of a DaemonSet. */
 export class SimulatedKubelet {
   /** Nodes on which a pod of a version was ever started, by the pods' label `version`. */
   readonly touched = new Map<string, Set<string>>();
   /** Nodes that take no second pod. */
   readonly full = new Set<string>();
-  /** What was seen to be wrong with a node. */
+  /** Failures of nodes that were seen. */
   readonly broken: string[] = [];
-  /** Whether every node has to be chained at all times. */
+  /** Whether every node must be chained at all times. */
   watchful = false;
   private rounds = 0;
   private readonly containers = new Map<string, Container>();
@@ -137,7 +137,7 @@ export class SimulatedKubelet {
     return (await this.api.json<{ items: NodePod[] }>({ path: this.collection })).items;
   }
 
-  /** What the container of a version's pods has written. */
+  /** The output of the containers of a version's pods. */
   log(version: string, pods: readonly NodePod[]): string {
     const of = pods.filter(({ metadata }) => metadata.labels["version"] === version);
     return of

@@ -7,10 +7,10 @@ import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
 import type { TlsServer } from "../../host/port";
 
-/** A server whose chain the script judges, where there is something to judge. */
+/** A server whose chain the script judges, if necessary. */
 export type StepServer = Omit<TlsServer, "judge">;
 
-/** A value, what an earlier step returned, bytes, or bytes of that size to be filled. */
+/** A value, the result of an earlier step, bytes, or bytes of that size to be filled. */
 export type Argument =
   | string
   | number
@@ -43,13 +43,13 @@ export interface HostOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A shell's commands before the executable runs, such as `ulimit -s 64`. @default none */
   readonly before?: string;
-  /** What runs that shell, with its arguments. @default nothing */
+  /** Program that runs that shell, with its arguments. @default none */
   readonly within?: readonly string[];
   /** Ends it. */
   readonly signal?: AbortSignal;
 }
 
-/** Whether the host is built to report what touches memory it must not. */
+/** Whether the host is built with sanitizers, which report invalid memory accesses. */
 export const sanitized = process.env["HOST_SANITIZED"] === "1";
 
 export class HostProgram {
@@ -93,14 +93,14 @@ export class HostProgram {
     });
   }
 
-  /** Runs steps that end well, and gives what each returned and filled. */
+  /** Runs steps that must succeed. @returns what each returned and filled */
   async run(steps: readonly Step[], options: HostOptions = {}): Promise<readonly StepResult[]> {
     const { status, signal, stdout, stderr } = await this.end(steps, options);
     if (status !== 0 || stderr !== "") throw new Error(`the host ended with ${status ?? signal}: ${stderr}${stdout}`);
     return JSON.parse(stdout) as StepResult[];
   }
 
-  /** The same, and gives what each returned. */
+  /** The same. @returns what each returned */
   async returned(...steps: readonly Step[]): Promise<readonly unknown[]> {
     return (await this.run(steps)).map(({ returned }) => returned);
   }

@@ -30,7 +30,7 @@ export function meshedPod(name: string, changes: Changes = {}): PodLike {
   };
 }
 
-/** What owns a ReplicaSet's pods, or those of another kind. */
+/** Owner of the pods of a ReplicaSet, or of another kind. */
 export const ownedBy = (name: string, kind = "ReplicaSet") => ({
   ownerReferences: [{ apiVersion: "apps/v1", kind, name, uid: `rs-${name}`, controller: true }],
 });
@@ -40,7 +40,7 @@ const exited = (exitCode: number) => ({ terminated: { exitCode } });
 
 /** The validator has failed and waits for its next start. */
 export const failing = validator({ state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: exited(95) });
-/** The validator has found what it wants. */
+/** The validator has passed. */
 export const passed = validator({ state: exited(0) });
 /** No controller replaces such a pod. */
 export const bare = { ownerReferences: [] };

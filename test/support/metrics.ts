@@ -2,13 +2,13 @@ import { createMetrics as repairMetrics } from "../../controllers/repair/metrics
 import { createInstruments as installerInstruments } from "../../installer/telemetry/instruments";
 import { createMetrics as nriMetrics } from "../../nri/metrics";
 
-/** The value of a metric in what a process exposes; `name` with labels where it has any. */
+/** The value of a metric that a process exposes; `name` with labels if it has any. */
 export function metricIn(text: string, name: string): number {
   const line = text.split("\n").find((each) => each.startsWith(`${name} `));
   return Number(line?.split(" ")[1]);
 }
 
-/** What the installer, the repair controller and the NRI plugin say about their metrics, each label set and everything read once. */
+/** Metrics of the installer, the repair controller and the NRI plugin, with each label set and each gauge read once. */
 export async function exposedMetrics(): Promise<string> {
   const installer = installerInstruments();
   installer.read({ chained: () => true, ready: () => true, reached: () => true });

@@ -15,7 +15,7 @@ import { type ApiObject, RealApi } from "./real-api";
 export const CNI_NAMESPACE = "linkerd-cni";
 export const OPERATOR_NAMESPACE = "linkerd-multus";
 
-/** What of the chart the operator has to do with, besides its webhook. */
+/** Objects of the chart that the operator uses, besides its webhook. */
 const KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"];
 
 /** The kind as Multus brings it. */
@@ -70,7 +70,7 @@ interface Event {
   readonly regarding: { readonly kind: string; readonly name: string; readonly uid?: string };
 }
 
-/** A cluster's API, as far as the operator has to do with it. */
+/** The part of a cluster's API that the operator uses. */
 export class MultusApi {
   private constructor(readonly api: RealApi) {}
 
@@ -139,7 +139,7 @@ export class MultusApi {
     return status === 200 ? (JSON.parse(body) as Definition) : undefined;
   }
 
-  /** `spec.config` of a namespace's definition, read; undefined where there is none. */
+  /** Parsed `spec.config` of a namespace's definition; undefined if there is none. */
   async config(namespace: string): Promise<Record<string, unknown> | undefined> {
     const found = await this.definition(namespace);
     return found === undefined ? undefined : JSON.parse(found.spec.config);
@@ -214,7 +214,7 @@ export class OperatorProcess {
     return { status: response.status, text: await response.text() };
   }
 
-  /** A metric's value; `name` with labels where it has any. */
+  /** A metric's value; `name` with labels if it has any. */
   async metric(name: string): Promise<number> {
     return metricIn((await this.ask("/metrics")).text, `linkerd_multus_${name}`);
   }
@@ -226,7 +226,7 @@ export class OperatorProcess {
     await this.end("SIGKILL");
   }
 
-  /** Sends a signal, and waits for the end where that is what it brings. @returns the exit code */
+  /** Sends a signal, and waits for the end if the signal ends the process. @returns the exit code */
   async end(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
     const code = await this.ended;

@@ -33,14 +33,14 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
-/** What runs a program on a node whose /run/linkerd-cni is a directory, or else empty. */
+/** Command that runs a program on a node whose /run/linkerd-cni is this directory, or else empty. */
 export function withRunDir(directory?: string): readonly string[] {
   const bind = directory === undefined ? "" : `mount --bind "${directory}" /run/linkerd-cni && `;
   const script = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && ${bind}exec "$0" "$@"`;
   return ["unshare", "--mount", "sh", "-c", script];
 }
 
-/** Where pods' namespaces are made: the machine itself for root, else a user namespace that a process keeps. */
+/** Place for pods' namespaces: the machine itself for root, else a user namespace that a process keeps. */
 export class Node {
   private readonly holders: ChildProcess[] = [];
   private prefix: readonly string[] = [];
@@ -62,13 +62,13 @@ export class Node {
     return path;
   }
 
-  /** Starts a program as {@link run} does; what it reads is written by the caller. */
+  /** Starts a program as {@link run} does; the caller writes its input. */
   start(command: string, args: readonly string[], { env = {}, cwd = "/" }: RunOptions = {}) {
     const [program = command, ...rest] = [...this.prefix, command, ...args];
     return spawn(program, rest, { env, cwd });
   }
 
-  /** Runs a program on the node; its environment holds nothing but what is given. */
+  /** Runs a program on the node; its environment holds only the given variables. */
   run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
     const child = this.start(command, args, options);
     const output = { stdout: "", stderr: "" };
@@ -84,7 +84,7 @@ export class Node {
     });
   }
 
-  /** Runs a program inside a pod's namespace. @throws where it fails */
+  /** Runs a program inside a pod's namespace. @throws if it fails */
   within(path: string, command: string, args: readonly string[], input = ""): string {
     const [program = "nsenter", ...rest] = [...this.prefix, "nsenter", `--net=${path}`, command, ...args];
     return execFileSync(program, rest, { encoding: "utf8", input });
@@ -100,7 +100,7 @@ export class Node {
     for (const holder of this.holders) holder.kill("SIGKILL");
   }
 
-  /** Starts a process that keeps a namespace, and waits until it is in one of its own. */
+  /** Starts a process that holds a namespace, and waits until the process is in it. */
   private async hold([command = "", ...args]: readonly string[], kind: "net" | "user"): Promise<number> {
     const holder = spawn(command, args, { stdio: "ignore" });
     this.holders.push(holder);

@@ -8,7 +8,7 @@ import { type Installer, TestNode } from "../kernel/installer-node";
 
 const CHAIN = JSON.stringify({ cniVersion: "1.0.0", name: "net", plugins: [{ type: "bridge" }] });
 
-/** Where an API server is, and what its certificate chains to. */
+/** Address of an API server, and the authority of its certificate. */
 interface Server {
   readonly port: number;
   /** PEM. */
@@ -31,7 +31,7 @@ export class NodeInstaller {
     return made;
   }
 
-  /** What the plugin sees as /run/linkerd-cni. */
+  /** The directory that the plugin sees as /run/linkerd-cni. */
   get runDir(): string {
     return this.node.root;
   }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export class NpmRegistry {
   private constructor(
     readonly url: string,
-    /** Of a user who may publish: a file for NPM_CONFIG_USERCONFIG. */
+    /** A file for NPM_CONFIG_USERCONFIG, of a user who may publish. */
     readonly credentials: string,
     private readonly server: ChildProcess,
   ) {}
@@ -19,7 +19,7 @@ export class NpmRegistry {
       storage: join(directory, "storage"),
       auth: { htpasswd: { file: join(directory, "htpasswd") } },
       packages: { "**": { access: "$all", publish: "$authenticated" } },
-      // What a package may weigh in JSON.
+      // Largest package, in JSON.
       max_body_size: "50mb",
       log: { type: "file", path: join(directory, "log"), level: "info" },
     };

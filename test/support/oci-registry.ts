@@ -21,7 +21,7 @@ export const registryConfig = (address: string, storage: string, htpasswd?: stri
 export class OciRegistry {
   private constructor(
     readonly address: string,
-    /** Where every byte of it lies. */
+    /** Directory of all its data. */
     readonly storage: string,
     private readonly server: ChildProcess,
   ) {}
@@ -84,7 +84,7 @@ export class SigningKey {
     return ["--key", this.path("cosign.key"), ...services, this.path("trusted-root.json")];
   }
 
-  /** How cosign verifies what it signed. */
+  /** Options with which cosign verifies its signatures. */
   get verifies(): readonly string[] {
     return ["--key", this.path("cosign.pub"), "--insecure-ignore-tlog"];
   }

@@ -9,7 +9,7 @@ import type { ApiStub } from "./api-server";
 import { Node, type Ran } from "./netns";
 
 export interface Called extends Ran {
-  /** What was printed, decoded; undefined for nothing. */
+  /** Standard output, decoded; undefined if it is empty. */
   readonly document: unknown;
 }
 
@@ -28,7 +28,7 @@ export class PluginNode {
     private readonly emulator: readonly string[],
   ) {}
 
-  /** @param emulator what runs an executable of another architecture, with its arguments */
+  /** @param emulator program that runs an executable of another architecture, with its arguments */
   static async open(
     api: ApiStub,
     architecture = hostArchitecture(),

@@ -67,7 +67,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** What a query selects; only the selectors that are used here. */
+/** Selection of a query; supports only the selectors that are used here. */
 function selects(query: URLSearchParams, { metadata, spec, status }: PodLike): boolean {
   const label = query.get("labelSelector");
   const fields = query.get("fieldSelector") ?? "";
@@ -81,7 +81,7 @@ export class PodsApi {
   readonly pods = new Map<string, PodLike>();
   readonly events: PublishedEvent[] = [];
   readonly deletions: Deletion[] = [];
-  /** Called after a pod was deleted: what a controller of pods would do. */
+  /** Called after a pod was deleted, to act as a controller of pods. */
   afterDelete: (pod: PodLike) => void = () => undefined;
   /** Called before a deletion or an eviction: status to answer with instead. */
   refuseDelete: (pod: PodLike) => number | undefined = () => undefined;
@@ -123,7 +123,7 @@ export class PodsApi {
     this.change("DELETED", pod);
   }
 
-  /** Forgets all changes until now: who asks for them gets 410. */
+  /** Forgets all changes until now: a watch of them gets 410. */
   compact(): void {
     this.oldest = this.version;
     this.changes = [];
@@ -140,7 +140,7 @@ export class PodsApi {
     this.watchers.clear();
   }
 
-  /** Tells all watchers that what they ask for is too old, as the server does in the middle of a watch. */
+  /** Tells all watchers that their resource version is too old, as the server does in the middle of a watch. */
   expire(): void {
     const line = `${JSON.stringify({ type: "ERROR", object: failure(410, "Expired") })}\n`;
     for (const { response } of this.watchers) response.end(line);
@@ -219,7 +219,7 @@ const key = ({ metadata }: PodLike) => `${metadata.namespace}/${metadata.name}`;
 
 function send(watcher: { query: URLSearchParams; response: ServerResponse }, { type, object }: Change): void {
   const selected = selects(watcher.query, object);
-  // What is selected no longer is gone for who asked.
+  // For a watcher, an object that is no longer selected was deleted.
   const told = selected || type === "ADDED" ? type : "DELETED";
   if (selected || type === "MODIFIED") watcher.response.write(`${JSON.stringify({ type: told, object })}\n`);
 }

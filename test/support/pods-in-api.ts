@@ -4,7 +4,7 @@ import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { meshedPod, ownedBy } from "./meshed-pod";
 import { RealApi } from "./real-api";
 
-/** Where a kind of the chart's is created. */
+/** API path at which a kind of the chart's is created. */
 const COLLECTIONS: Readonly<Record<string, string>> = {
   ClusterRole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
   ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -20,9 +20,9 @@ export interface Event {
 }
 
 interface Options {
-  /** The name of what owns it. @default its own */
+  /** The owner's name. @default its own */
   readonly owner?: string;
-  /** What kind the owner is of. @default "ReplicaSet" */
+  /** The owner's kind. @default "ReplicaSet" */
   readonly kind?: string;
   readonly spec?: object;
 }
@@ -30,7 +30,7 @@ interface Options {
 export class PodsInApi {
   private constructor(readonly api: RealApi) {}
 
-  /** An API server to which the controllers may do what the chart lets them. */
+  /** An API server on which the controllers have the chart's rights. */
   static async start(): Promise<PodsInApi> {
     const api = await RealApi.start("system:serviceaccount:linkerd-cni:linkerd-cni");
     const chart = new Chart(new App(), "chart");

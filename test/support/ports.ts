@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** Those that were given to somebody: who asks again before they are in use must not get them. */
+/** Ports that were handed out: they must not be handed out again before they are in use. */
 const given = new Set<number>();
 
 function unused(): Promise<number> {
@@ -13,7 +13,7 @@ function unused(): Promise<number> {
   });
 }
 
-/** A port of the loopback that nobody listens on, never the same twice in a process. */
+/** A free port on the loopback address, never the same twice in a process. */
 export async function freePort(): Promise<number> {
   const port = await unused();
   if (given.has(port)) return freePort();

@@ -11,15 +11,15 @@ export const buildPrograms = (): Promise<void> => buildPlugin();
 export interface ProgramOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What starts it, with arguments. @default nothing */
+  /** Program that starts it, with arguments. @default none */
   readonly runner?: readonly string[];
   /** @default dist/bin/linkerd-cni */
   readonly executable?: string;
-  /** What it writes goes to /dev/null. @default false */
+  /** Discards its output. @default false */
   readonly isSilent?: boolean;
 }
 
-/** Starts a program; its environment holds nothing but what is given. */
+/** Starts a program; its environment holds only the given variables. */
 export function startProgram(name: ProgramName, options: ProgramOptions = {}) {
   const { args = [], env = {}, runner = [], executable = outputs.plugin, isSilent = false } = options;
   const [program = executable, ...rest] = [...runner, executable, name, ...args];

@@ -14,7 +14,7 @@ import { which } from "./requirements";
 
 const EXECUTABLE = join(paths.binaries, "kube-apiserver");
 
-/** What is missing here for one, in words. */
+/** What this machine lacks for one, in words. */
 export function realApiMissing(): string | undefined {
   if (which("etcd") === undefined) return "etcd";
   return existsSync(EXECUTABLE) ? undefined : "kube-apiserver: npm run cluster builds it";
@@ -31,7 +31,7 @@ export interface ApiObject {
   };
 }
 
-/** Where objects of a kind are created. */
+/** API path at which objects of a kind are created. */
 export function collectionOf({ apiVersion, kind, metadata: { namespace } }: ApiObject): string {
   const group = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const plural = `${kind.toLowerCase().replace(/y$/, "ie")}s`;
@@ -49,17 +49,17 @@ export class RealApi {
   private apiServer: ChildProcess | undefined;
   private send: ReturnType<typeof httpsTransport> | undefined;
   private flags: readonly string[] = [];
-  /** Where etcd listens. */
+  /** etcd's address. */
   private etcdUrl = "";
 
   private constructor(
-    /** The API server, to whom it is an administrator. */
+    /** The API server, with an administrator's token. */
     readonly admin: ApiServer,
-    /** The same, to whom it is the service account. */
+    /** The same, with the service account's token. */
     readonly server: ApiServer,
   ) {}
 
-  /** Starts both; `account` is the user of the second token. @param flags of the API server, besides its own */
+  /** Starts both; `account` is the user of the second token. @param flags additional flags of the API server */
   static async start(account: string, flags: readonly string[] = []): Promise<RealApi> {
     const { cert, key } = authority("test API server", { names: ["127.0.0.1"] });
     const place = { host: "127.0.0.1", port: await freePort(), ca: cert };
@@ -108,7 +108,7 @@ export class RealApi {
     return api;
   }
 
-  /** Process ids of what runs. */
+  /** Process ids of the running servers. */
   get pids(): { readonly etcd: number; readonly apiServer: number } {
     return { etcd: this.etcd?.pid ?? 0, apiServer: this.apiServer?.pid ?? 0 };
   }
@@ -121,7 +121,7 @@ export class RealApi {
     await until("the API server", () => ready().catch(() => false), 60);
   }
 
-  /** Stops the API server; etcd keeps what it knows. */
+  /** Stops the API server; etcd keeps the objects. */
   async down(): Promise<void> {
     const { apiServer } = this;
     this.send?.close();
@@ -154,14 +154,14 @@ export class RealApi {
     return this.send({ deadlineMs: 10_000, ...call });
   }
 
-  /** Asks as the administrator. @throws where it is refused */
+  /** Sends a request as the administrator. @throws if it is refused */
   async json<T = object>(call: AdminRequest): Promise<T> {
     const { status, body } = await this.request(call);
     if (status >= 300) throw new Error(`${call.method ?? "GET"} ${call.path}: ${status}: ${body}`);
     return JSON.parse(body) as T;
   }
 
-  /** Creates objects, as the administrator. @throws where one is refused */
+  /** Creates objects, as the administrator. @throws if one is refused */
   async create(...objects: readonly ApiObject[]): Promise<void> {
     for (const object of objects) await this.json({ method: "POST", path: collectionOf(object), body: object });
   }

@@ -7,7 +7,7 @@ export function which(program: string): string | undefined {
   return directories.map((directory) => join(directory, program)).find(existsSync);
 }
 
-/** What a suite needs and this machine lacks, in words; undefined where nothing is missing. */
+/** What a suite needs and this machine lacks, in words; undefined if nothing is missing. */
 export function missing(needs: { readonly root?: boolean; readonly programs?: readonly string[] }): string | undefined {
   const lacking = [
     ...(needs.root === true && process.getuid?.() !== 0 ? ["root"] : []),
@@ -16,7 +16,7 @@ export function missing(needs: { readonly root?: boolean; readonly programs?: re
   return lacking.length === 0 ? undefined : lacking.join(", ");
 }
 
-/** A suite that runs where its needs are met; elsewhere it is skipped, with the reason in its name, and the run says so. */
+/** A suite that is skipped if its requirements are not met, with the reason in its name; the run then says so. */
 export function suite(name: string, lacks: string | undefined, body: () => void): void {
   if (lacks === undefined) describe(name, body);
   else describe.skip(`${name} (needs ${lacks})`, body);

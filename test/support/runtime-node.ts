@@ -21,9 +21,9 @@ import { ApiProcess } from "./api-process";
 import { until } from "./controllers";
 import { missing, which } from "./requirements";
 
-/** Where a runtime finds everything on a test's node. */
+/** Paths of a runtime on a test's node. */
 interface Layout {
-  /** Directory of what the runtime keeps. */
+  /** Directory of the runtime's state. */
   readonly root: string;
   readonly netDir: string;
   readonly binDir: string;
@@ -180,7 +180,7 @@ export function runtimeMissing(name: RuntimeName): string | undefined {
   );
 }
 
-/** What the injector writes, so that a pod of this name is meshed to the API server of these tests, too. */
+/** The injector's annotations, which also make a pod with this name meshed for the API server of these tests. */
 export const MESHED = "meshed";
 const INJECTED = {
   "linkerd.io/created-by": "linkerd/proxy-injector edge-26.7.1",
@@ -207,13 +207,13 @@ const primary = (cniVersion: string) => `{
 }
 `;
 
-/** A plugin that stands for another vendor's: it passes on what it is given. Its calls are recorded. */
+/** A plugin in place of another vendor's: it passes on its input. Its calls are recorded. */
 export const WITNESS = "witness";
 const RUNTIME = "runtime";
 const INSTALLER = "installer";
 const NRI = "nri";
 const HEALTH_PORT = 9990;
-/** Seconds for what takes one or two on a machine with nothing else to do. */
+/** Time limit, in seconds, for steps that take one or two on an idle machine. */
 const TIMEOUT_S = 60;
 export const NODE_NAME = "node-1";
 
@@ -366,7 +366,7 @@ export class RuntimeNode {
     let prevResult: object | undefined;
     if (about !== undefined) {
       Object.assign(environment, { CNI_CONTAINERID: about.id, CNI_NETNS: about.netns, CNI_IFNAME: "eth0" });
-      // What libcni keeps of each ADD.
+      // libcni's record of each ADD.
       const cached = await this.machine.run(["cat", `${NodePath.cniCacheDir}/results/${name}-${about.id}-eth0`]);
       prevResult = JSON.parse(cached).result;
     }
@@ -417,7 +417,7 @@ export class RuntimeNode {
       [InstallerVariable.stanza]: await defaultStanza(outputs.manifests, false),
       [PodVariable.nodeName]: NODE_NAME,
       [PodVariable.podName]: this.installer,
-      // Whatever the runtime reads besides.
+      // Even if the runtime reads drop-ins.
       CHAINING: "edit",
       SERVICE_ACCOUNT_DIR: accountDir,
       KUBERNETES_SERVICE_HOST: server.hostname,
@@ -427,7 +427,7 @@ export class RuntimeNode {
     await this.becomesReady(this.installer, healthPort);
   }
 
-  /** Ends the installer, which puts back what it found. */
+  /** Ends the installer, which restores the node's files. */
   uninstall(): Promise<void> {
     return this.machine.endDaemon(this.installer);
   }
@@ -452,7 +452,7 @@ export class RuntimeNode {
     return this.machine.endDaemon(NRI);
   }
 
-  /** What a program of ours has logged so far. */
+  /** The log of one of our programs so far. */
   log(program: typeof INSTALLER | typeof NRI): Promise<string> {
     return this.logOf(program === INSTALLER ? this.installer : program);
   }
@@ -461,7 +461,7 @@ export class RuntimeNode {
     return readFile(join(this.directories.root, "machine", "logs", daemon), "utf8");
   }
 
-  /** Starts a program of the executable in the node, with nothing in its environment but what is given. */
+  /** Starts a program of the executable on the node, with only the given variables in its environment. */
   private async daemon(name: string, program: string, environment: Readonly<Record<string, string>>): Promise<void> {
     const pairs = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
     await this.machine.daemon(name, ["env", "--ignore-environment", ...pairs, outputs.plugin, program]);
@@ -482,7 +482,7 @@ export class RuntimeNode {
 
 const callsOf = ({ root }: TestNode, type: string) => join(root, `calls-${type}`);
 
-/** Writes a runtime's configuration, and puts its executables before the machine's. @returns what starts it */
+/** Writes a runtime's configuration, and puts its executables before the machine's. @returns the command that starts it */
 async function configure(runtime: Runtime, layout: Layout, state: string): Promise<readonly string[]> {
   const config = join(state, "runtime.config");
   await writeFile(config, runtime.config(layout));
@@ -495,13 +495,13 @@ async function configure(runtime: Runtime, layout: Layout, state: string): Promi
 /** As a kubelet has it in the Node. */
 const versionOf = async (client: ContainerRuntime): Promise<string> => (await client.version()).replace(/ v?/, "://");
 
-/** Puts one of the CNI project's plugins on the node, whose calls are recorded. */
+/** Puts one of the CNI project's plugins on the node, and records its calls. */
 async function record(node: TestNode, type: string, plugin: string): Promise<void> {
   const script = `#!/bin/sh\necho "$CNI_COMMAND" >>"${callsOf(node, type)}"\nexec "${join(BUILT, plugin)}"\n`;
   await writeFile(join(node.binDir, type), script, { mode: 0o755 });
 }
 
-/** Gives a machine directories of its own where programs would write into the host's. */
+/** Gives a machine its own directories in place of host directories that programs would write to. */
 async function mountOwn(machine: Machine, state: string): Promise<void> {
   const layers = join(state, "layers");
   const commands = [

@@ -1,8 +1,8 @@
 const fc = require("fast-check");
 
 /**
- * What tests make up is the same in every run, so that one commit has one outcome. SEED=random has other values made
- * up, SEED=<number> those of a failure again.
+ * Tests generate the same values in every run, so that one commit has one outcome. SEED=random generates other values,
+ * SEED=<number> the values of a failure again.
  */
 const { SEED = "1" } = process.env;
 const seed = SEED === "random" ? Math.floor(Math.random() * 2 ** 31) : Number(SEED);

@@ -1,4 +1,4 @@
-/** A reporter for jest that says at the end of a run what was skipped: the counts do not tell what a suite needs. */
+/** A jest reporter that lists the skipped suites at the end of a run, because counts do not say what a suite needs. */
 module.exports = class Skipped {
   constructor({ testNamePattern }) {
     // A test that was not asked for counts as skipped too.

@@ -1,10 +1,10 @@
-/** A server whose every byte a test decides: what it does when a connection is made, encrypted, and asked something. */
+/** A server whose every byte a test decides: on a new connection, after the TLS handshake, and on a request. */
 import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
 
 /** An encrypted connection, or a request on one. */
 export interface Connection {
-  /** What to write to. */
+  /** The stream to write to. */
   readonly socket: TLSSocket;
   /** Path of the request; empty before there is one. */
   readonly path: string;
@@ -18,9 +18,9 @@ export interface TlsServerOptions {
   readonly tls: TlsOptions;
   /** @default "127.0.0.1" */
   readonly address?: string;
-  /** What becomes of a TCP connection. @default a TLS handshake */
+  /** Handles a TCP connection. @default a TLS handshake */
   onAccept?(socket: Socket): void;
-  /** What becomes of an encrypted connection. @default each request is answered */
+  /** Handles an encrypted connection. @default each request is answered */
   onHandshake?(connection: Connection): void;
   /** Answers a request. */
   answer(connection: Connection): void;

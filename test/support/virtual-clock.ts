@@ -1,6 +1,6 @@
 import type { Clock } from "../../process/clock";
 
-/** A clock that moves on when nobody has anything left to do. */
+/** A clock that moves on when no work is left to do. */
 export class VirtualClock implements Clock {
   private time = 0;
   private due: { readonly at: number; readonly act: () => void }[] = [];

@@ -1,5 +1,5 @@
 /**
- * A webhook server in a process of its own, told by lines on a connection what to do. Standard output has that
+ * A webhook server in a separate process, controlled by lines on a connection. Standard output has that
  * connection's port, and then the log.
  */
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";

@@ -50,7 +50,7 @@ interface Sent {
   readonly agent?: Agent;
 }
 
-/** A server that runs in a process of its own. */
+/** A server that runs in a separate process. */
 export class WebhookProcess {
   port = 0;
   log = "";
@@ -92,7 +92,7 @@ export class WebhookProcess {
     return made;
   }
 
-  /** Has the process do something, and returns what it answers. */
+  /** Sends a command to the process. @returns its answer */
   async tell(order: Order): Promise<unknown> {
     this.orders.write(`${JSON.stringify(order)}\n`);
     return this.told();

@@ -1,4 +1,4 @@
-/* In place of host/tls.c: reads memory that no block holds, which a sanitizer has to notice. */
+/* Replaces host/tls.c: reads memory outside of all blocks, which a sanitizer must report. */
 #include "host.h"
 
 /* peek(size, at): the byte at an offset of a new block */

@@ -1,4 +1,4 @@
-/** A script for the plugin's host: makes the calls that its input lists, one after another, and prints what each gave. */
+/** A script for the plugin's host: makes the calls that its input lists, in order, and prints the result of each. */
 import type { Host, TlsServer } from "../../../host/port";
 import { problemOf } from "../../../host/scripts/certificates";
 import type { Argument, Step, StepResult } from "../host";
@@ -26,7 +26,7 @@ function writeOutput(text: string): void {
   while (bytes.length > 0) bytes = bytes.subarray(Math.max(0, host.write(1, bytes)));
 }
 
-/** What is no call of the host. */
+/** Steps that are not calls of the host. */
 const others: Readonly<Record<string, (...args: never[]) => unknown>> = {
   double: (value: number) => (host.load("double" as never) as { double(value: number): number }).double(value),
   throwIt: (message: string) => {
@@ -47,7 +47,7 @@ const others: Readonly<Record<string, (...args: never[]) => unknown>> = {
   parse: (text: string) => typeof JSON.parse(text),
   nested: (depth: number) => typeof JSON.parse("[".repeat(depth) + "]".repeat(depth)),
   repeated: (text: string, times: number) => text.repeat(times),
-  /** Sends so many bytes; less where a call fails. */
+  /** Sends so many bytes; fewer if a call fails. */
   sendAll: (total: number, milliseconds: number) => {
     for (let left = total; left > 0; ) {
       const sent = host.tlsSend(new Uint8Array(left), milliseconds);

@@ -1,10 +1,10 @@
-/** What programs do with system/ and the usual globals: the same by Node as by the engine. */
+/** Uses of system/ and the usual globals: they give the same results under Node and on the engine. */
 import { run } from "../../../system/child";
 import * as fs from "../../../system/fs";
 
 type Case = (directory: string) => unknown;
 
-/** What work gives; or the code of its error, which the message begins with. */
+/** The result of `work`, or the code of its error and the beginning of its message. */
 async function told(work: () => unknown): Promise<unknown> {
   try {
     return (await work()) ?? "done";

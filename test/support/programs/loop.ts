@@ -1,4 +1,4 @@
-/** Programs that show the event loop at work: what the first argument names. Each prints what happened, in order. */
+/** Programs that exercise the event loop; the first argument names one. Each prints what happened, in order. */
 import { host } from "../../../system/engine/host";
 import { inChild, onSignal, ready, run, Signals } from "../../../system/engine/loop";
 
@@ -131,7 +131,7 @@ const programs: Readonly<Record<string, (...args: string[]) => Promise<unknown>>
       }
     }
   },
-  /** Makes much garbage, most of which refers to itself. */
+  /** Makes much garbage, most of it in cycles. */
   async garbage(mebibytes) {
     host.limitMemory(Number(mebibytes) * 2 ** 20);
     for (let made = 0; made < 200; made++) {

@@ -1,4 +1,4 @@
-/** Connections and keys of the engine at work: what the first argument names, told what to do by the others (JSON). */
+/** Programs that exercise the engine's connections and keys; the first argument names one, the others (JSON) are options. */
 import {
   generateKey,
   pairProblem,
@@ -31,7 +31,7 @@ function resident(): number {
 
 const open = new Set<Connection>();
 
-/** Sends back what comes, until the other end ends it. */
+/** Echoes until the other end closes. */
 async function echo(connection: Connection): Promise<void> {
   open.add(connection);
   try {
@@ -65,7 +65,7 @@ interface Order {
   readonly size?: number;
   readonly deadlineMs?: number;
   readonly abortMs?: number;
-  /** Keeps them open and tells what they take. */
+  /** Keeps them open and prints the memory they take. */
   readonly hold?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Does one of the cases on the engine, and prints what it gave. */
+/** Runs one of the cases on the engine, and prints the result. */
 import { args, start, write } from "../../../system/program";
 import { cases } from "./cases";
 

@@ -1,4 +1,4 @@
-/** A chain as a server sends it, what a client trusts and asks for, and what Go's verifier says (test/tools/certificates). */
+/** A server's chain, a client's authorities and name, and the result of Go's verifier (test/tools/certificates). */
 export interface Chain {
   readonly name: string;
   /** PEM. */
@@ -9,15 +9,15 @@ export interface Chain {
   readonly unreadable: boolean;
   /** Why Go does not trust it. */
   readonly why: string;
-  /** What is special about it. */
+  /** The special property of this chain. */
   readonly made: string;
 }
 
-/** What the C host says. */
+/** The result of the C host. */
 export interface Verdict {
-  /** A certificate that cannot be read; 0 where all can. */
+  /** A certificate that cannot be read; 0 if all can. */
   readonly error: number;
-  /** What is wrong, by the flags of Mbed TLS; 0 where it is trusted. */
+  /** Flags of Mbed TLS; 0 if the chain is trusted. */
   readonly flags: number;
   readonly problem: string;
 }

@@ -1,4 +1,4 @@
-/** A script for the host with verify.c: judges the chains that its input lists, and prints what it found of each. */
+/** A script for the host with verify.c: judges the chains that its input lists, and prints the result of each. */
 import { readAll, writeAll } from "../../../host/files";
 import type { Host } from "../../../host/port";
 import { problemOf } from "../../../host/scripts/certificates";

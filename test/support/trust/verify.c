@@ -1,11 +1,11 @@
-/* In place of host/tls.c: judges chains of certificates without a connection, for a test. */
+/* Replaces host/tls.c: judges certificate chains without a connection, for a test. */
 #include <math.h>
 #include <psa/crypto.h>
 #include <string.h>
 
 #include "trust.h"
 
-/* verify(authorities, chain, name, judge): the flags of what is wrong, and in words what the judge found */
+/* verify(authorities, chain, name, judge): the flags of Mbed TLS, and the judge's message */
 static JSValue verify(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   size_t sizes[3];
