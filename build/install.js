@@ -16,7 +16,7 @@ let installed = false;
 
 const read = (...path) => readFileSync(join(root, ...path), "utf8");
 
-/** What of a manifest npm reads to install: changed scripts are no reason to install again. */
+/** The parts of a manifest that npm installs from: changed scripts are not a reason to install again. */
 function wanted(manifest) {
   const { workspaces, overrides, dependencies, devDependencies, optionalDependencies, peerDependencies } = manifest;
   return [workspaces, overrides, dependencies, devDependencies, optionalDependencies, peerDependencies];
@@ -83,7 +83,7 @@ async function install() {
   // Removes all that is there, and fails where package.json and package-lock.json differ.
   const code = await npm("ci", "--workspace", "build");
   if (code !== 0) return code;
-  // What needs the result says why it cannot be made.
+  // The step that needs the result says why it cannot be made.
   const library = run(process.execPath, "--import", "tsx", "build/library.main.ts").catch(() => {});
   const rest = await npm("install", "--no-save");
   installed = rest === 0;

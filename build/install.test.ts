@@ -90,7 +90,7 @@ test("installs once, and again only when what is wanted, what is there or the ma
   write("package-lock.json", lock);
   expect(await wouldInstall()).toBe(false);
 
-  // What npm writes after every installation.
+  // npm writes this after every installation.
   write("node_modules/.package-lock.json", {});
   expect(await wouldInstall()).toBe(true);
 });

@@ -112,7 +112,7 @@ complete -o default -F ${own} ${name}
 `;
 }
 
-/** As a file of fpath it is called to complete; where it is sourced, it says what completes the program. */
+/** As a file in fpath it completes when it is called; if it is sourced, it registers the completion. */
 function zsh(name: string): string {
   const own = functionOf(name);
   return `#compdef ${name}

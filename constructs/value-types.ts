@@ -28,7 +28,7 @@ export const PORT_RANGE: PortItem = {
   wrong: `is not a port or a range low-high between 0 and ${MAX_PORT}`,
 };
 
-/** What stands between two items of a list. */
+/** Separator of a list's items. */
 export const COMMA = "[ \\t\\r\\n]*,[ \\t\\r\\n]*";
 
 function isRight(item: string, { pattern }: PortItem): boolean {

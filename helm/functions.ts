@@ -113,10 +113,10 @@ export const eq = <T extends string | number | boolean>(a: Input<T>, b: Input<T>
 export const le = (a: Input<number>, b: Input<number>): Input<boolean> => call("le", b, [a]);
 export const ge = (a: Input<number>, b: Input<number>): Input<boolean> => call("ge", b, [a]);
 export const not = (value: Input<unknown>): Input<boolean> => call("not", value);
-/** Known, where one part that is known decides. */
+/** Computed at once if one known part decides. */
 export const and = (...values: readonly Input<unknown>[]): Input<boolean> =>
   values.some((value) => !hasExpr(value) && !isTrue(value)) ? false : call("and", values.at(-1), values.slice(0, -1));
-/** Known, where one part that is known decides. */
+/** Computed at once if one known part decides. */
 export const or = (...values: readonly Input<unknown>[]): Input<boolean> =>
   values.some((value) => !hasExpr(value) && isTrue(value)) ? true : call("or", values.at(-1), values.slice(0, -1));
 export const matches = (value: Input<string>, pattern: string): Input<boolean> => call("regexMatch", value, [pattern]);

@@ -1,4 +1,4 @@
-/** What executables have in the place of Node's modules has the same types. */
+/** The modules that replace Node's in executables have the same types. */
 import type * as child from "./child";
 import type * as engineChild from "./child.engine";
 import type * as crypto from "./crypto";

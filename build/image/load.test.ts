@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadImage } from "./load";
 
-/** What stands on PATH under a program's name: it notes what it is asked to load. */
+/** A script on PATH under a program's name: it records the archives that it should load. */
 const PROGRAMS = {
   taking: `case "$*" in *image.tar) echo "$0 $*" >> "$LOADED"; esac; echo 'unpacking'; echo 'it took it'`,
   refusing: `case "$*" in *image.tar) echo 'unpacking' >&2; echo 'no space left' >&2; exit 1; esac; echo 'here'`,

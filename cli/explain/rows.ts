@@ -79,7 +79,7 @@ class Origins {
 /** The NRI plugin programs only by netlink. */
 const modeOf = ({ chained, nri }: Evidence, mode: IptablesMode): string => modes[nri && !chained ? "native" : mode];
 
-/** What sets the rules, if not only the chain. */
+/** The component that sets the rules, if not only the chain. */
 function setBy({ chained, nri }: Evidence): readonly Row[] {
   if (!nri) return [];
   if (!chained) return [{ what: "set by", value: "the NRI plugin, as the pod starts", from: "chained: false" }];

@@ -53,7 +53,7 @@ async function run(options: Options, io: Io): Promise<void> {
   const say = output === "-" ? io.err : io.out;
   const columns = output === "-" ? io.errorColumns : io.columns;
   for (const line of (files[0]?.text ?? "").trimEnd().split("\n")) {
-    // What is in a file stands beside its name.
+    // Describes the file beside its name.
     const [beside = ""] = /^\S+ {2,}/.exec(line) ?? [];
     say(`${hanging(line, beside.length, columns)}\n`);
   }

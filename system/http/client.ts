@@ -219,7 +219,7 @@ export class HttpClient {
         const answered = (response: HttpResponse) => {
           resolve(response);
           if (hasFailed) return;
-          // Those that were kept beside it may lead to the same server.
+          // Other kept connections may lead to the same server.
           for (const link of rested) this.drop(link);
           kept.close();
         };

@@ -43,7 +43,7 @@ async function client(): Promise<Socket> {
   return socket;
 }
 
-/** What comes until the connection ends. */
+/** Everything received until the connection ends. */
 async function rest(socket: Socket): Promise<string> {
   let text = "";
   socket.on("data", (chunk: Buffer) => {

@@ -52,7 +52,7 @@ suite(`kubeconform${lacking.length === 0 ? "" : ` (no ${lacking.join("; no ")})`
 
   const rendered = new Map<string, readonly (readonly Rendered[])[]>();
 
-  /** What helm renders, once for versions that are given the same values. */
+  /** helm's output, rendered once for versions with the same values. */
   function renders(chart: OwnChart, sets: readonly object[], version: string): readonly (readonly Rendered[])[] {
     const key = chart.name + JSON.stringify(sets);
     const known = rendered.get(key) ?? renderAll(chart, sets, "linkerd-cni", "--kube-version", version);

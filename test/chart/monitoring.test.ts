@@ -240,7 +240,7 @@ promtoolSuite("alerts", () => {
   });
 
   test("Prometheus understands every query of the dashboard", () => {
-    /** What Grafana would put in. */
+    /** Values that Grafana would insert. */
     const filled = (expr: string) => expr.replaceAll("$node", ".*").replaceAll("$__rate_interval", "5m");
     const queries = targetsOf(dashboardOf(constructed())).map(({ expr }, index) => ({
       record: `panel:query:number${index}`,

@@ -56,7 +56,7 @@ new LinkerdCni(new Chart(new App(), "chart"), "cni", { inboundPort: 1 });
 new LinkerdMultus(new Chart(new App(), "chart"), "multus", { webhook: { failurePolicy: "Retry" } });
 `;
 
-/** What `cdk8s init typescript-app` makes a project of. */
+/** Files of a project that `cdk8s init typescript-app` makes. */
 const template = cdk8s === undefined ? "" : join(dirname(realpathSync(cdk8s)), "..", "templates", "typescript-app");
 
 const inTemplate = `import { App, Chart, type ChartProps } from "cdk8s";

@@ -43,7 +43,7 @@ function bySet(text: string, count: number): readonly (readonly Rendered[])[] {
   return rendered;
 }
 
-/** What the real helm renders for each of some value sets, in one run, with some flags. */
+/** Renders several value sets with the real helm in one run, with some flags. */
 export function renderAll(
   chart: OwnChart,
   sets: readonly unknown[],

@@ -161,7 +161,7 @@ interface Way {
   readonly atMost?: number;
 }
 
-/** The repair controller may have replaced a lost pod before anybody looked: it published an Event about each. */
+/** The repair controller may have replaced a lost pod before the test looked: it published an Event about each. */
 async function reported({ kubectl }: TestCluster): Promise<readonly string[]> {
   type Events = { items: { involvedObject: { name: string } }[] };
   const { items } = await kubectl.json<Events>("get", "events", "--field-selector=reason=LinkerdCNINotConfigured");

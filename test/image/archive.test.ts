@@ -1,4 +1,4 @@
-/** What is in the image's archive. */
+/** The content of the image's archive. */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -180,7 +180,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
       ];
     }
 
-    /** What the engine's bundles hold, as their comments say where they are not minified. */
+    /** Packages in the engine's bundles, from the comments of bundles that are not minified. */
     async function bundledPackages(): Promise<readonly Named[]> {
       const folders = new Set<string>();
       for (const [index, entry] of (await entries()).entries()) {

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** What is run, and how. */
+/** The image's configuration of its containers. */
 export interface Config {
   readonly User: string;
   readonly WorkingDir: string;

@@ -13,7 +13,7 @@ const schemas = join(
 const readSchema = async (name: string) =>
   JSON.parse(await readFile(join(schemas, `${name}.SNAPSHOT.schema.json`), "utf8")) as object;
 
-/** What is wrong with a bill of materials by the schema of CycloneDX 1.6, but for the format of texts. */
+/** Errors in a bill of materials by the schema of CycloneDX 1.6, except for the format of strings. */
 export async function schemaErrors(bom: unknown): Promise<readonly ErrorObject[]> {
   const ajv = new Ajv({ strict: false, validateFormats: false });
   for (const name of ["spdx", "cryptography-defs", "jsf-0.82"]) {

@@ -16,7 +16,7 @@ import { Containerd } from "./containerd";
 
 const run = promisify(execFile);
 
-/** What containerd gives a container by default, and the chart takes away. */
+/** Containerd's defaults for a container, which the chart takes away. */
 const CAPABILITIES = [
   ..."CHOWN FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP".split(" "),
   ..."NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE".split(" "),
@@ -79,7 +79,7 @@ suite("the image in containerd", lacks, () => {
   }, 60_000);
 
   afterAll(async () => {
-    // What did not start has nothing to end.
+    // A container that did not start has nothing to end.
     api?.close();
     await containerd?.stop();
     await rm(directory, { recursive: true, force: true });

@@ -9,7 +9,7 @@ import type { Report } from "../../demo/report";
 import { missing, suite, which } from "../support/requirements";
 
 const run = promisify(execFile);
-/** Where Debian's containernetworking-plugins are. */
+/** Directory of Debian's containernetworking-plugins. */
 const REFERENCE_PLUGINS = "/usr/lib/cni";
 const MINUTE = 60_000;
 
@@ -22,7 +22,7 @@ interface Where {
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** What `npm start` runs, without its installation step. */
+/** The command of `npm start`, without its installation step. */
 async function demo(
   { directory, as = [], node = process.execPath, environment = {} }: Where,
   ...options: string[]

@@ -17,13 +17,13 @@ import { CONFIGURATION, MESHED, RuntimeNode, runtimeMissing } from "../support/r
 jest.setTimeout(900_000);
 
 const MIB = 1024 * 1024;
-/** What Multus' daemon has for all plugins that it runs, by its manifest. */
+/** Memory limit of Multus' daemon for all plugins that it runs, from its manifest. */
 const LIMIT = 50 * MIB;
 /** They take 0.94 MiB each while all wait for the API server. */
 const ADDS = rounds(40, 50);
 /** The API server answers so late that all of them wait for it at once. */
 const DELAY_MS = 2_000;
-/** What has not ended by then, because it waits for memory, is killed. */
+/** Calls that have not ended by then, because they wait for memory, are killed. */
 const DEADLINE_S = 60;
 const peer = process.env["LINKERD_CNI_PEER"] || undefined;
 

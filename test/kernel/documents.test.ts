@@ -55,7 +55,7 @@ const reasonOf = ({ page, text }: Command) => ELSEWHERE.find(([of, command]) => 
 /** Commands of the checkout, whose scripts, suites and files must exist. */
 const LOCAL = /^(FLUX_PEER=\S+ ARGOCD_PEER=\S+ )?(npm run |npx jest |npx tsx |\.ci\/)/;
 
-/** What names of scripts, suites and files a command of the checkout gives, and the checkout does not have. */
+/** Names of scripts, suites and files in a command that do not exist in the checkout. */
 function absent(text: string): readonly string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: object };
   const { projects } = jest.requireActual<{ projects: readonly { displayName: string }[] }>("../../jest.config.js");

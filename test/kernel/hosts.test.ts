@@ -56,14 +56,14 @@ const WRITE_EXECUTE = 6;
 /** A place where the plugin runs. */
 interface Place {
   readonly lacks?: string | undefined;
-  /** What runs in that place, followed by the executable. @default nothing special */
+  /** Command that runs the executable in that environment. @default none */
   readonly by?: readonly string[];
   /** A shell's script that runs `"$0"` there; the namespace is then bound at /pod of the directory $ROOT. */
   readonly script?: string;
   /** Whether it runs in the directory $ROOT as its root directory. @default false */
   readonly isChroot?: boolean;
   readonly architecture?: Architecture;
-  /** Where the kernel's netfilter cannot be reached no rule can be set. @default true */
+  /** Whether the kernel's netfilter can be reached, so that rules can be set. @default true */
   readonly hasNetfilter?: boolean;
 }
 

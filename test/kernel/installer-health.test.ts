@@ -224,7 +224,7 @@ test.each([
   expect(node.isChained("10-k.conflist")).toBe(true);
 });
 
-/** What the pod's previous container left on the node. */
+/** Leaves the state of the pod's previous container on the node. */
 function leave(token: string): void {
   node.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner: "linkerd-cni-x7k2p", made: {} }));
   writeFileSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"), JSON.stringify({ users: [{ user: { token } }] }));

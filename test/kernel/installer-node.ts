@@ -59,7 +59,7 @@ export class Installer {
     }
   }
 
-  /** Lets go of the log: what the installer writes from now on reaches nobody. */
+  /** Closes the log: later lines of the installer are lost. */
   deafen(): void {
     this.child.stdout?.destroy();
   }
@@ -91,7 +91,7 @@ export class TestNode {
   readonly binDir = join(this.root, "bin");
   readonly accountDir = join(this.root, "account");
   readonly imageDir = join(this.root, "image");
-  /** Where libcni and Multus keep what they attached pods to; it is not there yet. */
+  /** Directory in which libcni and Multus save attachments; it does not exist yet. */
   readonly cacheDir = join(this.root, "cache");
 
   constructor(configs: Readonly<Record<string, string>>, plugin: string | Uint8Array = SMALL_PLUGIN) {
@@ -157,7 +157,7 @@ export class TestNode {
     });
   }
 
-  /** What an installer of this node is started with. No API server is there unless the changes name one. */
+  /** Environment of an installer of this node. There is no API server unless the changes name one. */
   environment(changes: Readonly<Record<string, string>> = {}): Record<string, string> {
     return {
       CONTAINER_MOUNT_PREFIX: "",

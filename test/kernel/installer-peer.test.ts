@@ -173,7 +173,7 @@ suite("a node where linkerd's own installer still runs, as in an update that sta
   });
 });
 
-/** What the chart's ConfigMap holds. */
+/** Configuration in the chart's ConfigMap. */
 function stanzaOf(iptablesMode: IptablesMode) {
   const chart = new Chart(new App(), "chart");
   new LinkerdCni(chart, "cni", { namespace: "linkerd-cni", iptablesMode });
@@ -182,7 +182,7 @@ function stanzaOf(iptablesMode: IptablesMode) {
   return JSON.parse(map?.data.cni_network_config ?? "") as { linkerd: object };
 }
 
-/** What linkerd's chart writes by default. */
+/** Default configuration of linkerd's chart. */
 const LINKERDS = {
   ...LINKERDS_STANZA,
   policy: {

@@ -160,7 +160,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     expect(authority).toEqual({ "ca.crt": before["ca.crt"], "ca.key": before["ca.key"] });
     expect(await api.caBundle()).toBe(before["ca.crt"]);
     expect(one?.registry.text()).toContain("linkerd_multus_certificate_rotations_total 1\n");
-    // The others of one round are told that somebody was quicker, and say nothing.
+    // In one round the other replicas get a conflict, and log nothing.
     expect(replicas.flatMap(({ log }) => log).filter((line) => line.includes("warn"))).toEqual([]);
   });
 
@@ -207,7 +207,7 @@ suite("the webhook's certificates with a real API server, with the chart's right
     for (const replica of replicas) replica.days = 61;
     let refused = "";
     const trusts = async () => {
-      // What replicas serve by now, and what the API server trusts after that.
+      // First the certificates that replicas serve, then the authorities that the API server trusts.
       const serving = replicas.map(({ used }) => new X509Certificate(used.at(-1)?.cert ?? ""));
       const trusted = certificates(text(await api.caBundle())).map((pem) => new X509Certificate(pem));
       const isTrusted = (leaf: X509Certificate) =>

@@ -34,7 +34,7 @@ interface Item {
 const wants = ({ metadata: { name, annotations } }: Item) =>
   name === "linkerd" || annotations?.["linkerd.io/multus"] === "enabled";
 
-/** What is wrong with one namespace, in words. */
+/** Describes what is wrong with a namespace. */
 function flaw(namespace: Item, definition: Definition | undefined, uid: number): string | undefined {
   const { name } = namespace.metadata;
   if (definition === undefined) return wants(namespace) ? `${name} has none` : undefined;
@@ -65,7 +65,7 @@ suite("two operators while everything changes at once, on a real API server", re
     operators.push(await OperatorProcess.start(cluster, `operator-${operators.length}`));
   };
   const configure = (uid: number) => cluster.configure({ type: "linkerd-cni", linkerd: { "proxy-uid": uid } });
-  /** What may meet a definition that is not there, or is there already. */
+  /** Changes that may fail because a definition does not exist, or already exists. */
   const attempt = (method: "DELETE" | "POST" | "PATCH", path: string, body?: object) =>
     cluster.api.request({
       method,
@@ -80,7 +80,7 @@ suite("two operators while everything changes at once, on a real API server", re
     spec: { config: FOREIGN },
   };
 
-  /** What people do to a namespace; likelier where it stands twice. */
+  /** Changes by users to a namespace; one that is listed twice is more likely. */
   const deeds: readonly ((name: string) => Promise<unknown>)[] = [
     (name) => cluster.annotate(name, "enabled"),
     (name) => cluster.annotate(name, "enabled"),
@@ -92,7 +92,7 @@ suite("two operators while everything changes at once, on a real API server", re
     (name) => attempt("POST", cluster.definitionsPath(name), foreign),
   ];
 
-  /** What happens to the cluster, by step of 240. */
+  /** Faults of the cluster, by step of 240. */
   const events: Readonly<Record<number, () => Promise<unknown>>> = {
     30: () => configure(2200),
     60: () => operators[0]?.end("SIGKILL") ?? Promise.resolve(),
@@ -108,7 +108,7 @@ suite("two operators while everything changes at once, on a real API server", re
     200: () => configure(2400),
   };
 
-  /** What is not as it has to be, in words. */
+  /** Describes everything that is wrong. */
   async function wrong(uid: number): Promise<string[]> {
     const namespaces = await cluster.api.json<{ items: readonly Item[] }>({ path: "/api/v1/namespaces" });
     const definitions = await cluster.api.json<{ items: readonly Definition[] }>({ path: cluster.definitionsPath() });

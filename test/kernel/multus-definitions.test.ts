@@ -207,7 +207,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect((await told())[0]?.note).toContain('linkerd.incoming-proxy-port: "http" is not a whole number from 1');
     await cluster.namespace("meanwhile", "enabled");
     await cluster.merge(cluster.definitionPath("shop"), { spec: { config: "{}" } });
-    // What is not wanted any more is deleted all the same; it came after what came before.
+    // Definitions that are no longer wanted are still deleted, and in order.
     await cluster.annotate("plain", "disabled");
     await gone("plain");
     expect(await running.metric("config_valid")).toBe(0);

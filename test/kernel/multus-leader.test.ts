@@ -12,7 +12,7 @@ import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 
-// Whoever waits for a dead leader waits for 15 s; a busy machine is slower.
+// A replica takes over from a dead leader after 15 s; a busy machine is slower.
 jest.setTimeout(180_000);
 const TAKEOVER_SECONDS = 60;
 

@@ -14,7 +14,7 @@ interface Selection {
   readonly interface: string;
 }
 
-/** What Multus reads in a value. */
+/** Networks that Multus reads in a value. */
 interface Reading {
   readonly networks: readonly Selection[];
   readonly error?: string;
@@ -39,7 +39,7 @@ function extend(value: string): string | undefined {
   }
 }
 
-/** What Multus has to read afterwards, given what it read before; undefined: it refuses the value as before. */
+/** Networks that Multus must read afterwards, given those it read before; undefined: it still refuses the value. */
 function outcome(value: string, { networks, error }: Reading) {
   const there = /^\p{White_Space}*$/u.test(value) ? [] : networks;
   if (error !== undefined) return { kind: "refused" } as const;
@@ -115,7 +115,7 @@ suite("the networks annotation, read by Multus' own parser", missing({ programs:
       const { networks, error } = after[index] as Reading;
       // On one line: of a value that is printed over several lines jest leaves some out.
       const sample = JSON.stringify({ seed, index, value, ours });
-      // What it refuses it refuses as before: nothing of ours makes another network of it.
+      // It still refuses the same values: our change does not turn them into other networks.
       expect({ sample, refuses: error !== undefined }).toEqual({ sample, refuses: expected.kind === "refused" });
       if (expected.kind === "refused") return;
       expect({ sample, networks }).toEqual({ sample, networks: expected.networks });

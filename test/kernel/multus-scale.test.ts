@@ -43,7 +43,7 @@ suite(`the operator with ${NAMESPACES} namespaces on a real API server`, realApi
 
   const seconds = (start: number) => `${((performance.now() - start) / 1_000).toFixed(1)} s`;
 
-  /** What the API server counted so far, by verb and resource. */
+  /** The API server's request counts so far, by verb and resource. */
   async function requests(): Promise<ReadonlyMap<string, number>> {
     const { body } = await cluster.api.request({ path: "/metrics" });
     const counts = new Map<string, number>();

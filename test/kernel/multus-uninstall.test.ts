@@ -22,7 +22,7 @@ function lacking(): string | undefined {
   return realApiMissing() ?? missing({ root: true }) ?? built;
 }
 
-/** What Multus is called with: the network of all pods, and an API server that says what else a pod is attached to. */
+/** Multus' configuration: the network of all pods, and an API server that knows a pod's additional networks. */
 const multusConfig = (node: TestNode) => ({
   cniVersion: "1.0.0",
   name: "multus-cni-network",

@@ -152,7 +152,7 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
     expect(await api.annotate("shop", name, { note: "x" })).toMatchObject({ status: 200 });
     const path = `/api/v1/namespaces/shop/pods/${name}`;
     await api.cluster.merge(path, { metadata: { finalizers: null } });
-    // What the operator and its nodes wait for.
+    // Pods that the operator and its nodes wait for.
     for (const namespace of [CNI_NAMESPACE, OPERATOR_NAMESPACE]) {
       expect(await api.create(namespace, {})).toMatchObject({ status: 201 });
     }

@@ -41,7 +41,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     await cluster?.close();
   });
 
-  /** What is there, as the operator sees it. */
+  /** The definition, as the operator sees it. */
   async function seen(namespace: string) {
     const found = await cluster.definition(namespace);
     if (found === undefined) throw new Error(`no definition in ${namespace}`);

@@ -27,7 +27,7 @@ import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(300_000);
 
-/** Writes a file into a directory, of which a reader may see any state in between. */
+/** Writes a file into a directory, so that a reader may see any state in between. */
 type Writer = (directory: string, name: string, text: string) => Promise<void>;
 
 /** Truncates what is there: a reader may find nothing, or a half. */
@@ -103,7 +103,7 @@ const NEIGHBOURS: Readonly<Record<string, Neighbour>> = {
 
 const fixture = (folder: string, name: string) =>
   readFileSync(join(root, "test", "fixtures", "conflists", folder, name), "utf8");
-/** What a newer version of a primary CNI writes. */
+/** Configuration that a newer version of a primary CNI writes. */
 const newer = (text: string) => text.replace(/"cniVersion": *"([0-9.]+)"/, '$& , "x-newer": true');
 
 let node: TestNode;
@@ -117,7 +117,7 @@ afterEach(async () => {
   node.delete();
 });
 
-/** What a runtime calls for a pod if it works, by the first configuration; nothing if a file is half written, or just gone. */
+/** Plugins that a runtime calls for a pod, by the first configuration; none if a file is half-written or just gone. */
 function active(): { readonly types: readonly string[]; readonly text: string } {
   const [name = ""] = readdirSync(node.netDir)
     .filter((each) => /\.(conf|conflist|json)$/.test(each))

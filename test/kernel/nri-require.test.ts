@@ -96,7 +96,7 @@ suite("nri.require.admissionPolicy, with a real API server and a webhook that in
       spec: { containers: [{ name: "app", image: "none" }], ...spec },
     };
     const path = `/api/v1/namespaces/${NAMESPACE}/pods?dryRun=All`;
-    // What the API server calls in a dry run has to be without side effects, and is.
+    // The API server calls only webhooks without side effects in a dry run.
     const made = await api.json<{ metadata: { annotations?: Annotations } }>({ method: "POST", path, body });
     return made.metadata.annotations ?? {};
   }

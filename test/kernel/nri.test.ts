@@ -258,7 +258,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
           expect(await runtime.create(injected)).toBeUndefined();
           expect(rules(injected.path)).toBeUndefined();
           expect(api.requests).toEqual([`/api/v1/namespaces/shop/pods/${injected.name}`]);
-          // Where the API server says nothing, the annotations do.
+          // If the API server does not answer, the annotations decide.
           api.answer = json(500, {});
           expect(await runtime.run(known)).toBeUndefined();
           expect(rules(known.path)).toContain("redirect to :4143");

@@ -1,4 +1,4 @@
-/** What the installer takes for the container runtime's reading of a folder of drop-ins. */
+/** Events that the installer counts as the container runtime reading a folder of drop-ins. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -128,7 +128,7 @@ suite("rules equal linkerd's", missing, () => {
     api.close();
   });
 
-  /** What every iptables of the host finds in the namespace, without counters and dates. */
+  /** Rules that each of the host's iptables finds in the namespace, without counters and dates. */
   function saved(pod: string): string[] {
     const programs = ["iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"];
     return programs.flatMap((program) => {

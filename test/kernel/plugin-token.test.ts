@@ -15,7 +15,7 @@ const NAMESPACE = "linkerd-cni";
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const KINDS = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
-/** What the plugin asks for. */
+/** The plugin's requests. */
 const ASKED = [
   "/api/v1/namespaces/shop/pods/cart",
   "/api/v1/namespaces/shop",
@@ -24,7 +24,7 @@ const ASKED = [
 
 const named = (kind: string, name: string): ApiObject => ({ apiVersion: "v1", kind, metadata: { name } });
 
-/** A rule of what somebody may do. */
+/** A rule of a role. */
 interface Rule {
   readonly verbs: readonly string[];
   readonly resources?: readonly string[];

@@ -1,4 +1,4 @@
-/** What linkerd's own plugin makes of previous results. Its executable: LINKERD_CNI_PEER. */
+/** How linkerd's own plugin handles previous results. LINKERD_CNI_PEER names its executable. */
 import { previousResults } from "../../cni/previous-results.testing";
 import { environment } from "../../plugin/protocol-cases.testing";
 import { Node, namespacesMissing } from "../support/netns";

@@ -29,7 +29,7 @@ const PLAIN = "plain";
 const VERBS = ["ADD", "DEL", "CHECK", "GC", "STATUS"] as const;
 type Verb = (typeof VERBS)[number];
 
-/** What a runtime does, whatever is installed. */
+/** Behaviour of a runtime, whatever is installed. */
 interface Facts {
   /** Verbs by which it calls the plugins of a chain. */
   readonly calls: readonly Verb[];
@@ -54,7 +54,7 @@ const FACTS: Readonly<Record<RuntimeName, Facts>> = {
     dropIns: ["ADD", "DEL", "STATUS"],
     nri: true,
   },
-  // What it keeps of an ADD, for the DEL, is the list without the folder.
+  // For the DEL it saves the list without the folder.
   "CRI-O 1.34": { calls: VERBS, heedsStatus: "when it starts", dropIns: ["ADD", "GC", "STATUS"], nri: true },
 };
 
@@ -114,7 +114,7 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
 
     const redirects = (pod: string) => isRedirected(node, pod);
 
-    /** What is called by a runtime in the life of a pod that it is restarted beside. */
+    /** Calls of a runtime in the life of a pod, if the runtime restarts meanwhile. */
     test(`calls a chain's plugins by ${facts.calls.join(", ")}`, async () => {
       const sandbox = await node.run(PLAIN);
       await node.restart();

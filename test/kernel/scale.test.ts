@@ -1,4 +1,4 @@
-/** What the programs of twenty nodes ask an API server for: `npm run scale` with few nodes, and for a short time. */
+/** API requests of the programs of twenty nodes: `npm run scale` with few nodes, and for a short time. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { root } from "../../build/paths";
@@ -8,7 +8,7 @@ import { missing, suite } from "../support/requirements";
 const NODES = 20;
 const REST_SECONDS = 20;
 
-/** What a node's pod may ask for, and nothing else: as whom, and whether it is about this node alone. */
+/** The only requests that a node's pod may send: its user, and whether they are limited to this node. */
 const ALLOWED = [
   "create serviceaccounts/token as linkerd-cni",
   "get daemonsets as linkerd-cni",

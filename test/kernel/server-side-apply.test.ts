@@ -37,7 +37,7 @@ suite("two tools that manage one installation", realApiMissing(), () => {
   const at = (object: ApiObject, manager: string) =>
     `${collectionOf(object)}/${object.metadata.name}?fieldManager=${manager}`;
 
-  /** What there is once a manager has applied an object server-side, not by force. @throws where others own a part */
+  /** Applies an object server-side as a manager, without force. @returns the result @throws if others own a field */
   const applied = (object: ApiObject, manager: string) =>
     api.json<{ metadata: { generation?: number } }>({
       method: "PATCH",

@@ -19,10 +19,10 @@ const CLIENTS = rounds(2000, 10_000);
 const FAILURE_THRESHOLD = 3;
 const PROBES = 5;
 
-/** What hostile clients do. They connect again as soon as their connection is ended. */
+/** Behaviour of hostile clients. They reconnect as soon as their connection ends. */
 interface Flood {
   readonly kind: string;
-  /** What each sends to a server of HTTP, and to one of TLS. */
+  /** Bytes that each sends to an HTTP server, and to a TLS server. */
   readonly http: string;
   readonly tls: string;
   readonly isResetting?: boolean;

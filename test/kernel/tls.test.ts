@@ -56,7 +56,7 @@ const rsaClient = certificate({ subject: "linkerd-cni", by: clientCa, purpose: "
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What an ADD of a meshed pod must do. */
+/** Requests that an ADD of a meshed pod must send. */
 type Expected =
   | "redirects"
   /** Code 11, and no rule. */
@@ -126,7 +126,7 @@ const resets = (text: string): Pick<Case, "server"> => ({
   server: { answer: (connection) => void connection.socket.write(text, () => connection.reset()) },
 });
 
-/** Writes for as long as somebody reads. */
+/** Writes as long as the client reads. */
 function endless(begin: string, piece: string): Pick<Case, "server"> {
   const text = piece.repeat(Math.ceil(65536 / piece.length));
   const pour = ({ socket }: Connection) => {
@@ -528,7 +528,7 @@ interface Outcome {
   readonly requests: number;
 }
 
-/** Those whose deadline has to pass: they run beside the others. */
+/** Cases that wait for the deadline: they run beside the others. */
 const isSlow = (name: string) => cases[name]?.does === timeIsOver || name.startsWith("says nothing");
 
 suite("the API server", missing, () => {
@@ -597,7 +597,7 @@ suite("the API server", missing, () => {
       expect([status, rules]).toEqual([1, ""]);
     }
     if (requests !== undefined) expect(outcome.requests).toBe(requests);
-    // Who is not trusted must not be told the token.
+    // A server that is not trusted must not get the token.
     if (outcome.message.includes("not trusted")) expect(outcome.requests).toBe(0);
   });
 });

@@ -62,7 +62,7 @@ const longer = {
 const podListeners = { 4143: "inbound", 4140: "outbound", 8080: "app", 8081: "app", 9090: "app", 9105: "app" };
 const outsideListeners = { 80: "outside", 3306: "outside", 5005: "outside" };
 
-/** Who calls whom, as whom, and who answers; the original destination must always be what the caller asked for. */
+/** Connections: caller, user, destination, and who answers; the original destination must always be the caller's. */
 interface Probe {
   readonly title: string;
   readonly at: "pod" | "outside";

@@ -63,7 +63,7 @@ suite("the program of helm test", namespacesMissing(), () => {
     expect(await validated(netns)).toEqual({ status: 0, lines: ["192.0.2.1", "2001:db8::1"].map(tried) });
   });
 
-  /** What went wrong, and what the one line then says. */
+  /** The failure, and the line that reports it. */
   const failures: readonly (readonly [string, string, (netns: string) => Promise<void>])[] = [
     ["nothing is redirected", "192.0.2.1 is not redirected to the proxy's port 4140: ", async () => undefined],
     ["IPv6 is not", "2001:db8::1 is not redirected to", (netns) => redirect(netns, { ipv6: false })],

@@ -316,7 +316,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     expect(said).toMatch(/charts\/linkerd-multus:\S+ is .*\n {4}linkerd-multus\/README\.md\n/);
     expect(said).toMatch(/\/l5d-cni:\S+ is .*\n {4}l5d-cni\n/);
     expect(said).toMatch(/linkerd-cni-cdk8s-\S+\.tgz is published.*\n {4}package\//);
-    // The same is no conflict.
+    // The same content is not a conflict.
     expect(said).not.toContain("linkerd2-cni:");
     expect(differences(stored, await snapshot(registry.storage))).toEqual([]);
   });

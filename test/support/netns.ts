@@ -1,4 +1,4 @@
-/** Pod sandboxes for tests: network namespaces of their own, as root or, in a user namespace, as anybody. */
+/** Pod sandboxes for tests: separate network namespaces, as root or, in a user namespace, as any user. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

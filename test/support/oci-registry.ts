@@ -7,7 +7,7 @@ import { root } from "../../build/paths";
 
 const run = promisify(execFile);
 
-/** Configuration of Debian's docker-registry. @param htpasswd a file of users; without it anybody may push */
+/** Configuration of Debian's docker-registry. @param htpasswd a file of users; without it every client may push */
 export const registryConfig = (address: string, storage: string, htpasswd?: string): string =>
   JSON.stringify({
     version: "0.1",

@@ -62,7 +62,7 @@ function leak(text: string): string | undefined {
   return undefined;
 }
 
-/** What breaks YAML and JSON, and what does not. */
+/** Strings that break YAML and JSON, and strings that do not. */
 const STROKES = [
   '"',
   "'",

@@ -125,7 +125,7 @@ const server = (port: number, changes: Partial<StepServer> = {}): StepServer => 
 
 const utf8 = (text: string) => ({ bytes: [...Buffer.from(text)] });
 
-/** Connects, and where that worked sends and receives a text. */
+/** Connects, and if that worked sends and receives a text. */
 async function exchange(to: StepServer): Promise<TlsFailure | string> {
   const [connected, , received] = await host.run([
     ["tlsConnect", to, LIMIT],

@@ -21,7 +21,7 @@ const results = {
 
 afterEach(() => jest.restoreAllMocks());
 
-/** What the reporter writes at the end of a run. */
+/** The reporter's output at the end of a run. */
 function said(testNamePattern?: string): string {
   const write = jest.spyOn(process.stderr, "write").mockReturnValue(true);
   new Skipped({ testNamePattern }).onRunComplete(undefined, results);

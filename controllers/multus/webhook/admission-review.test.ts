@@ -158,7 +158,7 @@ const table: readonly (readonly [string, Asked, Annotations])[] = [
     { namespace: "linkerd", of: { ...on, [RANGE]: "1/9000" } },
     { ...attached, [UID]: "2103" },
   ],
-  // What is not looked at.
+  // Not read.
   [
     "a pod from a file",
     { of: on, pod: { "kubernetes.io/config.mirror": "x" } },

@@ -87,7 +87,7 @@ test("pods held by their budgets do not delay those that fail later", async () =
 test("a failed deletion is retried with back-off, at least every minute", async () => {
   outcome = () => "failed";
   const pod = add("broken", failing);
-  // Whatever the kubelet reports meanwhile is no reason to try earlier.
+  // Reports of the kubelet in the meantime are not a reason to try earlier.
   for (let second = 0; second < 600; second++) {
     clock.after(second * 1_000, () => controller.pods.apply({ type: "MODIFIED", object: objectOf(pod) }));
   }

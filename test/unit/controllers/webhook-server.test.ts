@@ -106,7 +106,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     expect((await server.send({ body: review() })).status).toBe(200);
   });
 
-  /** What comes on a connection until its end. */
+  /** Everything received on a connection until its end. */
   async function rest(socket: TLSSocket): Promise<string> {
     let text = "";
     socket.on("data", (chunk: Buffer) => {
@@ -147,7 +147,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
     // All but the last byte.
     for (const socket of sockets) socket.write(`${head}content-length: ${7 * MIB}\r\n\r\n${" ".repeat(7 * MIB - 1)}`);
     const refused = await first;
-    // What was still being sent may have cut off the answer.
+    // The rest of the request may have cut off the answer.
     if (refused !== "") expect(refused).toMatch(/^HTTP\/1.1 503 .*\r\nretry-after: 1\r\n/is);
     await until("the line in the log", () =>
       server.log.includes("review answered 503: too many large reviews at once"),

@@ -4,7 +4,7 @@ import { ApiStub } from "../../support/api-server";
 let api: ApiStub;
 afterEach(() => api.close());
 
-/** What comes of a watch whose server sends a line and then does something else. */
+/** The result of a watch whose server sends a line and then does something else. */
 async function read(then: (end: () => void) => void): Promise<readonly string[]> {
   api = await ApiStub.start((_, response) => {
     response.writeHead(200).write("one\n");
