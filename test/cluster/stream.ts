@@ -22,6 +22,9 @@ const SIZE = 8;
 
 /** Starts meshed pods, batch after batch, until told to stop; each pod is called once it is ready. */
 export class PodStream {
+  private static streams = 0;
+  /** The pods of a stream before this one may not be gone yet. */
+  private readonly name = `stream-${PodStream.streams++}`;
   private stopping = false;
   private batches = 0;
   private count = 0;
@@ -68,7 +71,7 @@ export class PodStream {
 
   private async startBatches(): Promise<void> {
     while (!this.stopping) {
-      const batch = `b${this.batches++}`;
+      const batch = `${this.name}-${this.batches++}`;
       const addresses = await this.start(batch);
       const answers = await this.kubectl.dialAll(
         this.client,
@@ -82,7 +85,7 @@ export class PodStream {
 
   private async start(batch: string): Promise<string[]> {
     const pods = Array.from({ length: SIZE }, (_, index) =>
-      pod(`stream-${batch}-${index}`, { ...this.options, proxy: "sidecar", labels: { batch } }),
+      pod(`${batch}-${index}`, { ...this.options, proxy: "sidecar", labels: { batch } }),
     );
     await this.kubectl.apply(...pods);
     await this.kubectl.run("wait", "pods", `--selector=batch=${batch}`, "--for=condition=Ready", "--timeout=120s");

@@ -13,7 +13,7 @@ import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(120_000);
 
-const MULTUS = join(paths.binaries, "multus");
+const MULTUS = join(paths.binaries, "multus", "multus");
 const PRIMARY = join(paths.binaries, "containerd-2", "loopback");
 const PODS = Array.from({ length: 10 }, (_, index) => `pod-${index}`);
 
