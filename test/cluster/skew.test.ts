@@ -16,7 +16,10 @@ const FORMER = {
   chart: join(former, "dist", "charts", "linkerd2-cni"),
   image: join(former, "dist", "image", "linkerd-cni.oci.tar"),
 } as const;
-const lacks = existsSync(FORMER.image) ? undefined : "PREVIOUS_PEER: a checkout of the former release that is built";
+const lacks =
+  former !== "" && existsSync(FORMER.image)
+    ? undefined
+    : "PREVIOUS_PEER: a checkout of the former release that is built";
 
 /** Tags here: both may have the same version before the first release. */
 const TAGS = { former: "former", current: "current" } as const;
