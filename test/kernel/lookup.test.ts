@@ -155,14 +155,19 @@ suite("a look-up", missing, () => {
   it("leaves callers beyond sixteen look-ups to themselves", async () => {
     const held: (() => void)[] = [];
     answer = (request, response) => void held.push(() => meshed(request, response));
-    const callers = Array.from({ length: 16 }, () => exchange(`GET ${CART} HTTP/1.1\r\nconnection: close\r\n\r\n`));
+    // A look-up of before, which its caller has given up, may still take a place.
+    const served = async (): Promise<string> => {
+      const text = await exchange(`GET ${CART} HTTP/1.1\r\nconnection: close\r\n\r\n`);
+      return text.includes(" 200 ") ? text : served();
+    };
+    const callers = Array.from({ length: 16 }, served);
     while (held.length < callers.length) await new Promise((resolve) => setTimeout(resolve, 20));
     answer = meshed;
     const called = await addUnhurried();
     for (const end of held) end();
     // The refusal may arrive before the request has left.
     expect(called).toMatchObject(directly(/busy with 16 look-ups|the connection was closed/));
-    for (const text of await Promise.all(callers)) expect(text).toContain("HTTP/1.1 200 OK");
+    await Promise.all(callers);
     expect(await addUnhurried()).toMatchObject(byInstaller);
   });
 
