@@ -21,7 +21,7 @@ import { TestNode } from "./installer-node";
 
 const EMULATOR = ["/usr/bin/env", "qemu-aarch64"] as const;
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const missing =
   namespacesMissing() ??
