@@ -16,7 +16,7 @@ export type Verdict =
       readonly isUnauthorized?: true;
     };
 
-const UNAUTHORIZED = 401;
+export const UNAUTHORIZED = 401;
 const FORBIDDEN = 403;
 /** Whether an answer says that the token is accepted, and may ask. */
 export const isAccepted = (status: number) => status < 500 && status !== UNAUTHORIZED && status !== FORBIDDEN;

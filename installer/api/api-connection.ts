@@ -5,7 +5,7 @@ import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { type ClosingTransport, type ConnectionOptions, httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import { type Access, isAccepted } from "./access";
+import { type Access, isAccepted, UNAUTHORIZED } from "./access";
 
 /**
  * Few connections, since each costs 45 KiB here and a handshake of the API server; more if it is slow. A dead
@@ -37,7 +37,6 @@ const SOONEST_MS = { broken: 3_000, ended: 10_000 };
 const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: 10_000 };
 /** Milliseconds for which the token that was read is used: the kubelet replaces it long before it ends. */
 const READ_AGAIN_MS = 1_000;
-const UNAUTHORIZED = 401;
 
 interface ApiConnectionDeps {
   /** Called before each request. @throws if there is no token */

@@ -6,7 +6,13 @@ import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from ".
 import type { Log } from "../../process/log";
 import { randomUUID } from "../../system/crypto";
 import { existsSync, readdirSync, renameSync, statSync, unlinkSync } from "../../system/fs";
-import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../system/http/server";
+import {
+  HttpError,
+  HttpServer,
+  responseBytes,
+  type ServerRequest,
+  type ServerResponse,
+} from "../../system/http/server";
 import { type Connection, connectUnix, listenUnix } from "../../system/net";
 import { basename, dirname, join } from "../../system/path";
 import type { ApiConnection } from "./api-connection";
@@ -124,24 +130,22 @@ export class LookupServer {
       this.server.take(connection);
       return;
     }
-    const reason = this.busy;
-    const refusal = `HTTP/1.1 ${BAD_GATEWAY} Bad Gateway\r\ncontent-length: ${reason.length}\r\n\r\n${reason}`;
     const end = () => connection.close();
-    connection.write(new TextEncoder().encode(refusal)).then(end, end);
+    connection.write(responseBytes(this.busy)).then(end, end);
   };
 
   private get most(): number {
     return this.deps.callersHaveToken ? MOST_LOOKUPS.withToken : MOST_LOOKUPS.withoutToken;
   }
 
-  private get busy(): string {
-    return `it is busy with ${this.most} look-ups`;
+  private get busy(): ServerResponse {
+    return noAnswer(`it is busy with ${this.most} look-ups`);
   }
 
   private async answer({ method, target, headers }: ServerRequest): Promise<ServerResponse> {
     if (method !== "GET") throw new HttpError(405, "only GET is answered", { allow: "GET" });
     if (!isLookup(target)) throw new HttpError(404, "only pods, namespaces and the Service kubernetes are looked up");
-    if (this.lookups >= this.most) return noAnswer(this.busy);
+    if (this.lookups >= this.most) return this.busy;
     const deadline = headers.get(DEADLINE_HEADER) ?? "";
     const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
     this.lookups += 1;

@@ -243,21 +243,29 @@ class Session {
     }
   }
 
-  private async send({ status, headers = {}, body }: ServerResponse, isHead: boolean): Promise<void> {
-    const payload = encoder.encode(body);
-    const fields = { ...headers, "content-length": payload.length, connection: this.keeps ? "keep-alive" : "close" };
-    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-    const head = encoder.encode(`HTTP/1.1 ${status} ${PHRASES[status] ?? "Status"}\r\n${lines.join("")}\r\n`);
-    const message = new Gathered();
-    message.add(head);
-    if (!isHead) message.add(payload);
+  private async send(response: ServerResponse, isHead: boolean): Promise<void> {
+    const bytes = responseBytes(response, { keeps: this.keeps, isHead });
     const timer = setTimeout(() => this.close(), this.options.sendMs ?? SEND_MS);
     try {
-      await this.connection.write(message.take());
+      await this.connection.write(bytes);
     } finally {
       clearTimeout(timer);
     }
   }
+}
+
+/** A response as it is sent; by default the last one of its connection. */
+export function responseBytes(
+  { status, headers = {}, body }: ServerResponse,
+  { keeps = false, isHead = false }: { readonly keeps?: boolean; readonly isHead?: boolean } = {},
+): Uint8Array {
+  const payload = encoder.encode(body);
+  const fields = { ...headers, "content-length": payload.length, connection: keeps ? "keep-alive" : "close" };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const message = new Gathered();
+  message.add(encoder.encode(`HTTP/1.1 ${status} ${PHRASES[status] ?? "Status"}\r\n${lines.join("")}\r\n`));
+  if (!isHead) message.add(payload);
+  return message.take();
 }
 
 function refusal(error: unknown): ServerResponse {
