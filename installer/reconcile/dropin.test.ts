@@ -205,7 +205,7 @@ describe("with a runtime that reads drop-ins", () => {
     ]);
   });
 
-  test("one that is removed again and again comes back at growing intervals; nobody is looked for who writes it", async () => {
+  test("a drop-in that is removed repeatedly is restored at growing intervals, without a search for the program that removes it", async () => {
     on({ [NAME]: LIST });
     const installer = node.installer();
     await installer.reconcile();

@@ -31,7 +31,7 @@ test("a process that no longer leads after its read does not write", async () =>
   expect(calls).toEqual(["GET"]);
 });
 
-test("a definition that the watch has not reported yet does not change, whoever wrote it", async () => {
+test("does not change a definition that the watch has not reported yet, regardless of its writer", async () => {
   const calls: (string | undefined)[] = [];
   const send = async ({ method = "GET" }: ApiRequest) => {
     calls.push(method);
