@@ -13,11 +13,21 @@ async function describe(path: string): Promise<string> {
   return `file ${mode} ${sha256(await readFile(path))}`;
 }
 
-/** Every path below a directory with its description: equal snapshots mean that no byte differs. */
+/**
+ * Every path below a directory with its description: equal snapshots mean that no byte differs. Other programs may be
+ * writing there: a path that is deleted after the directory was listed is left out.
+ */
 export async function snapshot(directory: string): Promise<Record<string, string>> {
   const names = await readdir(directory, { recursive: true });
-  const entries = names.sort().map(async (name) => [name, await describe(join(directory, name))] as const);
-  return Object.fromEntries(await Promise.all(entries));
+  const entries = names.sort().map(async (name) => {
+    try {
+      return [[name, await describe(join(directory, name))] as const];
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    }
+  });
+  return Object.fromEntries((await Promise.all(entries)).flat());
 }
 
 /** The paths at which two snapshots differ. */
