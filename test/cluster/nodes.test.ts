@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { differences } from "../../demo/snapshot";
+import { NODE } from "./addresses";
 import { followInstaller, forceDeleteInstaller } from "./faults";
-import { pod, until } from "./pods";
+import { type Pod, pod, podAnnotations, podSpec, until } from "./pods";
 import { clusterSuite } from "./suite";
 
 const NOWHERE = JSON.stringify({
@@ -14,7 +15,7 @@ const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 /** How long the API server takes a token for good that it has just seen. */
 const REMEMBERED_MS = 12_000;
 
-clusterSuite("a node that the DaemonSet no longer selects, and selects again", (cluster) => {
+clusterSuite("a node that is drained, and one that the DaemonSet no longer selects, and selects again", (cluster) => {
   let before: Record<string, string>;
 
   beforeAll(async () => {
@@ -38,6 +39,42 @@ clusterSuite("a node that the DaemonSet no longer selects, and selects again", (
       await cluster.rolledOut();
     }
     expect(Object.keys(await cluster.directories())).toEqual(installed);
+  });
+
+  test("keeps everything while it is drained, and starts the evicted pods redirected afterwards", async () => {
+    const { kubectl } = cluster;
+    const installed = Object.keys(await cluster.directories());
+    const installers = await cluster.restarts();
+    const options = { proxy: "sidecar", validator: true } as const;
+    const labels = { app: "drained" };
+    await kubectl.start(pod("client"));
+    await kubectl.apply({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "drained", namespace: "default" },
+      spec: {
+        replicas: 4,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels, annotations: podAnnotations(options) }, spec: podSpec(options) },
+      },
+    });
+    const available = () => kubectl.run("rollout", "status", "deployment/drained", "--timeout=120s");
+    await available();
+    await kubectl.run("drain", NODE.name, "--ignore-daemonsets", "--force", "--timeout=60s");
+    const { items: waiting } = await kubectl.json<{ items: Pod[] }>("get", "pods");
+    expect(waiting.map(({ status }) => status.phase)).toEqual(Array(4).fill("Pending"));
+    expect(await cluster.chain()).toEqual(CHAIN);
+    expect(Object.keys(await cluster.directories())).toEqual(installed);
+    // The DaemonSet's pod is neither evicted nor started again.
+    expect(await cluster.restarts()).toEqual(installers);
+    await kubectl.run("uncordon", NODE.name);
+    await available();
+    await kubectl.start(pod("client"));
+    const { items } = await kubectl.json<{ items: Pod[] }>("get", "pods", "--selector=app=drained");
+    const addresses = items.map(({ status }) => `${status.podIP}:8080`);
+    expect(await kubectl.dialAll("client", addresses)).toEqual(addresses.map((original) => ({ port: 4143, original })));
+    expect(items.map(({ status }) => status.initContainerStatuses?.[0]?.restartCount)).toEqual(Array(4).fill(0));
+    await kubectl.run("delete", "deployment/drained", "pod/client", "--timeout=60s");
   });
 
   test("is put back byte for byte when it is not selected any more, and chained when it is again", async () => {
