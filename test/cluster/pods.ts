@@ -130,8 +130,9 @@ export class Kubectl {
     try {
       await this.run("wait", where, `pod/${name}`, "--for=condition=Ready", "--timeout=120s");
     } catch (error) {
-      const events = await this.run("events", where, `--for=pod/${name}`);
-      throw new Error(`${(error as Error).message}\n${events}`, { cause: error });
+      // Without an event only its node and its conditions say how far it has come.
+      const description = await this.run("describe", where, `pod/${name}`);
+      throw new Error(`${(error as Error).message}\n${description}`, { cause: error });
     }
     const { status } = await this.json<Pod>("get", where, `pod/${name}`);
     return status.podIP ?? "";
