@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { parse } from "yaml";
 import {
   type ChartTool,
   define,
@@ -86,7 +87,7 @@ class Sources {
 
   private async publishChart(chart: FluxObject): Promise<void> {
     const directory = join(this.git.path, chart.spec.chart ?? "");
-    const [, version = ""] = /^version: (\S+)$/m.exec(await readFile(join(directory, "Chart.yaml"), "utf8")) ?? [];
+    const { version } = parse(await readFile(join(directory, "Chart.yaml"), "utf8")) as { version: string };
     // As the default reconcileStrategy has it: another version is another chart.
     if (isPublished(chart, version)) return;
     const into = join(ARTIFACTS.directory, chart.metadata.name);

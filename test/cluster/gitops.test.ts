@@ -1,6 +1,7 @@
 /** Argo CD and Flux, the real ones, install both charts from a Git repository and keep them. */
-import { readFile, writeFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
 import { differences } from "../../demo/snapshot";
 import { CRD } from "../support/multus";
 import { suite, which } from "../support/requirements";
@@ -15,6 +16,7 @@ import {
   LINKERD_MULTUS,
   MANIFESTS,
 } from "./gitops";
+import { linkerdChart } from "./linkerd-chart";
 import { importNextImage } from "./next-image";
 import { pod, until } from "./pods";
 import { PodStream } from "./stream";
@@ -28,9 +30,15 @@ const argocdMissing =
     ? "ARGOCD_PEER: a directory with argocd"
     : ["redis-server", "git"].find((program) => which(program) === undefined);
 
+const [installer, plugin] = [process.env["LINKERD_CNI_INSTALL_PEER"], process.env["LINKERD_CNI_PEER"]];
+const linkerds = installer === undefined || plugin === undefined ? undefined : { installer, plugin };
+/** The same installation, from linkerd's chart in the Git repository. */
+const LINKERDS: Installation = { ...LINKERD_CNI, path: "linkerd/linkerd2-cni" };
+
 const RECONCILIATIONS = 10;
-/** Meshed pods that start during an upgrade and its revert, at least. */
-const PODS = 100;
+/** Meshed pods that start during a change, at least. */
+const PODS = 112;
+const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 /** Those that the charts have objects of. */
 const KINDS = [
   "clusterrole",
@@ -59,6 +67,8 @@ interface Case<Tool extends GitOps> {
   readonly make: (cluster: TestCluster, git: GitRepository) => Tool;
   /** Installations, in this order. */
   readonly installs: readonly Installation[];
+  /** Tests before the first installation. */
+  readonly before?: (tool: () => Tool) => void;
   /** More tests of the installations. */
   readonly installed?: (tool: () => Tool) => void;
 }
@@ -86,7 +96,17 @@ async function release(cluster: TestCluster, git: GitRepository): Promise<void> 
   });
 }
 
-clusterSuite("both charts by GitOps", (cluster) => {
+/** Has linkerd's installer come and go: it writes the node's list in its own format, and leaves it like that. */
+async function formatAsLinkerd(cluster: TestCluster, chart: string): Promise<void> {
+  await cluster.helm("install", "linkerd-cni", "-n", "linkerd-cni", "--create-namespace", chart);
+  await cluster.rolledOut();
+  // Its pod counts as ready before it has installed.
+  await until("linkerd's plugin in the chain", async () => (await cluster.chain()).includes("linkerd-cni"));
+  await cluster.uninstall();
+  await cluster.kubectl.run("delete", "namespace", "linkerd-cni", "--timeout=60s");
+}
+
+const gitOps = (cluster: TestCluster) => {
   let git: GitRepository;
   let before: Record<string, string>;
   /** The plugin's executable in another image. */
@@ -94,6 +114,11 @@ clusterSuite("both charts by GitOps", (cluster) => {
 
   beforeAll(async () => {
     git = await GitRepository.create();
+    if (linkerds !== undefined) {
+      const chart = await linkerdChart(cluster.machine, linkerds);
+      await git.commit("linkerd's chart", () => cp(chart, join(git.path, LINKERDS.path), { recursive: true }));
+      await formatAsLinkerd(cluster, chart);
+    }
     before = await cluster.directories();
     await cluster.kubectl.apply(CRD);
     next = await importNextImage(cluster.machine, "next");
@@ -128,7 +153,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
   const scenario = <Tool extends GitOps>(
     name: string,
     lacks: string | undefined,
-    { make, installs, installed }: Case<Tool>,
+    { make, installs, before: first, installed }: Case<Tool>,
   ) =>
     suite(name, lacks, () => {
       let tool: Tool;
@@ -138,13 +163,15 @@ clusterSuite("both charts by GitOps", (cluster) => {
       });
       afterAll(() => tool.stop());
 
+      first?.(() => tool);
+
       test("it installs, and ten reconciliations find nothing to change", async () => {
         for (const what of installs) {
           await tool.install(what);
           await tool.settled(what);
         }
         await cluster.rolledOut();
-        expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
+        expect(await cluster.chain()).toEqual(CHAIN);
         const corrected = await Promise.all(installs.map((what) => tool.corrections(what)));
         const changed = await changes(installs);
         for (const what of installs) {
@@ -199,41 +226,92 @@ clusterSuite("both charts by GitOps", (cluster) => {
       expect((await stanza())["inbound-ports-to-ignore"]).toContain("25");
     });
 
+  /** Changes something while meshed pods start, and waits until enough have. Each must be redirected. */
+  const whilePodsStart = async (what: string, change: () => Promise<void>) => {
+    const stream = new PodStream(cluster.kubectl, "client");
+    const enough = async () => {
+      await stream.check();
+      return stream.started >= PODS;
+    };
+    let during = 0;
+    try {
+      await change();
+      during = stream.started;
+      await until(`${PODS} pods`, enough, 240);
+    } finally {
+      await stream.stop();
+    }
+    const { started, notRedirected } = await stream.stop();
+    process.stdout.write(`${what}: ${started} meshed pods, ${during} of them during the change\n`);
+    expect(notRedirected).toEqual([]);
+  };
+
   const streamTest = (tool: () => GitOps) =>
     test(`a commit with another image and its revert, while ${PODS} meshed pods start: none fails, all are redirected`, async () => {
       const present = await cluster.executables();
       const failures = await cluster.failures();
-      const stream = new PodStream(cluster.kubectl, "client");
-      await git.commit("another image", async () => {
-        await git.replace(join(LINKERD_CNI.path, "Chart.yaml"), /^version: .*$/m, "version: 0.8.0");
-        await git.replace(
-          join(LINKERD_CNI.path, "values.yaml"),
-          /^(image:\n(?: {2}.*\n|\n)*? {2}version:) .*$/m,
-          "$1 next",
-        );
-        await git.replace(join(MANIFESTS, "linkerd-cni.yaml"), /^( +image: \S+):\S+$/m, "$1:next");
+      await whilePodsStart("another image and its revert", async () => {
+        await git.commit("another image", async () => {
+          await git.replace(join(LINKERD_CNI.path, "Chart.yaml"), /^version: .*$/m, "version: 0.8.0");
+          await git.replace(
+            join(LINKERD_CNI.path, "values.yaml"),
+            /^(image:\n(?: {2}.*\n|\n)*? {2}version:) .*$/m,
+            "$1 next",
+          );
+          await git.replace(join(MANIFESTS, "linkerd-cni.yaml"), /^( +image: \S+):\S+$/m, "$1:next");
+        });
+        await tool().settled(LINKERD_CNI);
+        await cluster.rolledOut();
+        expect(await cluster.executables()).toEqual([next]);
+        await git.revert();
+        await tool().settled(LINKERD_CNI);
+        await cluster.rolledOut();
+        expect(await cluster.executables()).toEqual(present);
       });
-      await tool().settled(LINKERD_CNI);
-      await cluster.rolledOut();
-      expect(await cluster.executables()).toEqual([next]);
-      const half = stream.started;
-      await git.revert();
-      await tool().settled(LINKERD_CNI);
-      await cluster.rolledOut();
-      expect(await cluster.executables()).toEqual(present);
-      await until(
-        `${PODS} pods`,
-        async () => {
-          await stream.check();
-          return stream.started >= PODS;
-        },
-        240,
-      );
-      const { started, notRedirected } = await stream.stop();
-      process.stdout.write(`${started} meshed pods, ${half} of them during the upgrade\n`);
-      expect(notRedirected).toEqual([]);
       expect(await cluster.failures()).toEqual(failures);
     }, 480_000);
+
+  /** Kinds and names of a chart's objects, with the example's values as far as these add objects. */
+  const rendered = async ({ name, namespace, path }: Installation): Promise<readonly string[]> => {
+    const options = [
+      `--namespace=${namespace}`,
+      "--no-hooks",
+      "--kube-version=1.34.0",
+      "--set=priorityClassName=system-node-critical",
+    ];
+    const text = await cluster.helm("template", name, join(git.path, path), ...options);
+    type Rendered = { kind: string; metadata: { name: string } } | null;
+    const objects = parseAllDocuments(text).map((document) => document.toJS() as Rendered);
+    return objects.flatMap((object) => (object === null ? [] : [`${object.kind} ${object.metadata.name}`])).sort();
+  };
+
+  /** Changes the source of the tool's object, and waits until only its chart is there, on the node as in the cluster. */
+  const move = async (tool: ChartTool, to: Installation, isThere: (executables: string[]) => boolean) => {
+    await tool.install(to);
+    await tool.settled(to);
+    await cluster.rolledOut();
+    const isChained = async () =>
+      isThere(await cluster.executables()) && (await cluster.chain()).length === CHAIN.length;
+    await until(`the plugin of ${to.path} in the chain`, isChained);
+    expect(await cluster.chain()).toEqual(CHAIN);
+    const present = Object.keys(await changes([to])).map((key) => key.replace(/ .*\//, " "));
+    expect(present.sort()).toEqual(await rendered(to));
+  };
+
+  const sourceTest = (tool: () => ChartTool) =>
+    (linkerds === undefined ? test.skip : test)(
+      `another source goes from linkerd's chart to ours and back, while ${PODS} meshed pods start each way: all are redirected (needs LINKERD_CNI_PEER, LINKERD_CNI_INSTALL_PEER)`,
+      async () => {
+        await move(tool(), LINKERDS, ([executable]) => executable !== undefined);
+        const theirs = await cluster.executables();
+        const areTheirs = (executables: string[]) => executables.join() === theirs.join();
+        await whilePodsStart("from linkerd's chart to ours", () =>
+          move(tool(), LINKERD_CNI, (executables) => executables.length === 1 && !areTheirs(executables)),
+        );
+        await whilePodsStart("from our chart to linkerd's", () => move(tool(), LINKERDS, areTheirs));
+      },
+      900_000,
+    );
 
   const charts = [LINKERD_CNI, LINKERD_MULTUS];
   const chartTests = (tool: () => ChartTool) => {
@@ -243,6 +321,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
   scenario("Flux, by HelmRelease", fluxMissing, {
     make: (cluster, git) => new FluxHelm(cluster, git, flux ?? ""),
     installs: charts,
+    before: sourceTest,
     installed: chartTests,
   });
   scenario("Flux, by Kustomization of dist/manifests", fluxMissing, {
@@ -257,4 +336,7 @@ clusterSuite("both charts by GitOps", (cluster) => {
       installed: chartTests,
     });
   }
-});
+};
+
+// Ours chains by a drop-in there, which linkerd's installer does not remove as it ends.
+clusterSuite("both charts by GitOps", gitOps, "2");
