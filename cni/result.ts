@@ -12,9 +12,11 @@ export function previousResult(source: JsonObject): JsonObject | undefined {
   return isObject(previous) ? previous : refuse("prevResult", previous, "an object");
 }
 
-/** Members that 1.1.0 added, dropped for older versions. */
-const NEW_INTERFACE_MEMBERS = ["mtu", "socketPath", "pciID"];
-const NEW_ROUTE_MEMBERS = ["mtu", "advmss", "priority", "table", "scope"];
+/** Members that a version added, by list; they are dropped for older versions. */
+const ADDED: readonly (readonly [since: CniVersion, list: "interfaces" | "routes", names: readonly string[]])[] = [
+  ["1.1.0", "interfaces", ["mtu", "socketPath", "pciID"]],
+  ["1.1.0", "routes", ["mtu", "advmss", "priority", "table", "scope"]],
+];
 
 type Edit = (item: JsonObject) => JsonObject;
 
@@ -40,8 +42,8 @@ function convertAddresses(result: JsonObject, from: CniVersion, to: CniVersion):
 }
 
 function dropNewMembers(result: JsonObject, from: CniVersion, to: CniVersion): JsonObject {
-  if (!atLeast(from, "1.1.0") || atLeast(to, "1.1.0")) return result;
-  return editList(editList(result, "interfaces", without(NEW_INTERFACE_MEMBERS)), "routes", without(NEW_ROUTE_MEMBERS));
+  const dropped = ADDED.filter(([since]) => atLeast(from, since) && !atLeast(to, since));
+  return dropped.reduce((kept, [, list, names]) => editList(kept, list, without(names)), result);
 }
 
 /** Before 0.3.0 a result had `ip4` and `ip6` instead of lists; the two forms cannot be converted. */

@@ -10,7 +10,7 @@ export const pluginToken = group({
     .meta({
       description:
         "Give the plugin on the node a token of a service account of its own, which may only read single pods, " +
-        "namespaces and the service `kubernetes`; where it is refused, or with false, the plugin uses the installer's",
+        "namespaces and the service `kubernetes`; if it is refused, or with false, the plugin uses the installer's",
     }),
   expirationSeconds: integer(600, 2 ** 31 - 1)
     .default(86400)

@@ -278,7 +278,7 @@ export interface RbacProps {
 export interface PluginTokenProps {
   /**
    * Give the plugin on the node a token of a service account of its own, which may only read single pods, namespaces
-   * and the service `kubernetes`; where it is refused, or with false, the plugin uses the installer's.
+   * and the service `kubernetes`; if it is refused, or with false, the plugin uses the installer's.
    * @default true
    */
   readonly dedicated?: Input<Values["pluginToken"]["dedicated"]> | undefined;

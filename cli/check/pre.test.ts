@@ -1,3 +1,4 @@
+import { PLATFORM_NAMES } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
 import { runIn } from "../io.testing";
 import { leadsSomewhere } from "../links.testing";
@@ -14,7 +15,7 @@ const node = (name: string, nodeInfo: Info = {}, labels: Record<string, string> 
   status: { nodeInfo, conditions: [{ type: "Ready", status: "True" }] },
 });
 
-test.each<readonly [string | undefined, NodeObject]>([
+const recognized: readonly (readonly [string | undefined, NodeObject])[] = [
   [undefined, node("a", { kubeletVersion: "v1.34.4", osImage: "Ubuntu 24.04 LTS" })],
   ["talos", node("a", { osImage: "Talos (v1.9.0)" }, { "eks.amazonaws.com/nodegroup": "a" })],
   ["bottlerocket", node("a", { osImage: "Bottlerocket OS 1.30.0 (aws-k8s-1.31)", kubeletVersion: "v1.31.4-eks-a" })],
@@ -28,8 +29,14 @@ test.each<readonly [string | undefined, NodeObject]>([
   ["microk8s", node("a", {}, { "microk8s.io/cluster": "true" })],
   ["minikube", node("a", {}, { "minikube.k8s.io/name": "minikube" })],
   ["kind", node("a", {}, {}, "kind://docker/kind/kind-control-plane")],
-])("a node of %s", (platform, given) => {
+];
+
+test.each(recognized)("a node of %s", (platform, given) => {
   expect(platformOf(given)).toBe(platform);
+});
+
+test.each(PLATFORM_NAMES)("an example of a node of %s", (platform) => {
+  expect(recognized.map(([name]) => name)).toContain(platform);
 });
 
 const before = (given: Partial<Before> = {}): Before => ({

@@ -22,16 +22,16 @@ const modes: Readonly<Record<IptablesMode, string>> = {
   plain: "plain: by the node's iptables",
 };
 
-const exceptions: readonly (readonly [keyof Sources, string])[] = [
-  ["skipInboundPorts", "  not to port"],
-  ["skipInboundSubnets", "  not from network"],
-];
-const outgoing: readonly (readonly [keyof Sources, string])[] = [
-  ["proxyUid", "  not of user"],
-  ["proxyGid", "  not of group"],
-  ["skipOutboundPorts", "  not to port"],
-  ["skipOutboundSubnets", "  not to network"],
-];
+/** The connections that each option excepts from the redirect, in the order of the rows. */
+const EXCEPTIONS: Readonly<Record<keyof Sources, readonly ["inbound" | "outbound", string]>> = {
+  skipInboundPorts: ["inbound", "  not to port"],
+  skipInboundSubnets: ["inbound", "  not from network"],
+  proxyUid: ["outbound", "  not of user"],
+  proxyGid: ["outbound", "  not of group"],
+  skipOutboundPorts: ["outbound", "  not to port"],
+  skipOutboundSubnets: ["outbound", "  not to network"],
+};
+const OPTIONS = Object.keys(EXCEPTIONS) as (keyof Sources)[];
 
 const listed = (text: string) =>
   text
@@ -92,13 +92,17 @@ export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row
   const { linkerd } = known.stanza;
   const origins = new Origins(redirected, evidence);
   const sources = sourcesOf(known.pod, known.around, known.stanza);
-  // An id of 0 or less does not make a rule.
-  const isSet = (option: keyof Sources) =>
-    (option !== "proxyUid" && option !== "proxyGid") || options[option] !== undefined;
-  const excepted = (option: keyof Sources, what: string) =>
-    sources[option]
-      .filter(({ text }) => text.trim() !== "" && isSet(option))
-      .map((source) => ({ what, value: listed(source.text), from: origins.ofSource(option, source) }));
+  const excepted = (direction: "inbound" | "outbound") =>
+    OPTIONS.filter((option) => EXCEPTIONS[option][0] === direction).flatMap((option) =>
+      sources[option]
+        // An id of 0 or less does not make a rule.
+        .filter(({ text }) => text.trim() !== "" && options[option] !== undefined)
+        .map((source) => ({
+          what: EXCEPTIONS[option][1],
+          value: listed(source.text),
+          from: origins.ofSource(option, source),
+        })),
+    );
   const all = options.portsToRedirect.length === 0;
   const inbound = all ? "TCP to any port" : `TCP to ports ${options.portsToRedirect.join(",")}`;
   return [
@@ -107,14 +111,14 @@ export function rowsOf(redirected: Redirected, evidence: Evidence): readonly Row
       value: `${inbound}, to the proxy's port ${options.inboundPort}`,
       from: origins.ofField(all ? "incoming-proxy-port" : "ports-to-redirect"),
     },
-    ...exceptions.flatMap(([option, what]) => excepted(option, what)),
+    ...excepted("inbound"),
     {
       what: "outbound",
       value: `TCP to any port, to the proxy's port ${options.outboundPort}`,
       from: origins.ofField("outgoing-proxy-port"),
     },
     { what: "  not through", value: "lo", from: "always" },
-    ...outgoing.flatMap(([option, what]) => excepted(option, what)),
+    ...excepted("outbound"),
     { what: "addresses", value: options.ipv6 ? "IPv4 and IPv6" : "IPv4 only", from: origins.ofField("ipv6") },
     { what: "mode", value: modeOf(evidence, linkerd["iptables-mode"]), from: origins.ofField("iptables-mode") },
     ...setBy(evidence),

@@ -2,6 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, LinkerdMultus } from "../../constructs";
+import { createMetrics as repairMetrics } from "../../controllers/repair/metrics";
+import { createInstruments as installerInstruments } from "../../installer/telemetry/instruments";
+import { createMetrics as nriMetrics } from "../../nri/metrics";
 import { exposedMetrics } from "../support/metrics";
 
 /** Names of metrics; a histogram's own is followed by those of its series. */
@@ -71,6 +74,21 @@ test("every metric has a row in the documents", async () => {
   const has = (name: string) => rows.includes(`\`${name}\``) || rows.includes(`\`${name.replace(REPAIR_PREFIX, "")}\``);
   const names = namesIn(await exposedMetrics()).map(([name = ""]) => name);
   expect(names.filter((name) => !has(name))).toEqual([]);
+});
+
+test.each([
+  ["installer", installerInstruments()],
+  ["controllers/repair", repairMetrics()],
+  ["nri", nriMetrics({ connected: () => true, synchronized: () => true })],
+])("%s: every metric is counted", (part, metrics) => {
+  const folder = join(__dirname, "..", "..", part);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts") && !/(\.test|\.testing|metrics|instruments)\.ts$/.test(name),
+  );
+  const sources = files.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
+  const names = Object.keys(metrics).filter((name) => name !== "registry" && name !== "read");
+  expect(names.length).toBeGreaterThan(4);
+  expect(names.filter((name) => !new RegExp(`\\b(instruments|metrics)\\.${name}\\b`).test(sources))).toEqual([]);
 });
 
 test("every metric is on the dashboard", async () => {
