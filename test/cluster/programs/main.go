@@ -1,4 +1,4 @@
-// What runs in the test cluster's containers: one static executable, chosen by its first argument.
+// The programs of the test cluster's containers in one static executable; its first argument chooses one.
 package main
 
 import (

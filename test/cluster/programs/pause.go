@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// pause does nothing until it is told to end, but buries the dead: it is process 1 of its PID namespace.
+// pause does nothing until a signal ends it, except reaping processes: it is process 1 of its PID namespace.
 func pause([]string) error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)

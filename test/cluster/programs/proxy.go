@@ -10,18 +10,18 @@ import (
 	"unsafe"
 )
 
-// SO_ORIGINAL_DST: where a connection went before it was redirected.
+// SO_ORIGINAL_DST: the destination of a connection before its redirect.
 const originalDestination = 80
 
-// report is what a client is told, and the log keeps.
+// report is the answer to a client, which is also logged.
 type report struct {
 	// Port on which the connection arrived here.
 	Port int `json:"port"`
-	// Where the client meant to connect to.
+	// The address that the client connected to.
 	Original string `json:"original"`
 }
 
-// proxy listens where linkerd's proxy does, inbound and outbound, and tells each client whom it wanted to reach.
+// proxy listens on the ports of linkerd's proxy, and tells each client its original destination.
 func proxy([]string) error {
 	failed := make(chan error)
 	for _, port := range []int{4143, 4140} {

@@ -33,7 +33,7 @@ func accept(listener *net.TCPListener, answer func(*net.TCPConn) string) error {
 	}
 }
 
-// serve stands for an application.
+// serve acts as an application.
 func serve(args []string) error {
 	if len(args) != 1 {
 		return errors.New("serve needs a port")
@@ -45,7 +45,7 @@ func serve(args []string) error {
 	return listen(port, func(*net.TCPConn) string { return fmt.Sprintf(`{"served":%d}`, port) })
 }
 
-// dial prints what each address answers, or why it does not, a line each. It fails when one does not.
+// dial prints the answer of each address, or its error, one per line. It fails if an address does not answer.
 func dial(args []string) error {
 	var failures []error
 	for _, address := range args {
@@ -58,7 +58,7 @@ func dial(args []string) error {
 
 func ask(address string) (string, error) {
 	connection, err := net.DialTimeout("tcp", address, 3*time.Second)
-	// A container that runs may not listen yet.
+	// A running container may not listen yet.
 	for end := time.Now().Add(5 * time.Second); errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(end); {
 		time.Sleep(100 * time.Millisecond)
 		connection, err = net.DialTimeout("tcp", address, 3*time.Second)

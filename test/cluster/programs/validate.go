@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// What linkerd's validator exits with where connections are not redirected: EOPNOTSUPP.
+// The exit code of linkerd's validator if connections are not redirected: EOPNOTSUPP.
 const notRedirected = 95
 
-// validate listens where linkerd's proxy does and connects elsewhere: where connections are redirected, it finds
+// validate listens on the port of linkerd's proxy and connects elsewhere: if connections are redirected, it reaches
 // itself.
 func validate(args []string) error {
 	if len(args) != 1 {
