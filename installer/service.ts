@@ -282,8 +282,7 @@ export class Service {
   private async learnRuntime(): Promise<boolean> {
     const { settings, log } = this.deps;
     if (settings.nodeName === undefined) return false;
-    const path = `/api/v1/nodes/${settings.nodeName}`;
-    const found = await askForRuntime(() => transport(readApiServer(settings.cluster)), path);
+    const found = await askForRuntime(() => transport(readApiServer(settings.cluster)), settings.nodeName);
     if (found === undefined || found === this.runtime) return false;
     this.runtime = found;
     const facts = { directories: [], pluginBytes: 0, runtime: this.runtime };

@@ -10,6 +10,7 @@ const DAEMON_SET = "/apis/apps/v1/namespaces/linkerd-cni/daemonsets/linkerd-cni"
 
 const thereIs = (metadata: object): Answer => json(200, { metadata, spec: {}, status: { desiredNumberScheduled: 1 } });
 const silence: Answer = () => undefined;
+const pathOf = ({ url = "" }: { readonly url?: string | undefined }) => url.split("?")[0] ?? "";
 
 /** The node's files, without the journal's note that the installer has left. */
 function content() {
@@ -195,7 +196,7 @@ test.each([
     "/api/v1/nodes/node-1": { metadata: { labels: { pool: "batch" } }, status: { nodeInfo } },
     "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x7k2p": { metadata },
   };
-  api.answer = (request, response) => json(200, objects[request.url ?? ""] ?? {})(request, response);
+  api.answer = (request, response) => json(200, objects[pathOf(request)] ?? {})(request, response);
   const before = node.content();
   const installer = start({ NODE_NAME: "node-1" });
   await installer.says("ends in our stanza");
@@ -241,7 +242,7 @@ test("in a rollout, the old installer leaves the new one's installation, even if
 test("CRI-O, which calls the plugin for old pods, keeps its executable", async () => {
   const nodeInfo = { containerRuntimeVersion: "cri-o://1.30.2" };
   api.answer = (request, response) => {
-    const answer = request.url === "/api/v1/nodes/node-1" ? json(200, { status: { nodeInfo } }) : json(404, {});
+    const answer = pathOf(request) === "/api/v1/nodes/node-1" ? json(200, { status: { nodeInfo } }) : json(404, {});
     answer(request, response);
   };
   const before = node.content();
@@ -258,7 +259,7 @@ test("a runtime unknown at the start is requested again, and treated as CRI-O wh
   const nodeInfo = { containerRuntimeVersion: "containerd://1.7.2" };
   let told = false;
   api.answer = (request, response) => {
-    const isNode = told && request.url === "/api/v1/nodes/node-1";
+    const isNode = told && pathOf(request) === "/api/v1/nodes/node-1";
     (isNode ? json(200, { status: { nodeInfo } }) : json(404, {}))(request, response);
   };
   const before = node.content();
