@@ -7,16 +7,23 @@ import { missing, suite } from "../support/requirements";
 
 const NODES = 20;
 const REST_SECONDS = 20;
+/** A node. */
+const STARTS = 2;
 
 /** The only requests that a node's pod may send: its user, and whether they are limited to this node. */
 const ALLOWED = [
   "create serviceaccounts/token as linkerd-cni",
   "get daemonsets as linkerd-cni",
   "get namespaces as linkerd-cni",
+  "get namespaces as linkerd-cni-plugin",
   "get nodes as linkerd-cni",
+  "get nodes from memory as linkerd-cni",
   "get pods as linkerd-cni",
   "get pods as linkerd-cni-plugin",
+  "get pods from memory as linkerd-cni",
+  "get pods from memory as linkerd-cni-plugin",
   "list pods as linkerd-cni",
+  "list pods from memory as linkerd-cni",
   "watch pods as linkerd-cni",
 ];
 
@@ -26,9 +33,11 @@ const sum = (counts: Counts) => Object.values(counts).reduce((all, each) => all 
 
 suite(
   "twenty nodes and a real API server",
-  realApiMissing() ?? missing({ root: true, programs: ["unshare", "ip", "nft"] }),
+  realApiMissing() ?? missing({ root: true, programs: ["unshare", "ip", "nft", "python3"] }),
   () => {
-    let phases: Readonly<Record<"start" | "rest" | "rollout" | "API server down" | "API server back", Counts>>;
+    let phases: Readonly<
+      Record<"start" | "rest" | "rollout" | "API server down" | "API server back" | "pod starts", Counts>
+    >;
     beforeAll(async () => {
       const options = {
         nodes: NODES,
@@ -38,11 +47,14 @@ suite(
         "token-seconds": 0,
         "down-seconds": 5,
         "back-seconds": 15,
+        starts: STARTS,
       };
       const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-      // It fails where a list or a watch is of more than one node's objects.
+      // It fails where a list or a watch is of more than one node's objects, or an ADD fails.
       const run = ["run", "--silent", "scale", "--", "--json", ...flags];
-      phases = JSON.parse((await promisify(execFile)("npm", run, { cwd: root })).stdout);
+      // Linkerd's own would be another minute.
+      const { LINKERD_CNI_PEER: _, ...env } = process.env;
+      phases = JSON.parse((await promisify(execFile)("npm", run, { cwd: root, env })).stdout);
     }, 600_000);
 
     test("nodes request only what they need", () => {
@@ -53,9 +65,23 @@ suite(
     });
 
     test("a start takes a token and a list a node, and four times as many at most where the machine is slow", () => {
-      for (const kind of ["create serviceaccounts/token as linkerd-cni", "list pods as linkerd-cni"]) {
-        expect(phases.start[kind]).toBeGreaterThanOrEqual(NODES);
-        expect(phases.start[kind]).toBeLessThanOrEqual(4 * NODES);
+      for (const kinds of [["create serviceaccounts/token"], ["list pods", "list pods from memory"]]) {
+        const count = kinds.reduce((all, kind) => all + (phases.start[`${kind} as linkerd-cni`] ?? 0), 0);
+        expect(count).toBeGreaterThanOrEqual(NODES);
+        expect(count).toBeLessThanOrEqual(4 * NODES);
+      }
+    });
+
+    test("a start does not have the API server read the node from etcd", () => {
+      expect(phases.start["get nodes from memory as linkerd-cni"]).toBeGreaterThanOrEqual(NODES);
+      expect(phases.start["get nodes as linkerd-cni"]).toBeUndefined();
+    });
+
+    test("a meshed pod of `linkerd inject --manual` takes two requests, more only if they are sent again", () => {
+      for (const what of ["pods", "namespaces"]) {
+        const count = phases["pod starts"][`get ${what} as linkerd-cni-plugin`];
+        expect(count).toBeGreaterThanOrEqual(NODES * STARTS);
+        expect(count).toBeLessThanOrEqual(2 * NODES * STARTS);
       }
     });
 

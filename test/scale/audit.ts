@@ -1,13 +1,14 @@
 /** Requests as the API server's own audit log has them. */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { LINKERDS } from "./peer";
 
-/** Audit record of a request: its time, its user, and the answer. */
+/** Audit record of a request: its time, its user, and the answer; of our accounts, so that the log stays small. */
 export const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
   omitStages: ["RequestReceived"],
-  rules: [{ level: "Metadata" }],
+  rules: [{ level: "Metadata", userGroups: ["system:serviceaccounts:linkerd-cni"] }, { level: "None" }],
 };
 
 interface AuditEvent {
@@ -26,12 +27,13 @@ export interface Request {
   readonly at: number;
   /** Its account: the installers' and controllers' own, or the plugin's. */
   readonly account: string;
-  /** Verb and resource. */
+  /** Verb and resource, and whether the API server may answer from memory in place of asking etcd. */
   readonly what: string;
   readonly uri: string;
   readonly code: number;
 }
 
+const FROM_MEMORY = /[?&]resourceVersion=\d/;
 const ACCOUNT = /^system:serviceaccount:linkerd-cni:(.+)$/;
 
 /** Reads all requests of the service accounts in namespace linkerd-cni. */
@@ -44,10 +46,11 @@ export async function readRequests(path: string): Promise<readonly Request[]> {
     const isWatch = event.verb === "watch";
     if (account === undefined || isWatch !== (event.stage === "ResponseStarted")) continue;
     const { resource = "", subresource } = event.objectRef ?? {};
+    const source = !isWatch && FROM_MEMORY.test(event.requestURI) ? " from memory" : "";
     requests.push({
       at: Date.parse(event.requestReceivedTimestamp),
       account,
-      what: `${event.verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}`,
+      what: `${event.verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${source}`,
       uri: event.requestURI,
       code: event.responseStatus?.code ?? 0,
     });
@@ -55,9 +58,12 @@ export async function readRequests(path: string): Promise<readonly Request[]> {
   return requests.sort((one, other) => one.at - other.at);
 }
 
-/** Requests for lists, or watches, of more than one node's objects. */
+/** Requests of ours for lists, or watches, of more than one node's objects. */
 export function tooMuch(requests: readonly Request[]): readonly string[] {
-  const wide = requests.filter(({ what, uri }) => /^(list|watch) /.test(what) && !uri.includes("spec.nodeName%3D"));
+  const wide = requests.filter(
+    ({ account, what, uri }) =>
+      account !== LINKERDS && /^(list|watch) /.test(what) && !uri.includes("spec.nodeName%3D"),
+  );
   return [...new Set(wide.map(({ what, uri }) => `${what}: ${uri}`))];
 }
 

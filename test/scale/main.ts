@@ -2,8 +2,7 @@
  * `npm run scale`: the programs of many nodes, each a process, against one real API server and etcd. Prints their requests
  * and the cost. Needs root, and runs in its own network namespace, which package.json makes.
  */
-import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,8 +15,13 @@ import { defaultStanza } from "../../demo/stanza";
 import { SMALL_PLUGIN } from "../kernel/installer-node";
 import { buildPrograms } from "../support/program";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
-import { AUDIT_POLICY, byKind, peakPerSecond, type Request, readRequests, tooMuch } from "./audit";
+import { AUDIT_POLICY, readRequests, tooMuch } from "./audit";
+import { each } from "./each";
 import { NAMESPACE, ScaleNode } from "./nodes";
+import { LinkerdsNode, linkerdsStanza, linkerdsToken } from "./peer";
+import { kibibytes, Simulation, say, Traffic } from "./phases";
+import { json, table } from "./report";
+import { type Starting, startPods } from "./starts";
 
 const { values: options } = parseArgs({
   options: {
@@ -32,6 +36,13 @@ const { values: options } = parseArgs({
     json: { type: "boolean", default: false },
     waves: { type: "string", default: "10" },
     "pods-per-node": { type: "string", default: "10" },
+    /** Starts of meshed pods on each node. */
+    starts: { type: "string", default: "10" },
+    /** Starts by linkerd's plugin in all, and nodes with its installer; LINKERD_CNI_PEER and LINKERD_CNI_INSTALL_PEER name them. */
+    "linkerds-starts": { type: "string", default: "1000" },
+    "linkerds-nodes": { type: "string", default: "20" },
+    /** File that also gets what is printed. */
+    out: { type: "string" },
   },
 });
 const NODES = Number(options.nodes);
@@ -42,173 +53,21 @@ const BACK_MS = Number(options["back-seconds"]) * 1000;
 const TOKEN_SECONDS = Number(options["token-seconds"]);
 const WAVES = Number(options.waves);
 const PODS = Number(options["pods-per-node"]);
+const STARTS = Number(options.starts);
+const LINKERDS_STARTS = Number(options["linkerds-starts"]);
+const LINKERDS_NODES = Number(options["linkerds-nodes"]);
+const linkerdsPlugin = process.env["LINKERD_CNI_PEER"];
+const linkerdsInstaller = process.env["LINKERD_CNI_INSTALL_PEER"];
 /** As often as the kubelet asks whether a pod is ready. */
 const READY_MS = 5_000;
 const DAY_SECONDS = 24 * 60 * 60;
 /** Requests of the simulation itself that are under way at once. */
 const PARALLEL = 16;
 
-const say = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
-
-/** Does something for each item, with some under way at once. */
-async function each<T>(items: readonly T[], parallel: number, work: (item: T) => Promise<unknown>): Promise<void> {
-  const rest = [...items];
-  const lane = async () => {
-    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: parallel }, lane));
-}
-
 async function until(what: string, condition: () => boolean, seconds: number): Promise<void> {
   for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(200)) if (condition()) return;
   throw new Error(`waited ${seconds} s for ${what}`);
 }
-
-/** Traffic of the API server's port so far, as the kernel counts it. */
-class Traffic {
-  constructor(port: number) {
-    const rules = `table inet scale {
-      counter connections {}
-      counter asked {}
-      counter answered {}
-      chain input {
-        type filter hook input priority 0;
-        tcp dport ${port} tcp flags & (syn | ack) == syn counter name connections
-        tcp dport ${port} counter name asked
-        tcp sport ${port} counter name answered
-      }
-    }`;
-    execFileSync("nft", ["-f", "-"], { input: rules });
-  }
-
-  read(): { readonly connections: number; readonly asked: number; readonly answered: number } {
-    const text = execFileSync("nft", ["--json", "list", "counters"], { encoding: "utf8" });
-    type Listed = { nftables: { counter?: { name: string; packets: number; bytes: number } }[] };
-    const counters = (JSON.parse(text) as Listed).nftables.flatMap(({ counter }) => counter ?? []);
-    const of = (name: string) => counters.find((counter) => counter.name === name);
-    return {
-      connections: of("connections")?.packets ?? 0,
-      asked: of("asked")?.bytes ?? 0,
-      answered: of("answered")?.bytes ?? 0,
-    };
-  }
-}
-
-/** Seconds of a processor that a process has taken. */
-function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
-const kibibytes = (path: string, key: string) =>
-  Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(readFileSync(path, "utf8"))?.[1] ?? 0);
-const residentMiB = (pid: number) => Math.round(kibibytes(`/proc/${pid}/status`, "VmRSS") / 1024);
-
-interface Phase {
-  readonly name: string;
-  readonly begun: number;
-  readonly ended: number;
-  readonly connections: number;
-  readonly asked: number;
-  readonly answered: number;
-  readonly apiServerCpu: number;
-  readonly apiServerMiB: number;
-  readonly etcdMiB: number;
-  /** Of those that run at the end, which others may have been at the beginning. */
-  readonly nodesCpu: number;
-}
-
-/** Runs the phases one after another, and measures each. */
-class Simulation {
-  readonly phases: Phase[] = [];
-
-  constructor(
-    private readonly api: RealApi,
-    private readonly traffic: Traffic,
-    private readonly nodes: readonly ScaleNode[],
-  ) {}
-
-  async phase(name: string, work: () => Promise<unknown>): Promise<void> {
-    say(name);
-    const before = { ...this.traffic.read(), cpu: cpuSeconds(this.api.pids.apiServer), nodes: this.nodesCpu() };
-    const { apiServer } = this.api.pids;
-    const begun = Date.now();
-    await work();
-    const after = this.traffic.read();
-    const { pids } = this.api;
-    this.phases.push({
-      name,
-      begun,
-      ended: Date.now(),
-      connections: after.connections - before.connections,
-      asked: after.asked - before.asked,
-      answered: after.answered - before.answered,
-      // The counter of a process that was restarted began at 0.
-      apiServerCpu: cpuSeconds(pids.apiServer) - (pids.apiServer === apiServer ? before.cpu : 0),
-      apiServerMiB: residentMiB(pids.apiServer),
-      etcdMiB: residentMiB(pids.etcd),
-      nodesCpu: Math.max(0, this.nodesCpu() - before.nodes),
-    });
-  }
-
-  private nodesCpu(): number {
-    return this.nodes.flatMap(({ pids }) => pids).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-  }
-}
-
-const cells = (words: readonly (string | number)[]) => `| ${words.join(" | ")} |\n`;
-const perSecond = (count: number, { begun, ended }: Phase) => (count * 1000) / (ended - begun);
-const during = (requests: readonly Request[], { begun, ended }: Phase) =>
-  requests.filter(({ at }) => begun <= at && at < ended);
-
-/** The table of docs/scale.md. */
-function table(phases: readonly Phase[], requests: readonly Request[]): string {
-  const head = [
-    "phase",
-    "s",
-    "requests",
-    "a second, at most",
-    "a node and hour",
-    "connections",
-    "kB asked",
-    "kB answered",
-    "API server, cores",
-    "API server, MiB",
-    "etcd, MiB",
-    "all nodes, cores",
-  ];
-  const rows = phases.map((phase) => {
-    const asked = during(requests, phase);
-    return cells([
-      phase.name,
-      Math.round((phase.ended - phase.begun) / 1000),
-      asked.length,
-      peakPerSecond(asked),
-      ((perSecond(asked.length, phase) * 3600) / NODES).toFixed(1),
-      phase.connections,
-      Math.round(phase.asked / 1000),
-      Math.round(phase.answered / 1000),
-      perSecond(phase.apiServerCpu, phase).toFixed(2),
-      phase.apiServerMiB,
-      phase.etcdMiB,
-      perSecond(phase.nodesCpu, phase).toFixed(2),
-    ]);
-  });
-  const kinds = phases.map(
-    (phase) =>
-      `\n${phase.name}: ${byKind(during(requests, phase))
-        .map(([kind, count]) => `${count} ${kind}`)
-        .join(", ")}\n`,
-  );
-  return [cells(head), `|${"---|".repeat(head.length)}\n`, ...rows, ...kinds].join("");
-}
-
-/** The same, for a test. */
-const json = (phases: readonly Phase[], requests: readonly Request[]): string =>
-  JSON.stringify(
-    Object.fromEntries(phases.map((phase) => [phase.name, Object.fromEntries(byKind(during(requests, phase)))])),
-  );
 
 const RIGHTS = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
@@ -225,7 +84,8 @@ async function prepare(api: RealApi): Promise<string> {
   await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
   const names = Array.from({ length: NODES }, (_, index) => `node-${index}`);
   await each(names, PARALLEL, async (name) => {
-    await api.create({ apiVersion: "v1", kind: "Node", metadata: { name } });
+    const labels = { "kubernetes.io/os": "linux" };
+    await api.create({ apiVersion: "v1", kind: "Node", metadata: { name, labels } } as ApiObject);
     const status = { nodeInfo: { containerRuntimeVersion: "containerd://2.2.1" } };
     await api.request({
       method: "PATCH",
@@ -234,14 +94,22 @@ async function prepare(api: RealApi): Promise<string> {
       contentType: "application/merge-patch+json",
     });
   });
-  const pods = names.flatMap((node) =>
-    Array.from({ length: PODS }, (_, index) => ({ node, name: `${node}-${index}` })),
+  const pods = names.flatMap((node, at) => Array.from({ length: PODS }, (_, index) => ({ node, at, index })));
+  await each(pods, PARALLEL, ({ node, at, index }) =>
+    api.create(meshedPod(`${node}-${index}`, node, markOf(at, index))),
   );
-  await each(pods, PARALLEL, ({ node, name }) => api.create(meshedPod(name, node)));
   return metadata.uid;
 }
 
-const meshedPod = (name: string, nodeName: string) =>
+/** A port that, of the pods that start one after another, only this one does not redirect. */
+const markOf = (node: number, pod: number) => 10_000 + ((node * PODS + pod) % 50_000);
+const annotationsOf = (mark: number) => ({
+  "linkerd.io/proxy-version": "edge-26.5.1",
+  "config.linkerd.io/skip-inbound-ports": String(mark),
+});
+
+/** Injected by `linkerd inject --manual`: its namespace may have settings, too, so that a start takes two requests. */
+const meshedPod = (name: string, nodeName: string, mark: number) =>
   ({
     apiVersion: "v1",
     kind: "Pod",
@@ -249,7 +117,7 @@ const meshedPod = (name: string, nodeName: string) =>
       name,
       namespace: "shop",
       labels: { "linkerd.io/control-plane-ns": "linkerd" },
-      annotations: { "linkerd.io/proxy-version": "edge-26.5.1" },
+      annotations: annotationsOf(mark),
     },
     spec: {
       nodeName,
@@ -261,8 +129,9 @@ const meshedPod = (name: string, nodeName: string) =>
     },
   }) as ApiObject;
 
-/** All phases. */
-async function simulate(simulation: Simulation, api: RealApi, nodes: readonly ScaleNode[]): Promise<void> {
+/** All phases. @returns results that have no place in the table */
+async function simulate(simulation: Simulation, setting: Setting): Promise<readonly string[]> {
+  const { api, nodes } = setting;
   await simulation.phase("start", async () => {
     const begun = Date.now();
     await each([...nodes.entries()], PARALLEL, async ([index, node]) => {
@@ -272,8 +141,9 @@ async function simulate(simulation: Simulation, api: RealApi, nodes: readonly Sc
     await until("all nodes to have the plugin", () => nodes.every(({ isInstalled }) => isInstalled), 120);
   });
   const started = Date.now();
+  const tokens = nodes.map(({ token }) => token);
   await sleep(10_000);
-  await simulation.phase("rest", () => sleep(REST_MS));
+  await simulation.phase("rest", () => sleep(REST_MS), NODES);
   await simulation.phase("rollout", async () => {
     const size = Math.ceil(NODES / WAVES);
     for (let first = 0; first < NODES; first += size) {
@@ -281,38 +151,128 @@ async function simulate(simulation: Simulation, api: RealApi, nodes: readonly Sc
       await each(wave, wave.length, (node) => node.replace(() => sleep(READY_MS)));
     }
   });
-  if (TOKEN_SECONDS > 0) await renewals(simulation, nodes, started);
+  if (TOKEN_SECONDS > 0) {
+    await simulation.phase("renewal of all tokens", async () => {
+      const due = started + TOKEN_SECONDS * 1000 - Date.now();
+      const isRenewed = ({ token }: ScaleNode, index: number) => token !== tokens[index];
+      await until("all tokens to be renewed", () => nodes.every(isRenewed), due / 1000 + 60);
+    });
+  }
+  const told = [`before the outage ${await refusals(api)}`];
   await simulation.phase("API server down", async () => {
     await api.down();
     await sleep(DOWN_MS);
-    await api.up();
   });
-  await simulation.phase("API server back", () => sleep(BACK_MS));
+  await simulation.phase("API server back", async () => {
+    await api.up();
+    await sleep(BACK_MS);
+  });
+  told.push(await podStarts(simulation, setting), ...memory(nodes));
+  if (linkerdsPlugin !== undefined && linkerdsInstaller !== undefined) {
+    for (const node of nodes) node.kill();
+    await until("the nodes to end", () => nodes.every(({ hasEnded }) => hasEnded), 60);
+    told.push(await linkerds(simulation, setting, linkerdsPlugin, linkerdsInstaller));
+  }
+  return told;
 }
 
-/** Waits until each node has another token. */
-async function renewals(simulation: Simulation, nodes: readonly ScaleNode[], started: number): Promise<void> {
-  await simulation.phase("renewal of all tokens", async () => {
-    const before = nodes.map(({ token }) => token);
-    const due = started + TOKEN_SECONDS * 1000 - Date.now();
-    await until(
-      "all tokens to be renewed",
-      () => nodes.every(({ token }, index) => token !== before[index]),
-      due / 1000 + 60,
+interface Setting {
+  readonly api: RealApi;
+  readonly nodes: readonly ScaleNode[];
+  /** Parent of all directories. */
+  readonly place: string;
+  /** Directory that holds a plugin, as the image does. */
+  readonly image: string;
+}
+
+/** Pods of all nodes in turn, as many as are asked for. */
+function starting(count: number, on: (node: number) => Pick<Starting, "stanza" | "runDir">): readonly Starting[] {
+  return Array.from({ length: count }, (_, at) => {
+    const [node, pod] = [at % NODES, Math.floor(at / NODES) % PODS];
+    const mark = markOf(node, pod);
+    return { ...on(node), name: `node-${node}-${pod}`, annotations: annotationsOf(mark), mark };
+  });
+}
+
+/** Starts pods on all nodes at rest. @returns which ways their look-ups took, and how long the ADDs took */
+async function podStarts(simulation: Simulation, { nodes, place }: Setting): Promise<string> {
+  const places = nodes.map(({ stanza, runDir }) => ({ stanza, runDir }));
+  const pods = starting(NODES * STARTS, (node) => places[node] as (typeof places)[number]);
+  let times: readonly number[] = [];
+  await simulation.phase("pod starts", async () => {
+    times = await startPods(pods, {
+      program: outputs.plugin,
+      parallel: PARALLEL,
+      directory: join(place, "starts"),
+      hasRules: (rules, { mark }) => rules.includes(`dport ${mark} `),
+    });
+  });
+  const calls = nodes.flatMap((node) => node.calls);
+  if (calls.length !== pods.length) throw new Error(`${pods.length} ADDs, but ${calls.length} records of calls`);
+  const ways = new Map<string, number>();
+  for (const { lookup = "none", fallback, requests } of calls) {
+    const reason = fallback === undefined ? "" : `, since ${fallback.replace(/\d+/g, "N")}`;
+    const way = `${requests} requests, look-up ${lookup}${reason}`;
+    ways.set(way, (ways.get(way) ?? 0) + 1);
+  }
+  const counts = [...ways].map(([way, count]) => `${count} ADDs: ${way}`).join("; ");
+  return `pod starts: ${counts}; ${middle(times)}`;
+}
+
+/** Linkerd's own, against the same API server, when ours have ended. */
+async function linkerds(simulation: Simulation, setting: Setting, plugin: string, program: string): Promise<string> {
+  const { api, place, image } = setting;
+  const token = await linkerdsToken(api);
+  const installers: LinkerdsNode[] = [];
+  try {
+    const install = async () => {
+      for (let index = 0; index < LINKERDS_NODES; index++) {
+        installers.push(new LinkerdsNode(`linkerds-${index}`, place, { program, image, api, token }));
+      }
+      await until("linkerd's installers", () => installers.every(({ isInstalled }) => isInstalled), 120);
+    };
+    await simulation.phase("linkerd's installers, start", install);
+    await simulation.phase("linkerd's installers, rest", () => sleep(Math.min(REST_MS, 60_000)), LINKERDS_NODES);
+    if (installers.some(({ hasEnded }) => hasEnded)) throw new Error("linkerd's installer has ended");
+  } finally {
+    for (const installer of installers) installer.kill();
+  }
+  const stanza = linkerdsStanza(api, token, join(place, "linkerds-kubeconfig"));
+  let times: readonly number[] = [];
+  await simulation.phase("linkerd's pod starts", async () => {
+    times = await startPods(
+      starting(LINKERDS_STARTS, () => ({ stanza })),
+      {
+        program: plugin,
+        parallel: PARALLEL,
+        directory: join(place, "linkerds-starts"),
+        hasRules: (rules) => rules.includes("PROXY_INIT_REDIRECT"),
+      },
     );
   });
+  return `linkerd's pod starts: ${LINKERDS_STARTS} ADDs; ${middle(times)}; ${LINKERDS_NODES} installers`;
 }
 
-/** Results that have no place in the table. */
-async function tell(api: RealApi, nodes: readonly ScaleNode[]): Promise<void> {
+function middle(times: readonly number[]): string {
+  const sorted = [...times].sort((one, other) => one - other);
+  const at = (part: number) => (sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(1);
+  return `an ADD took ${at(0.5)} ms in the median, ${at(0.99)} ms at the 99th percentile`;
+}
+
+/** The programs' memory. */
+function memory(nodes: readonly ScaleNode[]): readonly string[] {
+  const sizes = nodes.slice(0, 20).map(({ pids }) => pids.map((pid) => kibibytes(`/proc/${pid}/smaps_rollup`, "Pss")));
+  return ["installer", "repair controller"].map((program, index) => {
+    const kB = sizes.map((each) => each[index] ?? 0).sort((one, other) => one - other);
+    return `${program}: ${((kB[kB.length >> 1] ?? 0) / 1024).toFixed(1)} MiB (PSS, median)`;
+  });
+}
+
+/** What API Priority and Fairness has refused since the API server started. */
+async function refusals(api: RealApi): Promise<string> {
   const { body } = await api.request({ path: "/metrics" });
   const refused = body.split("\n").filter((line) => /^apiserver_flowcontrol_rejected_requests_total/.test(line));
-  process.stdout.write(`\nrefused by API Priority and Fairness: ${refused.join(", ") || "none"}\n`);
-  const sizes = nodes.slice(0, 20).map(({ pids }) => pids.map((pid) => kibibytes(`/proc/${pid}/smaps_rollup`, "Pss")));
-  for (const [index, program] of ["installer", "repair controller"].entries()) {
-    const kB = sizes.map((each) => each[index] ?? 0).sort((one, other) => one - other);
-    process.stdout.write(`${program}: ${((kB[kB.length >> 1] ?? 0) / 1024).toFixed(1)} MiB (PSS, median)\n`);
-  }
+  return `refused by API Priority and Fairness: ${refused.join(", ") || "none"}`;
 }
 
 async function main(): Promise<void> {
@@ -329,6 +289,7 @@ async function main(): Promise<void> {
   const api = await RealApi.start("nobody", [
     `--audit-policy-file=${policy}`,
     `--audit-log-path=${log}`,
+    "--audit-log-maxsize=10000",
     // It finds none if there is no default route.
     "--advertise-address=192.0.2.1",
   ]);
@@ -345,11 +306,17 @@ async function main(): Promise<void> {
     };
     for (let index = 0; index < NODES; index++) nodes.push(new ScaleNode(index, place, rollout));
     const simulation = new Simulation(api, new Traffic(api.admin.port), nodes);
-    await simulate(simulation, api, nodes).finally(async () => {
+    const print = async (more: readonly string[]) => {
       const requests = await readRequests(log);
-      process.stdout.write(options.json ? json(simulation.phases, requests) : table(simulation.phases, requests));
+      const text = `${table(simulation.phases, requests)}\n${more.map((line) => `${line}\n`).join("")}`;
+      process.stdout.write(options.json ? json(simulation.phases, requests) : text);
+      if (options.out !== undefined) writeFileSync(options.out, text);
+    };
+    const told = await simulate(simulation, { api, nodes, place, image }).catch(async (error) => {
+      await print([reasonOf(error)]);
+      throw error;
     });
-    if (!options.json) await tell(api, nodes);
+    await print([...told, `after it ${await refusals(api)}`]);
     const wide = tooMuch(await readRequests(log));
     if (wide.length > 0) throw new Error(`lists of more than a node's objects: ${wide.join(", ")}`);
   } catch (error) {

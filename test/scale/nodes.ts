@@ -3,6 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
+import { DROPIN_FILE } from "../../cni/conflist/dropin";
+import { PLUGIN_TYPE } from "../../cni/stanza";
+import type { CallRecord } from "../../host/call-log";
 import type { ProgramName } from "../support/program";
 import type { RealApi } from "../support/real-api";
 
@@ -10,6 +13,7 @@ export const NAMESPACE = "linkerd-cni";
 const DAEMON_SET = "linkerd-cni";
 const ACCOUNT = "linkerd-cni";
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
+const LIST_FILE = "net.d/10-k.conflist";
 /** Characters of the names that Kubernetes makes. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 /** Each node's processes run as a separate user: the kernel counts inotify watches per user. */
@@ -55,7 +59,7 @@ export class ScaleNode {
     this.directory = join(place, this.name);
     this.user = FIRST_USER + index;
     for (const name of ["", "net.d", "bin", "account"]) this.own(name, (path) => mkdirSync(path));
-    this.own("net.d/10-k.conflist", (path) => writeFileSync(path, LIST));
+    this.own(LIST_FILE, (path) => writeFileSync(path, LIST));
     this.own("account/ca.crt", (path) => writeFileSync(path, rollout.api.admin.ca ?? ""));
   }
 
@@ -129,7 +133,7 @@ export class ScaleNode {
   /** Whether the plugin is chained, with a kubeconfig whose token is the plugin's own. */
   get isInstalled(): boolean {
     try {
-      return this.read("net.d/10-k.conflist").includes('"linkerd-cni"') && this.token !== "";
+      return this.read(LIST_FILE).includes('"linkerd-cni"') && this.token !== "";
     } catch {
       return false;
     }
@@ -139,6 +143,25 @@ export class ScaleNode {
   get token(): string {
     const [, token = ""] = /token"?: *"?([\w.-]+)/.exec(this.read("net.d/ZZZ-linkerd-cni-kubeconfig")) ?? [];
     return token;
+  }
+
+  /** Directory of the call log and the look-up socket. */
+  get runDir(): string {
+    return this.directory;
+  }
+
+  /** The plugin's configuration, as a runtime passes it: of the list itself, or of its folder of drop-ins. */
+  get stanza(): object {
+    const list = JSON.parse(this.read(LIST_FILE)) as { plugins: { readonly type: string }[] };
+    return list.plugins.find(({ type }) => type === PLUGIN_TYPE) ?? JSON.parse(this.read(`net.d/k/${DROPIN_FILE}`));
+  }
+
+  /** The records of the plugin's calls. */
+  get calls(): readonly CallRecord[] {
+    return this.read("plugin.log")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as CallRecord);
   }
 
   private read(name: string): string {

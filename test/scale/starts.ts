@@ -1,0 +1,140 @@
+/** Starts of pods: ADDs by a plugin's executable, on one of several nodes each, several at once. */
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdirSync, renameSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
+import { POD_ANNOTATIONS } from "../../cni/stanza";
+import { Starter } from "../bench/starter";
+import { Node } from "../support/netns";
+import { each } from "./each";
+
+const PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
+const ENDED = "linkerd-cni-rules-end";
+const PLUGIN_LOG = "plugin.log";
+
+/** A pod that starts. */
+export interface Starting {
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The plugin's configuration on the pod's node. */
+  readonly stanza: object;
+  /** The node's directory of the call log and the look-up socket; absent: the plugin finds none. */
+  readonly runDir?: string;
+  /** A number that only this pod's rules have. */
+  readonly mark: number;
+}
+
+/** One network namespace, made once: an ADD replaces the rules of the one before. */
+class Place {
+  private constructor(
+    private readonly directory: string,
+    private readonly netns: string,
+    private readonly starter: Starter,
+    private readonly shell: ChildProcessWithoutNullStreams,
+    private readonly lines: AsyncIterator<string>,
+  ) {}
+
+  /** @param directory a new one, which the plugin sees as /run/linkerd-cni */
+  static async open(node: Node, directory: string): Promise<Place> {
+    mkdirSync(directory);
+    for (const name of [LOOKUP_SOCKET_NAME, PLUGIN_LOG]) symlinkSync(`node/${name}`, join(directory, name));
+    const netns = await node.pod();
+    // One shell a namespace: entering it takes longer than listing its rules.
+    const script = `while read -r _; do nft list ruleset; echo ${ENDED}; done`;
+    const shell = node.start("nsenter", [`--net=${netns}`, "sh", "-c", script], { env: { PATH } });
+    shell.stderr.resume();
+    const lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]();
+    return new Place(directory, netns, new Starter(node, directory), shell, lines);
+  }
+
+  /** @throws if the ADD fails. @returns milliseconds that it took */
+  async add(program: string, { name, annotations, stanza, runDir }: Starting): Promise<number> {
+    if (runDir !== undefined) this.standFor(runDir);
+    const input = JSON.stringify({
+      cniVersion: "1.0.0",
+      name: "k",
+      ...stanza,
+      runtimeConfig: { [POD_ANNOTATIONS]: annotations },
+      prevResult: {
+        cniVersion: "1.0.0",
+        interfaces: [{ name: "eth0" }],
+        ips: [{ address: "10.0.0.2/24", interface: 0 }],
+      },
+    });
+    const env = {
+      CNI_COMMAND: "ADD",
+      CNI_CONTAINERID: name,
+      CNI_NETNS: this.netns,
+      CNI_IFNAME: "eth0",
+      CNI_PATH: "/opt/cni/bin",
+      CNI_ARGS: `IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=${name}`,
+      PATH,
+    };
+    const { status, stdout, stderr, tookMs } = await this.starter.one({ program, env, input });
+    if (status !== 0) throw new Error(`ADD of ${name} ended by ${status}: ${stdout}${stderr}`);
+    return tookMs;
+  }
+
+  /** The namespace's rules, as nft lists them. */
+  async rules(): Promise<string> {
+    this.shell.stdin.write("\n");
+    let text = "";
+    for (;;) {
+      const { value, done } = await this.lines.next();
+      if (done === true) throw new Error("the shell that lists rules ended");
+      if (value === ENDED) return text;
+      text += `${value}\n`;
+    }
+  }
+
+  close(): void {
+    this.starter.close();
+    this.shell.stdin.end();
+  }
+
+  private standFor(runDir: string): void {
+    symlinkSync(runDir, join(this.directory, "next"));
+    renameSync(join(this.directory, "next"), join(this.directory, "node"));
+  }
+}
+
+/**
+ * Starts pods, one after another in each of some network namespaces.
+ * @param directory a new one
+ * @param hasRules whether the rules after an ADD are this pod's
+ * @throws if an ADD fails or leaves other rules
+ * @returns milliseconds that each ADD took
+ */
+export async function startPods(
+  pods: readonly Starting[],
+  { program, parallel, directory, hasRules }: StartsOptions,
+): Promise<readonly number[]> {
+  const node = await Node.open();
+  mkdirSync(directory);
+  const places: Place[] = [];
+  const times: number[] = [];
+  try {
+    for (let at = 0; at < parallel; at++) places.push(await Place.open(node, join(directory, String(at))));
+    const idle = [...places];
+    await each(pods, parallel, async (pod) => {
+      const place = idle.pop() as Place;
+      times.push(await place.add(program, pod));
+      const rules = await place.rules();
+      if (!hasRules(rules, pod)) throw new Error(`ADD of ${pod.name} left other rules than its own: ${rules}`);
+      idle.push(place);
+    });
+  } finally {
+    for (const place of places) place.close();
+    node.close();
+  }
+  return times;
+}
+
+interface StartsOptions {
+  readonly program: string;
+  /** How many are under way at once. */
+  readonly parallel: number;
+  readonly directory: string;
+  readonly hasRules: (rules: string, pod: Starting) => boolean;
+}
