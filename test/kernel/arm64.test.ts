@@ -1,16 +1,17 @@
 /** The executable for arm64, built here and run by an emulator that has no netfilter netlink: so by iptables. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
 import { OperatorPath } from "../../cni/contract";
+import { FakeRuntime } from "../../nri/runtime.testing";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { failing, meshedPod, NODE } from "../support/meshed-pod";
-import { hasProgram, namespacesMissing } from "../support/netns";
+import { hasProgram, Node, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
@@ -111,6 +112,34 @@ suite("the programs for arm64", missing, () => {
     } finally {
       child.kill("SIGKILL");
       api.close();
+    }
+  });
+
+  it("the NRI plugin is registered, lets a pod start that is not meshed, and refuses one whose rules it cannot set", async () => {
+    const node = await Node.open();
+    const runtime = await FakeRuntime.listen(join(directory, "nri.sock"));
+    const port = await freePort();
+    const child = startProgram("nri", {
+      runner: EMULATOR,
+      executable,
+      isSilent: true,
+      env: { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: String(port) },
+    });
+    try {
+      await runtime.synchronized();
+      expect(runtime.registered).toEqual([expect.stringContaining("linkerd-cni")]);
+      await until("it to be ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status === 200);
+      symlinkSync(await node.pod(), join(directory, "netns"));
+      const pod = { id: "cart", name: "cart", addresses: ["10.0.0.1"], netns: join(directory, "netns") };
+      expect(await runtime.run({ ...pod, annotations: {} })).toBeUndefined();
+      const annotations = { "linkerd.io/created-by": "x", "linkerd.io/proxy-version": "x" };
+      // The emulator has no netfilter netlink, and the NRI plugin does not use iptables.
+      expect(await runtime.run({ ...pod, annotations })).toContain("the kernel has no netfilter netlink");
+      expect((await fetch(`http://127.0.0.1:${port}/live`)).status).toBe(200);
+    } finally {
+      child.kill("SIGKILL");
+      await runtime.close();
+      node.close();
     }
   });
 

@@ -1,11 +1,14 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
+import { OperatorPath } from "../../cni/contract";
 import { ApiStub } from "../support/api-server";
 import { until } from "../support/controllers";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
+import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
 function memory(pid: number): Readonly<Record<string, number>> {
@@ -92,6 +95,50 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     const port = await freePort();
     const args = [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
     expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(6 * 1024);
+  });
+
+  test("a review of 7 MiB that is nested deep costs the operator at most 32 MiB, and is refused", async () => {
+    const [port, webhook] = [await freePort(), await freePort()];
+    const { cert, key } = certificateFor("webhook");
+    writeFileSync(join(node.accountDir, "tls.crt"), cert);
+    writeFileSync(join(node.accountDir, "tls.key"), key);
+    child = startProgram("multus", {
+      executable,
+      isSilent: true,
+      args: [
+        `-webhook-port=${webhook}`,
+        "-webhook-certificates=mounted",
+        `-webhook-certificate-dir=${node.accountDir}`,
+        "-leader-elect=false",
+        "-metrics-bind-address=0",
+        `-health-probe-bind-address=127.0.0.1:${port}`,
+      ],
+      env: node.environment({
+        KUBERNETES_SERVICE_PORT: String(api.port),
+        POD_NAMESPACE: "linkerd-multus",
+        POD_NAME: "linkerd-multus-abcde",
+      }),
+    });
+    const isReady = async () => (await askAt(port)("readyz").catch(() => undefined))?.status === 200;
+    await until("it to be ready", isReady);
+    const peak = () => memory(child?.pid ?? 0)["VmHWM"] ?? Number.NaN;
+    const before = peak();
+    const headers = { "content-type": "application/json" };
+    const status = await new Promise((resolve, reject) => {
+      const options = {
+        host: "127.0.0.1",
+        port: webhook,
+        ca: cert,
+        path: OperatorPath.webhook,
+        method: "POST",
+        headers,
+      };
+      const outgoing = request({ ...options, agent: false }, (response) => resolve(response.resume().statusCode));
+      outgoing.on("error", reject).end("[".repeat(7 * 1024 * 1024));
+    });
+    expect(status).toBe(413);
+    process.stdout.write(`multus: peak ${before} kB, then ${peak()} kB\n`);
+    expect(peak() - before).toBeLessThanOrEqual(32 * 1024);
   });
 
   test("the installer's memory and descriptors do not grow with changes of files and requests", async () => {

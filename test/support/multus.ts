@@ -75,8 +75,8 @@ export class MultusApi {
   private constructor(readonly api: RealApi) {}
 
   /** With the chart's roles and the namespaces that it needs, but without the kind that Multus brings. */
-  static async start(): Promise<MultusApi> {
-    const api = await RealApi.start(`system:serviceaccount:${OPERATOR_NAMESPACE}:linkerd-multus`);
+  static async start(flags: readonly string[] = []): Promise<MultusApi> {
+    const api = await RealApi.start(`system:serviceaccount:${OPERATOR_NAMESPACE}:linkerd-multus`, flags);
     const made = new MultusApi(api);
     await made.prepare().catch(async (error: unknown) => {
       await api.close();
