@@ -84,6 +84,8 @@ export interface Checks {
   readonly isCopy: (source: string, copy: string) => boolean;
   /** Why an executable does not run on this node; undefined if it does. */
   readonly failure: (path: string, source: string) => Promise<string | undefined>;
+  /** Told that an executable was renamed. */
+  readonly renamed: (from: string, to: string) => void;
 }
 
 /** A hard link if possible, which keeps owner, times and attributes; else a copy. */
@@ -152,6 +154,7 @@ export async function apply(change: Change, disk: Disk, checks: Checks): Promise
     if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
   }
   await fs.apart(() => make(change, disk, checks.holds));
+  if (change.do === "install") checks.renamed(`${change.path}${TEMPORARY}`, change.path);
 }
 
 function make(change: Change, disk: Disk, holds: Checks["holds"]): void {

@@ -44,7 +44,7 @@ const cases: readonly (readonly [string, string, string])[] = [
 ];
 
 const stanza = { type: "linkerd-cni", kubernetes: { kubeconfig: "/etc/cni/net.d/k" } };
-const plugin = { isCopy: () => true, isNoexec: () => false, failure: async () => undefined };
+const plugin = { isCopy: () => true, isNoexec: () => false, failure: async () => undefined, renamed: () => undefined };
 const make = (change: Change) => apply(change, nodeDisk, { ...plugin, holds: () => true });
 
 function contents(directory: string): Readonly<Record<string, string>> {

@@ -37,6 +37,27 @@ test("plugin, kubeconfig and chain are installed in this order, and removed with
   expect(node.content()).toEqual(before);
 });
 
+/** Makes the image's plugin write a line for each run. */
+function countRuns(): () => number {
+  const runs = node.path("runs");
+  writeFileSync(runs, "");
+  writeFileSync(node.path("image", "linkerd-cni"), `${PLUGIN}echo >>${runs}\n`);
+  return () => readFileSync(runs, "utf8").length;
+}
+
+test("the plugin runs once before it is put in place, and again if it is changed there", async () => {
+  on({ "10-k.conflist": LIST });
+  const runs = countRuns();
+  const installer = node.installer();
+  await installer.reconcile();
+  await installer.reconcile();
+  expect([node.types("10-k.conflist"), runs()]).toEqual([["bridge", "linkerd-cni"], 1]);
+  // The same mode: only the time of the last change tells.
+  chmodSync(node.path("bin", "linkerd-cni"), 0o755);
+  await installer.reconcile();
+  expect(runs()).toBe(2);
+});
+
 test.each([
   ["10-k.conflist", LIST],
   ["10-k.conf", SINGLE],

@@ -14,15 +14,25 @@ export interface PluginFile {
    * the image's copy runs instead.
    */
   failure(path: string, source: string): Promise<string | undefined>;
+  /** Takes an executable's answer as that of its new name in the same directory: it need not run again. */
+  renamed(from: string, to: string): void;
 }
 
 const VERSION_DEADLINE_MS = 5_000;
 const ASK_AGAIN_MS = 5_000;
 
-function stamp(path: string): string | undefined {
+interface Stamp {
+  /** Everything that identifies a file with its content, and survives a rename. */
+  readonly file: string;
+  /** The same, and the time of the last change, also of its owner, mode, attributes or name. */
+  readonly state: string;
+}
+
+function stamp(path: string): Stamp | undefined {
   const stat = fs.statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) return undefined;
-  return [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.ctimeMs, stat.mode & 0o111].join(" ");
+  const file = [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.mode & 0o111].join(" ");
+  return { file, state: `${file} ${stat.ctimeMs}` };
 }
 
 function isExecutable(path: string): boolean {
@@ -79,17 +89,14 @@ async function askVersion(program: string): Promise<string | undefined> {
 /** The image's plugin, and the copies of it on the node. */
 export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile {
   const compared = new Map<string, { readonly state: string; readonly same: boolean }>();
-  const asked = new Map<
-    string,
-    { readonly state: string; readonly failure: string | undefined; readonly at: number }
-  >();
+  const asked = new Map<string, Partial<Stamp> & { readonly failure: string | undefined; readonly at: number }>();
   const isNoexec = (directory: string) => mountOf(mountinfo(), directory)?.options.includes("noexec") === true;
   return {
     isCopy: (source, copy) => {
       const [wanted, found] = [stamp(source), stamp(copy)];
       if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
       if (found === undefined) return false;
-      const state = `${wanted} ${found}`;
+      const state = `${wanted.state} ${found.state}`;
       const known = compared.get(copy);
       if (known?.state === state) return known.same;
       const same = isExecutable(copy) && fs.isSameSync(source, copy);
@@ -99,13 +106,18 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
     isNoexec,
     failure: async (path, source) => {
       const program = isNoexec(dirname(path)) ? source : path;
-      const state = stamp(program) ?? "";
+      const found = stamp(program);
       const known = asked.get(program);
       const isCurrent = known?.failure === undefined || performance.now() - known.at < ASK_AGAIN_MS;
-      if (known?.state === state && isCurrent) return known.failure;
+      if (known !== undefined && known.state === found?.state && isCurrent) return known.failure;
       const failure = await askVersion(program);
-      asked.set(program, { state, failure, at: performance.now() });
+      asked.set(program, { ...found, failure, at: performance.now() });
       return failure;
+    },
+    renamed: (from, to) => {
+      const known = asked.get(from);
+      const found = stamp(to);
+      if (known !== undefined && known.file === found?.file) asked.set(to, { ...known, ...found });
     },
   };
 }
