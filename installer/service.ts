@@ -2,14 +2,13 @@ import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { StartupTaint } from "../features/taint/installer";
 import { readApiServer } from "../kubernetes/in-cluster";
-import { httpsTransport as transport } from "../kubernetes/transport";
 import { systemClock } from "../process/clock";
 import { type Answer, type HttpServer, health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
 import { readFileSync } from "../system/fs";
 import { dirname } from "../system/path";
-import { AccessCheck } from "./api/access";
+import { type Access, AccessCheck } from "./api/access";
 import { ApiConnection } from "./api/api-connection";
 import { Credentials } from "./api/credentials";
 import { kubeconfig } from "./api/kubeconfig";
@@ -43,6 +42,8 @@ interface ServiceDeps {
 }
 
 const RENEW_EVERY_MS = 5_000;
+/** How long the first reconciliation waits for the plugin's token and what it has to know. */
+const ASK_FIRST_MS = 4_000;
 /**
  * Interval of requests that the API server has not answered, or always refuses with a user's own role; also for the
  * runtime.
@@ -86,6 +87,7 @@ export class Service {
     const renewals = this.instruments.tokenRenewals;
     const { namespace, name } = settings.pod ?? { namespace: "default", name: CNI_NAME };
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
+    const transport = (access: Access) => this.connection.as(access);
     const access = new AccessCheck({ transport, path: pod, clock: systemClock });
     const verify = access.check.bind(access);
     const clock = systemClock;
@@ -141,7 +143,7 @@ export class Service {
       signal: this.stopping.signal,
     });
     this.tail = new Tail(settings.pluginLog);
-    const connect = () => transport(own());
+    const connect = () => this.connection.as(own());
     this.daemonSet = settings.pod && new OwnDaemonSet({ namespace, pod: name, connect, log });
     const instance = settings.nodeName ?? settings.identity;
     const kinds = { calls: settings.podEvents, nri: settings.nriEvents };
@@ -165,13 +167,19 @@ export class Service {
       const redirects = settings.nriEvents ? "the NRI plugin redirects pods" : "Multus has to call the plugin";
       log.info(`the node's CNI configuration is left alone: ${redirects}`);
     }
-    await Promise.all([this.credentials.renew(), this.learn()]);
+    // One after the other, over one connection. A silent API server delays the chain only so long.
+    const asked = this.credentials.renew().then(async () => {
+      if (await this.learn()) this.scheduler.wake();
+    });
+    await Promise.race([asked, this.deps.sleep(ASK_FIRST_MS)]);
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();
     const renewals = new Loop(() => this.renew(), { clock: systemClock, signal });
     const lookups = new Loop(() => this.keepLookups(), { clock: systemClock, signal });
     try {
-      await Promise.all([this.scheduled, renewals.run(), lookups.run()]);
+      // The first check also tells whether the token is accepted, so the renewals need not ask.
+      const renewed = this.connection.checkIfDue().then(() => renewals.run());
+      await Promise.all([this.scheduled, renewed, lookups.run()]);
     } finally {
       this.end();
     }
@@ -274,7 +282,7 @@ export class Service {
   /** Asks the API server for what is still unknown. Returns whether the answers change the node. */
   private async learn(): Promise<boolean> {
     this.learnedAt = performance.now();
-    const news = await Promise.all([this.daemonSet?.learn(), this.learnRuntime()]);
+    const news = [await this.daemonSet?.learn(), await this.learnRuntime()];
     return news.includes(true);
   }
 
@@ -282,7 +290,8 @@ export class Service {
   private async learnRuntime(): Promise<boolean> {
     const { settings, log } = this.deps;
     if (settings.nodeName === undefined) return false;
-    const found = await askForRuntime(() => transport(readApiServer(settings.cluster)), settings.nodeName);
+    const connect = () => this.connection.as(readApiServer(settings.cluster));
+    const found = await askForRuntime(connect, settings.nodeName);
     if (found === undefined || found === this.runtime) return false;
     this.runtime = found;
     const facts = { directories: [], pluginBytes: 0, runtime: this.runtime };
@@ -301,8 +310,8 @@ export class Service {
     if (name === undefined) return { remove: false, why: `pod ${pod.namespace}/${pod.name} belongs to no DaemonSet` };
     const ask = () => {
       const access = this.credentials.ofPlugin();
-      const own = transport(readApiServer(settings.cluster));
-      const plugin = access && transport(access);
+      const own = this.connection.as(readApiServer(settings.cluster));
+      const plugin = access && this.connection.as(access);
       const daemonSet = { namespace: pod.namespace, name };
       const auxiliary = this.paths.auxiliary === undefined ? undefined : settings.auxiliaryDir.onNode;
       return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin, auxiliary });

@@ -99,47 +99,54 @@ function unreachable(server: ApiServer, error: unknown, deadlineMs: number): Api
   return new Failure(authority(server), reasonOf(error), { cause: error });
 }
 
-/** Connections to one API server under one identity. */
-interface Connections {
-  readonly identity: string;
-  readonly server: ApiServer;
-  readonly client: HttpClient;
-  /** The header that shows the token, once a request has needed it. */
-  authorization?: string | undefined;
-}
+/** What an established connection depends on; the token is a header of each request. */
+const CONNECTED_TO = ["host", "port", "ca", "serverName", "insecure"] as const;
+
+const isSameServer = (one: ApiServer, other: ApiServer): boolean =>
+  one === other ||
+  (CONNECTED_TO.every((each) => one[each] === other[each]) &&
+    one.certificate?.cert === other.certificate?.cert &&
+    one.certificate?.key === other.certificate?.key);
 
 /**
- * A transport over HTTPS that keeps connections open between requests, for some seconds. @param server called before
- * each request if it is a function: the transport reconnects when the token or the certificates change. Running
- * requests finish over the old connections.
+ * Connections to one API server that are kept between requests, for some seconds. Requests with different tokens share
+ * them. If the address or the certificates change, later requests connect again, and running ones finish over the old
+ * connections.
  */
+export class ApiConnections {
+  private current: { readonly server: ApiServer; readonly client: HttpClient } | undefined;
+
+  constructor(private readonly options: ConnectionOptions = {}) {}
+
+  /** Sends a request with the token of a server's access. @throws ApiUnreachable without an answer */
+  async send(server: ApiServer, call: ApiRequest): Promise<ApiResponse> {
+    try {
+      return await this.clientOf(server).request(requestOf(bearer(server), call), call.deadlineMs);
+    } catch (error) {
+      throw unreachable(server, error, call.deadlineMs);
+    }
+  }
+
+  close(): void {
+    this.current?.client.close();
+  }
+
+  private clientOf(server: ApiServer): HttpClient {
+    if (this.current !== undefined && isSameServer(this.current.server, server)) return this.current.client;
+    this.close();
+    this.current = { server, client: clientOf(server, this.options) };
+    return this.current.client;
+  }
+}
+
+/** A transport over HTTPS with connections of its own. @param server called before each request if it is a function */
 export function httpsTransport(
   server: ApiServer | (() => ApiServer),
   options: ConnectionOptions = {},
 ): ClosingTransport {
-  let current: Connections | undefined;
-  const connections = (): Connections => {
-    const now = typeof server === "function" ? server() : server;
-    if (current?.server === now) return current;
-    const identity = JSON.stringify(now);
-    if (current?.identity === identity) {
-      current = { ...current, server: now };
-      return current;
-    }
-    current?.client.close();
-    current = { identity, server: now, client: clientOf(now, options) };
-    return current;
-  };
-  const send: Transport = async (call) => {
-    const used = connections();
-    try {
-      used.authorization ??= bearer(used.server);
-      return await used.client.request(requestOf(used.authorization, call), call.deadlineMs);
-    } catch (error) {
-      throw unreachable(used.server, error, call.deadlineMs);
-    }
-  };
-  return Object.assign(send, { close: () => current?.client.close() });
+  const connections = new ApiConnections(options);
+  const send: Transport = async (call) => connections.send(typeof server === "function" ? server() : server, call);
+  return Object.assign(send, { close: () => connections.close() });
 }
 
 async function* readLines(server: ApiServer, lines: AsyncIterable<string>, limits: StreamLimits) {

@@ -42,7 +42,7 @@ export function readNodeTaint(read: Pick<SettingsReader, "optional" | "problems"
 }
 
 interface StartupTaintProps extends NodeTaint {
-  readonly connect: () => Transport & { close(): void };
+  readonly connect: () => Transport;
   readonly log: Log;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
@@ -87,17 +87,12 @@ export class StartupTaint {
 
   private async remove(): Promise<void> {
     const { connect, key, log, node } = this.deps;
-    const send = connect();
-    const client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
-    try {
-      const { spec } = await client.get(resources.nodes, { name: node });
-      const body = withoutTaint(spec?.taints ?? [], key);
-      if (body.length === 0) return log.debug(`node ${node} has no taint ${key}`);
-      await client.patch(resources.nodes, { name: node }, { type: "json", body });
-      log.info(`removed taint ${key} from node ${node}: pods that start now are chained`);
-    } finally {
-      send.close();
-    }
+    const client = new KubernetesClient(connect(), { deadlineMs: DEADLINE_MS });
+    const { spec } = await client.get(resources.nodes, { name: node });
+    const body = withoutTaint(spec?.taints ?? [], key);
+    if (body.length === 0) return log.debug(`node ${node} has no taint ${key}`);
+    await client.patch(resources.nodes, { name: node }, { type: "json", body });
+    log.info(`removed taint ${key} from node ${node}: pods that start now are chained`);
   }
 
   private say(problem: string): void {

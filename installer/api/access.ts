@@ -30,7 +30,7 @@ const UNANSWERED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
 const DEADLINE_MS = 2_500;
 
 interface AccessCheckDeps {
-  readonly transport: (access: Access) => Transport & { close(): void };
+  readonly transport: (access: Access) => Transport;
   /** The plugin's own request: a pod. */
   readonly path: string;
   readonly clock: Pick<Clock, "now" | "random">;
@@ -85,9 +85,8 @@ export class AccessCheck {
   }
 
   private async ask(access: Access): Promise<Verdict> {
-    const transport = this.deps.transport(access);
     try {
-      const { status } = await transport({ path: this.deps.path, deadlineMs: DEADLINE_MS });
+      const { status } = await this.deps.transport(access)({ path: this.deps.path, deadlineMs: DEADLINE_MS });
       if (status === UNAUTHORIZED) {
         const why = "the API server does not accept the kubeconfig's token (401)";
         return { kind: "refused", why, isUnauthorized: true };
@@ -98,8 +97,6 @@ export class AccessCheck {
       return { kind: "accepted" };
     } catch {
       return { kind: "unknown" };
-    } finally {
-      transport.close();
     }
   }
 

@@ -2,18 +2,19 @@ import { ApiReach } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import type { ApiResponse } from "../../kubernetes/api-server";
 import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
-import { type ClosingTransport, type ConnectionOptions, httpsTransport } from "../../kubernetes/transport";
+import { ApiConnections, type ConnectionOptions, type Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { type Access, isAccepted, UNAUTHORIZED } from "./access";
 
 /**
- * Few connections, since each costs 45 KiB here and a handshake of the API server; more if it is slow. A dead
- * connection is noticed early enough to retry over another one. An answer is a pod, which etcd limits to 1.5 MiB.
+ * Few connections, since each costs 45 KiB here and a handshake of the API server; more if it is slow: enough for all
+ * look-ups, and for the installer's own requests. A dead connection is noticed early enough to retry over another one.
+ * An answer is a pod, which etcd limits to 1.5 MiB.
  */
 const CONNECTIONS: ConnectionOptions = {
   usual: 8,
-  most: 64,
+  most: 72,
   idleMs: 30_000,
   connectMs: 2_000,
   acknowledgeMs: 1_500,
@@ -49,9 +50,9 @@ interface ApiConnectionDeps {
   readonly clock: Pick<Clock, "now" | "random">;
 }
 
-/** The installer's open connections to the API server, as the plugin's account, and their health. */
+/** The installer's open connections to the API server, for look-ups as the plugin's account, and their health. */
 export class ApiConnection {
-  private readonly transport: ClosingTransport;
+  private readonly connections: ApiConnections;
   private checking: Promise<void> | undefined;
   private dueAt = Number.NEGATIVE_INFINITY;
   private checkedAt = Number.NEGATIVE_INFINITY;
@@ -63,10 +64,7 @@ export class ApiConnection {
   private known: { readonly access: Access; readonly until: number } | undefined;
 
   constructor(private readonly deps: ApiConnectionDeps) {
-    this.transport = httpsTransport(() => this.access(), {
-      ...CONNECTIONS,
-      ended: (error) => this.lost(error !== undefined),
-    });
+    this.connections = new ApiConnections({ ...CONNECTIONS, ended: (error) => this.lost(error !== undefined) });
     this.unreached = new Backoff(UNREACHED, deps.clock.random);
   }
 
@@ -86,18 +84,23 @@ export class ApiConnection {
    */
   async get(path: string, deadlineMs: number): Promise<ApiResponse> {
     if (this.reason !== undefined) throw new Error(this.reason);
-    const { known } = this;
     try {
-      const response = await this.transport({ path, deadlineMs });
+      const access = this.access();
+      const response = await this.connections.send(access, { path, deadlineMs });
       if (response.status === UNAUTHORIZED) {
-        if (known !== undefined) this.deps.answered?.(known.access, response.status);
-        this.known = undefined;
+        this.deps.answered?.(access, response.status);
+        if (this.known?.access === access) this.known = undefined;
       }
       return response;
     } catch (error) {
       void this.check();
       throw error;
     }
+  }
+
+  /** A transport over the same connections for the installer's own requests. */
+  as(access: Access): Transport {
+    return (request) => this.connections.send(access, request);
   }
 
   /** Checks again if due. Never rejects. @returns milliseconds until the next check is due */
@@ -109,7 +112,7 @@ export class ApiConnection {
 
   close(): void {
     this.isClosed = true;
-    this.transport.close();
+    this.connections.close();
   }
 
   /** The access that was read last, or read again: to read it for each look-up takes longer than to encrypt it. */
@@ -143,7 +146,7 @@ export class ApiConnection {
     try {
       this.known = undefined;
       const access = this.access();
-      const { status } = await this.transport({ path: `${path}${AS_CACHED}`, deadlineMs: CHECK_MS });
+      const { status } = await this.connections.send(access, { path: `${path}${AS_CACHED}`, deadlineMs: CHECK_MS });
       this.accepted ||= isAccepted(status);
       this.deps.answered?.(access, status);
       if (this.reason !== undefined) log.warn(ApiReach.regained);

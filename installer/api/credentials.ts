@@ -26,7 +26,7 @@ interface CredentialsDeps {
   readonly own: () => Access;
   /** Absent: the plugin uses the installer's own token. */
   readonly account?: PluginAccount;
-  readonly transport: (access: Access) => Transport & { close(): void };
+  readonly transport: (access: Access) => Transport;
   /** Whether the API server accepts it for the plugin. */
   readonly verify: (access: Access) => Promise<Verdict>;
   readonly log: Log;
@@ -162,14 +162,10 @@ export class Credentials {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
     const transport = this.deps.transport(own);
     const ask = (body: object) => transport({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
-    try {
-      const bound = await ask(tokenRequest(seconds, node));
-      // Kubernetes before 1.31 does not bind tokens to nodes; it binds tokens to a pod only for the pod's own account.
-      const answer = node !== undefined && UNBINDABLE.includes(bound.status) ? await ask(tokenRequest(seconds)) : bound;
-      return outcomeOf(answer.status, answer.body);
-    } finally {
-      transport.close();
-    }
+    const bound = await ask(tokenRequest(seconds, node));
+    // Kubernetes before 1.31 does not bind tokens to nodes; it binds tokens to a pod only for the pod's own account.
+    const answer = node !== undefined && UNBINDABLE.includes(bound.status) ? await ask(tokenRequest(seconds)) : bound;
+    return outcomeOf(answer.status, answer.body);
   }
 
   private say(message: string, level: "info" | "warn"): void {

@@ -8,7 +8,7 @@ interface OwnDaemonSetDeps {
   readonly namespace: string;
   /** This pod. */
   readonly pod: string;
-  readonly connect: () => Transport & { close(): void };
+  readonly connect: () => Transport;
   readonly log: Log;
 }
 
@@ -51,12 +51,7 @@ export class OwnDaemonSet {
     if (this.isKnown) return false;
     const before = this.name;
     try {
-      const send = this.deps.connect();
-      try {
-        await this.read(send);
-      } finally {
-        send.close();
-      }
+      await this.read(this.deps.connect());
     } catch (error) {
       this.deps.log.debug(`our DaemonSet: ${reasonOf(error)}`);
     }

@@ -73,7 +73,7 @@ export function eventOf(entry: Entry): PodEvent | undefined {
 }
 
 interface PodEventsDeps {
-  readonly connect: () => Transport & { close(): void };
+  readonly connect: () => Transport;
   /** This installer and its node. */
   readonly instance: string;
   /** The entries to publish: the plugin's calls, and the NRI plugin's actions. */
@@ -97,15 +97,7 @@ export class PodEvents {
   private busy = false;
 
   constructor(private readonly deps: PodEventsDeps) {
-    const send: Transport = async (call) => {
-      const connected = deps.connect();
-      try {
-        return await connected(call);
-      } finally {
-        connected.close();
-      }
-    };
-    this.client = new KubernetesClient(send, { deadlineMs: DEADLINE_MS });
+    this.client = new KubernetesClient((call) => deps.connect()(call), { deadlineMs: DEADLINE_MS });
     const reporter = { controller: CNI_NAME, instance: deps.instance };
     this.recorder = new EventRecorder(reporter, { client: this.client, clock: deps.clock });
   }

@@ -72,6 +72,18 @@ async function eventually(holds: () => boolean | Promise<boolean>, withinMs: num
   }
 }
 
+test("an installer that starts asks everything once, over one connection, which look-ups then use", async () => {
+  const node1 = "/api/v1/nodes/node-1";
+  answers[TOKEN] = () => [201, { status: { token: jwt(3600) } }];
+  answers[node1] = () => [200, {}];
+  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-1", LOG_LEVEL: "debug" });
+  await installer.says("looking pods up at");
+  await installer.says("ends in our stanza");
+  expect((await get("/ready")).status).toBe(200);
+  expect(api.requests).toEqual([TOKEN, POD, POD, `${node1}?resourceVersion=0`, `${POD}?resourceVersion=0`]);
+  expect(api.handshakes).toBe(1);
+});
+
 test("ready when a pod that starts now is chained, and only then", async () => {
   start();
   await installer.says("ends in our stanza");
