@@ -21,7 +21,7 @@ import { NAMESPACE, ScaleNode } from "./nodes";
 import { LinkerdsNode, linkerdsStanza, linkerdsToken } from "./peer";
 import { kibibytes, Simulation, say, Traffic } from "./phases";
 import { json, table } from "./report";
-import { type Starting, startPods } from "./starts";
+import { type Added, type Starting, startPods } from "./starts";
 
 const { values: options } = parseArgs({
   options: {
@@ -198,9 +198,9 @@ function starting(count: number, on: (node: number) => Pick<Starting, "stanza" |
 async function podStarts(simulation: Simulation, { nodes, place }: Setting): Promise<string> {
   const places = nodes.map(({ stanza, runDir }) => ({ stanza, runDir }));
   const pods = starting(NODES * STARTS, (node) => places[node] as (typeof places)[number]);
-  let times: readonly number[] = [];
+  let added: readonly Added[] = [];
   await simulation.phase("pod starts", async () => {
-    times = await startPods(pods, {
+    added = await startPods(pods, {
       program: outputs.plugin,
       parallel: PARALLEL,
       directory: join(place, "starts"),
@@ -216,7 +216,7 @@ async function podStarts(simulation: Simulation, { nodes, place }: Setting): Pro
     ways.set(way, (ways.get(way) ?? 0) + 1);
   }
   const counts = [...ways].map(([way, count]) => `${count} ADDs: ${way}`).join("; ");
-  return `pod starts: ${counts}; ${middle(times)}`;
+  return `pod starts: ${counts}; ${summary(added)}`;
 }
 
 /** Linkerd's own, against the same API server, when ours have ended. */
@@ -238,9 +238,9 @@ async function linkerds(simulation: Simulation, setting: Setting, plugin: string
     for (const installer of installers) installer.kill();
   }
   const stanza = linkerdsStanza(api, token, join(place, "linkerds-kubeconfig"));
-  let times: readonly number[] = [];
+  let added: readonly Added[] = [];
   await simulation.phase("linkerd's pod starts", async () => {
-    times = await startPods(
+    added = await startPods(
       starting(LINKERDS_STARTS, () => ({ stanza })),
       {
         program: plugin,
@@ -250,13 +250,16 @@ async function linkerds(simulation: Simulation, setting: Setting, plugin: string
       },
     );
   });
-  return `linkerd's pod starts: ${LINKERDS_STARTS} ADDs; ${middle(times)}; ${LINKERDS_NODES} installers`;
+  return `linkerd's pod starts: ${LINKERDS_STARTS} ADDs; ${summary(added)}; ${LINKERDS_NODES} installers`;
 }
 
-function middle(times: readonly number[]): string {
-  const sorted = [...times].sort((one, other) => one - other);
+function summary(added: readonly Added[]): string {
+  const sorted = added.map(({ tookMs }) => tookMs).sort((one, other) => one - other);
   const at = (part: number) => (sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(1);
-  return `an ADD took ${at(0.5)} ms in the median, ${at(0.99)} ms at the 99th percentile`;
+  const failures = added.flatMap(({ failure }) => failure ?? []);
+  if (failures.length > 0) process.exitCode = 1;
+  const failed = failures.length === 0 ? "none failed" : `${failures.length} failed, the first so: ${failures[0]}`;
+  return `an ADD took ${at(0.5)} ms in the median, ${at(0.99)} ms at the 99th percentile; ${failed}`;
 }
 
 /** The programs' memory. */

@@ -25,6 +25,13 @@ export interface Starting {
   readonly mark: number;
 }
 
+/** One ADD. */
+export interface Added {
+  readonly tookMs: number;
+  /** Absent if it succeeded. */
+  readonly failure?: string;
+}
+
 /** One network namespace, made once: an ADD replaces the rules of the one before. */
 class Place {
   private constructor(
@@ -48,8 +55,7 @@ class Place {
     return new Place(directory, netns, new Starter(node, directory), shell, lines);
   }
 
-  /** @throws if the ADD fails. @returns milliseconds that it took */
-  async add(program: string, { name, annotations, stanza, runDir }: Starting): Promise<number> {
+  async add(program: string, { name, annotations, stanza, runDir }: Starting): Promise<Added> {
     if (runDir !== undefined) this.standFor(runDir);
     const input = JSON.stringify({
       cniVersion: "1.0.0",
@@ -72,8 +78,7 @@ class Place {
       PATH,
     };
     const { status, stdout, stderr, tookMs } = await this.starter.one({ program, env, input });
-    if (status !== 0) throw new Error(`ADD of ${name} ended by ${status}: ${stdout}${stderr}`);
-    return tookMs;
+    return { tookMs, ...(status === 0 ? {} : { failure: `ADD of ${name} ended by ${status}: ${stdout}${stderr}` }) };
   }
 
   /** The namespace's rules, as nft lists them. */
@@ -103,32 +108,31 @@ class Place {
  * Starts pods, one after another in each of some network namespaces.
  * @param directory a new one
  * @param hasRules whether the rules after an ADD are this pod's
- * @throws if an ADD fails or leaves other rules
- * @returns milliseconds that each ADD took
+ * @returns each ADD; one that leaves other rules than the pod's has failed
  */
 export async function startPods(
   pods: readonly Starting[],
   { program, parallel, directory, hasRules }: StartsOptions,
-): Promise<readonly number[]> {
+): Promise<readonly Added[]> {
   const node = await Node.open();
   mkdirSync(directory);
   const places: Place[] = [];
-  const times: number[] = [];
+  const calls: Added[] = [];
   try {
     for (let at = 0; at < parallel; at++) places.push(await Place.open(node, join(directory, String(at))));
     const idle = [...places];
     await each(pods, parallel, async (pod) => {
       const place = idle.pop() as Place;
-      times.push(await place.add(program, pod));
-      const rules = await place.rules();
-      if (!hasRules(rules, pod)) throw new Error(`ADD of ${pod.name} left other rules than its own: ${rules}`);
+      const call = await place.add(program, pod);
+      const isRuled = call.failure !== undefined || hasRules(await place.rules(), pod);
+      calls.push(isRuled ? call : { ...call, failure: `ADD of ${pod.name} left other rules than its own` });
       idle.push(place);
     });
   } finally {
     for (const place of places) place.close();
     node.close();
   }
-  return times;
+  return calls;
 }
 
 interface StartsOptions {
