@@ -3,8 +3,10 @@ import { spawn } from "node:child_process";
 import { renameSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CALL_LOG } from "../../cni/contract";
+import type { CallRecord } from "../../host/call-log";
 import { config } from "../../plugin/protocol-cases.testing";
-import { printTable } from "../cluster/costs";
+import { median, printTable } from "../cluster/costs";
 import { ApiProcess } from "../support/api-process";
 import { ApiStub, json } from "../support/api-server";
 import { MemoryGroup } from "../support/memory-group";
@@ -12,7 +14,7 @@ import { PluginNode } from "../support/plugin";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
-import { CONFIGURATION, MESHED, RuntimeNode, runtimeMissing } from "../support/runtime-node";
+import { CONFIGURATION, MESHED, RuntimeNode, runtimeMissing, type Sandbox } from "../support/runtime-node";
 
 jest.setTimeout(900_000);
 
@@ -78,10 +80,51 @@ suite(`${ADDS} meshed ADDs side by side within ${LIMIT / MIB} MiB`, missing({ ro
 
 /** Pods that start at once: as many as a node has by default. */
 const PODS = rounds(20, 110);
+/** Pods that are on the node at the same time: with FULL=1 more than twice as many as by default. */
+const FULLEST = rounds(20, 250);
+/** How many of them start side by side. */
+const TOGETHER = 50;
+/** It took 5.1 MiB at most while it followed the log of 250 calls. */
+const INSTALLER_MIB = 8;
 /** Processes that take all the time that they get. */
 const LOAD = rounds(2, 30);
 const RUNTIME = "containerd 2.2";
 const PEER = "linkerd-peer";
+
+suite(`${FULLEST} meshed pods on a node under ${RUNTIME}`, runtimeMissing(RUNTIME), () => {
+  let node: RuntimeNode;
+  beforeAll(async () => {
+    await buildPrograms();
+    node = await RuntimeNode.start(RUNTIME);
+    await node.install({ UNINSTALL_ON_STOP: "never" });
+  });
+  afterAll(() => node?.close());
+
+  test(`all start, ${TOGETHER} side by side, stay redirected, and are in the log of calls; the installer stays small`, async () => {
+    const begin = performance.now();
+    const pods: Sandbox[] = [];
+    while (pods.length < FULLEST) {
+      const some = Math.min(TOGETHER, FULLEST - pods.length);
+      pods.push(...(await Promise.all(Array.from({ length: some }, () => node.run(MESHED)))));
+    }
+    const seconds = (performance.now() - begin) / 1000;
+    const redirected = await Promise.all(pods.map((pod) => node.isRedirected(pod)));
+    expect(redirected.filter((is) => is)).toHaveLength(FULLEST);
+    const log = (await node.machine.run(["cat", CALL_LOG])).trim().split("\n");
+    const calls = log.map((line) => JSON.parse(line) as CallRecord);
+    const added = calls.filter(({ verb, decision }) => verb === "ADD" && decision === "redirect");
+    expect(added).toHaveLength(FULLEST);
+    const times = added.map(({ ms }) => ms).sort((a, b) => a - b);
+    const pid = await node.machine.pidOf("installer");
+    const status = await node.machine.run(["cat", `/proc/${pid}/status`]);
+    const peak = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    process.stdout.write(
+      `${FULLEST} pods after ${seconds.toFixed(1)} s; ADD ${median(times).toFixed(1)} ms in the median, 99 of 100 within ` +
+        `${times[Math.ceil(times.length * 0.99) - 1]} ms; installer at most ${peak.toFixed(1)} MiB\n`,
+    );
+    expect(peak).toBeLessThanOrEqual(INSTALLER_MIB);
+  });
+});
 
 suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), () => {
   let node: RuntimeNode;

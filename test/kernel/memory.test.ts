@@ -6,6 +6,8 @@ import { outputs } from "../../build/paths";
 import { OperatorPath } from "../../cni/contract";
 import { ApiStub } from "../support/api-server";
 import { until } from "../support/controllers";
+import { failing, meshedPod, NODE, ownedBy, passed } from "../support/meshed-pod";
+import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { certificateFor } from "../support/webhook";
@@ -14,7 +16,10 @@ import { TestNode } from "./installer-node";
 function memory(pid: number): Readonly<Record<string, number>> {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Object.fromEntries(
-    ["VmHWM", "RssAnon", "RssFile"].map((name) => [name, Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1])]),
+    ["VmHWM", "VmRSS", "RssAnon", "RssFile"].map((name) => [
+      name,
+      Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]),
+    ]),
   );
 }
 
@@ -23,6 +28,21 @@ const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).leng
 /** In each part of the test that looks for leaks, and how many parts there are at most. */
 const ROUNDS = 300;
 const MOST_PARTS = 5;
+
+/** Meshed pods of a dense node, and how many of them started without their redirect. */
+const PODS = 250;
+const BROKEN = 10;
+
+/** A pod with as much text as the API server has of a meshed one, about 12 kB. */
+function denselyMade(index: number) {
+  const name = index < BROKEN ? `broken-${index}` : `good-${index}`;
+  const env = Array.from({ length: 100 }, (_, which) => ({ name: `LINKERD2_PROXY_${which}`, value: "v".repeat(80) }));
+  return meshedPod(name, {
+    metadata: ownedBy(name),
+    spec: { containers: [{ name: "linkerd-proxy", env }, { name: "app" }] },
+    status: index < BROKEN ? failing : passed,
+  });
+}
 
 jest.setTimeout(120_000);
 
@@ -40,12 +60,12 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       else response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items: [] }));
     });
     node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
-    writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
     executable = join(node.root, "linkerd-cni");
     copyFileSync(outputs.plugin, executable);
     // A file that was just written lies in the page cache in large pieces, which the kernel maps, and counts, whole.
     execFileSync("dd", [`of=${executable}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
   });
+  beforeEach(() => writeFileSync(join(node.accountDir, "ca.crt"), api.ca));
   afterEach(() => child?.kill("SIGKILL"));
   afterAll(() => {
     api.close();
@@ -54,16 +74,21 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
 
   const askAt = (port: number) => (path: string) => fetch(`http://127.0.0.1:${port}/${path}`);
 
-  /** Starts a program and waits until it is ready. */
-  async function start(name: ProgramName, port: number, args: readonly string[] = []): Promise<void> {
+  /** Starts a program and waits until it is ready. @param server the API server's port */
+  async function start(
+    name: ProgramName,
+    port: number,
+    args: readonly string[] = [],
+    server = api.port,
+  ): Promise<void> {
     child = startProgram(name, {
       args,
       executable,
       isSilent: true,
       env: node.environment({
-        KUBERNETES_SERVICE_PORT: String(api.port),
-        NODE_NAME: "node-1",
-        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: "node-1",
+        KUBERNETES_SERVICE_PORT: String(server),
+        NODE_NAME: NODE,
+        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: NODE,
         LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
         HEALTH_PORT: String(port),
       }),
@@ -139,6 +164,34 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     expect(status).toBe(413);
     process.stdout.write(`multus: peak ${before} kB, then ${peak()} kB\n`);
     expect(peak() - before).toBeLessThanOrEqual(32 * 1024);
+  });
+
+  // The API server's cache answers a list with all pods at once, however many are asked for.
+  test(`the repair controller uses at most 20 MiB while it reads a list of ${PODS} large pods, and replaces the ${BROKEN} broken`, async () => {
+    const pods = await PodsApi.start();
+    try {
+      writeFileSync(join(node.accountDir, "ca.crt"), pods.stub.ca);
+      writeFileSync(join(node.accountDir, "token"), pods.server.token ?? "");
+      for (let index = 0; index < PODS; index += 1) pods.put(denselyMade(index));
+      const broken = (): boolean => [...pods.pods.values()].some(({ metadata }) => metadata.name.startsWith("broken-"));
+      // What its controller makes instead of a pod.
+      pods.afterDelete = ({ metadata }) => pods.put(meshedPod(`again-${metadata.name}`, { status: passed }));
+      const port = await freePort();
+      await start("repair", port, [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="], pods.stub.port);
+      await until(
+        "the broken pods to be replaced, and said so",
+        async () => !broken() && pods.events.length === BROKEN,
+      );
+      expect(pods.deletions.map(({ name }) => name).sort()).toEqual(
+        Array.from({ length: BROKEN }, (_, index) => `broken-${index}`),
+      );
+      expect((await askAt(port)("ready")).status).toBe(200);
+      const { VmHWM: peak = Number.NaN, VmRSS: now } = memory(child?.pid ?? 0);
+      process.stdout.write(`repair, ${PODS} pods, ${BROKEN} replaced: peak ${peak} kB, then ${now} kB\n`);
+      expect(peak).toBeLessThanOrEqual(20 * 1024);
+    } finally {
+      pods.close();
+    }
   });
 
   test("the installer's memory and descriptors do not grow with changes of files and requests", async () => {
