@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { TestNode } from "../kernel/installer-node";
@@ -33,10 +33,10 @@ async function processorMs(pid: number): Promise<number> {
 }
 
 /** The minimum and median time of some starts, and their mean CPU time, as a line of text. */
-export async function installerStarts(rounds: number, executable: string = outputs.plugin): Promise<string> {
+export async function installerStarts(rounds: number): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "installer-bench-"));
   const api = await ApiProcess.open(directory);
-  const plugin = await readFile(join(dirname(executable), "linkerd-cni"));
+  const plugin = await readFile(outputs.plugin);
   const times: number[] = [];
   let processor = 0;
   try {
@@ -46,7 +46,6 @@ export async function installerStarts(rounds: number, executable: string = outpu
       await writeFile(join(node.accountDir, "ca.crt"), api.ca);
       const begin = performance.now();
       const child = startProgram("install", {
-        executable,
         isSilent: true,
         env: node.environment({
           KUBERNETES_SERVICE_PORT: String(api.port),

@@ -19,13 +19,11 @@ import { PodsInNamespace } from "../support/pods-in-api";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { realApiMissing } from "../support/real-api";
-import { installerStarts } from "./installer";
 
 const PODS = 250;
 const FEW = 200;
 const MANY = 5000;
 const PARALLEL = 8;
-const STARTS = 20;
 const SETTLE_MS = 15_000;
 const HOUR_MS = 3_600_000;
 const REST_MS = Number(process.argv[2] ?? 300) * 1000;
@@ -221,10 +219,6 @@ class Contestant {
     this.figures.set(`${program}${what}, memory at its peak, MiB`, one.mebibytes("VmHWM").toFixed(1));
   }
 
-  async starts(): Promise<void> {
-    this.figures.set(`start of the installer, ${STARTS} starts`, await installerStarts(STARTS, this.executable));
-  }
-
   async close(): Promise<void> {
     for (const { child } of this.running.values()) child.kill("SIGKILL");
     await this.cluster.close();
@@ -258,8 +252,6 @@ async function main(): Promise<void> {
     say("rested");
     await Promise.all(opened.map((one) => one.grow()));
     say("grown");
-    for (const one of opened) await one.starts();
-    say("started often");
   } finally {
     for (const [what] of opened[0]?.figures ?? []) {
       process.stdout.write(`| ${[what, ...opened.map(({ figures }) => figures.get(what) ?? "")].join(" | ")} |\n`);

@@ -11,20 +11,20 @@ import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { NODE } from "../support/meshed-pod";
 import { startProgram } from "../support/program";
-import { suite } from "../support/requirements";
-import { isFull } from "../support/rounds";
+import { missing, suite } from "../support/requirements";
+import { rounds } from "../support/rounds";
 import { TestNode } from "./installer-node";
 
-const ROUNDS = 20_000;
-const LOOKUPS = 10_000;
-/** Rounds at the beginning and at the end whose memory is compared. */
-const PART = 1000;
+const ROUNDS = rounds(200, 20_000);
+const LOOKUPS = rounds(400, 10_000);
+/** The first and the last of so many parts are compared. */
+const PARTS = 10;
 /** Kilobytes of garbage that come and go. */
 const GARBAGE_KB = 256;
 
 jest.setTimeout(3_600_000);
 
-suite("a soak", isFull ? undefined : "FULL=1", () => {
+suite("a soak", missing({ root: true }), () => {
   let directory: string;
   let executable: string;
   let api: ApiStub;
@@ -75,11 +75,11 @@ suite("a soak", isFull ? undefined : "FULL=1", () => {
   async function flat(what: string, count: number, round: (at: number) => Promise<number>): Promise<void> {
     const [first, last]: [number[], number[]] = [[], []];
     for (let at = 0; at < count; at = await round(at)) {
-      if (at < PART) first.push(ownMemory());
-      if (at >= count - PART) last.push(ownMemory());
+      if (at < count / PARTS) first.push(ownMemory());
+      if (at >= count - count / PARTS) last.push(ownMemory());
     }
     const [before, after] = [Math.max(...first), Math.max(...last)];
-    process.stdout.write(`${what}: ${before} kB at most in the first thousand, ${after} kB in the last\n`);
+    process.stdout.write(`${what}: ${before} kB at most in the first tenth, ${after} kB in the last\n`);
     expect(after).toBeLessThanOrEqual(before + GARBAGE_KB);
   }
 
