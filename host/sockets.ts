@@ -18,7 +18,7 @@ const TCP_USER_TIMEOUT = 18;
 const EINPROGRESS = 115;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
-/** Length of the accept queue; further clients try again after a second. */
+/** Length of the accept queue; further clients of a port try again after a second, those of a path get EAGAIN. */
 const BACKLOG = 4096;
 /** Represents an unknown user id. */
 const NO_UID = 2 ** 32 - 1;
@@ -65,6 +65,11 @@ export function listenUnix(host: LastingHost, path: string, mode: number): numbe
     checked(`listen on ${path}`, host.bind(socket, address));
     checked(`listen on ${path}`, host.listen(socket, BACKLOG));
   });
+}
+
+/** Sets the length of a listening socket's accept queue: the usual one, or the shortest, in which there is one place. */
+export function setQueue(host: LastingHost, socket: number, length: "usual" | "shortest"): void {
+  host.listen(socket, length === "usual" ? BACKLOG : 0);
 }
 
 /** The user id of the process at the other end of a Unix connection; of a socket that listens, the process's own. */

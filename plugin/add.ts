@@ -43,7 +43,13 @@ class RulesAhead {
       const decision = evidence && decide(evidence.pod, evidence.around, stanza);
       if (decision?.kind !== "redirect") return;
       const sets = redirectRules(decision.options);
-      this.made = { options: JSON.stringify(decision.options), sets, batch: creationBatch(sets) };
+      const mode = stanza.linkerd["iptables-mode"];
+      const isNative = mode === "auto" || mode === "native";
+      this.made = {
+        options: JSON.stringify(decision.options),
+        sets,
+        ...(isNative ? { batch: creationBatch(sets) } : {}),
+      };
     } catch {
       this.made = undefined;
     }
@@ -81,7 +87,8 @@ function apiAccess({ host, record }: Call, kubeconfig: string, meanwhile: () => 
   };
   const direct = (path: string) => {
     server ??= readKubeconfig(host, kubeconfig);
-    if (server.token !== undefined || server.certificate !== undefined) return get(host, server, path, left());
+    if (server.token !== undefined || server.certificate !== undefined)
+      return get(host, server, path, left(), meanwhile);
     // Without a token only the installer can answer: ask it once more, with all the remaining time, since it may be
     // busy.
     const again = byInstaller(path, left());

@@ -12,6 +12,7 @@ import {
   peerUid,
   probe,
   sendAtOnce,
+  setQueue,
 } from "../host/sockets";
 import { reasonOf } from "../host/tls-failure";
 import { host } from "./engine/host";
@@ -27,6 +28,7 @@ import type {
   TlsListenOptions,
   TlsPair,
   TlsTarget,
+  UnixListener,
 } from "./net";
 import { Waiting } from "./waiting";
 
@@ -370,21 +372,28 @@ export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Conn
   });
 }
 
+/**
+ * Accepts the connections that wait, some at most.
+ * @returns whether one had to be left for lack of a descriptor or memory
+ */
+function acceptSome(listening: number, taken: (socket: number) => void): boolean {
+  for (let count = 0; count < BATCH; count++) {
+    const socket = host.accept(listening, ACCEPT_FLAGS);
+    if (socket === -Errno.EAGAIN) return false;
+    if (socket === -ECONNABORTED) continue;
+    if (socket < 0) return true;
+    taken(socket);
+  }
+  return false;
+}
+
 /** Accepts connections until the signal is given. */
 async function acceptAll(listening: number, signal: AbortSignal, taken: (socket: number) => void): Promise<void> {
   for (;;) {
     await ready(listening, "read", signal);
-    for (let count = 0; count < BATCH && !signal.aborted; count++) {
-      const socket = host.accept(listening, ACCEPT_FLAGS);
-      if (socket === -Errno.EAGAIN) break;
-      if (socket === -ECONNABORTED) continue;
-      if (socket < 0) {
-        // Without a free descriptor or memory the connection waits; do not retry at once.
-        await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
-        break;
-      }
-      taken(socket);
-    }
+    if (!acceptSome(listening, (socket) => (signal.aborted ? host.close(socket) : taken(socket)))) continue;
+    // The connection waits; do not retry at once.
+    await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
   }
 }
 
@@ -395,17 +404,13 @@ async function listenSocket({ host: name, port }: ListenAddress): Promise<number
   return listenOn(host, port, bytesOf(text));
 }
 
-/** Accepts the connections of a socket. @returns a function that stops and closes it */
+/** Accepts the connections of a socket. @returns a function that stops this */
 function taking(socket: number, taken: (socket: number) => void): () => void {
   const end = new AbortController();
   acceptAll(socket, end.signal, taken).catch((error) => {
     if (!end.signal.aborted) throw error;
   });
-  return () => {
-    if (end.signal.aborted) return;
-    end.abort();
-    host.close(socket);
-  };
+  return () => end.abort();
 }
 
 /** A connection whose client has not sent enough yet. */
@@ -484,8 +489,12 @@ async function listening(at: ListenAddress, needed: Needed, begun: (socket: numb
   host.getsockname(socket, bound);
   const connections = whenBegun(needed, begun);
   const stop = taking(socket, connections.take);
+  let isOpen = true;
   const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
     stop();
+    host.close(socket);
     connections.close();
   };
   return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close };
@@ -497,20 +506,65 @@ export function listenTcp(at: ListenAddress, taken: (connection: Connection) => 
 }
 
 const ROOT = 0;
+/** How often a listener that refuses callers tries to fill its queue. */
+const FILLING_TRIES = 3;
 const OWNER_ONLY = 0o600;
+
+/** A Unix socket that listens for this user and root. */
+class PathListener implements UnixListener {
+  private stop: (() => void) | undefined;
+  /** The own connection that fills the queue while callers are refused. */
+  private filler: number | undefined;
+
+  constructor(
+    private readonly socket: number,
+    private readonly taken: (connection: Connection) => void,
+  ) {
+    this.admit();
+  }
+
+  refuse(path: string): void {
+    if (this.stop === undefined) return;
+    this.stop();
+    this.stop = undefined;
+    setQueue(host, this.socket, "shortest");
+    for (let tries = 0; this.filler === undefined && tries < FILLING_TRIES; tries++) {
+      acceptSome(this.socket, (connection) => this.accepted(connection));
+      try {
+        this.filler = connectTo(host, path);
+      } catch {
+        // Another caller has the only place: it is taken next, or waits until it gives up.
+      }
+    }
+  }
+
+  admit(): void {
+    if (this.stop !== undefined) return;
+    if (this.filler !== undefined) host.close(this.filler);
+    this.filler = undefined;
+    setQueue(host, this.socket, "usual");
+    this.stop = taking(this.socket, (connection) => this.accepted(connection));
+  }
+
+  close(): void {
+    this.stop?.();
+    if (this.filler !== undefined) host.close(this.filler);
+    host.close(this.socket);
+  }
+
+  private accepted(connection: number): void {
+    const welcome = [ROOT, peerUid(host, this.socket)];
+    if (welcome.includes(peerUid(host, connection))) this.taken(new EngineConnection(plainChannel(connection), true));
+    else host.close(connection);
+  }
+}
 
 /**
  * Listens on a new path for this user and root: only they can open the file and connect. @param taken receives each
  * connection @throws Error if the path exists or cannot be created
  */
-export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<{ close(): void }> {
-  const socket = listenPath(host, path, OWNER_ONLY);
-  const welcome = [ROOT, peerUid(host, socket)];
-  const accepted = (connection: number) => {
-    if (welcome.includes(peerUid(host, connection))) taken(new EngineConnection(plainChannel(connection), true));
-    else host.close(connection);
-  };
-  return { close: taking(socket, accepted) };
+export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<UnixListener> {
+  return new PathListener(listenPath(host, path, OWNER_ONLY), taken);
 }
 
 /** @throws Error in the TLS library's words */

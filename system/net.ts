@@ -327,18 +327,30 @@ export function listenTcp(at: ListenAddress, taken: (connection: Connection) => 
 
 const OWNER_ONLY = 0o600;
 
+/** A Unix socket that listens. */
+export interface UnixListener {
+  /**
+   * From now on the kernel refuses callers at once, with EAGAIN; those that it has queued are still taken. No effect by
+   * Node, which takes every caller. @param path where the socket is now
+   */
+  refuse(path: string): void;
+  /** Takes callers again. */
+  admit(): void;
+  close(): void;
+}
+
 /**
  * Listens on a new path for this user and root: only they can open the file. Node cannot check who connects. @param
  * taken receives each connection @throws Error if the path exists or cannot be created
  */
-export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<{ close(): void }> {
+export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<UnixListener> {
   const server = createServer((socket) => taken(new SocketConnection(socket)));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ path, backlog: BACKLOG }, resolve);
   });
   chmodSync(path, OWNER_ONLY);
-  return { close: () => void server.close() };
+  return { refuse: () => undefined, admit: () => undefined, close: () => void server.close() };
 }
 
 /**

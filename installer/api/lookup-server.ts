@@ -13,15 +13,16 @@ import {
   type ServerRequest,
   type ServerResponse,
 } from "../../system/http/server";
-import { type Connection, connectUnix, listenUnix } from "../../system/net";
+import { type Connection, connectUnix, listenUnix, type UnixListener } from "../../system/net";
 import { basename, dirname, join } from "../../system/path";
 import type { ApiConnection } from "./api-connection";
 
 /** Limits of a connection: only root can connect, but a root program may be faulty. */
 const LIMITS = { connections: 512, headBytes: 4096, idleMs: 2_000, sendMs: 2_000, processingMs: PROCESSING_MS };
 /**
- * Concurrent look-ups; further callers ask the API server themselves. In a burst each look-up takes a connection, and
- * the installer encrypts on one core while callers use all of them. But a caller without a token can only try again.
+ * Concurrent look-ups; the kernel refuses further callers, which ask the API server themselves. In a burst each look-up
+ * takes a connection, and the installer encrypts on one core while callers use all of them. But a caller without a token
+ * can only try again.
  */
 const MOST_LOOKUPS = { withToken: 16, withoutToken: 64 };
 /** The plugin's deadline. */
@@ -53,7 +54,7 @@ const noAnswer = (reason: string): ServerResponse => ({ status: BAD_GATEWAY, bod
 /** Looks pods up for the node's plugin calls, over a Unix socket. */
 export class LookupServer {
   private readonly server = new HttpServer({ ...LIMITS, answer: (request) => this.answer(request) });
-  private listener: { readonly inode: number; close(): void } | undefined;
+  private listener: { readonly inode: number; readonly socket: UnixListener } | undefined;
   private hasTaken = false;
   private lookups = 0;
   private said = "";
@@ -95,7 +96,7 @@ export class LookupServer {
   /** Refuses new look-ups and soon ends those in progress. */
   async close(): Promise<void> {
     const isOwn = this.isInPlace();
-    this.listener?.close();
+    this.listener?.socket.close();
     this.listener = undefined;
     if (isOwn) remove(this.deps.path);
     await this.server.close(LAST_MS);
@@ -110,21 +111,24 @@ export class LookupServer {
     const { path } = this.deps;
     await removeLeftovers(path);
     const fresh = `${path}${FRESH}${randomUUID().slice(0, 8)}`;
-    const { close } = await listenUnix(fresh, this.take);
+    const socket = await listenUnix(fresh, this.take);
     try {
       const inode = inodeOf(fresh) ?? 0;
       renameSync(fresh, path);
-      this.listener?.close();
-      this.listener = { inode, close };
+      this.listener?.socket.close();
+      this.listener = { inode, socket };
       this.hasTaken = true;
     } catch (error) {
-      close();
+      socket.close();
       remove(fresh);
       throw error;
     }
   }
 
-  /** Refuses a caller before its request is read if it would be refused anyway: in a burst that costs the others less. */
+  /**
+   * Refuses a caller that had connected before the kernel refused callers, before its request is read: in a burst that
+   * costs the others less.
+   */
   private readonly take = (connection: Connection): void => {
     if (this.lookups < this.most) {
       this.server.take(connection);
@@ -149,6 +153,7 @@ export class LookupServer {
     const deadline = headers.get(DEADLINE_HEADER) ?? "";
     const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
     this.lookups += 1;
+    if (this.lookups >= this.most) this.listener?.socket.refuse(this.deps.path);
     try {
       const { status, body, retryAfter } = await this.deps.connection.get(target, deadlineMs);
       const wait = retryAfter === undefined ? {} : { "retry-after": retryAfter };
@@ -158,6 +163,7 @@ export class LookupServer {
       return noAnswer(reasonOf(error));
     } finally {
       this.lookups -= 1;
+      this.listener?.socket.admit();
     }
   }
 }
@@ -188,7 +194,8 @@ async function isServed(path: string): Promise<boolean> {
   try {
     (await connectUnix(path)).close();
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    // Its installer is busy.
+    return (error as { readonly code?: string }).code === "EAGAIN";
   }
 }

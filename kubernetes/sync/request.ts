@@ -37,10 +37,11 @@ function transferred(result: number, isUnanswered: boolean, { limit }: Deadline)
   return result;
 }
 
-function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResponse {
+function exchange(host: Host, request: Uint8Array, deadline: Deadline, meanwhile: () => void): HttpResponse {
   for (let at = 0; at < request.length; ) {
     at += transferred(host.tlsSend(request.subarray(at), deadline.left()), true, deadline);
   }
+  meanwhile();
   const reader = new ResponseReader((bytes) => host.decode(bytes));
   const chunk = new Uint8Array(CHUNK);
   for (;;) {
@@ -51,12 +52,12 @@ function exchange(host: Host, request: Uint8Array, deadline: Deadline): HttpResp
   }
 }
 
-function attempt(host: Host, server: ApiServer, path: string, left: () => number): HttpResponse {
+function attempt(host: Host, server: ApiServer, path: string, left: () => number, meanwhile: () => void): HttpResponse {
   const limit = Math.max(1, left());
   const request = host.encode(encodeRequest(server, path));
   connect(host, server, Math.min(CONNECT_MS, limit));
   try {
-    return exchange(host, request, { left, limit });
+    return exchange(host, request, { left, limit }, meanwhile);
   } finally {
     host.tlsClose();
   }
@@ -84,20 +85,26 @@ export function withRetry(host: Host, remaining: () => number, request: () => Ht
 
 /**
  * Gets an object. Retries once if the connection is dropped before the answer begins, and once, after the requested
- * pause, if the server is overloaded. @param deadlineMs milliseconds for everything @throws ApiUnreachable without an
- * answer
+ * pause, if the server is overloaded. @param deadlineMs milliseconds for everything @param meanwhile work to do while
+ * the server answers; it does not throw @throws ApiUnreachable without an answer
  */
-export function get(host: Host, server: ApiServer, path: string, deadlineMs: number): HttpResponse {
+export function get(
+  host: Host,
+  server: ApiServer,
+  path: string,
+  deadlineMs: number,
+  meanwhile: () => void = () => undefined,
+): HttpResponse {
   const begin = host.elapsed();
   const remaining = () => deadlineMs - (host.elapsed() - begin);
   const left = () => Math.max(0, Math.round(remaining()));
   let isFirst = true;
   const request = () => {
     try {
-      return attempt(host, server, path, left);
+      return attempt(host, server, path, left, meanwhile);
     } catch (error) {
       if (!(isFirst && error instanceof ConnectionFailed && error.dropped && remaining() > 0)) throw error;
-      return attempt(host, server, path, left);
+      return attempt(host, server, path, left, meanwhile);
     } finally {
       isFirst = false;
     }
