@@ -13,6 +13,7 @@ import { outputs } from "../../build/paths";
 import { defaultStanza } from "../../demo/stanza";
 import { TestNode } from "../kernel/installer-node";
 import { AUDIT_POLICY, type Request, readRequests } from "../scale/audit";
+import { each } from "../scale/each";
 import { NODE, passed } from "../support/meshed-pod";
 import { CNI_NAMESPACE, MultusApi, OPERATOR_NAMESPACE } from "../support/multus";
 import { PodsInNamespace } from "../support/pods-in-api";
@@ -29,14 +30,7 @@ const HOUR_MS = 3_600_000;
 const REST_MS = Number(process.argv[2] ?? 300) * 1000;
 const MS_A_TICK = 10;
 
-/** Runs work for numbers from..to, some at a time. */
-async function each(from: number, to: number, work: (at: number) => Promise<unknown>): Promise<void> {
-  let next = from;
-  const lane = async () => {
-    while (next < to) await work(next++);
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, lane));
-}
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
 
 /** A process that is measured. */
 class Running {
@@ -122,8 +116,8 @@ class Contestant {
     await api.json({ method: "POST", path: `/api/v1/namespaces/${CNI_NAMESPACE}/pods`, body });
     await this.cluster.namespace("shop");
     const shop = new PodsInNamespace(api, "shop");
-    await each(0, PODS, (at) => shop.start(`pod-${at}`, passed));
-    await each(0, FEW, (at) => this.cluster.namespace(`team-${at}`, "enabled"));
+    await each(numbers(0, PODS), PARALLEL, (at) => shop.start(`pod-${at}`, passed));
+    await each(numbers(0, FEW), PARALLEL, (at) => this.cluster.namespace(`team-${at}`, "enabled"));
   }
 
   private async start(program: ProgramName, args: readonly string[], env: Readonly<Record<string, string>>) {
@@ -208,7 +202,7 @@ class Contestant {
 
   /** Gives the operator many namespaces. */
   async grow(): Promise<void> {
-    await each(FEW, MANY, (at) => this.cluster.namespace(`team-${at}`, "enabled"));
+    await each(numbers(FEW, MANY), PARALLEL, (at) => this.cluster.namespace(`team-${at}`, "enabled"));
     await this.defined(MANY);
     const operator = this.running.get("multus");
     if (operator !== undefined) this.remember("multus", operator, `, ${MANY} definitions`);
