@@ -28,7 +28,7 @@ export class Starter {
     const [program = "", ...args] = [...(runDir === undefined ? [] : withRunDir(runDir)), ...command];
     this.child = node.start(program, args, { env: environment });
     if (this.child.stdout === null) throw new Error("no standard output");
-    this.child.stderr?.pipe(process.stderr);
+    this.child.stderr?.on("data", (text: Buffer) => process.stderr.write(text));
     this.answers = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
   }
 

@@ -38,6 +38,7 @@ suite(
     let phases: Readonly<
       Record<"start" | "rest" | "rollout" | "API server down" | "API server back" | "pod starts", Counts>
     >;
+    let warnings: string;
     beforeAll(async () => {
       const options = {
         nodes: NODES,
@@ -54,8 +55,12 @@ suite(
       const run = ["run", "--silent", "scale", "--", "--json", ...flags];
       // Linkerd's own would be another minute.
       const { LINKERD_CNI_PEER: _, ...env } = process.env;
-      phases = JSON.parse((await promisify(execFile)("npm", run, { cwd: root, env })).stdout);
+      const { stdout, stderr } = await promisify(execFile)("npm", run, { cwd: root, env });
+      phases = JSON.parse(stdout);
+      warnings = stderr;
     }, 600_000);
+
+    test("Node warns of nothing in it", () => expect(warnings).not.toContain("Warning"));
 
     test("nodes request only what they need", () => {
       const kinds = new Set(Object.values(phases).flatMap((counts) => Object.keys(counts)));

@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
-import { DROPIN_FILE } from "../../cni/conflist/dropin";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { CallRecord } from "../../host/call-log";
 import type { ProgramName } from "../support/program";
@@ -150,10 +149,12 @@ export class ScaleNode {
     return this.directory;
   }
 
-  /** The plugin's configuration, as a runtime passes it: of the list itself, or of its folder of drop-ins. */
+  /** The plugin's configuration, as a runtime passes it. */
   get stanza(): object {
     const list = JSON.parse(this.read(LIST_FILE)) as { plugins: { readonly type: string }[] };
-    return list.plugins.find(({ type }) => type === PLUGIN_TYPE) ?? JSON.parse(this.read(`net.d/k/${DROPIN_FILE}`));
+    const stanza = list.plugins.find(({ type }) => type === PLUGIN_TYPE);
+    if (stanza === undefined) throw new Error(`${this.name} has no plugin in its chain`);
+    return stanza;
   }
 
   /** The records of the plugin's calls. */
