@@ -171,6 +171,8 @@ export class Service {
     const asked = this.credentials.renew().then(async () => {
       if (await this.learn()) this.scheduler.wake();
     });
+    // Meanwhile the plugin is copied; the first run waits for it when it is due.
+    void this.reconciler.prepare();
     await Promise.race([asked, this.deps.sleep(ASK_FIRST_MS)]);
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();

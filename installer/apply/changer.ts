@@ -1,9 +1,8 @@
-import { reasonOf } from "../../cni/errors";
 import type { Log } from "../../process/log";
 import { apart, statSync } from "../../system/fs";
 import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
-import type { Owner, Seen } from "../state/node-state";
+import type { Owner } from "../state/node-state";
 import { isAsSeen } from "../state/observe";
 import { type Paths, TEMPORARY } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
@@ -39,6 +38,7 @@ function wrongOwner(change: Change): string | undefined {
 /** Applies planned changes of a node's files, and logs them. */
 export class Changer {
   private readonly warned = new Set<string>();
+  private staging: Promise<string | undefined> | undefined;
 
   constructor(
     private readonly deps: {
@@ -49,26 +49,46 @@ export class Changer {
     },
   ) {}
 
-  /** Applies the changes. Returns false if the remaining ones are out of date. */
+  /**
+   * Applies the changes. Returns false if the remaining ones are out of date. @throws if one fails, or if the plugin to
+   * install does not run: then nothing is changed
+   */
   async run(changes: readonly Change[]): Promise<boolean> {
-    for (const change of changes) {
-      if (!(await this.make(change))) return false;
-      this.deps.log.info(describe(change));
-      const message = wrongOwner(change);
-      if (message !== undefined && !this.warned.has(message)) this.deps.log.warn(message);
-      if (message !== undefined) this.warned.add(message);
+    const { disk, log, paths, plugin } = this.deps;
+    const install = changes.find((change) => change.do === "install");
+    // Only a file that ran in its directory replaces the plugin.
+    const why = install && (await this.copy());
+    if (why !== undefined) throw new Error(`${why}; ${install?.path} stays as it is`);
+    const { count, failure } = await apply(changes, disk, (seen) => isAsSeen(seen, paths));
+    for (const change of changes.slice(0, count)) {
+      if (change === install) plugin.renamed(`${paths.plugin}${TEMPORARY}`, paths.plugin);
+      this.report(change);
     }
-    return true;
+    if (failure === undefined) return true;
+    if (failure.code !== OutOfDate.code) throw Object.assign(new Error(failure.message), failure);
+    log.debug(`${failure.message}: looking again`);
+    return false;
   }
 
   /**
-   * Copies the image's plugin to the node under a temporary name, and returns why it does not run there; see {@link
-   * stage}.
+   * Copies the image's plugin to the node under a temporary name, unless the node has it, and returns why it does not
+   * run there; see {@link stage}.
    */
   async stage(): Promise<string | undefined> {
-    const { disk, paths, plugin } = this.deps;
+    const { paths, plugin } = this.deps;
     if (plugin.isCopy(paths.image, paths.plugin)) return plugin.failure(paths.plugin, paths.image);
-    return stage({ do: "install", from: paths.image, path: paths.plugin, mode: 0o755 }, disk, plugin);
+    return this.copy();
+  }
+
+  /** Waits for a copy that has begun. */
+  async staged(): Promise<void> {
+    await this.staging?.catch(() => undefined);
+  }
+
+  /** Removes the file that {@link stage} left. */
+  async unstage(): Promise<void> {
+    const { disk, paths } = this.deps;
+    await apart(() => disk.remove(`${paths.plugin}${TEMPORARY}`));
   }
 
   /**
@@ -79,22 +99,20 @@ export class Changer {
     return isReread(this.deps.paths.reread, folder, this.deps.disk);
   }
 
-  /** Removes the file that {@link stage} left. */
-  async unstage(): Promise<void> {
-    const { disk, paths } = this.deps;
-    await apart(() => disk.remove(`${paths.plugin}${TEMPORARY}`));
+  /** One copy at a time. */
+  private copy(): Promise<string | undefined> {
+    const { disk, paths, plugin } = this.deps;
+    this.staging ??= stage(paths, disk, plugin).finally(() => {
+      this.staging = undefined;
+    });
+    return this.staging;
   }
 
-  private async make(change: Change): Promise<boolean> {
-    const { disk, log, paths, plugin } = this.deps;
-    try {
-      const holds = (seen: Seen) => isAsSeen(seen, paths);
-      await apply(change, disk, { ...plugin, holds });
-      return true;
-    } catch (error) {
-      if ((error as { code?: string }).code !== OutOfDate.code) throw error;
-      log.debug(`${reasonOf(error)}: looking again`);
-      return false;
-    }
+  private report(change: Change): void {
+    const { log } = this.deps;
+    log.info(describe(change));
+    const message = wrongOwner(change);
+    if (message !== undefined && !this.warned.has(message)) log.warn(message);
+    if (message !== undefined) this.warned.add(message);
   }
 }

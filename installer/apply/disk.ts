@@ -1,8 +1,10 @@
+import { reasonOf } from "../../cni/errors";
 import * as fs from "../../system/fs";
 import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
-import { TEMPORARY } from "../state/paths";
+import { type Paths, TEMPORARY } from "../state/paths";
+import type { PluginFile } from "../state/plugin-file";
 
 /**
  * The file operations of the installer, one by one, so that a test can stop at each of them. They run asynchronously:
@@ -33,6 +35,8 @@ export interface Disk {
 
 /** How long a container runtime may take to read its configuration again. */
 const REREAD_MS = 3_000;
+
+const EXECUTABLE = 0o755;
 
 /** Ignores errors with one of these codes. */
 function except(codes: readonly string[], work: () => void): void {
@@ -76,18 +80,6 @@ export class OutOfDate extends Error {
   }
 }
 
-/** The checks right before a change takes effect. */
-export interface Checks {
-  /** Whether a file still has the content that the change was planned for. */
-  readonly holds: (seen: Seen) => boolean;
-  /** Whether a file on the node equals the image's, byte for byte. */
-  readonly isCopy: (source: string, copy: string) => boolean;
-  /** Why an executable does not run on this node; undefined if it does. */
-  readonly failure: (path: string, source: string) => Promise<string | undefined>;
-  /** Told that an executable was renamed. */
-  readonly renamed: (from: string, to: string) => void;
-}
-
 /** A hard link if possible, which keeps owner, times and attributes; else a copy. */
 function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, disk: Disk): void {
   try {
@@ -102,23 +94,24 @@ function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, di
  * this node. The copy then stays: the next try runs it again without writing, which spares an edge node's flash memory.
  */
 export async function stage(
-  { from, path, mode }: Extract<Change, { readonly do: "install" }>,
+  { image, plugin: path }: Paths,
   disk: Disk,
-  { isCopy, failure }: Pick<Checks, "isCopy" | "failure">,
+  plugin: PluginFile,
 ): Promise<string | undefined> {
   const temporary = `${path}${TEMPORARY}`;
-  const isThere = isCopy(from, temporary);
-  await fs.apart(() => {
-    if (isThere) return disk.settle(temporary);
-    disk.remove(temporary);
-    try {
-      disk.copy(from, temporary, mode);
-    } catch (error) {
+  if (!plugin.isCopy(image, temporary)) {
+    await fs.apart(() => {
       disk.remove(temporary);
-      throw error;
-    }
-  });
-  const why = await failure(temporary, from);
+      try {
+        disk.copy(image, temporary, EXECUTABLE);
+      } catch (error) {
+        disk.remove(temporary);
+        throw error;
+      }
+    });
+    plugin.copied(image, temporary);
+  }
+  const why = await plugin.failure(temporary, image);
   return why === undefined ? undefined : `this image's plugin does not answer VERSION on this node: ${why}`;
 }
 
@@ -146,18 +139,33 @@ export async function isReread(path: string, folder: string, disk: Disk): Promis
   }
 }
 
-/** Applies one change atomically and durably. @throws OutOfDate if the state that it was planned for has changed */
-export async function apply(change: Change, disk: Disk, checks: Checks): Promise<void> {
-  if (change.do === "install") {
-    // Only a file that ran in its directory replaces the plugin.
-    const why = await stage(change, disk, checks);
-    if (why !== undefined) throw new Error(`${why}; ${change.path} stays as it is`);
-  }
-  await fs.apart(() => make(change, disk, checks.holds));
-  if (change.do === "install") checks.renamed(`${change.path}${TEMPORARY}`, change.path);
+/** What was done of some changes. */
+export interface Applied {
+  /** How many were applied, in their order. */
+  readonly count: number;
+  /** Why the next one was not; its code is {@link OutOfDate.code} if the file has changed since it was planned. */
+  readonly failure?: { readonly message: string; readonly code?: string };
 }
 
-function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
+/**
+ * Applies changes in their order, each atomically and durably, up to the first one that fails. They are made together,
+ * since each process apart takes a millisecond.
+ * @param holds whether a file still has the content that a change was planned for, asked right before it takes effect
+ */
+export const apply = (changes: readonly Change[], disk: Disk, holds: (seen: Seen) => boolean): Promise<Applied> =>
+  fs.apart(() => {
+    for (const [count, change] of changes.entries()) {
+      try {
+        make(change, disk, holds);
+      } catch (error) {
+        const { code } = error as { readonly code?: string };
+        return { count, failure: { message: reasonOf(error), ...(code === undefined ? {} : { code }) } };
+      }
+    }
+    return { count: changes.length };
+  });
+
+function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void {
   const below = change.do === "write" ? change.temporary : undefined;
   const temporary = below ?? `${change.path}${TEMPORARY}`;
   const confirm = () => {
@@ -180,6 +188,8 @@ function make(change: Change, disk: Disk, holds: Checks["holds"]): void {
       replace(() => disk.create(temporary, change.bytes, change.mode, change.owner));
       break;
     case "install":
+      // The installer that copied it may have been killed before that.
+      disk.settle(temporary);
       disk.rename(temporary, change.path);
       break;
     case "keep":

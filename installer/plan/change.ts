@@ -21,8 +21,8 @@ type Planned =
       /** Path of the temporary file. @default beside the path */
       readonly temporary?: string;
     } & Content)
-  /** Installs a copy of an executable if it runs on this node. */
-  | { readonly do: "install"; readonly from: string; readonly path: string; readonly mode: number }
+  /** Gives the copy of the image's plugin, which has run beside it, its name. */
+  | { readonly do: "install"; readonly path: string }
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }

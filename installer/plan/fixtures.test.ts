@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apply, nodeDisk } from "../apply/disk";
 import { observe } from "../state/observe";
+import { pluginFile } from "../state/plugin-file";
 import type { Change } from "./change";
 import { activeOf, planInstall, planRemoval, pristine, STEPS } from "./plan";
 
@@ -44,8 +45,8 @@ const cases: readonly (readonly [string, string, string])[] = [
 ];
 
 const stanza = { type: "linkerd-cni", kubernetes: { kubeconfig: "/etc/cni/net.d/k" } };
-const plugin = { isCopy: () => true, isNoexec: () => false, failure: async () => undefined, renamed: () => undefined };
-const make = (change: Change) => apply(change, nodeDisk, { ...plugin, holds: () => true });
+const plugin = { ...pluginFile(), isCopy: () => true };
+const make = (changes: readonly Change[]) => apply(changes, nodeDisk, () => true);
 
 function contents(directory: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -92,7 +93,7 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
 
   expect(activeOf(pristine(observe(paths, plugin)))?.name).toBe(active);
   const plan = install();
-  for (const step of STEPS) for (const change of plan.steps[step]) await make(change);
+  for (const step of STEPS) await make(plan.steps[step]);
   expect(plan.chain).toBe(at(chainFile));
   const again = install();
   expect([again.chain, again.active, STEPS.flatMap((step) => again.steps[step])]).toEqual([at(chainFile), active, []]);
@@ -107,6 +108,6 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
   const others = Object.entries(before).filter(([name]) => name !== active);
   expect(contents(root)).toMatchObject(Object.fromEntries(others));
 
-  for (const change of planRemoval(observe(paths, plugin), paths, false)) await make(change);
+  await make(planRemoval(observe(paths, plugin), paths, false));
   expect(contents(root)).toEqual(before);
 });

@@ -428,7 +428,6 @@ function restoreSetAside(context: Context, isOurs: (name: string) => boolean): r
 }
 
 const PRIVATE = 0o600;
-const EXECUTABLE = 0o755;
 
 /** Lists that we made and that are no longer needed. */
 function staleLists(context: Context, keeps: string | undefined): readonly Change[] {
@@ -493,7 +492,7 @@ function pluginInPlace({ paths, state }: Context): readonly Change[] {
   // The end of the last attachment must not remove the new plugin.
   const stays = without(state.attached);
   if (state.isPluginCurrent) return stays;
-  return [...stays, { do: "install", from: paths.image, path: paths.plugin, mode: EXECUTABLE }];
+  return [...stays, { do: "install", path: paths.plugin }];
 }
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {

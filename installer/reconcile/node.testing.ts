@@ -96,6 +96,11 @@ export class Node {
     );
   }
 
+  /** Names of the plugin's files. */
+  pluginFiles(): readonly string[] {
+    return readdirSync(this.path("bin")).filter((name) => name.startsWith("linkerd-cni"));
+  }
+
   /** Creates the directory for the installer's note about its directories. */
   makeRunDirectory(): void {
     mkdirSync(this.path("run", "linkerd-cni"), { recursive: true });
@@ -146,6 +151,7 @@ export class Node {
       ...deps,
     });
     return {
+      prepare: () => reconciler.prepare(),
       reconcile: async () => {
         const { choice, ...status } = await reconciler.reconcile(this.now);
         this.choice = choice;

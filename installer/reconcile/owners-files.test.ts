@@ -30,6 +30,7 @@ const plugin: PluginFile = {
   isCopy: (_, copy) => existsSync(copy),
   isNoexec: () => false,
   failure: async () => undefined,
+  copied: () => undefined,
   renamed: () => undefined,
 };
 

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { LIST, Node, PLUGIN, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -44,6 +54,43 @@ function countRuns(): () => number {
   writeFileSync(node.path("image", "linkerd-cni"), `${PLUGIN}echo >>${runs}\n`);
   return () => readFileSync(runs, "utf8").length;
 }
+
+test("the plugin that was prepared is put in place without being copied or run again", async () => {
+  on({ "10-k.conflist": LIST });
+  const runs = countRuns();
+  const installer = node.installer();
+  await installer.prepare();
+  expect([node.pluginFiles(), runs()]).toEqual([["linkerd-cni.linkerd-cni-tmp"], 1]);
+  const { ino } = statSync(node.path("bin", "linkerd-cni.linkerd-cni-tmp"));
+  await installer.reconcile();
+  expect([node.pluginFiles(), runs()]).toEqual([["linkerd-cni"], 1]);
+  expect(statSync(node.path("bin", "linkerd-cni")).ino).toBe(ino);
+});
+
+test("an installer that is stopped meanwhile leaves nothing, and one with a moved directory prepares nothing", async () => {
+  on({ "10-k.conflist": LIST });
+  node.makeRunDirectory();
+  const installer = node.installer();
+  const prepared = installer.prepare();
+  await installer.leave();
+  expect(node.pluginFiles()).toEqual([]);
+  await prepared;
+  await node.installer().reconcile();
+  node.move("bin", "bin2");
+  await node.installer().prepare();
+  expect(readdirSync(node.path("bin2"))).toEqual([]);
+});
+
+test("a plugin that does not run is not put in place, nor anything that is to be done with it", async () => {
+  on({ "10-k.conflist": LIST });
+  writeFileSync(node.path("image", "linkerd-cni"), "#!/bin/sh\nexit 3\n");
+  const installer = node.installer();
+  await installer.prepare();
+  expect((await installer.reconcile()).problem).toMatch(
+    /it exits with 3 and prints nothing; .*linkerd-cni stays as it is/,
+  );
+  expect(node.types("10-k.conflist")).toEqual(["bridge"]);
+});
 
 test("the plugin runs once before it is put in place, and again if it is changed there", async () => {
   on({ "10-k.conflist": LIST });

@@ -128,6 +128,18 @@ export class Reconciler {
   }
 
   /**
+   * Copies the plugin to the node under a temporary name, unless it is there, and runs it: what the first run would have
+   * to wait for. The first run reports what is wrong with it.
+   */
+  async prepare(): Promise<void> {
+    try {
+      if (movedFrom(this.deps.paths) === undefined) await this.changer.stage();
+    } catch {
+      // Reported by the first run.
+    }
+  }
+
+  /**
    * Observes the node and applies the necessary changes. Never throws. `now` is in milliseconds of a monotonic clock.
    */
   async reconcile(now: number): Promise<Status> {
@@ -145,6 +157,7 @@ export class Reconciler {
   async remove({ keepPlugin, all, attachments }: RemovalOptions): Promise<void> {
     const { paths, plugin, sleep } = this.deps;
     const removal = new Removal(paths, keepPlugin, attachments);
+    await this.changer.staged();
     let first: string | undefined;
     for (;;) {
       const state = observe(paths, plugin);
@@ -162,6 +175,7 @@ export class Reconciler {
    */
   async leave(handOver?: HandOver): Promise<void> {
     const { paths, plugin, owner } = this.deps;
+    await this.changer.staged();
     const state = observe(paths, plugin);
     if (handOver !== undefined) await this.handOver(state, handOver === "certain");
     if (state.journal?.owner === owner) await this.changer.run(planLeaving(observe(paths, plugin), paths));

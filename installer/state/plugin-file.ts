@@ -14,7 +14,9 @@ export interface PluginFile {
    * the image's copy runs instead.
    */
   failure(path: string, source: string): Promise<string | undefined>;
-  /** Takes an executable's answer as that of its new name in the same directory: it need not run again. */
+  /** Takes a file as equal to the image's that was copied just now. */
+  copied(source: string, copy: string): void;
+  /** Takes what is known of a file as known of its new name in the same directory: it need not be compared or run again. */
   renamed(from: string, to: string): void;
 }
 
@@ -26,13 +28,14 @@ interface Stamp {
   readonly file: string;
   /** The same, and the time of the last change, also of its owner, mode, attributes or name. */
   readonly state: string;
+  readonly size: number;
 }
 
 function stamp(path: string): Stamp | undefined {
   const stat = fs.statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) return undefined;
   const file = [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.mode & 0o111].join(" ");
-  return { file, state: `${file} ${stat.ctimeMs}` };
+  return { file, state: `${file} ${stat.ctimeMs}`, size: stat.size };
 }
 
 function isExecutable(path: string): boolean {
@@ -88,7 +91,7 @@ async function askVersion(program: string): Promise<string | undefined> {
 
 /** The image's plugin, and the copies of it on the node. */
 export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile {
-  const compared = new Map<string, { readonly state: string; readonly same: boolean }>();
+  const compared = new Map<string, { readonly source: Stamp; readonly copy: Stamp; readonly same: boolean }>();
   const asked = new Map<string, Partial<Stamp> & { readonly failure: string | undefined; readonly at: number }>();
   const isNoexec = (directory: string) => mountOf(mountinfo(), directory)?.options.includes("noexec") === true;
   return {
@@ -96,12 +99,15 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       const [wanted, found] = [stamp(source), stamp(copy)];
       if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
       if (found === undefined) return false;
-      const state = `${wanted.state} ${found.state}`;
       const known = compared.get(copy);
-      if (known?.state === state) return known.same;
+      if (known?.source.state === wanted.state && known.copy.state === found.state) return known.same;
       const same = isExecutable(copy) && fs.isSameSync(source, copy);
-      compared.set(copy, { state, same });
+      compared.set(copy, { source: wanted, copy: found, same });
       return same;
+    },
+    copied: (source, copy) => {
+      const [from, to] = [stamp(source), stamp(copy)];
+      if (from !== undefined && from.size === to?.size) compared.set(copy, { source: from, copy: to, same: true });
     },
     isNoexec,
     failure: async (path, source) => {
@@ -115,9 +121,11 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       return failure;
     },
     renamed: (from, to) => {
-      const known = asked.get(from);
       const found = stamp(to);
-      if (known !== undefined && known.file === found?.file) asked.set(to, { ...known, ...found });
+      const answer = asked.get(from);
+      if (answer !== undefined && answer.file === found?.file) asked.set(to, { ...answer, ...found });
+      const comparison = compared.get(from);
+      if (found !== undefined && comparison?.copy.file === found.file) compared.set(to, { ...comparison, copy: found });
     },
   };
 }

@@ -248,6 +248,7 @@ test("CRI-O, which calls the plugin for old pods, keeps its executable", async (
   const before = node.content();
   const installer = start({ NODE_NAME: "node-1" });
   await installer.says("cri-o://1.30.2 passes pod annotations");
+  await installer.says("ends in our stanza");
   expect(await installer.stop()).toBe(0);
   const left = Object.entries(node.content()).filter(([name]) => !name.startsWith("bin/"));
   expect(Object.fromEntries(left)).toEqual(before);
