@@ -333,7 +333,7 @@ const gitOps = (cluster: TestCluster) => {
     scenario(`Argo CD, ${serverSide ? "server-side" : "client-side"}`, argocdMissing, {
       make: (cluster, git) => new ArgoCd(cluster, git, argocd ?? "", serverSide),
       installs: charts,
-      ...(serverSide ? { before: sourceTest } : {}),
+      before: sourceTest,
       installed: chartTests,
     });
   }
