@@ -147,10 +147,17 @@ export async function prepareNode(built: string | undefined): Promise<void> {
   await writeFile(KUBELET_CONFIG, JSON.stringify(kubeletConfig));
   await writeFile(CONTAINERD_CONFIG, config);
   await mkdir(paths.programs, { recursive: true });
-  if (built !== undefined) {
-    for (const name of await readdir(built)) await symlink(join(built, name), join(paths.programs, name));
-  }
+  if (built !== undefined) await usePrograms(built);
   await cleanDisk(built);
+}
+
+/** Has the machine find the programs of a directory before others of their names, from their next start on. */
+export async function usePrograms(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const link = join(paths.programs, name);
+    await rm(link, { force: true });
+    await symlink(join(directory, name), link);
+  }
 }
 
 /** The containerd that a node was prepared for. */
