@@ -1,15 +1,13 @@
 import type { Clock } from "../process/clock";
 import type { Log } from "../process/log";
-import type { ApiServer } from "./api-server";
 import { pathOf, type Resource } from "./resources";
 import { Store, type StoreOptions } from "./store";
-import type { Transport } from "./transport";
+import type { OpenStream } from "./transport";
 import { type Notice, type Watchable, watch } from "./watch";
 
 /** Dependencies of every informer. */
 export interface InformerDeps {
-  readonly server: () => ApiServer;
-  readonly send: Transport;
+  readonly open: OpenStream;
   readonly clock: Clock;
   readonly log: Log;
   /** Counts a connection that ended in an error. @param resource in the plural */
@@ -42,7 +40,7 @@ export async function inform<T extends Watchable>(
   deps: InformerDeps,
 ): Promise<void> {
   const { resource, namespace, labelSelector, fieldSelector, unknown, take } = selection;
-  const { server, send, clock, log, failed, signal } = deps;
+  const { open, clock, log, failed, signal } = deps;
   const source = {
     path: pathOf(resource, { namespace }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
@@ -55,7 +53,7 @@ export async function inform<T extends Watchable>(
   };
   const { now, random } = clock;
   const sleep = (ms: number) => clock.sleep(ms, signal);
-  for await (const notice of watch<T>(source, { server, send, now, sleep, random, troubled, signal })) take(notice);
+  for await (const notice of watch<T>(source, { open, now, sleep, random, troubled, signal })) take(notice);
 }
 
 /** Keeps a store of objects up to date by a list and a watch. */

@@ -3,6 +3,7 @@ import {
   HttpClient,
   type HttpClientOptions,
   type HttpRequest,
+  type HttpStream,
   HttpTimeout,
   type StreamLimits,
 } from "../system/http/client";
@@ -52,12 +53,8 @@ export function smallerPage(limit: number, error: unknown): number | undefined {
   return error instanceof ApiTooLarge && limit > 1 ? Math.ceil(limit / 8) : undefined;
 }
 
-/** A response whose body is read line by line as it arrives. */
-export interface Lines {
-  readonly status: number;
-  /** Ends without an error after the idle time without data. @throws ApiUnreachable if the connection breaks */
-  readonly lines: AsyncIterable<string>;
-}
+/** Requests a streamed response, on a separate connection. Its errors are {@link ApiUnreachable}. */
+export type OpenStream = (path: string, limits: StreamLimits) => Promise<HttpStream>;
 
 /** Options of connections. */
 export interface ConnectionOptions
@@ -93,7 +90,8 @@ function requestOf(
 
 function unreachable(server: ApiServer, error: unknown, deadlineMs: number): ApiUnreachable {
   const isLate = error instanceof HttpTimeout || (error instanceof NetError && error.code === "ETIMEDOUT");
-  if (isLate) return new ApiTimeout(authority(server), deadlineMs, { cause: error });
+  const afterMs = error instanceof HttpTimeout ? error.deadlineMs : deadlineMs;
+  if (isLate) return new ApiTimeout(authority(server), afterMs, { cause: error });
   const isTooLarge = error instanceof MessageError && error.status === 413;
   const Failure = isTooLarge ? ApiTooLarge : ApiUnreachable;
   return new Failure(authority(server), reasonOf(error), { cause: error });
@@ -149,20 +147,23 @@ export function httpsTransport(
   return Object.assign(send, { close: () => connections.close() });
 }
 
-async function* readLines(server: ApiServer, lines: AsyncIterable<string>, limits: StreamLimits) {
+async function* readParts(server: ApiServer, parts: HttpStream["parts"], limits: StreamLimits) {
   try {
-    yield* lines;
+    yield* parts;
   } catch (error) {
     throw unreachable(server, error, limits.connectMs);
   }
 }
 
-/** Requests a streamed response, on a separate connection. @throws ApiUnreachable */
-export async function openStream(server: ApiServer, path: string, limits: StreamLimits): Promise<Lines> {
-  try {
-    const { status, lines } = await clientOf(server).stream(requestOf(bearer(server), { path }), limits);
-    return { status, lines: readLines(server, lines, limits) };
-  } catch (error) {
-    throw unreachable(server, error, limits.connectMs);
-  }
+/** Opens streams of an API server. @param server called before each request */
+export function httpsStreams(server: () => ApiServer): OpenStream {
+  return async (path, limits) => {
+    const to = server();
+    try {
+      const { status, parts } = await clientOf(to).stream(requestOf(bearer(to), { path }), limits);
+      return { status, parts: readParts(to, parts, limits) };
+    } catch (error) {
+      throw unreachable(to, error, limits.connectMs);
+    }
+  };
 }

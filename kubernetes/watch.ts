@@ -1,9 +1,10 @@
 import { reasonOf } from "../cni/errors";
-import type { ApiResponse, ApiServer } from "./api-server";
+import { type HttpStream, linesOf, type StreamLimits } from "../system/http/client";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";
 import { ApiError, statusOf } from "./errors";
-import { openStream, PAGE, smallerPage, type Transport } from "./transport";
+import { ListReader } from "./list-reader";
+import { type OpenStream, PAGE } from "./transport";
 import type { ObjectMeta } from "./types";
 
 /** An object from a list or a watch. */
@@ -30,9 +31,7 @@ export interface WatchSource {
 
 /** Dependencies of a watch, time and randomness included. */
 export interface WatchDeps {
-  /** Called for each connection, since tokens and certificates rotate. */
-  readonly server: () => ApiServer;
-  readonly send: Transport;
+  readonly open: OpenStream;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   /** From 0 up to 1. */
@@ -74,8 +73,6 @@ class Watch<T extends Watchable> {
    * because the server's versions have gone back.
    */
   private seen: string | undefined = "0";
-  /** Objects per page of the current list. */
-  private limit = PAGE;
   private failures = 0;
   /** When the server began to answer the current watch. */
   private openedAt: number | undefined;
@@ -128,32 +125,23 @@ class Watch<T extends Watchable> {
 
   private async *list(): AsyncGenerator<Notice<T>> {
     yield { type: "LISTING" };
-    this.limit = PAGE;
-    let page: List<T> | undefined;
+    let next: string | undefined;
+    let version: string | undefined;
     do {
-      page = await this.page(page?.metadata?.continue || undefined);
-      for (const object of page.items ?? []) yield { type: "LISTED", object };
-    } while (page.metadata?.continue);
-    this.version = page.metadata?.resourceVersion;
-    this.seen = this.version;
-    yield { type: "SYNCED" };
-  }
-
-  private async page(next: string | undefined): Promise<List<T>> {
-    const path = this.path({ limit: String(this.limit), ...(next ? { continue: next } : this.notOlder()) });
-    let response: ApiResponse;
-    try {
-      response = await this.deps.send({ path, deadlineMs: LIST_DEADLINE_MS });
-    } catch (error) {
-      const fewer = smallerPage(this.limit, error);
-      if (fewer === undefined) throw error;
-      this.limit = fewer;
+      const reader = new ListReader<T>();
       // The server's cache ignores the limit and answers with all objects.
-      if (next === undefined) this.seen = undefined;
-      return this.page(next);
-    }
-    if (response.status !== OK) throw new ApiError(`list of ${this.source.path}`, response);
-    return JSON.parse(response.body) as List<T>;
+      const path = this.path({ limit: String(PAGE), ...(next ? { continue: next } : this.notOlder()) });
+      const limits = { connectMs: CONNECT_MS, deadlineMs: LIST_DEADLINE_MS, signal: this.deps.signal };
+      for await (const part of await this.open("list", path, limits))
+        for (const object of reader.read(part)) yield { type: "LISTED", object };
+      const { items, metadata }: List<T> = reader.end();
+      for (const object of items ?? []) yield { type: "LISTED", object };
+      next = metadata?.continue;
+      version = metadata?.resourceVersion;
+    } while (next);
+    this.version = version;
+    this.seen = version;
+    yield { type: "SYNCED" };
   }
 
   private notOlder(): Record<string, string> {
@@ -164,7 +152,7 @@ class Watch<T extends Watchable> {
 
   /** Follows changes until the server ends the watch. */
   private async *follow(version: string): AsyncGenerator<Notice<T>> {
-    const { server, now, random, signal } = this.deps;
+    const { now, random, signal } = this.deps;
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + random()));
     const path = this.path({
       watch: "true",
@@ -172,22 +160,27 @@ class Watch<T extends Watchable> {
       resourceVersion: version,
       timeoutSeconds: String(timeoutSeconds),
     });
-    const limits = { connectMs: CONNECT_MS, idleMs: IDLE_MS, signal };
-    const { status, lines } = await openStream(server(), path, limits);
-    if (status === OK) this.openedAt = now();
-    for await (const line of lines) {
-      if (status !== OK) this.refuse(status, line);
+    const parts = await this.open("watch", path, { connectMs: CONNECT_MS, idleMs: IDLE_MS, signal });
+    this.openedAt = now();
+    for await (const line of linesOf(parts)) {
       const notice = this.read(line);
       if (notice !== undefined) yield notice;
     }
-    if (status !== OK) this.refuse(status, "");
+  }
+
+  /** The body of an answer. @throws ApiError if it is a refusal */
+  private async open(verb: string, path: string, limits: StreamLimits): Promise<HttpStream["parts"]> {
+    const { status, parts } = await this.deps.open(path, limits);
+    if (status === OK) return parts;
+    const { value: body = "" } = await linesOf(parts).next();
+    throw this.refusal(verb, status, body);
   }
 
   private read(line: string): Notice<T> | undefined {
     if (line === "") return undefined;
     const event = JSON.parse(line) as WatchEvent<T>;
     if (event.type === "ERROR") {
-      return this.refuse(event.object.code ?? 0, JSON.stringify(event.object));
+      throw this.refusal("watch", event.object.code ?? 0, JSON.stringify(event.object));
     }
     const { type, object } = event;
     this.version = object.metadata?.resourceVersion ?? this.version;
@@ -195,8 +188,8 @@ class Watch<T extends Watchable> {
     return type === "BOOKMARK" ? undefined : { type, object };
   }
 
-  private refuse(status: number, body: string): never {
-    throw new ApiError(`watch of ${this.source.path}`, { status, body });
+  private refusal(verb: string, status: number, body: string): ApiError {
+    return new ApiError(`${verb} of ${this.source.path}`, { status, body });
   }
 
   private path(query: Readonly<Record<string, string>>): string {

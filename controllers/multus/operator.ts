@@ -4,7 +4,7 @@ import { readApiServer } from "../../kubernetes/in-cluster";
 import { Informer, type InformerDeps } from "../../kubernetes/informer";
 import { LeaderElection, type Leadership } from "../../kubernetes/leader-election";
 import { resources } from "../../kubernetes/resources";
-import { type ClosingTransport, httpsTransport, type Transport } from "../../kubernetes/transport";
+import { type ClosingTransport, httpsStreams, httpsTransport } from "../../kubernetes/transport";
 import type { NamespaceObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import { type Answers, type HttpServer, health, type ListenAddress, metrics, serve } from "../../process/http-server";
@@ -48,9 +48,9 @@ export class MultusOperator {
       return made;
     };
     // Separate connections: writes must not delay renewals of the lease or reviews.
-    const client = (send: Transport = transport()) => new KubernetesClient(send);
+    const client = () => new KubernetesClient(transport());
     const failed = (resource: string) => watchErrors.inc({ resource });
-    const informing: InformerDeps = { server, send: transport(), clock, log, failed, signal };
+    const informing: InformerDeps = { open: httpsStreams(server), clock, log, failed, signal };
     this.namespaces = new Informer(
       {
         resource: resources.namespaces,
@@ -73,7 +73,7 @@ export class MultusOperator {
     const writer = new DefinitionWriter({ client: client(), clock, log, metrics: this.metrics, podName });
     const definitions = { ...informing, settings, namespaces, leadership, writer, metrics: this.metrics };
     this.definitions = new DefinitionController(definitions);
-    this.webhook = new Webhook({ ...informing, client: client(informing.send), settings, namespaces, registry });
+    this.webhook = new Webhook({ ...informing, client: client(), settings, namespaces, registry });
     const leader = { name: "leader", help: "Whether this process writes definitions." };
     registry.gauge(leader, () => (leadership.leading ? 1 : 0));
   }

@@ -5,10 +5,10 @@ import type { RedirectOptions } from "../../cni/redirect/options";
 import type { Stanza } from "../../cni/stanza";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { resources } from "../../kubernetes/resources";
-import type { PodObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { Loop } from "../../process/loop";
+import type { AuditedPod } from "./audited-pod";
 import { NRI_WAIT_MS, type PodStore, type Redirect, type TrackedPod } from "./pod-store";
 import type { TcpAnswer } from "./probes";
 
@@ -32,22 +32,18 @@ function isRedirected(port: number, { portsToRedirect, skipInboundPorts, inbound
   return portsToRedirect.length === 0 || portsToRedirect.includes(port);
 }
 
-function declaredPorts({ spec }: PodObject): readonly (number | undefined)[] {
-  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
-  return containers.flatMap(({ ports }) => ports ?? []).map(({ containerPort }) => containerPort);
-}
-
 /** The ports to try; undefined if none is meaningful. @throws CniError for an invalid annotation */
-function planAudit(pod: PodObject, namespace: Namespace, stanza: Stanza): AuditPlan | undefined {
-  const name = pod.metadata?.name ?? "";
-  // Items of a list have no kind.
-  const known = podFromObject({ namespace: namespace.name, name }, { ...pod, kind: "Pod" });
+function planAudit(
+  name: string,
+  { object, host, declared }: AuditedPod,
+  namespace: Namespace,
+  stanza: Stanza,
+): AuditPlan | undefined {
+  const known = podFromObject({ namespace: namespace.name, name }, object);
   const decision = decide(known, { namespace }, stanza);
-  const host = pod.status?.podIP ?? "";
   if (decision.kind === "skip" || host === "") return undefined;
   const { options } = decision;
   if (options.skipInboundSubnets.length > 0 || (host.includes(":") && !options.ipv6)) return undefined;
-  const declared = declaredPorts(pod);
   const ports = [...LIKELY_UNUSED, ...options.portsToRedirect]
     .filter((port) => isRedirected(port, options) && !declared.includes(port))
     .slice(0, ENOUGH_PORTS);
@@ -89,18 +85,18 @@ export class Auditor {
       for (const pod of [...pods.values()]) {
         // Another pod may have the address of a deleted one.
         const isDue = pods.get(pod.uid) === pod && pod.auditAt <= clock.now();
-        if (isDue && pod.object !== undefined && !signal.aborted) await this.audit(pod, pod.object);
+        if (isDue && pod.audited !== undefined && !signal.aborted) await this.audit(pod, pod.audited);
       }
       return INTERVAL_MS;
     };
     return new Loop(auditAll, { clock, signal }).run();
   }
 
-  private async audit(pod: TrackedPod, object: PodObject): Promise<void> {
+  private async audit(pod: TrackedPod, audited: AuditedPod): Promise<void> {
     const { clock, found, log, pods, waitForNri } = this.deps;
-    const redirect = await this.redirectOf(pod, object);
+    const redirect = await this.redirectOf(pod, audited);
     // A changed pod is audited again, a deleted one is not.
-    if (pod.object !== object || pods.get(pod.uid) !== pod) return;
+    if (pod.audited !== audited || pods.get(pod.uid) !== pod) return;
     const before = pod.redirect;
     if (redirect === "absent" && before === "unknown" && waitForNri) {
       pod.redirect = "suspected";
@@ -110,17 +106,17 @@ export class Auditor {
     // A reported state stays until the next conclusive audit.
     pod.redirect = redirect === "unknown" && before === "absent" ? before : redirect;
     pod.auditAt = clock.now() + REPEAT_MS;
-    if (redirect === "present") pod.object = undefined;
+    if (redirect === "present") pod.audited = undefined;
     if (redirect !== "absent" || before === "absent") return;
     log.warn(`pod ${pod.namespace}/${pod.name}: connections to it are not redirected, and it has no validator`);
     await found(pod);
   }
 
-  private async redirectOf({ namespace, name }: TrackedPod, object: PodObject): Promise<Redirect> {
+  private async redirectOf({ namespace, name }: TrackedPod, audited: AuditedPod): Promise<Redirect> {
     const { client, log, probe, stanza } = this.deps;
     try {
       const { metadata } = await client.get(resources.namespaces, { name: namespace });
-      const plan = planAudit(object, { name: namespace, annotations: metadata?.annotations ?? {} }, stanza);
+      const plan = planAudit(name, audited, { name: namespace, annotations: metadata?.annotations ?? {} }, stanza);
       if (plan === undefined) return "unknown";
       const ports = await Promise.all(plan.ports.map((port) => probe(plan.host, port)));
       return judgeAudit(await probe(plan.host, plan.proxyPort), ports);

@@ -4,5 +4,5 @@ import { startProgram } from "../program";
 import { runRepairController } from "./run";
 import { readSettings } from "./settings";
 
-// A page of a list has at most 8 MiB; parsed hostile objects need ten times as much.
+// An object has at most 8 MiB; parsed hostile objects need ten times as much.
 startProgram({ logger: CNI_NAME, memoryMiB: 128, readSettings, run: runRepairController });

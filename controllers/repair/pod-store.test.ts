@@ -86,7 +86,7 @@ test("a completed pod is no longer tracked or audited", () => {
   const metadata = { name: "web", uid: "web" };
   apply({ metadata, status: { containerStatuses } });
   const [pod] = [...store.values()];
-  expect(pod?.object).toBeDefined();
+  expect(pod?.audited).toBeDefined();
   apply({ metadata, status: { phase: "Failed" } }, "MODIFIED");
   expect(names()).toEqual([]);
   expect(pod && store.get(pod.uid)).toBeUndefined();

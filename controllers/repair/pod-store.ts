@@ -1,6 +1,7 @@
 import { Store } from "../../kubernetes/store";
 import type { OwnerReference, PodObject } from "../../kubernetes/types";
 import type { Notice } from "../../kubernetes/watch";
+import { type AuditedPod, auditedPod } from "./audited-pod";
 import { type Diagnosis, diagnose, endedByValidator, restartedAfter } from "./diagnose";
 
 /** Whether connections to a pod are redirected, by audits; `suspected`: one audit found that they are not. */
@@ -33,8 +34,8 @@ export interface TrackedPod {
   diagnosis: Diagnosis;
   /** The failures of a validator that the kubelet restarts. */
   failures: Failures | undefined;
-  /** The whole object, as long as an audit may need it. */
-  object: PodObject | undefined;
+  /** As long as an audit may need it. */
+  audited: AuditedPod | undefined;
   redirect: Redirect;
   /** When the next audit is due. */
   auditAt: number;
@@ -91,7 +92,7 @@ function track(pod: PodObject, now: number): TrackedPod {
     firstSeen: now,
     diagnosis: "unknown",
     failures: undefined,
-    object: undefined,
+    audited: undefined,
     redirect: "unknown",
     auditAt: now,
     deleted: false,
@@ -112,7 +113,8 @@ function update(tracked: TrackedPod, pod: PodObject, now: number): TrackedPod {
   tracked.diagnosis = diagnose(pod);
   tracked.failures = failuresOf(pod, tracked, now);
   if (tracked.diagnosis !== "unvalidated") tracked.redirect = "unknown";
-  tracked.object = tracked.diagnosis === "unvalidated" && tracked.redirect !== "present" ? pod : undefined;
+  const isAudited = tracked.diagnosis === "unvalidated" && tracked.redirect !== "present";
+  tracked.audited = isAudited ? auditedPod(pod) : undefined;
   return tracked;
 }
 

@@ -4,7 +4,7 @@ import { EventRecorder } from "../../kubernetes/events";
 import { readApiServer } from "../../kubernetes/in-cluster";
 import { inform } from "../../kubernetes/informer";
 import { resources } from "../../kubernetes/resources";
-import { httpsTransport } from "../../kubernetes/transport";
+import { httpsStreams, httpsTransport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import { health, metrics as metricsAnswer, serve } from "../../process/http-server";
 import type { Log } from "../../process/log";
@@ -65,7 +65,7 @@ export async function runRepairController({ settings, log, clock, signal }: Repa
   try {
     const failed = () => metrics.watchErrors.inc();
     await Promise.all([
-      inform(meshedPods, { server, send, clock, log, signal, failed }),
+      inform(meshedPods, { open: httpsStreams(server), clock, log, signal, failed }),
       controller.run(),
       auditor?.run(),
     ]);

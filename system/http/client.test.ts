@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server } from "node:net";
 import { connectTcp, type Listener, listenTcp } from "../net";
-import { HttpClient, type HttpClientOptions, HttpTimeout } from "./client";
+import { HttpClient, type HttpClientOptions, HttpTimeout, linesOf } from "./client";
 
 let server: Server;
 let client: HttpClient;
@@ -203,9 +203,9 @@ describe("a stream", () => {
       for (const byte of text) socket.write(chunk(Buffer.of(byte)));
       socket.write("0\r\n\r\n");
     });
-    const { status, lines } = await client.stream({ method: "GET", path: "/" }, limits());
+    const { status, parts } = await client.stream({ method: "GET", path: "/" }, limits());
     const told: string[] = [];
-    for await (const line of lines) told.push(line);
+    for await (const line of linesOf(parts)) told.push(line);
     expect([status, told]).toEqual([200, ["é€😀", "", "last"]]);
   });
 
@@ -220,9 +220,9 @@ describe("a stream", () => {
       };
       more();
     });
-    const { lines } = await client.stream({ method: "GET", path: "/" }, limits());
+    const { parts } = await client.stream({ method: "GET", path: "/" }, limits());
     let taken = 0;
-    for await (const _ of lines) {
+    for await (const _ of linesOf(parts)) {
       taken += 1;
       if (taken === 10) break;
     }
@@ -233,9 +233,9 @@ describe("a stream", () => {
   test("ends with its signal", async () => {
     await start((socket) => socket.write(`${HEAD}4\r\none\n\r\n`));
     const abort = new AbortController();
-    const { lines } = await client.stream({ method: "GET", path: "/" }, { ...limits(), signal: abort.signal });
+    const { parts } = await client.stream({ method: "GET", path: "/" }, { ...limits(), signal: abort.signal });
     const read = async () => {
-      for await (const _ of lines) abort.abort();
+      for await (const _ of linesOf(parts)) abort.abort();
     };
     await expect(read()).rejects.toThrow();
   });
@@ -244,6 +244,22 @@ describe("a stream", () => {
     await start(() => undefined);
     const stream = client.stream({ method: "GET", path: "/" }, { ...limits(), connectMs: 50 });
     await expect(stream).rejects.toThrow("no answer within 50 ms");
+  });
+
+  test("that drips in ends with its deadline", async () => {
+    await start((socket) => {
+      socket.write(HEAD);
+      const drip = setInterval(() => socket.write(chunk(Buffer.of(10))), 5);
+      socket.once("close", () => clearInterval(drip));
+    });
+    const { parts } = await client.stream(
+      { method: "GET", path: "/" },
+      { connectMs: 30_000, deadlineMs: 200, signal: new AbortController().signal },
+    );
+    const read = async () => {
+      for await (const _ of linesOf(parts));
+    };
+    await expect(read()).rejects.toThrow("no answer within 200 ms");
   });
 });
 

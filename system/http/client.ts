@@ -22,7 +22,7 @@ export interface HttpRequest {
 /** No answer in time; the server may have processed the request. */
 export class HttpTimeout extends Error {
   override readonly name = "HttpTimeout";
-  constructor(deadlineMs: number) {
+  constructor(readonly deadlineMs: number) {
     super(`no answer within ${deadlineMs} ms`);
   }
 }
@@ -52,21 +52,26 @@ export interface HttpClientOptions {
   readonly ended?: (error?: unknown) => void;
 }
 
-/** A response whose body is read line by line as it arrives. */
-export interface HttpLines {
+/** A response whose body is read as it arrives. */
+export interface HttpStream {
   readonly status: number;
   /**
-   * Reads only while a line is requested. Ends without an error after the idle time without data. @throws Error if the
-   * connection breaks
+   * The body in pieces, each valid until the next one. Reads only while a piece is requested, so it must be iterated to
+   * close the connection. @throws HttpTimeout after the deadline, Error if the connection breaks
    */
-  readonly lines: AsyncIterable<string>;
+  readonly parts: AsyncIterable<Uint8Array>;
 }
 
 export interface StreamLimits {
   /** Milliseconds until the response begins. */
   readonly connectMs: number;
-  /** Milliseconds without a byte after which the stream ends, since its other end may have vanished. */
-  readonly idleMs: number;
+  /**
+   * Milliseconds without a byte after which the stream ends without an error, since its other end may have vanished.
+   * @default unlimited
+   */
+  readonly idleMs?: number;
+  /** Milliseconds for the whole response. @default unlimited */
+  readonly deadlineMs?: number;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
@@ -154,18 +159,24 @@ export class HttpClient {
   }
 
   /** Requests a streamed response, on a separate connection. @throws as {@link request} */
-  async stream(request: HttpRequest, { connectMs, idleMs, signal }: StreamLimits): Promise<HttpLines> {
+  async stream(request: HttpRequest, { connectMs, idleMs, deadlineMs, signal }: StreamLimits): Promise<HttpStream> {
     const ended = new AbortController();
     const end = () => ended.abort();
-    let isLate = false;
-    const late = () => {
-      isLate = true;
-      ended.abort();
-    };
+    let late: HttpTimeout | undefined;
+    const after = (ms: number) =>
+      setTimeout(() => {
+        late = new HttpTimeout(ms);
+        ended.abort();
+      }, ms);
     if (signal.aborted) end();
     signal.addEventListener("abort", end, { once: true });
-    const timer = setTimeout(late, connectMs);
-    const leave = () => signal.removeEventListener("abort", end);
+    const timer = after(connectMs);
+    const whole = deadlineMs === undefined ? undefined : after(deadlineMs);
+    const leave = () => {
+      clearTimeout(whole);
+      signal.removeEventListener("abort", end);
+    };
+    const reasonOf = (error: unknown) => late ?? error;
     try {
       const link = await this.connect(connectMs, ended.signal);
       const close = () => link.close();
@@ -176,14 +187,14 @@ export class HttpClient {
         await link.connection.write(encoded(this.options.authority, request));
         while (stream.head === undefined) await receive(link, stream);
         const { status } = stream.head;
-        return { status, lines: linesOf(link, stream, idleMs, leave) };
+        return { status, parts: partsOf(link, stream, idleMs, { reasonOf, leave }) };
       } catch (error) {
         close();
         throw error;
       }
     } catch (error) {
       leave();
-      throw isLate ? new HttpTimeout(connectMs) : error;
+      throw reasonOf(error);
     } finally {
       clearTimeout(timer);
     }
@@ -392,8 +403,18 @@ async function receive(link: Link, stream: ResponseStream): Promise<boolean> {
   return bytes !== undefined;
 }
 
-async function* linesOf(link: Link, stream: ResponseStream, idleMs: number, ended: () => void): AsyncGenerator<string> {
-  const rest = new Gathered();
+interface StreamEnd {
+  /** Why it ended with an error. */
+  readonly reasonOf: (error: unknown) => unknown;
+  readonly leave: () => void;
+}
+
+async function* partsOf(
+  link: Link,
+  stream: ResponseStream,
+  idleMs: number | undefined,
+  { reasonOf, leave }: StreamEnd,
+): AsyncGenerator<Uint8Array> {
   let isSilent = false;
   const silence = () => {
     isSilent = true;
@@ -401,22 +422,28 @@ async function* linesOf(link: Link, stream: ResponseStream, idleMs: number, ende
   };
   try {
     for (let isOpen = true; isOpen; ) {
-      for (let part = stream.part(); part !== undefined; part = stream.part()) yield* lines(part, rest);
+      for (let part = stream.part(); part !== undefined; part = stream.part()) yield part;
       if (stream.isWhole) break;
-      const idle = setTimeout(silence, idleMs);
+      const idle = idleMs === undefined ? undefined : setTimeout(silence, idleMs);
       try {
         isOpen = await receive(link, stream);
       } finally {
         clearTimeout(idle);
       }
     }
-    if (rest.size > 0) yield decode(rest.take());
   } catch (error) {
-    if (!isSilent) throw error;
+    if (!isSilent) throw reasonOf(error);
   } finally {
-    ended();
+    leave();
     link.close();
   }
+}
+
+/** The lines of a streamed response. */
+export async function* linesOf(parts: HttpStream["parts"]): AsyncGenerator<string> {
+  const rest = new Gathered();
+  for await (const part of parts) yield* lines(part, rest);
+  if (rest.size > 0) yield decode(rest.take());
 }
 
 /**

@@ -5,7 +5,7 @@ import { createAuthority, issueCertificate } from "../../controllers/multus/cert
 import { CertificateRotator } from "../../controllers/multus/certificates/rotator";
 import { ServedCertificate } from "../../controllers/multus/certificates/served";
 import { KubernetesClient } from "../../kubernetes/client";
-import { httpsTransport } from "../../kubernetes/transport";
+import { httpsStreams, httpsTransport } from "../../kubernetes/transport";
 import { createLog } from "../../process/log";
 import { Registry } from "../../process/metrics";
 import { AdmissionApi, CONFIGURATION, SECRET, SERVICE } from "../support/admission";
@@ -64,8 +64,7 @@ class Replica {
     const log = createLog("info", "plain", (line) => this.log.push(line));
     const serving = { log, registry: this.registry, use: (pair: TlsPair) => this.used.push(pair) };
     const rotator = new CertificateRotator(options, {
-      server,
-      send,
+      open: httpsStreams(server),
       clock,
       log,
       failed: () => undefined,

@@ -5,7 +5,7 @@ import { type Namespace, namespaceOf } from "../../controllers/multus/namespace"
 import { readSettings } from "../../controllers/multus/settings";
 import { KubernetesClient } from "../../kubernetes/client";
 import { Store } from "../../kubernetes/store";
-import { httpsTransport } from "../../kubernetes/transport";
+import { httpsStreams, httpsTransport } from "../../kubernetes/transport";
 import type { NamespaceObject } from "../../kubernetes/types";
 import { createLog } from "../../process/log";
 import { fastClock, until } from "../support/controllers";
@@ -44,7 +44,7 @@ suite("the operator's resync, with a clock that runs faster", realApiMissing(), 
       namespaces,
       leadership: { leading: true },
       writer: new DefinitionWriter({ client: new KubernetesClient(send), clock, log, metrics, podName: env.POD_NAME }),
-      ...{ server: () => server, send, clock, log, failed: () => undefined, signal },
+      ...{ open: httpsStreams(() => server), clock, log, failed: () => undefined, signal },
       metrics,
     });
     const running = Promise.all([controller.write(), controller.follow()]);

@@ -6,7 +6,7 @@ import { type Namespace, namespaceOf } from "../../controllers/multus/namespace"
 import { readSettings } from "../../controllers/multus/settings";
 import { KubernetesClient } from "../../kubernetes/client";
 import { Store } from "../../kubernetes/store";
-import { type ApiRequest, httpsTransport, type Transport } from "../../kubernetes/transport";
+import { type ApiRequest, httpsStreams, httpsTransport, type Transport } from "../../kubernetes/transport";
 import type { NamespaceObject } from "../../kubernetes/types";
 import { systemClock } from "../../process/clock";
 import { createLog } from "../../process/log";
@@ -183,7 +183,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
     await cluster.configure({ type: "linkerd-cni" });
     const stop = new AbortController();
     const informing = {
-      ...{ server: () => cluster.api.server, send: transport, clock: systemClock, log },
+      ...{ open: httpsStreams(() => cluster.api.server), clock: systemClock, log },
       ...{ failed: () => undefined, signal: stop.signal },
     };
     const namespaces = new Store<NamespaceObject, Namespace>({ view: namespaceOf });

@@ -1,7 +1,6 @@
 /** An API server for pods, over real TLS: lists, watches, deletes and Events as Kubernetes does them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ApiServer } from "../../kubernetes/api-server";
-import { httpsTransport } from "../../kubernetes/transport";
 import { ApiStub, json } from "./api-server";
 
 export interface PodLike {
@@ -223,6 +222,3 @@ function send(watcher: { query: URLSearchParams; response: ServerResponse }, { t
   const told = selected || type === "ADDED" ? type : "DELETED";
   if (selected || type === "MODIFIED") watcher.response.write(`${JSON.stringify({ type: told, object })}\n`);
 }
-
-/** A transport to it. */
-export const transportTo = (api: PodsApi) => httpsTransport(api.server);

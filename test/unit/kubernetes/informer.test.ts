@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Informer, type InformerDeps } from "../../../kubernetes/informer";
 import { resource, resources } from "../../../kubernetes/resources";
-import { httpsTransport } from "../../../kubernetes/transport";
+import { httpsStreams } from "../../../kubernetes/transport";
 import type { PodObject } from "../../../kubernetes/types";
 import { systemClock } from "../../../process/clock";
 import { createLog } from "../../../process/log";
@@ -11,7 +11,6 @@ import { until } from "../../support/controllers";
 let api: ApiStub;
 let stop: AbortController;
 let running: Promise<void>;
-let send: ReturnType<typeof httpsTransport>;
 /** The watch that is open. */
 let watching: ServerResponse | undefined;
 const failed: string[] = [];
@@ -34,16 +33,14 @@ afterEach(async () => {
   stop.abort();
   api.close();
   await running;
-  send.close();
 });
 
 function deps(): InformerDeps {
   const server = () => ({ host: "127.0.0.1", port: api.port, ca: api.ca });
-  send = httpsTransport(server);
   // Pauses are short here; what is asked for is noted by the log.
   const clock = { ...systemClock, sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
   const log = createLog("info", "plain", (line) => lines.push(line));
-  return { server, send, clock, log, failed: (which) => failed.push(which), signal: stop.signal };
+  return { open: httpsStreams(server), clock, log, failed: (which) => failed.push(which), signal: stop.signal };
 }
 
 test("a store contains the selected objects, and follows their changes", async () => {

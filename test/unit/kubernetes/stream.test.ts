@@ -1,4 +1,5 @@
-import { openStream } from "../../../kubernetes/transport";
+import { httpsStreams } from "../../../kubernetes/transport";
+import { linesOf } from "../../../system/http/client";
 import { ApiStub } from "../../support/api-server";
 
 let api: ApiStub;
@@ -12,9 +13,9 @@ async function read(then: (end: () => void) => void): Promise<readonly string[]>
   });
   const server = { host: "127.0.0.1", port: api.port, ca: api.ca };
   const limits = { connectMs: 5_000, idleMs: 300, signal: new AbortController().signal };
-  const { lines } = await openStream(server, "/", limits);
+  const { parts } = await httpsStreams(() => server)("/", limits);
   const told: string[] = [];
-  for await (const line of lines) told.push(line);
+  for await (const line of linesOf(parts)) told.push(line);
   return told;
 }
 

@@ -1,4 +1,5 @@
 import type { ApiServer } from "../../../kubernetes/api-server";
+import { httpsStreams, type OpenStream } from "../../../kubernetes/transport";
 import { watch } from "../../../kubernetes/watch";
 import { ApiStub, json } from "../../support/api-server";
 
@@ -17,12 +18,19 @@ test("if the server's versions have gone back, a list reads from the database", 
     { status: 200, body: JSON.stringify({ metadata: { resourceVersion: "7" }, items: [] }) },
   ];
   const server = await goneServer();
+  const watching = httpsStreams(() => server.address);
+  async function* parts(body: string) {
+    yield Buffer.from(body);
+  }
+  const open: OpenStream = async (path, limits) => {
+    const query = new URL(path, "https://a").searchParams;
+    if (query.has("watch")) return watching(path, limits);
+    asked.push(query.get("resourceVersion") ?? "none");
+    const { status, body } = answers[asked.length - 1] ?? { status: 500, body: "" };
+    return { status, parts: parts(body) };
+  };
   const deps = {
-    server: () => server.address,
-    send: async ({ path }: { readonly path: string }) => {
-      asked.push(new URL(path, "https://a").searchParams.get("resourceVersion") ?? "none");
-      return answers[asked.length - 1] ?? { status: 500, body: "" };
-    },
+    open,
     now: () => 0,
     sleep: async () => {
       if (asked.length === 3) stop.abort();

@@ -1,30 +1,28 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { backoffMs } from "../../../kubernetes/backoff";
+import { httpsStreams } from "../../../kubernetes/transport";
 import { type Notice, WATCH_BACKOFF, watch } from "../../../kubernetes/watch";
 import { json } from "../../support/api-server";
 import { fastClock, until } from "../../support/controllers";
 import { meshedPod } from "../../support/meshed-pod";
-import { type PodLike, PodsApi, transportTo } from "../../support/pods-api";
+import { type PodLike, PodsApi } from "../../support/pods-api";
 
 // A busy machine is slow.
 jest.setTimeout(60_000);
 
 let api: PodsApi;
 let stop: AbortController;
-let send: ReturnType<typeof transportTo>;
 const problems: string[] = [];
 
 beforeEach(async () => {
   api = await PodsApi.start();
   stop = new AbortController();
-  send = transportTo(api);
   problems.length = 0;
 });
 
 afterEach(() => {
   stop.abort();
-  send.close();
   api.close();
 });
 
@@ -35,8 +33,7 @@ async function follow(take: (notice: Notice<PodLike>) => void): Promise<void> {
   const clock = fastClock(50);
   const { signal } = stop;
   const tools = {
-    server: () => api.server,
-    send,
+    open: httpsStreams(() => api.server),
     now: clock.now,
     random: clock.random,
     sleep: (ms: number) => clock.sleep(ms, signal),
@@ -143,8 +140,6 @@ test("waits with back-off and jitter without an answer", async () => {
 test("a refusal is reported with its reason", async () => {
   const { server } = api;
   Object.defineProperty(api, "server", { value: { ...server, token: "other" } });
-  send.close();
-  send = transportTo(api);
   notes();
   await until("the problem", () => problems.length > 0);
   expect(problems[0]).toBe("list of /api/v1/pods: 401: Unauthorized");
