@@ -27,6 +27,8 @@ test("answers by path, until it is closed", async () => {
   expect(await ask("/toString")).toEqual([404, "not found\n"]);
   const { headers } = await fetch(`${url}/metrics`);
   expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  // An idle connection would be one that a hostile client could keep.
+  expect(headers.get("connection")).toBe("close");
   server.close();
   await expect(fetch(url)).rejects.toThrow();
 });

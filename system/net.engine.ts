@@ -22,6 +22,7 @@ import type {
   ConnectOptions,
   ListenAddress,
   Listener,
+  Needed,
   NetFailure,
   TcpTarget,
   TlsListener,
@@ -420,9 +421,6 @@ interface Silent {
   stop: () => void;
 }
 
-/** Bytes that a client must send before it is served; 0 if it is not served at all. */
-type Needed = (first: Uint8Array) => number;
-
 const anyByte: Needed = () => 1;
 /** A handshake costs memory and time: it begins once the client's first record is complete. */
 const firstRecord: Needed = (first) => {
@@ -452,14 +450,14 @@ function whenBegun(needed: Needed, begun: (socket: number) => void) {
   return {
     take: (socket: number) => {
       silent.makeRoom(silent.size);
-      let awaited = 1;
+      let [judged, awaited] = [0, 1];
       const look = () => {
         const size = Math.max(0, host.receive(socket, received, MSG_PEEK));
-        const bytes = size === 0 ? 0 : needed(received.subarray(0, size));
+        const bytes = size === 0 ? 0 : needed(received.subarray(0, size), judged);
         // Readable with fewer bytes than requested: the connection has ended.
         const isOver = bytes === 0 || size < awaited;
         if (!isOver && size < bytes) {
-          awaited = bytes;
+          [judged, awaited] = [size, bytes];
           readFrom(socket, bytes);
           one.stop = onReadable(socket, look);
           return;
@@ -500,9 +498,13 @@ async function listening(at: ListenAddress, needed: Needed, begun: (socket: numb
   return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close };
 }
 
-/** @param taken receives each connection once its client has sent something @throws SystemError if the port is in use */
-export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
-  return listening(at, anyByte, (socket) => taken(new EngineConnection(plainChannel(socket))));
+/** @param taken receives each connection once its client has sent enough @throws SystemError if the port is in use */
+export function listenTcp(
+  at: ListenAddress,
+  taken: (connection: Connection) => void,
+  needed: Needed = anyByte,
+): Promise<Listener> {
+  return listening(at, needed, (socket) => taken(new EngineConnection(plainChannel(socket), true)));
 }
 
 const ROOT = 0;

@@ -318,10 +318,21 @@ async function listen(create: () => Server, { host, port }: ListenAddress): Prom
 }
 
 /**
- * @param taken receives each connection; with the C host, once its client has sent something
+ * Bytes that a client must send before it is served; 0 if it is not served at all.
+ * @param judged how many of the first bytes it was called with before
+ */
+export type Needed = (first: Uint8Array, judged: number) => number;
+
+/**
+ * @param taken receives each connection; with the C host, once its client has sent enough
+ * @param _needed how much that is. @default any byte
  * @throws Error if the port is in use
  */
-export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
+export function listenTcp(
+  at: ListenAddress,
+  taken: (connection: Connection) => void,
+  _needed?: Needed,
+): Promise<Listener> {
   return listen(() => createServer((socket) => taken(new SocketConnection(socket))), at);
 }
 

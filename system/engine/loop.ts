@@ -150,9 +150,13 @@ function poll(milliseconds: number): void {
     const one = waiting[slot];
     if (one !== undefined) happened.push(one);
   }
-  // One of them may end another.
-  for (const one of happened) if (one.slot >= 0) one.happened();
-  host.runJobs();
+  for (const one of happened) {
+    // Another may have ended it.
+    if (one.slot < 0) continue;
+    one.happened();
+    // What this one began comes to its end first: thousands at once would take the memory of all.
+    host.runJobs();
+  }
   if (isSignalled) takeSignals();
 }
 

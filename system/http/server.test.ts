@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { type Listener, listenTcp } from "../net";
-import { HttpServer, type HttpServerOptions } from "./server";
+import { HttpServer, type HttpServerOptions, wholeHead } from "./server";
 
 let server: HttpServer;
 let listener: Listener;
@@ -93,6 +93,30 @@ test.each([
 ])("%j is answered with %s, and the connection ends", async (request, wanted) => {
   await start();
   expect(status(await ask(request))).toBe(`HTTP/1.1 ${wanted}`);
+});
+
+const REQUEST = "GET / HTTP/1.1\r\na: b\r\n\r\n";
+const MORE = "GET /b HTTP/1.1\r\n";
+
+test.each([
+  ["a whole head", REQUEST, 1],
+  ["a head and more", `${REQUEST}${MORE}`, 1],
+  ["half a head", MORE, MORE.length + 1],
+  ["more than a head may have", `GET /${"a".repeat(100)}`, 1],
+  ["a TLS handshake", "\x16\x03\x01", 0],
+  ["an empty line", "\r\n\r\n", 0],
+  ["no capital", "get / HTTP/1.1\r\n\r\n", 0],
+])("a listener that wants a whole head weighs %s", (_, sent, wanted) => {
+  const needed = wholeHead(100);
+  expect(needed(Buffer.from(sent, "latin1"), 0)).toBe(wanted);
+});
+
+test("a listener sees the end of a head wherever it was cut", () => {
+  const bytes = Buffer.from(REQUEST, "latin1");
+  for (let cut = 1; cut < bytes.length; cut++) {
+    expect(wholeHead(100)(bytes.subarray(0, cut), 0)).toBe(cut + 1);
+    expect(wholeHead(100)(bytes, cut)).toBe(1);
+  }
 });
 
 test("a body that is not read ends the connection with the answer", async () => {

@@ -1,5 +1,5 @@
 /** An HTTP/1.1 server for connections of any kind. Requests, connections and waits have limits. */
-import type { Connection } from "../net";
+import type { Connection, Needed } from "../net";
 import { Waiting } from "../waiting";
 import {
   type Decode,
@@ -8,6 +8,7 @@ import {
   Gathered,
   type Head,
   type Headers,
+  hasHead,
   MessageError,
   MessageReader,
 } from "./message";
@@ -274,6 +275,20 @@ function refusal(error: unknown): ServerResponse {
   const headers = error instanceof HttpError ? error.headers : {};
   return { status, headers: { ...headers, "content-type": "text/plain; charset=utf-8" }, body: `${message}\n` };
 }
+
+const [A, Z] = [65, 90];
+
+/**
+ * For a listener: a client is served once the whole head of its first request is here, or more than a head may have.
+ * One that does not begin with the name of a method, which is in capitals, is not served.
+ */
+export const wholeHead =
+  (headBytes: number): Needed =>
+  (first, judged) => {
+    const [letter = 0] = first;
+    if (letter < A || letter > Z) return 0;
+    return first.length > headBytes || hasHead(first, judged) ? 1 : first.length + 1;
+  };
 
 /** Answers requests on given connections. */
 export class HttpServer {

@@ -4,7 +4,7 @@ import { eventually } from "../../nri/runtime.testing";
 /** As many at once as one hostile client would open. */
 const SIZE = 64;
 
-interface CrowdOptions {
+export interface CrowdOptions {
   /** Clients at any time. */
   readonly size?: number;
   /** Each resets its connection once it is there. */
