@@ -55,6 +55,12 @@ class Running {
 
 type Figures = Map<string, string>;
 
+/** The beginning of a list. */
+interface Page {
+  readonly items: readonly object[];
+  readonly metadata: { readonly remainingItemCount?: number };
+}
+
 /** The programs of one version, and their API server. */
 class Contestant {
   readonly figures: Figures = new Map();
@@ -169,11 +175,12 @@ class Contestant {
   }
 
   private async defined(count: number): Promise<void> {
-    const path = this.cluster.definitionsPath();
+    // A list of all is larger than the client takes: the first one tells how many others there are.
+    const path = `${this.cluster.definitionsPath()}?limit=1`;
     for (let found = 0; found < count; ) {
       await sleep(2000);
-      const { items } = await this.cluster.api.json<{ items: readonly object[] }>({ path, deadlineMs: 60_000 });
-      found = items.length;
+      const { items, metadata } = await this.cluster.api.json<Page>({ path, deadlineMs: 60_000 });
+      found = items.length + (metadata.remainingItemCount ?? 0);
     }
     await sleep(SETTLE_MS);
   }

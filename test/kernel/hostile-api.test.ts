@@ -1,0 +1,195 @@
+/** Programs of the image with API servers that answer as no API server should: each stays alive, and goes on afterwards. */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import { type Answer, ApiStub } from "../support/api-server";
+import { until } from "../support/controllers";
+import { freePort } from "../support/ports";
+import { buildPrograms, type ProgramName, startProgram } from "../support/program";
+import { certificateFor } from "../support/webhook";
+import { TestNode } from "./installer-node";
+
+/** MiB that a program may take at its peak: the operator reads three answers of up to 8 MiB at once, and copies each as it grows. */
+const MEMORY = 64;
+/** How long a program may wait until it asks again. */
+const SECONDS = 120;
+const KIB = 1024;
+
+const honest: Answer = (request, response) => {
+  response.writeHead(200, { "content-type": "application/json" });
+  if (request.url?.includes("watch=")) response.flushHeaders();
+  else response.end(JSON.stringify({ metadata: { name: "shop", resourceVersion: "1" }, items: [] }));
+};
+
+/** Writes as fast as the other end reads, until it has closed the connection. */
+function pour(socket: Socket, bytes: string): void {
+  const more = () => {
+    while (socket.write(bytes));
+    socket.once("drain", more);
+  };
+  more();
+}
+
+const sending =
+  (text: string): Answer =>
+  ({ socket }, _) =>
+    void socket.write(text);
+const pouring =
+  (head: string, bytes: string): Answer =>
+  ({ socket }) => {
+    socket.write(head);
+    pour(socket, bytes);
+  };
+
+const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+const LENGTH = (length: number) => `${HEAD}content-length: ${length}\r\n\r\n`;
+const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
+
+const behaviours: Readonly<Record<string, Answer>> = {
+  "is silent": () => undefined,
+  "sends half an answer": sending(`${LENGTH(100)}{"items":`),
+  "sends an answer byte by byte": ({ socket }) => {
+    const drip = setInterval(() => socket.write("H"), 100);
+    socket.once("close", () => clearInterval(drip));
+  },
+  "breaks off in the middle": ({ socket }) => {
+    socket.write(`${LENGTH(100)}{"items":`);
+    socket.destroy();
+  },
+  "sends garbage": sending("\0\xff\r\n\r\n"),
+  "sends what is not JSON": sending(`${LENGTH(2)}{]`),
+  "sends JSON that is too deep": sending(`${LENGTH(1_000_000)}${"[".repeat(1_000_000)}`),
+  "sends JSON of another shape": sending(`${LENGTH(14)}{"items":[42]}`),
+  "announces a chunk of 2^60 bytes": pouring(`${CHUNKED}1000000000000000\r\n`, "x".repeat(KIB)),
+  "announces its answer without end": pouring("", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)),
+  "sends header fields without end": pouring(HEAD, "x: y\r\n".repeat(100)),
+  "sends a body without end": pouring(`${HEAD}\r\n`, "x".repeat(64 * KIB)),
+  "sends a line of a watch without end": (request, response) => {
+    if (request.url?.includes("watch=")) pouring(`${HEAD}\r\n`, "x".repeat(64 * KIB))(request, response);
+    else honest(request, response);
+  },
+};
+
+jest.setTimeout(600_000);
+
+/** A program, and the API server that it has for itself. */
+class Case {
+  private readonly node = new TestNode({
+    "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}',
+  });
+  private child!: ChildProcess;
+  private probe = "";
+
+  private constructor(
+    readonly name: string,
+    private readonly api: ApiStub,
+  ) {}
+
+  static async start(program: ProgramName, behaviour: string): Promise<Case> {
+    const started = new Case(
+      `${program}, whose API server ${behaviour}`,
+      await ApiStub.start(behaviours[behaviour] ?? honest),
+    );
+    await started.start(program);
+    return started;
+  }
+
+  private async start(program: ProgramName): Promise<void> {
+    const [port, webhook] = [await freePort(), await freePort()];
+    const { accountDir, root } = this.node;
+    const { cert, key } = certificateFor("webhook");
+    for (const [file, text] of Object.entries({ "ca.crt": this.api.ca, "tls.crt": cert, "tls.key": key }))
+      writeFileSync(join(accountDir, file), text);
+    const args: Partial<Record<ProgramName, readonly string[]>> = {
+      repair: [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="],
+      multus: [
+        `-health-probe-bind-address=127.0.0.1:${port}`,
+        `-webhook-port=${webhook}`,
+        "-webhook-certificates=mounted",
+        `-webhook-certificate-dir=${accountDir}`,
+        "-leader-elect=false",
+        "-metrics-bind-address=0",
+      ],
+    };
+    this.probe = `http://127.0.0.1:${port}${program === "multus" ? "/healthz" : "/live"}`;
+    this.child = startProgram(program, {
+      args: args[program] ?? [],
+      isSilent: true,
+      env: this.node.environment({
+        KUBERNETES_SERVICE_PORT: String(this.api.port),
+        NODE_NAME: "node-1",
+        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: "node-1",
+        LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
+        POD_NAMESPACE: "linkerd-multus",
+        POD_NAME: "linkerd-multus-abcde",
+        HEALTH_PORT: String(port),
+        NRI_SOCKET_DIR: root,
+        NRI_NETNS_DIR: root,
+      }),
+    });
+  }
+
+  get requests(): number {
+    return this.api.requests.length;
+  }
+
+  relent(): void {
+    this.api.answer = honest;
+    this.api.closeConnections();
+  }
+
+  async answers(): Promise<number> {
+    return (await fetch(this.probe)).status;
+  }
+
+  /** MiB. */
+  get peak(): number {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${this.child.pid}/status`, "utf8"))?.[1]) / KIB;
+  }
+
+  async end(): Promise<void> {
+    const ended = once(this.child, "exit");
+    const isRunning = this.child.exitCode === null && this.child.signalCode === null;
+    this.child.kill("SIGKILL");
+    if (isRunning) await ended;
+    this.api.close();
+    this.node.delete();
+  }
+}
+
+const PROGRAMS: readonly ProgramName[] = ["install", "repair", "multus"];
+
+describe("programs with hostile API servers", () => {
+  let cases: readonly Case[] = [];
+
+  beforeAll(async () => {
+    await buildPrograms();
+    // All at the same time, each with a server of its own: mostly they wait.
+    const named = PROGRAMS.flatMap((program) => Object.keys(behaviours).map((each) => [program, each] as const));
+    cases = await Promise.all(named.map(([program, behaviour]) => Case.start(program, behaviour)));
+  });
+  afterAll(async () => {
+    await Promise.all(cases.map((each) => each.end()));
+  });
+
+  const probed = () => Promise.all(cases.map(async (each) => `${each.name}: ${await each.answers()}`));
+  const alive = () => cases.map(({ name }) => `${name}: 200`);
+
+  test("answer their probes and stay small", async () => {
+    await Promise.all(cases.map((each) => until(`two requests of ${each.name}`, () => each.requests >= 2, SECONDS)));
+    expect(await probed()).toEqual(alive());
+    expect(cases.filter(({ peak }) => peak > MEMORY).map(({ name, peak }) => `${name}: ${peak} MiB`)).toEqual([]);
+    const [largest] = [...cases].sort((one, other) => other.peak - one.peak);
+    process.stdout.write(`${largest?.name}: ${largest?.peak.toFixed(1)} MiB, the most of all\n`);
+  });
+
+  test("ask again once the servers are as they should be", async () => {
+    const before = cases.map(({ requests }) => requests);
+    for (const each of cases) each.relent();
+    const again = (each: Case, at: number) => () => each.requests > (before[at] ?? 0);
+    await Promise.all(cases.map((each, at) => until(`another request of ${each.name}`, again(each, at), SECONDS)));
+    expect(await probed()).toEqual(alive());
+  });
+});
