@@ -1,4 +1,4 @@
-/** The installer with a clock that is a thousand times faster: its memory is the same after very many rounds. */
+/** Programs with a clock that is a thousand times faster: their memory is the same after very many rounds. */
 import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -10,13 +10,16 @@ import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { NODE } from "../support/meshed-pod";
-import { startProgram } from "../support/program";
+import { freePort } from "../support/ports";
+import { type ProgramName, startProgram } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
+import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
 const ROUNDS = rounds(1_000, 20_000);
 const LOOKUPS = rounds(3_000, 10_000);
+const WATCHES = rounds(400, 20_000);
 /** Kilobytes of garbage that come and go. */
 const GARBAGE_KB = 256;
 
@@ -32,11 +35,13 @@ suite("a soak", missing({ root: true }), () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "soak-"));
     executable = join(directory, "linkerd-cni");
-    const programs = { install: join(__dirname, "soak", "install.main.ts") };
+    const main = (name: string) => join(__dirname, "soak", `${name}.main.ts`);
+    const programs = { install: main("install"), repair: main("repair"), multus: main("multus") };
     await buildExecutable(executable, { ...PRODUCT, programs });
-    api = await ApiStub.start(json(200, { metadata: { name: "shop", resourceVersion: "1" } }));
+    api = await ApiStub.start(() => undefined);
   });
   beforeEach(() => {
+    api.answer = json(200, { metadata: { name: "shop", resourceVersion: "1" } });
     node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
   });
@@ -49,9 +54,10 @@ suite("a soak", missing({ root: true }), () => {
     rmSync(directory, { recursive: true });
   });
 
-  function start(): void {
-    child = startProgram("install", {
+  function start(name: ProgramName, args: readonly string[] = []): void {
+    child = startProgram(name, {
       executable,
+      args,
       isSilent: true,
       env: node.environment({
         KUBERNETES_SERVICE_PORT: String(api.port),
@@ -59,6 +65,8 @@ suite("a soak", missing({ root: true }), () => {
         POD_NAMESPACE: "linkerd-cni",
         POD_NAME: "linkerd-cni-abcde",
         HEALTH_PORT: "0",
+        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: NODE,
+        LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
       }),
     });
   }
@@ -85,7 +93,7 @@ suite("a soak", missing({ root: true }), () => {
   }
 
   test("the installer reconciles and renews", async () => {
-    start();
+    start("install");
     const kubeconfig = () => readFileSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"), "utf8");
     await until("the chain", () => node.isChained("10-k.conflist"));
     await flat(`install, ${ROUNDS} renewals and reconciliations`, ROUNDS, async (at) => {
@@ -98,7 +106,7 @@ suite("a soak", missing({ root: true }), () => {
   });
 
   test("the installer looks pods up", async () => {
-    start();
+    start("install");
     const socketPath = join(node.root, LOOKUP_SOCKET_NAME);
     const lookUp = () =>
       new Promise<number>((resolve) => {
@@ -112,5 +120,47 @@ suite("a soak", missing({ root: true }), () => {
     // One that is not answered in time, as on a busy machine, is made again.
     const lookedUp = async (at: number) => ((await lookUp()) === 200 ? at + 1 : at);
     await flat(`install, ${LOOKUPS} look-ups`, LOOKUPS, lookedUp);
+  });
+
+  /** Lists have some objects; each watch brings an event, then the server ends it. */
+  function endWatches(): { readonly count: number } {
+    const objects = ["a", "b", "c"].map((name) => ({ metadata: { name, namespace: "shop", uid: name } }));
+    const list = json(200, { metadata: { resourceVersion: "1" }, items: objects });
+    const seen = { count: 0 };
+    api.answer = (request, response) => {
+      if (!request.url?.includes("watch=true")) return list(request, response);
+      seen.count += 1;
+      const metadata = { ...objects[0]?.metadata, resourceVersion: String(seen.count) };
+      response.end(`${JSON.stringify({ type: "MODIFIED", object: { metadata } })}\n`);
+    };
+    return seen;
+  }
+
+  async function rewatch(name: ProgramName): Promise<void> {
+    const seen = endWatches();
+    await flat(`${name}, ${WATCHES} watches`, WATCHES, async (at) => {
+      await until("the next watch", () => seen.count > at, 120);
+      return seen.count;
+    });
+  }
+
+  test("the repair controller watches again", async () => {
+    start("repair", [`--admin-addr=127.0.0.1:${await freePort()}`, "--installer-ready="]);
+    await rewatch("repair");
+  });
+
+  test("the operator watches again", async () => {
+    const { cert, key } = certificateFor("webhook");
+    writeFileSync(join(node.accountDir, "tls.crt"), cert);
+    writeFileSync(join(node.accountDir, "tls.key"), key);
+    start("multus", [
+      `-webhook-port=${await freePort()}`,
+      "-webhook-certificates=mounted",
+      `-webhook-certificate-dir=${node.accountDir}`,
+      "-leader-elect=false",
+      "-metrics-bind-address=0",
+      `-health-probe-bind-address=127.0.0.1:${await freePort()}`,
+    ]);
+    await rewatch("multus");
   });
 });

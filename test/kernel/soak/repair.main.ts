@@ -1,0 +1,2 @@
+import "./fast-clock";
+import "../../../controllers/repair/main";
