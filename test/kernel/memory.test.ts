@@ -32,6 +32,10 @@ const MOST_PARTS = 5;
 /** Meshed pods of a dense node, and how many of them started without their redirect. */
 const PODS = 250;
 const BROKEN = 10;
+/** Pods that pass through a watch. */
+const PASSING = 10_000;
+/** The request for a list of them. */
+const LIST = /^\/api\/v1\/pods\?(?!.*watch=)/;
 
 /** A pod with as much text as the API server has of a meshed one, about 12 kB; every other one has no validator. */
 function denselyMade(index: number) {
@@ -194,6 +198,58 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     } finally {
       pods.close();
     }
+  });
+
+  describe("the repair controller's watch", () => {
+    let pods: PodsApi;
+    beforeEach(async () => {
+      pods = await PodsApi.start();
+      writeFileSync(join(node.accountDir, "ca.crt"), pods.stub.ca);
+      writeFileSync(join(node.accountDir, "token"), pods.server.token ?? "");
+      const port = await freePort();
+      await start("repair", port, [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="], pods.stub.port);
+      await until("the watch", () => pods.watching === 1);
+    });
+    afterEach(() => pods.close());
+
+    /** Waits until a broken pod is deleted, and with it all that the watch has brought before. */
+    async function repaired(name: string): Promise<void> {
+      pods.put(meshedPod(name, { status: failing }));
+      await until("the deletion", () => pods.deletions.some((each) => each.name === name), 60);
+    }
+
+    test(`${PASSING} pods that come and go cost at most 1 MiB`, async () => {
+      await repaired("before");
+      const { VmHWM: before = Number.NaN } = memory(child?.pid ?? 0);
+      for (let index = 0; index < PASSING; index += 1) {
+        const pod = meshedPod(`passing-${index}`);
+        pods.put(pod);
+        pods.remove(pod);
+        // Lets the server write, and holds no more than a batch of them.
+        if (index % 500 === 0) {
+          pods.compact();
+          await new Promise(setImmediate);
+        }
+      }
+      await repaired("after");
+      const { VmHWM: after = Number.NaN } = memory(child?.pid ?? 0);
+      process.stdout.write(`repair, ${PASSING} pods that come and go: peak ${before} kB, then ${after} kB\n`);
+      expect(pods.count(LIST)).toBe(1);
+      expect(after - before).toBeLessThanOrEqual(1024);
+    });
+
+    test("an event of 1 MiB costs at most 8 MiB, all of which it gives back", async () => {
+      await repaired("before");
+      const { VmRSS: before = Number.NaN } = memory(child?.pid ?? 0);
+      pods.put(meshedPod("large", { metadata: { annotations: { filler: "x".repeat(1024 * 1024) } }, status: failing }));
+      await until("its deletion", () => pods.deletions.some(({ name }) => name === "large"), 60);
+      await repaired("after");
+      const { VmHWM: peak = Number.NaN, VmRSS: after = Number.NaN } = memory(child?.pid ?? 0);
+      process.stdout.write(`repair, an event of 1 MiB: ${before} kB, peak ${peak} kB, then ${after} kB\n`);
+      expect(pods.count(LIST)).toBe(1);
+      expect(peak - before).toBeLessThanOrEqual(8 * 1024);
+      expect(after - before).toBeLessThanOrEqual(512);
+    });
   });
 
   test("the installer's memory and descriptors do not grow with changes of files and requests", async () => {
