@@ -1,4 +1,5 @@
 import { reasonOf } from "../cni/errors";
+import { isObject } from "../cni/json";
 import { type HttpStream, linesOf, type StreamLimits } from "../system/http/client";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";
@@ -133,15 +134,20 @@ class Watch<T extends Watchable> {
       const path = this.path({ limit: String(PAGE), ...(next ? { continue: next } : this.notOlder()) });
       const limits = { connectMs: CONNECT_MS, deadlineMs: LIST_DEADLINE_MS, signal: this.deps.signal };
       for await (const part of await this.open("list", path, limits))
-        for (const object of reader.read(part)) yield { type: "LISTED", object };
+        for (const object of reader.read(part)) yield this.listed(object);
       const { items, metadata }: List<T> = reader.end();
-      for (const object of items ?? []) yield { type: "LISTED", object };
+      for (const object of items ?? []) yield this.listed(object);
       next = metadata?.continue;
       version = metadata?.resourceVersion;
     } while (next);
     this.version = version;
     this.seen = version;
     yield { type: "SYNCED" };
+  }
+
+  private listed(object: T): Notice<T> {
+    if (!isObject(object)) throw new Error(`list of ${this.source.path}: an item is not an object`);
+    return { type: "LISTED", object };
   }
 
   private notOlder(): Record<string, string> {

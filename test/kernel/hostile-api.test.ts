@@ -62,6 +62,7 @@ const behaviours: Readonly<Record<string, Answer>> = {
   "sends what is not JSON": sending(`${LENGTH(2)}{]`),
   "sends JSON that is too deep": sending(`${LENGTH(1_000_000)}${"[".repeat(1_000_000)}`),
   "sends JSON of another shape": sending(`${LENGTH(14)}{"items":[42]}`),
+  "lists what is not an object": sending(`${LENGTH(16)}{"items":[null]}`),
   "announces a chunk of 2^60 bytes": pouring(`${CHUNKED}1000000000000000\r\n`, "x".repeat(KIB)),
   "announces its answer without end": pouring("", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)),
   "sends header fields without end": pouring(HEAD, "x: y\r\n".repeat(100)),
